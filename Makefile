@@ -1,0 +1,57 @@
+# `make demo` and `make test` are all a user needs; `make help` lists the rest.
+
+BUILD  ?= build
+PREFIX ?= /usr/local
+# SETUP=true skips the installation of packages.
+SETUP  ?= scripts/setup.sh
+LIT    ?= /usr/lib/llvm-22/bin/lit
+CMAKEFLAGS ?=
+
+export BASTILE_BUILD := $(abspath $(BUILD))
+
+.DEFAULT_GOAL := all
+.PHONY: all setup demo test bench static docs format lint install clean help
+
+all: setup $(BUILD)/build.ninja ## build everything into build/bin
+	@ninja -C $(BUILD)
+
+setup: ## install what is missing (Debian 12)
+	@$(SETUP)
+
+$(BUILD)/build.ninja: | setup
+	@cmake -S . -B $(BUILD) -G Ninja $(CMAKEFLAGS)
+
+demo: all ## compile, run and check example kernels
+	@scripts/demo.sh
+
+test: all ## run every test: lit, unit and Python
+	@rm -f $(BUILD)/test-results.json
+	@$(LIT) -v --order=lexical -o $(BUILD)/test-results.json test
+
+bench: all ## measure the kernels against their peers (needs a GPU)
+	@scripts/bench.sh
+
+static: setup ## build build-static/bin/tilec, which runs without LLVM installed
+	@cmake -S . -B build-static -G Ninja -DBASTILE_LINK_STATIC=ON $(CMAKEFLAGS) >/dev/null
+	@ninja -C build-static tilec tile-run
+	@strip -o build-static/tilec.stripped build-static/bin/tilec
+	@du --apparent-size --block-size=1MB build-static/tilec.stripped
+
+docs: all ## regenerate docs/ops.md and docs/passes.md
+	@scripts/generate-docs.sh docs
+
+format: setup ## clang-format every C++ file
+	@git ls-files -z --cached --others --exclude-standard '*.cpp' '*.h' \
+	  | xargs -0 -r clang-format-22 -i
+
+lint: all ## clang-tidy every C++ file
+	@run-clang-tidy-22 -quiet -p $(BUILD) '$(CURDIR)/(dialect|passes|lib|runtime|tools)/.*'
+
+install: all ## install the tools under PREFIX (/usr/local)
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## remove the build folders
+	@rm -rf $(BUILD) build-static gpu-package
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

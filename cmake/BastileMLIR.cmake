@@ -1,0 +1,93 @@
+# Finds MLIR and LLVM and defines two interface targets: `BastileMLIR` (what the
+# compiler libraries link) and `BastileMLIRTools` (what tile-opt and
+# tile-lsp-server link in addition).
+#
+# The two ways of linking must never mix: a second copy of MLIR's core has its
+# own TypeIDs and registers LLVM's command line options twice.
+
+find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+# MLIR's API changes with every major version.
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "Bastile needs MLIR 22, found ${LLVM_VERSION} in ${MLIR_DIR}")
+endif()
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+
+include_directories("${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include"
+                    "${PROJECT_BINARY_DIR}")
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+separate_arguments(bastile_llvm_definitions UNIX_COMMAND "${LLVM_DEFINITIONS}")
+add_definitions(${bastile_llvm_definitions})
+
+add_library(BastileMLIR INTERFACE)
+add_library(BastileMLIRTools INTERFACE)
+
+if(NOT BASTILE_LINK_STATIC)
+  # libMLIR.so holds MlirOptMain, MlirLspServerMain and the execution engine
+  # too, so no archive is needed beside it.
+  target_link_libraries(BastileMLIR INTERFACE MLIR LLVM)
+  target_link_libraries(BastileMLIRTools INTERFACE BastileMLIR)
+  return()
+endif()
+
+llvm_map_components_to_libnames(bastile_llvm_archives
+  Analysis AsmParser BitReader BitWriter Core IPO IRReader Linker MC OrcJIT
+  Passes PerfJITEvents Support Target TransformUtils
+  NVPTXCodeGen NVPTXDesc NVPTXInfo
+  X86AsmParser X86CodeGen X86Desc X86Info native)
+
+# The exported MLIR archives name the shared libLLVM (some also libMLIR) as
+# their dependency, whichever way one links.
+function(bastile_unlink_shared target)
+  get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
+  if(NOT libraries)
+    return()
+  endif()
+  if("LLVM" IN_LIST libraries)
+    list(APPEND libraries ${bastile_llvm_archives})
+  endif()
+  list(REMOVE_ITEM libraries LLVM MLIR)
+  set_target_properties(${target} PROPERTIES
+                        INTERFACE_LINK_LIBRARIES "${libraries}")
+endfunction()
+get_property(bastile_mlir_archives GLOBAL PROPERTY MLIR_ALL_LIBS)
+foreach(target IN LISTS bastile_mlir_archives)
+  if(TARGET ${target} AND NOT target STREQUAL "MLIR")
+    bastile_unlink_shared(${target})
+  endif()
+endforeach()
+
+target_link_libraries(BastileMLIR INTERFACE
+  MLIRAnalysis MLIRBytecodeWriter MLIRDialectUtils MLIRIR MLIRParser MLIRPass
+  MLIRSupport MLIRTransformUtils MLIRTransforms
+  MLIRArithDialect MLIRControlFlowDialect MLIRDLTIDialect MLIRFuncDialect
+  MLIRGPUDialect MLIRIndexDialect MLIRLLVMDialect MLIRMathDialect
+  MLIRMemRefDialect MLIRNVVMDialect MLIRSCFDialect MLIRTensorDialect
+  MLIRUBDialect MLIRVectorDialect
+  MLIRArithTransforms MLIRFuncTransforms MLIRGPUTransforms MLIRLLVMIRTransforms
+  MLIRMathTransforms MLIRMemRefTransforms MLIRSCFTransforms MLIRSCFUtils
+  MLIRTensorTransforms MLIRVectorTransforms MLIRVectorUtils
+  MLIRArithToLLVM MLIRControlFlowToLLVM MLIRConvertToLLVMInterface
+  MLIRFuncToLLVM MLIRGPUToNVVMTransforms MLIRIndexToLLVM MLIRLLVMCommonConversion
+  MLIRMathToLibm MLIRMathToLLVM MLIRMemRefToLLVM MLIRNVVMToLLVM
+  MLIRReconcileUnrealizedCasts MLIRSCFToControlFlow MLIRUBToLLVM
+  MLIRVectorToLLVM MLIRVectorToLLVMPass MLIRVectorToSCF
+  MLIRBuiltinToLLVMIRTranslation MLIRGPUToLLVMIRTranslation
+  MLIRLLVMToLLVMIRTranslation MLIRNVVMToLLVMIRTranslation
+  MLIRTargetLLVMIRExport
+  MLIRExecutionEngine MLIRExecutionEngineUtils
+  ${bastile_llvm_archives})
+target_link_libraries(BastileMLIRTools INTERFACE
+  BastileMLIR MLIROptLib MLIRLspServerLib LLVMSupportLSP)
+
+# What follows keeps tilec under 64 MB. TypeIDs are addresses of writable
+# objects, which identical code folding leaves apart.
+add_compile_options(-ffunction-sections -fdata-sections)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed
+                 -Wl,-z,pack-relative-relocs
+                 -static-libstdc++ -static-libgcc)
+if(BASTILE_LLD)
+  add_link_options(-Wl,--icf=all)
+endif()

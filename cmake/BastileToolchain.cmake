@@ -1,0 +1,51 @@
+# Language, output folders, warnings and the optional build accelerators.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+# -O3 costs compile time and buys nothing here: the time is spent in LLVM.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
+set(CMAKE_CXX_STANDARD 17)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
+
+include(GNUInstallDirs)
+# An installed tool still has to find libMLIR.so.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
+add_compile_options(
+  -Wall -Wextra
+  -Wno-unused-parameter # Pattern and interface signatures are fixed by MLIR.
+  -Wno-missing-field-initializers
+  -fvisibility-inlines-hidden
+  -fdiagnostics-color=auto)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False positives of gcc 12 on SmallVector and Optional after inlining.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds
+                      -Wno-dangling-pointer -Wno-stringop-overflow
+                      -Wno-stringop-overread)
+endif()
+
+find_program(BASTILE_CCACHE ccache)
+if(BASTILE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER "${BASTILE_CCACHE}")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${BASTILE_CCACHE}")
+endif()
+
+find_program(BASTILE_LLD NAMES ld.lld ld.lld-22
+             HINTS /usr/lib/llvm-22/bin)
+if(BASTILE_LLD)
+  get_filename_component(bastile_lld_name "${BASTILE_LLD}" NAME)
+  get_filename_component(bastile_lld_dir "${BASTILE_LLD}" DIRECTORY)
+  # gcc looks for the name ld.lld only, and Debian leaves that name off PATH;
+  # -B tells it where to look.
+  if(bastile_lld_name STREQUAL "ld.lld")
+    add_link_options(-fuse-ld=lld "-B${bastile_lld_dir}")
+  endif()
+endif()

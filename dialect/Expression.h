@@ -1,0 +1,85 @@
+//===- Expression.h - Formulas over row tensors -----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Lets the decomposition of a model op read like its formula.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_EXPRESSION_H
+#define BASTILE_DIALECT_EXPRESSION_H
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace bastile::tile {
+
+/// A row tensor, a row vector or a statistic in the precision that formulas are
+/// computed in: float32, or float64 where the element type is float64.
+///
+/// Operators build `arith` and `math` ops. Operands of different shape are
+/// broadcast: a row vector over rows, a statistic along its row.
+class Expr {
+public:
+  /// Wraps `value`, extended to the computing precision.
+  Expr(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
+
+  /// The value converted to `elementType`, as a result of the graph.
+  mlir::Value as(mlir::Type elementType) const;
+  /// The value rounded to `elementType` and back, as models that cast in the
+  /// middle of a formula do.
+  Expr roundedTo(mlir::Type elementType) const;
+
+  mlir::Value getValue() const { return value; }
+  mlir::ImplicitLocOpBuilder &getBuilder() const { return *builder; }
+  mlir::RankedTensorType getType() const {
+    return mlir::cast<mlir::RankedTensorType>(value.getType());
+  }
+  /// A constant of this expression's shape and precision.
+  Expr constant(double number) const;
+
+private:
+  friend Expr wrap(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
+  Expr() = default;
+
+  mlir::ImplicitLocOpBuilder *builder = nullptr;
+  mlir::Value value;
+};
+
+Expr operator+(const Expr &lhs, const Expr &rhs);
+Expr operator-(const Expr &lhs, const Expr &rhs);
+Expr operator*(const Expr &lhs, const Expr &rhs);
+Expr operator/(const Expr &lhs, const Expr &rhs);
+Expr operator+(const Expr &lhs, double rhs);
+Expr operator-(const Expr &lhs, double rhs);
+Expr operator*(const Expr &lhs, double rhs);
+Expr operator*(double lhs, const Expr &rhs);
+Expr operator/(const Expr &lhs, double rhs);
+Expr operator/(double lhs, const Expr &rhs);
+Expr operator-(const Expr &operand);
+
+/// The smaller and the larger operand; NaN if either is.
+Expr min(const Expr &lhs, double rhs);
+Expr max(const Expr &lhs, double rhs);
+
+Expr exp(const Expr &operand);
+Expr erfc(const Expr &operand);
+Expr rsqrt(const Expr &operand);
+/// 1 / (1 + exp(-x)).
+Expr sigmoid(const Expr &operand);
+/// x * Phi(x), Phi being the normal distribution, as 0.5 x erfc(-x / sqrt 2):
+/// unlike 0.5 x (1 + erf(x / sqrt 2)), it does not cancel for negative x.
+Expr geluErf(const Expr &operand);
+/// 0.5 x (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3), as x sigmoid(2 u):
+/// the same function without the cancellation of 1 + tanh for negative x
+/// (Hendrycks and Gimpel, arXiv 1606.08415).
+Expr geluTanh(const Expr &operand);
+
+/// The mean of each row, a statistic.
+Expr rowMean(const Expr &operand);
+
+} // namespace bastile::tile
+
+#endif // BASTILE_DIALECT_EXPRESSION_H

@@ -1,0 +1,137 @@
+//===- KernelOps.cpp - Kernels, launches and tiles ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Tile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace bastile::tile;
+
+//===----------------------------------------------------------------------===//
+// KernelOp
+//===----------------------------------------------------------------------===//
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                     FunctionType type) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(),
+                     builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addRegion();
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> arguments,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag, std::string &) {
+    return builder.getFunctionType(arguments, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      getFunctionTypeAttrName(result.name), buildType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void KernelOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+LogicalResult KernelOp::verify() {
+  if (getBody().empty())
+    return emitOpError("has no body");
+  if (!isTiled())
+    return success();
+  if (getNumResults() != 0)
+    return emitOpError("is tiled and must return nothing: results are operands "
+                       "in memory");
+  int64_t leading = *getLeading();
+  if (leading < 0 || leading > getNumArguments())
+    return emitOpError("has ")
+           << leading << " leading dimensions but only " << getNumArguments()
+           << " arguments";
+  for (BlockArgument size : getSizes())
+    if (!size.getType().isIndex())
+      return emitOpError("argument ")
+             << size.getArgNumber()
+             << " is the size of a leading dimension and must be an index, not "
+             << size.getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LaunchOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getKernels().empty())
+    return emitOpError("names no kernel");
+  for (Attribute symbol : getKernels()) {
+    auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(
+        *this, cast<FlatSymbolRefAttr>(symbol));
+    // Once lowered, a kernel is a function of the target's dialect.
+    if (!kernel) {
+      if (symbols.lookupNearestSymbolFrom(*this,
+                                          cast<FlatSymbolRefAttr>(symbol)))
+        continue;
+      return emitOpError("refers to ") << symbol << ", which does not exist";
+    }
+    if (kernel.isTiled())
+      continue;
+    auto type = FunctionType::get(getContext(), getOperandTypes(),
+                                  getResultTypes());
+    if (kernel.getFunctionType() != type)
+      return emitOpError("of type ")
+             << type << " does not fit kernel " << symbol << " of type "
+             << kernel.getFunctionType();
+  }
+  return success();
+}
+
+LogicalResult ReturnOp::verify() {
+  auto kernel = cast<KernelOp>((*this)->getParentOp());
+  if (getOperandTypes() != kernel.getResultTypes())
+    return emitOpError("returns ")
+           << getOperandTypes() << " from a kernel of type "
+           << kernel.getFunctionType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// LoadOp and StoreOp
+//===----------------------------------------------------------------------===//
+
+/// Checks a tile of type `tile` that lies in `memref` at `indices`.
+static LogicalResult verifyAccess(Operation *op, RankedTensorType tile,
+                                  MemRefType memref, size_t numIndices) {
+  if (tile.getRank() != 2)
+    return op->emitOpError("moves a tile of two dimensions, not ") << tile;
+  if (tile.getElementType() != memref.getElementType())
+    return op->emitOpError("moves between ")
+           << tile << " and " << memref << ", whose element types differ";
+  size_t expected = memref.getRank() == 1 ? 1 : 2;
+  if (numIndices != expected)
+    return op->emitOpError("takes ")
+           << expected << " indices into " << memref << ", but has "
+           << numIndices;
+  if (memref.getRank() == 1 && tile.getDimSize(0) != 1)
+    return op->emitOpError("moves one row of ") << memref << ", not " << tile;
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyAccess(*this, cast<RankedTensorType>(getType()),
+                      cast<MemRefType>(getMemref().getType()),
+                      getIndices().size());
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, cast<RankedTensorType>(getValue().getType()),
+                      cast<MemRefType>(getMemref().getType()),
+                      getIndices().size());
+}
+

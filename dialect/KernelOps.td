@@ -1,0 +1,196 @@
+//===- KernelOps.td - Kernels, launches and tiles -----------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_KERNELOPS_TD
+#define BASTILE_DIALECT_KERNELOPS_TD
+
+include "dialect/Primitives.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+
+def Tile_KernelOp : Tile_Op<"kernel", [
+    FunctionOpInterface, IsolatedFromAbove, Symbol, AffineScope,
+    AutomaticAllocationScope]> {
+  let summary = "one kernel: what a single launch computes";
+  let description = [{
+    Made by `fuse` from a part of a function. At first it takes and returns row
+    tensors and row vectors, and its body computes on whole tensors:
+
+    ```mlir
+    tile.kernel @f(%x: tensor<?x2880xf32>) -> tensor<?x2880xf32> {
+      %0 = arith.addf %x, %x : tensor<?x2880xf32>
+      tile.return %0 : tensor<?x2880xf32>
+    }
+    ```
+
+    `tile` turns it into a program that one block runs. Its arguments are then
+    the sizes of the leading dimensions (`leading` of them), and the operands in
+    memory, results last; the body computes on tiles:
+
+    ```mlir
+    tile.kernel @f(%rows: index, %x: memref<?x2880xf32, strided<[?, 1]>>,
+                   %y: memref<?x2880xf32, strided<[?, 1]>>)
+        attributes {leading = 1 : i64, ...} {
+      %program = tile.program_id
+      ...
+    }
+    ```
+
+    Every row operand of a kernel has the same leading sizes.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<Tile_ScheduleAttr>:$schedule,
+                       OptionalAttr<I64Attr>:$leading,
+                       OptionalAttr<I64Attr>:$column_blocks);
+  let regions = (region AnyRegion:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = [{
+    /// Whether the body is a program over tiles rather than over tensors.
+    bool isTiled() { return getLeading().has_value(); }
+    /// Sizes of the leading dimensions of a tiled kernel.
+    ::llvm::ArrayRef<::mlir::BlockArgument> getSizes() {
+      return getArguments().take_front(*getLeading());
+    }
+
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+  }];
+}
+
+def Tile_LaunchOp : Tile_Op<"launch", [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "launches a kernel on tensors";
+  let description = [{
+    `kernels` are variants of one kernel, fastest first: the runtime takes the
+    first whose arguments it can satisfy. `fuse` names one; `tile` makes more.
+
+    Example:
+
+    ```mlir
+    %0 = tile.launch [@f](%x) : (tensor<?x2880xf32>) -> tensor<?x2880xf32>
+    ```
+  }];
+  let arguments = (ins TypedArrayAttrBase<FlatSymbolRefAttr,
+                           "kernel symbols">:$kernels,
+                       Variadic<AnyRankedTensor>:$inputs);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $kernels `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)
+  }];
+}
+
+def Tile_ReturnOp : Tile_Op<"return", [Pure, HasParent<"KernelOp">, Terminator]> {
+  let summary = "ends a kernel";
+  let arguments = (ins Variadic<AnyRankedTensor>:$values);
+  let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
+  let hasVerifier = 1;
+}
+
+class Tile_ProgramOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+  let builders = [OpBuilder<(ins), [{
+    build($_builder, $_state, $_builder.getIndexType());
+  }]>];
+}
+def Tile_ProgramIdOp : Tile_ProgramOp<"program_id"> {
+  let summary = "which of the kernel's programs this one is, from 0";
+}
+def Tile_ProgramCountOp : Tile_ProgramOp<"program_count"> {
+  let summary = "how many programs this launch of the kernel has";
+}
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "reads a tile";
+  let description = [{
+    Reads the tile that starts at `row` (counted over all leading dimensions,
+    the last of them fastest) and `column`. A row vector has no `row`. An
+    element beyond the operand holds some other element of it, and no memory
+    outside the operand is read: `tile.mask` gives such elements a value where
+    it matters. `row` itself must be in range.
+
+    `alignment` is what the address of every row is a multiple of, in bytes.
+    `invariant` says that the kernel does not write the operand.
+
+    Example:
+
+    ```mlir
+    %t = tile.load %x[%row, %column]
+        : memref<?x2880xbf16, strided<[?, 1]>> -> tensor<4x1024xbf16>
+    %v = tile.load %w[%column] : memref<2880xbf16> -> tensor<1x1024xbf16>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
+                       Variadic<Index>:$indices,
+                       OptionalAttr<I64Attr>:$alignment,
+                       UnitAttr:$invariant);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` attr-dict `:` type($memref) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes a tile";
+  let description = [{
+    The counterpart of `tile.load`. Elements beyond the operand are not written.
+
+    Example:
+
+    ```mlir
+    tile.store %t, %y[%row, %column]
+        : tensor<4x1024xbf16>, memref<?x2880xbf16, strided<[?, 1]>>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$value,
+                       Arg<AnyMemRef, "", [MemWrite]>:$memref,
+                       Variadic<Index>:$indices,
+                       OptionalAttr<I64Attr>:$alignment);
+  let assemblyFormat = [{
+    $value `,` $memref `[` $indices `]` attr-dict `:` type($value) `,`
+    type($memref)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_MaskOp : Tile_Op<"mask", [
+    Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "replaces the elements of a tile beyond the end of the row";
+  let description = [{
+    With the tile's first column at `column`, every element at or past `limit`
+    becomes `other`.
+
+    Example:
+
+    ```mlir
+    %0 = tile.mask %t from %column limit 2880 else 0.000000e+00 : f32
+        : tensor<1x3072xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, Index:$column,
+                       I64Attr:$limit, TypedAttrInterface:$other);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = [{
+    $input `from` $column `limit` $limit `else` $other attr-dict `:` type($input)
+  }];
+}
+
+#endif // BASTILE_DIALECT_KERNELOPS_TD

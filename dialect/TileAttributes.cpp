@@ -1,0 +1,80 @@
+//===- TileAttributes.cpp - Schedules and layouts -------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Tile.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bastile::tile;
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/TileAttributes.cpp.inc"
+
+void TileDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialect/TileAttributes.cpp.inc"
+      >();
+}
+
+LogicalResult
+ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
+                     int64_t threads, int64_t vector, int64_t columns,
+                     int64_t persistent) {
+  std::pair<const char *, int64_t> fields[] = {{"rows", rows},
+                                               {"threads", threads},
+                                               {"vector", vector},
+                                               {"columns", columns},
+                                               {"persistent", persistent}};
+  for (auto [name, value] : fields)
+    if (value < 0)
+      return emitError() << "schedule field '" << name
+                         << "' must not be negative, but is " << value;
+  if (vector && (!llvm::isPowerOf2_64(vector) || vector > 16))
+    return emitError() << "schedule field 'vector' must be a power of two up "
+                          "to 16, but is "
+                       << vector;
+  return success();
+}
+
+LogicalResult
+BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                    int64_t vector, int64_t threadRows, int64_t threadColumns) {
+  if (vector < 1 || threadRows < 1 || threadColumns < 1)
+    return emitError() << "layout fields must be at least 1";
+  return success();
+}
+
+LogicalResult BlockedAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || llvm::any_of(shape, ShapedType::isDynamic))
+    return emitError() << "a layout describes a tile of two static dimensions";
+  if (shape[0] != 1 && shape[0] % getThreadRows() != 0)
+    return emitError() << shape[0] << " rows do not divide into "
+                       << getThreadRows() << " rows of threads";
+  int64_t deal = getThreadColumns() * getVector();
+  if (shape[1] != 1 && shape[1] % deal != 0)
+    return emitError() << shape[1] << " columns do not divide into pieces of "
+                       << getVector() << " for " << getThreadColumns()
+                       << " threads";
+  return success();
+}
+
+std::pair<int64_t, int64_t>
+BlockedAttr::getElement(ArrayRef<int64_t> shape, int64_t thread,
+                        int64_t piece) const {
+  int64_t columnRepeats = getColumnRepeats(shape);
+  int64_t row = (piece / columnRepeats) * getThreadRows() +
+                thread / getThreadColumns();
+  int64_t column = ((piece % columnRepeats) * getThreadColumns() +
+                    thread % getThreadColumns()) *
+                   getVector();
+  return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
+}

@@ -1,0 +1,105 @@
+//===- TileAttributes.td - Schedules and layouts ------------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_TILEATTRIBUTES_TD
+#define BASTILE_DIALECT_TILEATTRIBUTES_TD
+
+include "dialect/TileDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+
+class Tile_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Tile_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
+    I32EnumAttrCase<"Add", 0, "add">,
+    I32EnumAttrCase<"Max", 1, "max">,
+    I32EnumAttrCase<"Min", 2, "min">,
+  ]> {
+  let cppNamespace = "::bastile::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_ReduceKindAttr : EnumAttr<Tile_Dialect, Tile_ReduceKind, "reduce_kind">;
+
+def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
+  let summary = "How a kernel is laid over the machine";
+  let description = [{
+    Says how a kernel runs and never what it computes: another schedule gives
+    the same result up to rounding.
+
+    A *tile* of `rows` x `columns` elements is what one block of `threads`
+    threads holds at a time, each thread in pieces of `vector` neighbouring
+    elements. Where `columns` is less than the row, a kernel without row
+    reductions gives each tile its own block, and one with reductions walks the
+    row in a loop, once for each reduction that waits for another. With
+    `persistent` = k, at most k blocks a multiprocessor are launched and each
+    walks over several groups of rows; 0 launches one block for each group.
+
+    A field that is 0 (or left out) is chosen by the `schedule` pass:
+
+    ```mlir
+    func.func @f(...) attributes {tile.schedule = #tile.schedule<threads = 128>}
+    ```
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "0", "rows of a tile">:$rows,
+    DefaultValuedParameter<"int64_t", "0", "threads of a block">:$threads,
+    DefaultValuedParameter<"int64_t", "0",
+        "neighbouring elements that a thread moves at once">:$vector,
+    DefaultValuedParameter<"int64_t", "0", "columns of a tile">:$columns,
+    DefaultValuedParameter<"int64_t", "0",
+        "blocks a multiprocessor, 0 for a block each row group">:$persistent);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+  let genVerifyDecl = 1;
+}
+
+def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
+    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "Which thread holds which element of a tile";
+  let description = [{
+    Deals a tile to the threads of a block in pieces of `vector` neighbouring
+    elements. The threads form a grid of `threadRows` x `threadColumns`; thread
+    t stands at row t / threadColumns and column t % threadColumns. A tile
+    larger than one such deal is covered by repeating it, rows outermost. A
+    dimension of size one is held by every thread along it.
+
+    `#tile.blocked<vector = 2, threadRows = 1, threadColumns = 4>` on a tile of
+    1 x 16, each cell naming its thread and piece:
+
+    ```
+    column  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
+    thread  0  0  1  1  2  2  3  3  0  0  1  1  2  2  3  3
+    piece   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
+    ```
+  }];
+  let parameters = (ins "int64_t":$vector, "int64_t":$threadRows,
+                        "int64_t":$threadColumns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Number of times the deal repeats along the rows of a tile with `shape`.
+    int64_t getRowRepeats(::llvm::ArrayRef<int64_t> shape) const {
+      return shape[0] == 1 ? 1 : shape[0] / getThreadRows();
+    }
+    /// Number of times the deal repeats along the columns.
+    int64_t getColumnRepeats(::llvm::ArrayRef<int64_t> shape) const {
+      return shape[1] == 1 ? 1 : shape[1] / (getThreadColumns() * getVector());
+    }
+    /// Number of pieces of a tile with `shape` that each thread holds.
+    int64_t getNumPieces(::llvm::ArrayRef<int64_t> shape) const {
+      return getRowRepeats(shape) * getColumnRepeats(shape);
+    }
+    /// Row and column, in a tile with `shape`, of the first element of `piece`
+    /// as `thread` holds it.
+    std::pair<int64_t, int64_t> getElement(::llvm::ArrayRef<int64_t> shape,
+                                           int64_t thread, int64_t piece) const;
+  }];
+}
+
+#endif // BASTILE_DIALECT_TILEATTRIBUTES_TD

@@ -1,0 +1,56 @@
+//===- TileDialect.td - The tile dialect --------------------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_TILEDIALECT_TD
+#define BASTILE_DIALECT_TILEDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::bastile::tile";
+  let summary = "Row-wise kernels of language-model training";
+  let description = [{
+    The dialect describes what a memory-bound kernel computes, on whole tensors,
+    and carries it down to what each thread does.
+
+    A *row tensor* has any number of leading dimensions, usually dynamic, and a
+    static last one: the *row*, contiguous in memory (`tensor<?x2880xbf16>`,
+    `tensor<?x?x128xf32>`). A *row vector* is one row shared by all
+    (`tensor<2880xbf16>`, a weight). A *statistic* is a row tensor of length one
+    (`tensor<?x1xf32>`, a mean).
+
+    Three groups of ops share these types:
+
+    - *model ops* (`tile.geglu`, `tile.rms_norm`) are what users write; each
+      stands in one file under `dialect/ops/` and decomposes into primitives;
+    - *primitives* (`tile.reduce`, `tile.broadcast`) are what `arith` and `math`
+      lack on row tensors;
+    - *kernel ops* (`tile.kernel`, `tile.load`, ...) hold what `fuse` and `tile`
+      make of them: kernels over *tiles*, tensors of static shape.
+  }];
+
+  let useDefaultAttributePrinterParser = 1;
+  let extraClassDeclaration = [{
+    /// Unit argument attribute of a kernel: the operand may not be written.
+    static constexpr ::llvm::StringLiteral kReadOnlyAttrName = "tile.readonly";
+    /// Argument attribute of a kernel: bytes that divide the operand's base
+    /// address and each of its leading strides.
+    static constexpr ::llvm::StringLiteral kAlignmentAttrName =
+        "tile.alignment";
+    /// Argument attribute of a function: the name its source gives the argument.
+    static constexpr ::llvm::StringLiteral kNameAttrName = "tile.name";
+    /// Function attribute with which a user pins a schedule.
+    static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
+
+    void registerAttributes();
+  }];
+}
+
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, traits>;
+
+#endif // BASTILE_DIALECT_TILEDIALECT_TD

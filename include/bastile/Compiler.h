@@ -1,0 +1,69 @@
+//===- Compiler.h - From .mlir text to kernels ------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_COMPILER_H
+#define BASTILE_COMPILER_H
+
+#include "bastile/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/JSON.h"
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class SourceMgr;
+} // namespace llvm
+
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
+namespace bastile {
+
+/// How far to lower a module, in the order that it goes through.
+enum class Stage {
+  Tile,        ///< as written: model ops on tensors
+  Decomposed,  ///< primitives on tensors
+  Fused,       ///< kernels on tensors, and their launches
+  Scheduled,   ///< each kernel with its schedule
+  Tiled,       ///< programs on tiles
+  Distributed, ///< tiles with a layout over threads
+  NVVM,        ///< the LLVM dialect (with NVVM ops on a GPU)
+};
+
+struct CompileOptions {
+  /// What to compile for; must be set.
+  const Target *target = nullptr;
+  /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128".
+  std::string schedule;
+  /// Keep the source's lines in the code, for profilers.
+  bool lineInfo = true;
+  /// Called on each pass manager before it runs, for timing and printing.
+  llvm::function_ref<llvm::LogicalResult(mlir::PassManager &)> configure = {};
+};
+
+/// Parses `source` and keeps the names that its functions give their arguments,
+/// so that messages and metadata can use them. Null after a diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> parseSource(llvm::SourceMgr &source,
+                                              mlir::MLIRContext &context);
+
+/// Lowers `module` to `stage`. If `metadata` is not null and the stage lies past
+/// `Tiled`, it receives the launch metadata (docs/metadata.md). Errors are
+/// reported as diagnostics.
+llvm::LogicalResult lower(mlir::ModuleOp module, Stage stage,
+                          const CompileOptions &options,
+                          llvm::json::Value *metadata = nullptr);
+
+/// Formats `metadata` as the comment block at the head of a PTX file.
+std::string formatMetadataComment(const llvm::json::Value &metadata);
+
+} // namespace bastile
+
+#endif // BASTILE_COMPILER_H

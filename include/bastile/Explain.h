@@ -1,0 +1,41 @@
+//===- Explain.h - What kernels cost ----------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_EXPLAIN_H
+#define BASTILE_EXPLAIN_H
+
+#include "bastile/Target.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bastile {
+
+/// What one kernel moves and computes, and how it is scheduled.
+struct KernelCost {
+  std::string name;
+  std::string schedule;
+  /// Bytes read and written for each row, and once for all rows.
+  int64_t bytesPerRow = 0;
+  int64_t bytesShared = 0;
+  /// Arithmetic and math ops for each row.
+  int64_t operationsPerRow = 0;
+  /// How often the row is read: once, unless it is walked in passes.
+  int64_t passes = 1;
+
+  /// Seconds that moving the bytes of `rows` rows takes at the target's
+  /// bandwidth: the least that the kernel can take.
+  double getSeconds(int64_t rows, const Target &target) const;
+};
+
+/// The costs of the kernels of a module lowered to `Stage::Scheduled`.
+std::vector<KernelCost> getKernelCosts(mlir::ModuleOp module);
+
+} // namespace bastile
+
+#endif // BASTILE_EXPLAIN_H

@@ -1,0 +1,58 @@
+//===- Target.h - The machines Bastile generates code for -------*- C++ -*-===//
+//
+// A target names the processor, how LLVM spells it, and the limits and rates
+// that a schedule is chosen by.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_TARGET_H
+#define BASTILE_TARGET_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <string>
+
+namespace bastile {
+
+struct Target {
+  /// What a user writes: "sm_90", "sm_100a", "host".
+  std::string name;
+  /// The GPU architecture times ten (80, 90, 100, 120); 0 for the host.
+  unsigned computeCapability = 0;
+
+  std::string triple;
+  std::string chip;
+  std::string features;
+
+  unsigned maxThreadsPerBlock = 0;
+  /// The most a kernel may ask for, opting in above the default 48 KiB.
+  unsigned maxSharedBytesPerBlock = 0;
+  /// The most that portable clusters hold; 1 where there are no clusters.
+  unsigned maxBlocksPerCluster = 1;
+
+  /// Size and bandwidth of the reference card (for the host: its threads).
+  unsigned multiprocessors = 0;
+  double memoryBytesPerSecond = 0;
+
+  /// The widest vector register of the host, the widest access of a GPU.
+  unsigned vectorBytes = 0;
+
+  bool isHost() const { return computeCapability == 0; }
+  /// Bulk asynchronous copies that complete on an mbarrier.
+  bool hasBulkCopy() const { return computeCapability >= 90; }
+
+  /// Finds a target by name. The error lists the names that exist.
+  static llvm::Expected<const Target &> lookup(llvm::StringRef name);
+
+  /// The processor this program runs on.
+  static const Target &host();
+
+  /// Every known target, the GPUs by architecture and then the host.
+  static llvm::ArrayRef<Target> all();
+};
+
+} // namespace bastile
+
+#endif // BASTILE_TARGET_H

@@ -1,0 +1,103 @@
+//===- CudaDevice.h - A GPU and its memory ----------------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_CUDADEVICE_H
+#define BASTILE_RUNTIME_CUDADEVICE_H
+
+#include "bastile/runtime/CudaDriver.h"
+#include "bastile/runtime/Error.h"
+
+#include <memory>
+#include <string>
+
+namespace bastile::runtime {
+
+/// A GPU with a context to work in. No call leaves another context current
+/// than the one that it found.
+class CudaDevice {
+public:
+  /// Device `ordinal` in its primary context, which it shares with the CUDA
+  /// runtime and so with frameworks.
+  static Expected<std::shared_ptr<const CudaDevice>>
+  open(std::shared_ptr<const CudaDriver> driver, int ordinal = 0);
+
+  /// The context that is current in this thread, whoever made it. It must
+  /// outlive the result.
+  static Expected<std::shared_ptr<const CudaDevice>>
+  current(std::shared_ptr<const CudaDriver> driver);
+
+  ~CudaDevice();
+  CudaDevice(const CudaDevice &) = delete;
+  CudaDevice &operator=(const CudaDevice &) = delete;
+
+  const CudaDriver &driver() const { return *driverTable; }
+  cuda::Context context() const { return handle; }
+
+  const std::string &name() const { return deviceName; }
+  int64_t multiprocessors() const { return multiprocessorCount; }
+  /// 90 for compute capability 9.0.
+  int computeCapability() const { return capability; }
+  /// The most shared memory that a block may ask for, in bytes.
+  int64_t maxSharedMemory() const { return sharedMemoryLimit; }
+
+  /// Copies between host and device, and waits until they are done.
+  Error copyToDevice(void *target, const void *source, size_t bytes,
+                     cuda::Stream stream = nullptr) const;
+  Error copyToHost(void *target, const void *source, size_t bytes,
+                   cuda::Stream stream = nullptr) const;
+
+  /// Waits for all work in `stream`.
+  Error synchronize(cuda::Stream stream = nullptr) const;
+
+private:
+  CudaDevice(std::shared_ptr<const CudaDriver> driver, cuda::Device device)
+      : driverTable(std::move(driver)), device(device) {}
+  Error readProperties();
+
+  std::shared_ptr<const CudaDriver> driverTable;
+  cuda::Device device;
+  cuda::Context handle = nullptr;
+  bool ownsContext = false;
+  std::string deviceName;
+  int64_t multiprocessorCount = 0;
+  int capability = 0;
+  int64_t sharedMemoryLimit = 0;
+};
+
+/// Makes the context of a device current while it lives.
+class CudaContextScope {
+public:
+  explicit CudaContextScope(const CudaDevice &device);
+  ~CudaContextScope();
+  CudaContextScope(const CudaContextScope &) = delete;
+  CudaContextScope &operator=(const CudaContextScope &) = delete;
+
+  /// Whether the context could not be made current.
+  Error takeError() { return std::move(error); }
+
+private:
+  const CudaDriver &driver;
+  cuda::Context previous = nullptr;
+  bool changed = false;
+  Error error;
+};
+
+/// A piece of device memory.
+class CudaBuffer {
+public:
+  static Expected<CudaBuffer> allocate(std::shared_ptr<const CudaDevice> device,
+                                       size_t bytes);
+  CudaBuffer() = default;
+  CudaBuffer(CudaBuffer &&other) noexcept { *this = std::move(other); }
+  CudaBuffer &operator=(CudaBuffer &&other) noexcept;
+  ~CudaBuffer();
+
+  void *data() const { return reinterpret_cast<void *>(address); }
+
+private:
+  std::shared_ptr<const CudaDevice> device;
+  cuda::Address address = 0;
+};
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_CUDADEVICE_H

@@ -1,0 +1,86 @@
+//===- CudaExecutor.h - Kernels on a GPU ------------------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_CUDAEXECUTOR_H
+#define BASTILE_RUNTIME_CUDAEXECUTOR_H
+
+#include "bastile/runtime/CudaDevice.h"
+#include "bastile/runtime/Executor.h"
+
+#include <mutex>
+#include <unordered_map>
+
+namespace bastile::runtime {
+
+/// What the driver made of a kernel.
+struct CudaKernelInfo {
+  int registers = 0;
+  /// Bytes for each thread; above 0 when registers were spilled.
+  int localMemory = 0;
+  /// Bytes for each block.
+  int staticSharedMemory = 0;
+};
+
+/// PTX or a cubin, loaded into a device. Safe to use from several threads.
+class CudaModule {
+public:
+  /// Loads `image`. If it is PTX that the driver rejects, the error carries the
+  /// log of its assembler.
+  static Expected<std::shared_ptr<CudaModule>>
+  load(std::shared_ptr<const CudaDevice> device, const std::string &image);
+  ~CudaModule();
+  CudaModule(const CudaModule &) = delete;
+  CudaModule &operator=(const CudaModule &) = delete;
+
+  const CudaDevice &device() const { return *owner; }
+
+  /// The kernel called `entry`, allowed to use what `config` asks for. It is
+  /// looked up once.
+  Expected<cuda::Kernel> kernel(const std::string &entry,
+                                const LaunchConfig &config = {});
+
+  Expected<CudaKernelInfo> info(const std::string &entry);
+
+  /// How many blocks of a launch like `config` a multiprocessor holds.
+  Expected<int> blocksPerMultiprocessor(const std::string &entry,
+                                        const LaunchConfig &config);
+
+private:
+  struct Entry {
+    cuda::Kernel kernel = nullptr;
+    int64_t sharedMemory = 0;
+    bool nonPortableCluster = false;
+  };
+
+  explicit CudaModule(std::shared_ptr<const CudaDevice> device)
+      : owner(std::move(device)) {}
+  Error permit(const std::string &name, Entry &entry,
+               const LaunchConfig &config) const;
+
+  std::shared_ptr<const CudaDevice> owner;
+  cuda::Module handle = nullptr;
+  std::mutex mutex;
+  std::unordered_map<std::string, Entry> entries;
+};
+
+/// Launches the kernels of a module in a stream, which may belong to somebody
+/// else. It is cheap to make one for each call.
+class CudaExecutor final : public Executor {
+public:
+  explicit CudaExecutor(CudaModule &module, cuda::Stream stream = nullptr)
+      : module(module), stream(stream) {}
+
+  Error launch(const std::string &entry, const LaunchConfig &config,
+               void **arguments) override;
+  Error zero(void *data, int64_t bytes) override;
+  int64_t multiprocessors() const override {
+    return module.device().multiprocessors();
+  }
+
+private:
+  CudaModule &module;
+  cuda::Stream stream;
+};
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_CUDAEXECUTOR_H

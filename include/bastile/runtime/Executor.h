@@ -1,0 +1,53 @@
+//===- Executor.h - Where planned launches run ------------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_EXECUTOR_H
+#define BASTILE_RUNTIME_EXECUTOR_H
+
+#include "bastile/runtime/Error.h"
+
+#include <cstdint>
+#include <string>
+
+namespace bastile::runtime {
+
+class LaunchPlan;
+
+/// The shape of a launch. All grids are one-dimensional.
+struct LaunchConfig {
+  /// Blocks in all, a multiple of `cluster`.
+  int64_t grid = 0;
+  /// Threads in a block.
+  int64_t block = 1;
+  /// Blocks in a cluster.
+  int64_t cluster = 1;
+  /// Dynamic shared memory in bytes.
+  int64_t sharedMemory = 0;
+  /// Whether the kernel may start before the launch before it has ended; it
+  /// then waits for that one's results itself.
+  bool overlapPrevious = false;
+};
+
+/// Runs kernels in the order of the calls: a GPU, the host, an emulator.
+class Executor {
+public:
+  virtual ~Executor();
+
+  /// Starts `entry`. `arguments[i]` points to the 8 bytes of parameter i; they
+  /// are read before the call returns.
+  virtual Error launch(const std::string &entry, const LaunchConfig &config,
+                       void **arguments) = 0;
+
+  /// Fills `bytes` bytes at `data` with zeros.
+  virtual Error zero(void *data, int64_t bytes) = 0;
+
+  /// How many blocks this executor can run side by side, in the sense of the
+  /// leaf "multiprocessors" of grid expressions.
+  virtual int64_t multiprocessors() const = 0;
+};
+
+/// Runs everything in `plan`, in order.
+Error execute(LaunchPlan &plan, Executor &executor);
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_EXECUTOR_H

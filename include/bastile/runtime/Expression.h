@@ -1,0 +1,51 @@
+//===- Expression.h - Sizes computed at launch ------------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_EXPRESSION_H
+#define BASTILE_RUNTIME_EXPRESSION_H
+
+#include "bastile/runtime/TensorView.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace bastile::runtime {
+
+/// What the leaves of an expression stand for.
+struct ExpressionContext {
+  int64_t rows = 0;
+  int64_t multiprocessors = 1;
+  Span<const TensorView> inputs;
+};
+
+/// A tree over sizes known at launch: the grid of a kernel, or one size of an
+/// output or temporary. Values are never negative.
+struct Expression {
+  enum class Kind : uint8_t {
+    Constant,
+    Rows,
+    Multiprocessors,
+    /// The size of dimension `dimension` of input `input`.
+    InputSize,
+    CeilDiv,
+    Add,
+    Mul,
+    Min,
+    Max,
+  };
+
+  /// Nothing when a step overflows 64 bits or divides by zero. The inputs must
+  /// have the ranks that the metadata states.
+  std::optional<int64_t> evaluate(const ExpressionContext &context) const;
+
+  Kind kind = Kind::Constant;
+  int64_t value = 0;
+  unsigned input = 0;
+  unsigned dimension = 0;
+  /// Two for `CeilDiv`, one or more for the other operators.
+  std::vector<Expression> operands;
+};
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_EXPRESSION_H

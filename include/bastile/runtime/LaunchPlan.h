@@ -1,0 +1,105 @@
+//===- LaunchPlan.h - From tensors to packed launches -----------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_LAUNCHPLAN_H
+#define BASTILE_RUNTIME_LAUNCHPLAN_H
+
+#include "bastile/runtime/Error.h"
+#include "bastile/runtime/Executor.h"
+#include "bastile/runtime/Metadata.h"
+#include "bastile/runtime/TensorView.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace bastile::runtime {
+
+/// The tensors of one call, in the order of the metadata.
+struct Buffers {
+  Span<const TensorView> inputs;
+  Span<const TensorView> outputs;
+  Span<const TensorView> temporaries;
+};
+
+/// A launch ready to be handed to an executor.
+struct PlannedLaunch {
+  const Variant *variant = nullptr;
+  LaunchConfig config;
+  /// The values of the arguments, and a pointer to each of them.
+  std::vector<int64_t> values;
+  std::vector<void *> arguments;
+};
+
+/// Memory to be filled with zeros before the launches.
+struct ZeroFill {
+  void *data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// What one call of a function runs. Planning is pure: it touches no tensor
+/// and no device. A plan that is prepared again for the same function takes no
+/// memory from the heap, so a caller keeps one for each function and thread.
+class LaunchPlan {
+public:
+  LaunchPlan() = default;
+  // `PlannedLaunch::arguments` points into the plan.
+  LaunchPlan(const LaunchPlan &) = delete;
+  LaunchPlan &operator=(const LaunchPlan &) = delete;
+
+  /// Checks the tensors and plans the launches of `function`, which must
+  /// outlive the plan. After a failure the plan is empty.
+  Error prepare(const Function &function, const Buffers &buffers,
+                int64_t multiprocessors);
+
+  Span<const ZeroFill> zeroFills() const { return fills; }
+  Span<PlannedLaunch> launches() { return {planned.data(), plannedCount}; }
+
+private:
+  /// Whether a temporary holds anything yet.
+  enum class Contents : uint8_t {
+    /// No launch came that uses it.
+    None,
+    Defined,
+    /// The launch that would have filled it was skipped.
+    Missing,
+  };
+
+  Error checkBuffers() const;
+  Error prepareTemporaries();
+  Error prepareLaunches();
+  Error prepareLaunch(const Launch &launch);
+  Error checkOperands(const Launch &launch) const;
+  Error countRows(const Launch &launch, int64_t &rows) const;
+  Error checkPointers(const Launch &launch) const;
+  Error chooseVariant(const Launch &launch, const Variant *&choice) const;
+  bool admits(const Launch &launch, const Variant &variant,
+              std::string *reason) const;
+  void mergeLeading(const Launch &launch);
+  void pack(const Launch &launch, const Variant &variant,
+            PlannedLaunch &result) const;
+  bool lacksContents(const Launch &launch) const;
+  Error skip(const Launch &launch);
+  Error addFill(const Operand &operand);
+  const TensorView &view(const Operand &operand) const;
+  std::string prefix(const Launch &launch) const;
+
+  // The call being prepared.
+  const Function *function = nullptr;
+  Buffers buffers;
+  int64_t multiprocessors = 1;
+  std::vector<Contents> temporaryContents;
+
+  // The launch being prepared: its leading dimensions after merging, and the
+  // strides that each operand has in them (none if all rows share it).
+  Dimensions leadingSizes;
+  std::vector<Dimensions> leadingStrides;
+
+  // The result.
+  std::vector<ZeroFill> fills;
+  /// Only the first `plannedCount` count; the rest keep their memory.
+  std::vector<PlannedLaunch> planned;
+  size_t plannedCount = 0;
+};
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_LAUNCHPLAN_H

@@ -1,0 +1,112 @@
+//===- Metadata.h - What a compiled file says of itself ---------*- C++ -*-===//
+//
+// The schema is documented in docs/metadata.md. These structures mirror it; a
+// document that parses is consistent: every index is in range.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_RUNTIME_METADATA_H
+#define BASTILE_RUNTIME_METADATA_H
+
+#include "bastile/runtime/ElementType.h"
+#include "bastile/runtime/Error.h"
+#include "bastile/runtime/Expression.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bastile::runtime {
+
+/// An input of a function; a size without a value is known only at launch.
+struct InputSpec {
+  std::string name;
+  ElementType type = ElementType::F32;
+  std::vector<std::optional<int64_t>> shape;
+};
+
+/// An output or a temporary of a function.
+struct BufferSpec {
+  /// Empty for temporaries.
+  std::string name;
+  ElementType type = ElementType::F32;
+  std::vector<Expression> shape;
+  /// Temporaries: the runtime fills the buffer with zeros before the launches.
+  bool zeroed = false;
+  /// Outputs: filled with zeros when a launch that would write it is skipped
+  /// because there is nothing to compute.
+  bool zeroIfNoRows = false;
+};
+
+/// A tensor that a launch works on, named by its place in the function.
+struct Operand {
+  enum class Kind : uint8_t { Input, Output, Temporary };
+  Kind kind = Kind::Input;
+  unsigned index = 0;
+  /// Whether the kernel walks the rows of this operand; otherwise all rows
+  /// share it.
+  bool rows = false;
+};
+
+/// One parameter of an entry, an 8-byte value.
+struct Argument {
+  enum class Kind : uint8_t { Size, Pointer, Stride };
+  Kind kind = Kind::Size;
+  unsigned operand = 0;
+  unsigned dimension = 0;
+};
+
+/// One compiled form of a kernel, with the operands it is able to take.
+struct Variant {
+  std::string entry;
+  unsigned leading = 0;
+  /// One power of two for each operand of the launch, in bytes.
+  std::vector<int64_t> alignment;
+  std::vector<Argument> arguments;
+  Expression grid;
+  int64_t block = 1;
+  int64_t cluster = 1;
+  int64_t sharedMemory = 0;
+  /// What the compiler expects of the assembler; for reports only.
+  std::optional<int64_t> maxRegisters;
+  std::optional<int64_t> staticSharedMemory;
+};
+
+struct Launch {
+  std::string kernel;
+  std::vector<Operand> operands;
+  unsigned leading = 0;
+  /// Fastest first.
+  std::vector<Variant> variants;
+  bool overlapNext = false;
+};
+
+struct Function {
+  std::string name;
+  std::vector<InputSpec> inputs;
+  std::vector<BufferSpec> outputs;
+  std::vector<BufferSpec> temporaries;
+  std::vector<Launch> launches;
+};
+
+struct Metadata {
+  /// The function called `name`, or null.
+  const Function *find(std::string_view name) const;
+
+  std::string compiler;
+  std::string target;
+  std::vector<Function> functions;
+};
+
+/// Reads a JSON document, or the one in the comment block of a PTX text.
+Expected<Metadata> parseMetadata(std::string_view text);
+
+/// Reads the metadata of the compiled file `path`: of the file itself if it is
+/// PTX or JSON (by its suffix), of `<path>.json` otherwise.
+Expected<Metadata> loadMetadata(const std::string &path);
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_METADATA_H

@@ -1,0 +1,40 @@
+//===- Npy.h - Tensors in .npy files ----------------------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_NPY_H
+#define BASTILE_RUNTIME_NPY_H
+
+#include "bastile/runtime/ElementType.h"
+#include "bastile/runtime/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bastile::runtime {
+
+/// A tensor in row-major order that owns its elements.
+struct NpyArray {
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> shape;
+  std::string data;
+};
+
+/// Reads a little-endian array in row-major order. The format has no name for
+/// bf16 and the 8-bit floats: files hold them as opaque bytes or as unsigned
+/// integers of the same size, which become elements of `expected`. Any other
+/// element type must be `expected`, if that is given.
+Expected<NpyArray> parseNpy(std::string_view contents,
+                            std::optional<ElementType> expected = std::nullopt);
+Expected<NpyArray> loadNpy(const std::string &path,
+                           std::optional<ElementType> expected = std::nullopt);
+
+/// The contents of a file that holds `array`; bf16 and the 8-bit floats are
+/// stored as opaque bytes.
+std::string formatNpy(const NpyArray &array);
+Error saveNpy(const std::string &path, const NpyArray &array);
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_NPY_H

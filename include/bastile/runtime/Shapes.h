@@ -1,0 +1,41 @@
+//===- Shapes.h - Checking inputs, resolving output shapes ------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_SHAPES_H
+#define BASTILE_RUNTIME_SHAPES_H
+
+#include "bastile/runtime/Error.h"
+#include "bastile/runtime/Metadata.h"
+#include "bastile/runtime/TensorView.h"
+
+#include <vector>
+
+namespace bastile::runtime {
+
+/// Checks the number of inputs and each one's type, rank, static sizes and
+/// innermost stride.
+Error checkInputs(const Function &function, Span<const TensorView> inputs);
+
+/// What the caller of a function has to allocate.
+struct ResolvedShapes {
+  std::vector<Dimensions> outputs;
+  std::vector<Dimensions> temporaries;
+};
+
+/// Computes the shapes of all outputs and temporaries from the inputs, which
+/// it checks first. A `result` that is used again allocates nothing.
+Error resolveShapes(const Function &function, Span<const TensorView> inputs,
+                    int64_t multiprocessors, ResolvedShapes &result);
+
+/// Checks the outputs against the shapes that follow from checked inputs.
+/// Outputs may be strided, except in the last dimension.
+Error checkOutputs(const Function &function, Span<const TensorView> inputs,
+                   Span<const TensorView> outputs, int64_t multiprocessors);
+
+/// Checks the temporaries, which must be contiguous.
+Error checkTemporaries(const Function &function, Span<const TensorView> inputs,
+                       Span<const TensorView> temporaries,
+                       int64_t multiprocessors);
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_SHAPES_H

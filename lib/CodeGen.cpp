@@ -1,0 +1,215 @@
+//===- CodeGen.cpp - From the LLVM dialect to machine code ----------------===//
+
+#include "CodeGen.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetOptions.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/CorrelatedValuePropagation.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopDeletion.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopRotation.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include <mutex>
+
+using namespace bastile;
+using llvm::createStringError;
+
+void bastile::registerTranslations(mlir::DialectRegistry &registry) {
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+  mlir::registerNVVMDialectTranslation(registry);
+}
+
+void bastile::addLineInfo(mlir::OpPassManager &passes) {
+  mlir::LLVM::DIScopeForLLVMFuncOpPassOptions options;
+  // More than the directives would mark the PTX as a debug build, for which
+  // ptxas turns its optimizations off.
+  options.emissionKind = mlir::LLVM::DIEmissionKind::DebugDirectivesOnly;
+  passes.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass(options));
+}
+
+static void addHostAttributes(llvm::Module &module, const Target &target) {
+  for (llvm::Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    // No exception passes through, so no unwind tables are needed.
+    function.setDoesNotThrow();
+    // LLVM prefers 256 bits on many cores that have 512: a choice made for
+    // code that is scalar for the most part, which kernels are not.
+    if (target.vectorBytes >= 64)
+      function.addFnAttr("prefer-vector-width", "512");
+  }
+}
+
+llvm::Expected<std::unique_ptr<llvm::Module>>
+bastile::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
+                         const Target &target) {
+  mlir::DialectRegistry registry;
+  registerTranslations(registry);
+  module.getContext()->appendDialectRegistry(registry);
+
+  std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(
+      module, context, module.getName().value_or("bastile"));
+  if (!result)
+    return createStringError("cannot translate the module to LLVM IR");
+
+  llvm::Triple triple(target.triple);
+  result->setDataLayout(triple.computeDataLayout());
+  result->setTargetTriple(triple);
+  if (target.isHost())
+    addHostAttributes(*result, target);
+  return result;
+}
+
+/// Makes the two code generators known to LLVM. Thread-safe, and free after
+/// the first call.
+static void initializeTargets() {
+  static std::once_flag initialized;
+  std::call_once(initialized, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    // Inline assembly in host code is parsed, in PTX it is copied.
+    LLVMInitializeX86AsmParser();
+  });
+}
+
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+bastile::createTargetMachine(const Target &target) {
+  initializeTargets();
+  llvm::Triple triple(target.triple);
+  std::string message;
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, message);
+  if (!backend)
+    return createStringError("target '" + target.name + "': " + message);
+
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
+      triple, target.chip, target.features, options, llvm::Reloc::PIC_,
+      /*CM=*/std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  if (!machine)
+    return createStringError("target '" + target.name +
+                             "': LLVM cannot create a target machine");
+  return machine;
+}
+
+/// The optimizations of a GPU kernel. What arrives is tiled, unrolled and free
+/// of calls, so the default pipeline does the same in three times the time:
+/// vectorizers, the inliner and the second round of loop passes find no work.
+static llvm::ModulePassManager buildKernelPipeline() {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(llvm::InstCombinePass());
+
+  llvm::LoopPassManager rotation;
+  rotation.addPass(llvm::LoopRotatePass());
+  rotation.addPass(llvm::LICMPass(llvm::LICMOptions()));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(rotation),
+                                                       /*UseMemorySSA=*/true));
+  llvm::LoopPassManager induction;
+  induction.addPass(llvm::IndVarSimplifyPass());
+  induction.addPass(llvm::LoopDeletionPass());
+  induction.addPass(llvm::LoopFullUnrollPass(/*OptLevel=*/3));
+  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
+
+  passes.addPass(llvm::GVNPass());
+  // Thread ids carry their range: masks that always hold go away.
+  passes.addPass(llvm::CorrelatedValuePropagationPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass(
+      llvm::SimplifyCFGOptions().hoistCommonInsts(true).sinkCommonInsts(true)));
+
+  llvm::ModulePassManager module;
+  module.addPass(llvm::AlwaysInlinerPass());
+  module.addPass(llvm::createModuleToFunctionPassAdaptor(
+      std::move(passes), /*EagerlyInvalidate=*/true));
+  module.addPass(llvm::GlobalDCEPass());
+  return module;
+}
+
+static llvm::OptimizationLevel hostLevel(unsigned level) {
+  const llvm::OptimizationLevel levels[] = {
+      llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+      llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  return levels[std::min(level, 3u)];
+}
+
+void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                       unsigned level) {
+  llvm::PassBuilder builder(&machine);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+
+  llvm::ModulePassManager passes =
+      machine.getTargetTriple().isNVPTX()
+          ? buildKernelPipeline()
+          : builder.buildPerModuleDefaultPipeline(hostLevel(level));
+  passes.run(module, modules);
+}
+
+static llvm::Error emit(llvm::Module &module, llvm::TargetMachine &machine,
+                        llvm::CodeGenFileType kind,
+                        llvm::raw_pwrite_stream &os) {
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr, kind))
+    return createStringError("target '" + machine.getTargetTriple().str() +
+                             "' cannot emit a file of this kind");
+  passes.run(module);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string>
+bastile::emitAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::SmallString<0> text;
+  llvm::raw_svector_ostream os(text);
+  if (llvm::Error error =
+          emit(module, machine, llvm::CodeGenFileType::AssemblyFile, os))
+    return error;
+  return text.str().str();
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>>
+bastile::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream os(bytes);
+  if (llvm::Error error =
+          emit(module, machine, llvm::CodeGenFileType::ObjectFile, os))
+    return error;
+  return bytes;
+}

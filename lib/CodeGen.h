@@ -1,0 +1,59 @@
+//===- CodeGen.h - From the LLVM dialect to machine code --------*- C++ -*-===//
+//
+// The last steps of the compiler, shared by all targets: LLVM dialect to LLVM
+// IR, optimization, and emission as PTX, host assembly or a host object.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_CODEGEN_H
+#define BASTILE_LIB_CODEGEN_H
+
+#include "bastile/Target.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+#include <memory>
+#include <string>
+
+namespace mlir {
+class DialectRegistry;
+class ModuleOp;
+class OpPassManager;
+} // namespace mlir
+
+namespace bastile {
+
+/// Registers what translating the LLVM and NVVM dialects to LLVM IR needs.
+void registerTranslations(mlir::DialectRegistry &registry);
+
+/// Adds the pass that gives each llvm.func a debug scope, so that the source
+/// lines of the `.mlir` file reach the PTX as `.loc` directives.
+void addLineInfo(mlir::OpPassManager &passes);
+
+/// Translates a module of the LLVM and NVVM dialects. What goes wrong is
+/// reported through the diagnostics of the module's context as well.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
+                const Target &target);
+
+/// Creates the LLVM target machine; multiplications and additions contract.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const Target &target);
+
+/// Runs the IR optimizations. `level`, from 0 to 3, is for the host; kernels of
+/// a GPU always get the one pipeline made for them.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned level = 3);
+
+/// Emits assembly: PTX for a GPU. Consumes the contents of `module`.
+llvm::Expected<std::string> emitAssembly(llvm::Module &module,
+                                         llvm::TargetMachine &machine);
+
+/// Emits a relocatable object of the host. Consumes the contents of `module`.
+llvm::Expected<llvm::SmallVector<char, 0>>
+emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_CODEGEN_H

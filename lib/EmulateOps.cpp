@@ -1,0 +1,295 @@
+//===- EmulateOps.cpp - Operations of a GPU as calls to the emulator ------===//
+
+#include "EmulateOps.h"
+#include "EmulatedMath.h"
+#include "EmulatorCalls.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace bastile;
+using namespace mlir;
+namespace calls = bastile::emulator_calls;
+
+std::string bastile::describe(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << '\'' << op->getName();
+  if (auto intrinsic = dyn_cast<LLVM::CallIntrinsicOp>(op))
+    os << ' ' << intrinsic.getIntrin();
+  os << '\'';
+  if (auto file = op->getLoc()->findInstanceOf<FileLineColLoc>())
+    os << " at " << file.getFilename().getValue() << ':' << file.getLine()
+       << ':' << file.getColumn();
+  return text;
+}
+
+Value OpEmulator::call(Location loc, StringRef callee, Type resultType,
+                       ValueRange operands) {
+  // Declared with the types after the rewrite: pointers of no address space.
+  SmallVector<Type> types = llvm::map_to_vector(operands, [&](Value operand) {
+    return isa<LLVM::LLVMPointerType>(operand.getType()) ? pointer()
+                                                         : operand.getType();
+  });
+  auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(callee);
+  if (!function) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module.getBody());
+    Type type = resultType;
+    if (!type)
+      type = LLVM::LLVMVoidType::get(builder.getContext());
+    function =
+        LLVM::LLVMFuncOp::create(builder, module.getLoc(), callee,
+                                 LLVM::LLVMFunctionType::get(type, types));
+  }
+  auto op = LLVM::CallOp::create(builder, loc, function, operands);
+  return resultType ? op.getResult() : Value();
+}
+
+void OpEmulator::replace(Operation *op, Value value) {
+  op->getResult(0).replaceAllUsesWith(value);
+  op->erase();
+}
+
+Value OpEmulator::site(Operation *op) {
+  result.sites.push_back(describe(op));
+  return constant(op->getLoc(), result.sites.size() - 1);
+}
+
+void OpEmulator::rewrite(LLVM::AddressOfOp op) {
+  const auto *variable = llvm::find_if(
+      llvm::ArrayRef(result.variables), [&](const EmulatedVariable &one) {
+        return one.isShared && one.name == op.getGlobalName();
+      });
+  if (variable == llvm::ArrayRef(result.variables).end())
+    return;
+  Value base = call(op.getLoc(), calls::sharedMemory, pointer(), {});
+  replace(op,
+          LLVM::GEPOp::create(
+              builder, op.getLoc(), pointer(), builder.getI8Type(), base,
+              ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(variable->offset)}));
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+void OpEmulator::checkAccess(Operation *op, Value address, Type type,
+                             std::optional<uint64_t> alignment,
+                             EmulatedAccess access) {
+  Location loc = op->getLoc();
+  uint64_t bytes = layout.getTypeSize(type);
+  uint64_t required = alignment.value_or(layout.getTypeABIAlignment(type));
+  call(loc, calls::access, Type(),
+       {address, constant64(loc, bytes), constant(loc, required),
+        constant(loc, static_cast<int64_t>(access)), site(op)});
+}
+
+void OpEmulator::checkMasked(Operation *op, Value address, Value mask,
+                             VectorType type, uint64_t alignment,
+                             EmulatedAccess access) {
+  Location loc = op->getLoc();
+  Type bits = builder.getIntegerType(type.getNumElements());
+  Value lanes = LLVM::BitcastOp::create(builder, loc, bits, mask);
+  if (type.getNumElements() < 64)
+    lanes = LLVM::ZExtOp::create(builder, loc, i64(), lanes);
+  call(loc, calls::maskedAccess, Type(),
+       {address, lanes,
+        constant(loc, layout.getTypeSize(type.getElementType())),
+        constant(loc, alignment), constant(loc, static_cast<int64_t>(access)),
+        site(op)});
+}
+
+void OpEmulator::rewrite(LLVM::MaskedLoadOp op) {
+  checkMasked(op, op.getData(), op.getMask(), cast<VectorType>(op.getType()),
+              op.getAlignment(), EmulatedAccess::Load);
+}
+
+void OpEmulator::rewrite(LLVM::MaskedStoreOp op) {
+  checkMasked(op, op.getData(), op.getMask(),
+              cast<VectorType>(op.getValue().getType()), op.getAlignment(),
+              EmulatedAccess::Store);
+}
+
+bool OpEmulator::rewriteMemory(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](LLVM::LoadOp load) {
+        checkAccess(op, load.getAddr(), load.getType(), load.getAlignment(),
+                    EmulatedAccess::Load);
+        return true;
+      })
+      .Case([&](LLVM::StoreOp store) {
+        checkAccess(op, store.getAddr(), store.getValue().getType(),
+                    store.getAlignment(), EmulatedAccess::Store);
+        return true;
+      })
+      .Case([&](LLVM::AtomicRMWOp atomic) {
+        checkAccess(op, atomic.getPtr(), atomic.getType(),
+                    atomic.getAlignment(), EmulatedAccess::Atomic);
+        return true;
+      })
+      .Case([&](LLVM::AtomicCmpXchgOp atomic) {
+        checkAccess(op, atomic.getPtr(), atomic.getVal().getType(),
+                    atomic.getAlignment(), EmulatedAccess::Atomic);
+        return true;
+      })
+      .Case<LLVM::MaskedLoadOp, LLVM::MaskedStoreOp>([&](auto masked) {
+        rewrite(masked);
+        return true;
+      })
+      .Default(false);
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+bool OpEmulator::rewriteRegister(Operation *op) {
+  StringRef name = op->getName().getStringRef();
+  if (!name.consume_front("nvvm.read.ptx.sreg."))
+    return false;
+  using Register = std::optional<EmulatedRegister>;
+  auto number = llvm::StringSwitch<Register>(name)
+                    .Case("tid.x", EmulatedRegister::ThreadX)
+                    .Case("tid.y", EmulatedRegister::ThreadY)
+                    .Case("tid.z", EmulatedRegister::ThreadZ)
+                    .Case("ntid.x", EmulatedRegister::BlockSizeX)
+                    .Case("ntid.y", EmulatedRegister::BlockSizeY)
+                    .Case("ntid.z", EmulatedRegister::BlockSizeZ)
+                    .Case("ctaid.x", EmulatedRegister::BlockX)
+                    .Case("ctaid.y", EmulatedRegister::BlockY)
+                    .Case("ctaid.z", EmulatedRegister::BlockZ)
+                    .Case("nctaid.x", EmulatedRegister::GridSizeX)
+                    .Case("nctaid.y", EmulatedRegister::GridSizeY)
+                    .Case("nctaid.z", EmulatedRegister::GridSizeZ)
+                    .Case("laneid", EmulatedRegister::Lane)
+                    .Case("warpid", EmulatedRegister::Warp)
+                    .Case("warpsize", EmulatedRegister::WarpSize)
+                    .Default(std::nullopt);
+  if (!number)
+    return false;
+  Value index = constant(op->getLoc(), static_cast<int64_t>(*number));
+  replace(op, call(op->getLoc(), calls::readRegister, i32(), index));
+  return true;
+}
+
+void OpEmulator::rewrite(NVVM::ShflOp op) {
+  Location loc = op.getLoc();
+  Type type = op.getVal().getType();
+  Value bits = op.getVal();
+  if (type != i32())
+    bits = LLVM::BitcastOp::create(builder, loc, i32(), bits);
+  Value packed = call(loc, calls::shuffle, i64(),
+                      {constant(loc, static_cast<int64_t>(op.getKind())),
+                       op.getThreadMask(), bits, op.getOffset(),
+                       op.getMaskAndClamp(), site(op)});
+  Value value = LLVM::TruncOp::create(builder, loc, i32(), packed);
+  if (type != i32())
+    value = LLVM::BitcastOp::create(builder, loc, type, value);
+  if (auto structType = dyn_cast<LLVM::LLVMStructType>(op.getType())) {
+    Value shifted = LLVM::LShrOp::create(builder, loc, packed,
+                                         constant64(loc, /*value=*/32));
+    Value valid =
+        LLVM::TruncOp::create(builder, loc, builder.getI1Type(), shifted);
+    Value both = LLVM::PoisonOp::create(builder, loc, structType);
+    both = LLVM::InsertValueOp::create(builder, loc, both, value,
+                                       ArrayRef<int64_t>{0});
+    value = LLVM::InsertValueOp::create(builder, loc, both, valid,
+                                        ArrayRef<int64_t>{1});
+  }
+  replace(op, value);
+}
+
+void OpEmulator::rewrite(NVVM::VoteSyncOp op) {
+  Location loc = op.getLoc();
+  Value predicate = LLVM::ZExtOp::create(builder, loc, i32(), op.getPred());
+  Value value = call(loc, calls::vote, i32(),
+                     {constant(loc, static_cast<int64_t>(op.getKind())),
+                      op.getMask(), predicate, site(op)});
+  if (op.getType() != i32())
+    value = LLVM::TruncOp::create(builder, loc, op.getType(), value);
+  replace(op, value);
+}
+
+void OpEmulator::rewrite(NVVM::BarrierOp op) {
+  Location loc = op.getLoc();
+  Value zero = constant(loc, 0);
+  auto valueOr = [&](Value value) { return value ? value : zero; };
+  int64_t reduction =
+      op.getReductionOp() ? static_cast<int64_t>(*op.getReductionOp()) : -1;
+  Value value =
+      call(loc, calls::barrier, i32(),
+           {valueOr(op.getBarrierId()), valueOr(op.getNumberOfThreads()),
+            constant(loc, reduction), valueOr(op.getReductionPredicate()),
+            site(op)});
+  if (op->getNumResults() != 0)
+    op->getResult(0).replaceAllUsesWith(value);
+  op.erase();
+}
+
+bool OpEmulator::rewriteIntrinsic(LLVM::CallIntrinsicOp op) {
+  std::optional<ApproximateCall> known = parseApproximation(op.getIntrin());
+  bool isScalar = op->getNumResults() == 1 &&
+                  op->getResult(0).getType().isF32() && known &&
+                  op.getArgs().size() == known->numOperands;
+  if (!isScalar)
+    // LLVM's own intrinsics exist on the host too.
+    return !op.getIntrin().starts_with("llvm.nvvm.");
+  Location loc = op.getLoc();
+  Value x = op.getArgs().front(), y = op.getArgs().back();
+  replace(op, call(loc, calls::approximate, builder.getF32Type(),
+                   {constant(loc, static_cast<int64_t>(known->function)),
+                    constant(loc, known->flushesSubnormals), x, y}));
+  return true;
+}
+
+bool OpEmulator::rewrite(Operation *op) {
+  builder.setInsertionPoint(op);
+  Location loc = op->getLoc();
+  if (rewriteMemory(op) || rewriteRegister(op))
+    return true;
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<LLVM::AddressOfOp, NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::BarrierOp>(
+          [&](auto known) {
+            rewrite(known);
+            return true;
+          })
+      .Case([&](NVVM::Barrier0Op) {
+        Value zero = constant(loc, 0);
+        call(loc, calls::barrier, i32(),
+             {zero, zero, constant(loc, -1), zero, site(op)});
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::SyncWarpOp sync) {
+        call(loc, calls::warpBarrier, Type(), {sync.getMask(), site(op)});
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::RcpApproxFtzF32Op reciprocal) {
+        Value x = reciprocal.getArg();
+        replace(op, call(loc, calls::approximate, builder.getF32Type(),
+                         {constant(loc, static_cast<int64_t>(
+                                            Approximation::Reciprocal)),
+                          constant(loc, /*flushesSubnormals=*/1), x, x}));
+        return true;
+      })
+      .Case([&](LLVM::CallIntrinsicOp intrinsic) {
+        return rewriteIntrinsic(intrinsic);
+      })
+      // Emulated threads take turns: memory is always up to date.
+      .Case([&](NVVM::MembarOp) {
+        op->erase();
+        return true;
+      })
+      // Assembly, and accesses that nothing here checks.
+      .Case<LLVM::InlineAsmOp, LLVM::MemcpyOp, LLVM::MemcpyInlineOp,
+            LLVM::MemmoveOp, LLVM::MemsetOp, LLVM::masked_gather,
+            LLVM::masked_scatter, LLVM::masked_expandload,
+            LLVM::masked_compressstore>([](Operation *) { return false; })
+      .Default([](Operation *op) {
+        return !isa<NVVM::NVVMDialect>(op->getDialect());
+      });
+}

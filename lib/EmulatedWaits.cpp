@@ -1,0 +1,247 @@
+//===- EmulatedWaits.cpp - Barriers, shuffles and votes -------------------===//
+
+#include "EmulatedBlock.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <map>
+
+using namespace bastile;
+using llvm::Twine;
+using mlir::NVVM::BarrierReduction;
+using mlir::NVVM::ShflKind;
+using mlir::NVVM::VoteSyncKind;
+
+static constexpr unsigned warpSize = 32;
+
+llvm::iota_range<unsigned> EmulatedBlock::warpThreads(unsigned warp) const {
+  unsigned end = std::min<unsigned>((warp + 1) * warpSize, threads.size());
+  return llvm::seq(warp * warpSize, end);
+}
+
+llvm::SmallVector<unsigned, 32> EmulatedBlock::lanes(unsigned warp,
+                                                     uint32_t mask) const {
+  llvm::SmallVector<unsigned, 32> result;
+  for (unsigned lane = 0; lane < warpSize; ++lane)
+    if (mask >> lane & 1)
+      result.push_back(warp * warpSize + lane);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+void EmulatedBlock::arriveAtWarp(unsigned thread) {
+  const Wait &wait = threads[thread].wait;
+  unsigned warp = thread / warpSize;
+  std::string what = siteName(wait.site).str() + " with mask 0x" +
+                     llvm::utohexstr(wait.mask, /*LowerCase=*/true);
+  if (!(wait.mask >> thread % warpSize & 1))
+    return fail(threadName(thread) + " executes " + what +
+                ", which does not name its lane " + Twine(thread % warpSize));
+  for (unsigned other : lanes(warp, wait.mask)) {
+    if (other >= threads.size())
+      return fail(threadName(thread) + " executes " + what +
+                  ", which names lanes beyond the end of the block");
+    if (threads[other].state == Thread::Exited)
+      return fail(threadName(thread) + " executes " + what + ", which names " +
+                  threadName(other) + "; that has exited");
+    const Wait &its = threads[other].wait;
+    if (threads[other].state != Thread::Waiting || its.kind != wait.kind ||
+        its.variant != wait.variant || its.mask != wait.mask)
+      return;
+  }
+
+  switch (wait.kind) {
+  case Wait::Shuffle:
+    completeShuffle(warp, wait);
+    break;
+  case Wait::Vote:
+    completeVote(warp, wait);
+    break;
+  case Wait::WarpBarrier:
+    shadow.synchronizeWarp(warp);
+    break;
+  case Wait::Barrier:
+    break;
+  }
+  for (unsigned lane : lanes(warp, wait.mask))
+    threads[lane].state = Thread::Ready;
+}
+
+/// The lane that `lane` reads, as the PTX ISA defines it, and whether that is
+/// in range; else the lane reads itself.
+static std::pair<unsigned, bool> sourceLane(ShflKind kind, unsigned lane,
+                                            uint32_t offset, uint32_t clamp) {
+  unsigned segment = clamp >> 8 & 31, last = clamp & 31, by = offset & 31;
+  unsigned minLane = lane & segment;
+  unsigned maxLane = minLane | (last & ~segment);
+  // Signed: `up` goes below zero.
+  int source = 0;
+  bool isInRange = false;
+  switch (kind) {
+  case ShflKind::up:
+    source = static_cast<int>(lane) - static_cast<int>(by);
+    isInRange = source >= static_cast<int>(maxLane);
+    break;
+  case ShflKind::down:
+    source = lane + by;
+    isInRange = source <= static_cast<int>(maxLane);
+    break;
+  case ShflKind::bfly:
+    source = lane ^ by;
+    isInRange = source <= static_cast<int>(maxLane);
+    break;
+  case ShflKind::idx:
+    source = minLane | (by & ~segment);
+    isInRange = source <= static_cast<int>(maxLane);
+    break;
+  }
+  return {isInRange ? static_cast<unsigned>(source) : lane, isInRange};
+}
+
+void EmulatedBlock::completeShuffle(unsigned warp, const Wait &wait) {
+  for (unsigned thread : lanes(warp, wait.mask)) {
+    const Wait &own = threads[thread].wait;
+    auto [source, isInRange] =
+        sourceLane(static_cast<ShflKind>(own.variant), thread % warpSize,
+                   own.offset, own.clamp);
+    if (!(wait.mask >> source & 1))
+      return fail(threadName(thread) + " reads lane " + Twine(source) + " in " +
+                  siteName(own.site) + ", whose mask 0x" +
+                  llvm::utohexstr(wait.mask, /*LowerCase=*/true) +
+                  " does not name that lane");
+    uint64_t value = threads[warp * warpSize + source].wait.value;
+    threads[thread].result = value | uint64_t(isInRange) << 32;
+  }
+}
+
+void EmulatedBlock::completeVote(unsigned warp, const Wait &wait) {
+  uint32_t ballot = 0;
+  for (unsigned thread : lanes(warp, wait.mask))
+    ballot |= uint32_t(threads[thread].wait.value != 0) << thread % warpSize;
+  uint32_t result = ballot;
+  switch (static_cast<VoteSyncKind>(wait.variant)) {
+  case VoteSyncKind::any:
+    result = ballot != 0;
+    break;
+  case VoteSyncKind::all:
+    result = ballot == wait.mask;
+    break;
+  case VoteSyncKind::uni:
+    result = ballot == 0 || ballot == wait.mask;
+    break;
+  case VoteSyncKind::ballot:
+    break;
+  }
+  for (unsigned thread : lanes(warp, wait.mask))
+    threads[thread].result = result;
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+bool EmulatedBlock::isWarpAtBarrier(unsigned warp, uint32_t barrier) const {
+  return llvm::all_of(warpThreads(warp), [&](unsigned thread) {
+    return threads[thread].state == Thread::Waiting &&
+           threads[thread].wait.kind == Wait::Barrier &&
+           threads[thread].wait.mask == barrier;
+  });
+}
+
+void EmulatedBlock::arriveAtBarrier(unsigned thread) {
+  const Wait &wait = threads[thread].wait;
+  unsigned expected = wait.clamp == 0 ? threads.size() : wait.clamp;
+  if (wait.mask > 15)
+    return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+                " does not exist: there are 16");
+  if (wait.clamp % warpSize != 0 || expected > threads.size())
+    return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+                " cannot wait for " + Twine(wait.clamp) +
+                " threads of a block of " + Twine(threads.size()));
+
+  // Barriers count whole warps.
+  unsigned ownWarp = thread / warpSize;
+  if (!isWarpAtBarrier(ownWarp, wait.mask))
+    return;
+  for (unsigned other : warpThreads(ownWarp))
+    if (threads[other].wait.site != wait.site)
+      return fail("barrier divergence: " + threadName(thread) + " waits in " +
+                  siteName(wait.site) + ", " + threadName(other) +
+                  " of the same warp in " + siteName(threads[other].wait.site));
+
+  llvm::SmallVector<unsigned, 32> warps;
+  unsigned numArrived = 0;
+  unsigned numWarps = llvm::divideCeil(threads.size(), warpSize);
+  for (unsigned warp = 0; warp < numWarps; ++warp) {
+    if (!isWarpAtBarrier(warp, wait.mask))
+      continue;
+    const Wait &its = threads[warp * warpSize].wait;
+    if (its.clamp != wait.clamp || its.variant != wait.variant)
+      return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+                  " differs in its kind or number of " + "threads from " +
+                  siteName(its.site));
+    warps.push_back(warp);
+    numArrived += warpThreads(warp).size();
+  }
+  if (numArrived == expected)
+    completeBarrier(warps);
+}
+
+void EmulatedBlock::completeBarrier(llvm::ArrayRef<unsigned> warps) {
+  uint32_t numThreads = 0, numTrue = 0;
+  for (unsigned warp : warps)
+    for (unsigned thread : warpThreads(warp)) {
+      ++numThreads;
+      numTrue += threads[thread].wait.value != 0;
+    }
+  int32_t variant = threads[warps.front() * warpSize].wait.variant;
+  uint32_t result = 0;
+  if (variant == static_cast<int32_t>(BarrierReduction::POPC))
+    result = numTrue;
+  else if (variant == static_cast<int32_t>(BarrierReduction::AND))
+    result = numTrue == numThreads;
+  else if (variant == static_cast<int32_t>(BarrierReduction::OR))
+    result = numTrue != 0;
+
+  for (unsigned warp : warps)
+    for (unsigned thread : warpThreads(warp)) {
+      threads[thread].result = result;
+      threads[thread].state = Thread::Ready;
+    }
+  shadow.synchronizeWarps(warps);
+}
+
+void EmulatedBlock::reportDeadlock() {
+  struct Group {
+    unsigned first = 0, count = 0;
+  };
+  bool isAtBarrier = false;
+  std::map<std::string, Group> groups;
+  for (auto [index, thread] : llvm::enumerate(threads)) {
+    std::string what = "exited";
+    if (thread.state == Thread::Waiting) {
+      bool isBarrier = thread.wait.kind == Wait::Barrier;
+      isAtBarrier |= isBarrier;
+      what =
+          "wait in " + siteName(thread.wait.site).str() +
+          (isBarrier ? " at barrier " + std::to_string(thread.wait.mask)
+                     : " with mask 0x" + llvm::utohexstr(thread.wait.mask,
+                                                         /*LowerCase=*/true));
+    }
+    auto [entry, isNew] = groups.insert({what, Group()});
+    if (isNew)
+      entry->second.first = index;
+    ++entry->second.count;
+  }
+  std::string text = isAtBarrier ? "barrier divergence: "
+                                 : "lanes named in a mask never arrive: ";
+  llvm::ListSeparator separator("; ");
+  for (const auto &[what, group] : groups)
+    text += llvm::StringRef(separator).str() + std::to_string(group.count) +
+            " threads, " + threadName(group.first) + " the first, " + what;
+  fail(text);
+}

@@ -1,0 +1,87 @@
+//===- EmulatorCalls.cpp - What emulated kernels call ---------------------===//
+
+#include "EmulatorCalls.h"
+#include "EmulatedBlock.h"
+#include "llvm/ADT/bit.h"
+
+using namespace bastile;
+
+static int32_t readRegister(int32_t name) {
+  return EmulatedBlock::current()->readRegister(
+      static_cast<EmulatedRegister>(name));
+}
+
+static void *sharedMemory() { return EmulatedBlock::current()->sharedMemory(); }
+
+static void access(void *address, uint64_t bytes, uint32_t alignment,
+                   int32_t access, uint32_t site) {
+  EmulatedBlock::current()->access(reinterpret_cast<uintptr_t>(address), bytes,
+                                   alignment,
+                                   static_cast<EmulatedAccess>(access), site);
+}
+
+static void maskedAccess(void *address, uint64_t lanes, uint32_t laneBytes,
+                         uint32_t alignment, int32_t access, uint32_t site) {
+  auto begin = reinterpret_cast<uintptr_t>(address);
+  for (unsigned lane = 0; lanes != 0; ++lane, lanes >>= 1)
+    if (lanes & 1)
+      // Only the first lane has the alignment of the whole.
+      EmulatedBlock::current()->access(
+          begin + lane * laneBytes, laneBytes, lane == 0 ? alignment : 1,
+          static_cast<EmulatedAccess>(access), site);
+}
+
+static uint64_t shuffle(int32_t kind, uint32_t mask, uint32_t value,
+                        uint32_t offset, uint32_t clamp, uint32_t site) {
+  return EmulatedBlock::current()->wait(
+      {EmulatedBlock::Wait::Shuffle, kind, mask, value, offset, clamp, site});
+}
+
+static uint32_t vote(int32_t kind, uint32_t mask, uint32_t predicate,
+                     uint32_t site) {
+  return EmulatedBlock::current()->wait(
+      {EmulatedBlock::Wait::Vote, kind, mask, predicate, 0, 0, site});
+}
+
+static void warpBarrier(uint32_t mask, uint32_t site) {
+  EmulatedBlock::current()->wait(
+      {EmulatedBlock::Wait::WarpBarrier, 0, mask, 0, 0, 0, site});
+}
+
+static uint32_t barrier(uint32_t id, uint32_t numThreads, int32_t reduction,
+                        uint32_t predicate, uint32_t site) {
+  return EmulatedBlock::current()->wait({EmulatedBlock::Wait::Barrier,
+                                         reduction, id, predicate, 0,
+                                         numThreads, site});
+}
+
+static float approximate(int32_t function, int32_t flushes, float x, float y) {
+  return EmulatedBlock::current()->approximate(function, flushes, x, y);
+}
+
+/// The conversion that LLVM calls where the host has no instruction for it.
+/// libgcc has it from version 13 on only; the result comes in the low half of
+/// the register that would return a float.
+static float truncateToBFloat(float value) {
+  auto bits = llvm::bit_cast<uint32_t>(value);
+  bool isNaN = value != value;
+  uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  return llvm::bit_cast<float>(isNaN ? (bits >> 16) | 0x40 : rounded >> 16);
+}
+
+llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
+  namespace calls = emulator_calls;
+  static const JitSymbol symbols[] = {
+      {calls::readRegister, reinterpret_cast<void *>(&readRegister)},
+      {calls::sharedMemory, reinterpret_cast<void *>(&sharedMemory)},
+      {calls::access, reinterpret_cast<void *>(&access)},
+      {calls::maskedAccess, reinterpret_cast<void *>(&maskedAccess)},
+      {calls::shuffle, reinterpret_cast<void *>(&shuffle)},
+      {calls::vote, reinterpret_cast<void *>(&vote)},
+      {calls::warpBarrier, reinterpret_cast<void *>(&warpBarrier)},
+      {calls::barrier, reinterpret_cast<void *>(&barrier)},
+      {calls::approximate, reinterpret_cast<void *>(&approximate)},
+      {"__truncsfbf2", reinterpret_cast<void *>(&truncateToBFloat)},
+  };
+  return symbols;
+}

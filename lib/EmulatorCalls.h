@@ -1,0 +1,68 @@
+//===- EmulatorCalls.h - What emulated kernels call -------------*- C++ -*-===//
+//
+// The interface between the code that EmulateGpu.cpp generates and the
+// emulator that runs it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_EMULATORCALLS_H
+#define BASTILE_LIB_EMULATORCALLS_H
+
+#include "Jit.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+
+namespace bastile {
+
+/// Special registers; those of three dimensions are X, Y, Z in a row.
+enum class EmulatedRegister : int32_t {
+  ThreadX,
+  ThreadY,
+  ThreadZ,
+  BlockSizeX,
+  BlockSizeY,
+  BlockSizeZ,
+  BlockX,
+  BlockY,
+  BlockZ,
+  GridSizeX,
+  GridSizeY,
+  GridSizeZ,
+  Lane,
+  Warp,
+  WarpSize,
+};
+
+enum class EmulatedAccess : int32_t { Load, Store, Atomic };
+
+/// Names under which generated code finds the emulator.
+namespace emulator_calls {
+// i32 (i32 register)
+inline constexpr char readRegister[] = "bastile.emulator.register";
+// ptr ()
+inline constexpr char sharedMemory[] = "bastile.emulator.shared";
+// void (ptr address, i64 bytes, i32 alignment, i32 access, i32 site)
+inline constexpr char access[] = "bastile.emulator.access";
+// void (ptr address, i64 lanes, i32 bytes of one lane, i32 alignment,
+//       i32 access, i32 site)
+inline constexpr char maskedAccess[] = "bastile.emulator.masked_access";
+// i64 (i32 kind, i32 mask, i32 value, i32 offset, i32 clamp, i32 site): the
+// value, and in bit 32 whether the source lane is in range
+inline constexpr char shuffle[] = "bastile.emulator.shuffle";
+// i32 (i32 kind, i32 mask, i32 predicate, i32 site)
+inline constexpr char vote[] = "bastile.emulator.vote";
+// void (i32 mask, i32 site)
+inline constexpr char warpBarrier[] = "bastile.emulator.warp_barrier";
+// i32 (i32 id, i32 threads or 0 for all, i32 reduction or -1, i32 predicate,
+//      i32 site)
+inline constexpr char barrier[] = "bastile.emulator.barrier";
+// float (i32 function, i32 flushes subnormals, float x, float y)
+inline constexpr char approximate[] = "bastile.emulator.approximate";
+} // namespace emulator_calls
+
+/// The functions above, to be given to the JIT.
+llvm::ArrayRef<JitSymbol> getEmulatorSymbols();
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_EMULATORCALLS_H

@@ -1,0 +1,77 @@
+//===- Pipeline.cpp - The passes from tensors to a target -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeGen.h"
+#include "Metadata.h"
+#include "bastile/Compiler.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Adds the passes that take a module to `stage`, at most to tiles.
+static void addTensorPasses(OpPassManager &passes, Stage stage,
+                            const CompileOptions &options) {
+  if (stage >= Stage::Decomposed) {
+    passes.addPass(createDecompose());
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+  }
+  if (stage >= Stage::Fused)
+    passes.addPass(createFuse());
+  if (stage >= Stage::Scheduled)
+    passes.addPass(createSchedule({options.target->name, options.schedule}));
+  if (stage >= Stage::Tiled) {
+    passes.addPass(createTile({options.target->name}));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+  }
+}
+
+/// Adds the passes from tiles on.
+static void addTilePasses(OpPassManager &passes, Stage stage,
+                          const CompileOptions &options) {
+  const std::string &target = options.target->name;
+  if (stage >= Stage::Distributed)
+    passes.addPass(createDistribute({target}));
+  if (stage < Stage::NVVM)
+    return;
+  passes.addPass(createLowerTiles({target}));
+  passes.addPass(createExpandMath({target}));
+  passes.addPass(createCSEPass());
+  if (options.target->isHost())
+    passes.addPass(createLowerToHost());
+  else
+    passes.addPass(createLowerToNVVM());
+  if (options.lineInfo)
+    addLineInfo(passes);
+}
+
+LogicalResult bastile::lower(ModuleOp module, Stage stage,
+                             const CompileOptions &options,
+                             llvm::json::Value *metadata) {
+  auto run = [&](llvm::function_ref<void(OpPassManager &)> add) {
+    PassManager passes(module.getContext());
+    add(passes);
+    if (options.configure && failed(options.configure(passes)))
+      return failure();
+    return passes.run(module);
+  };
+  if (failed(run([&](OpPassManager &passes) {
+        addTensorPasses(passes, stage, options);
+      })))
+    return failure();
+  // The launches are known once kernels are tiled and gone once they are
+  // lowered.
+  if (metadata && stage >= Stage::Tiled)
+    *metadata = buildMetadata(module, *options.target);
+  if (stage <= Stage::Tiled)
+    return success();
+  return run(
+      [&](OpPassManager &passes) { addTilePasses(passes, stage, options); });
+}

@@ -1,0 +1,57 @@
+//===- Source.cpp - Parsing with the names of arguments -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/Compiler.h"
+#include "dialect/Tile.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+/// IR does not keep the names of SSA values; the parser's record for editors
+/// knows where each argument was written.
+static void nameArguments(ModuleOp module, const AsmParserState &state) {
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal())
+      continue;
+    const auto *block = state.getBlockDef(&func.front());
+    if (!block)
+      continue;
+    for (auto [index, argument] : llvm::enumerate(block->arguments)) {
+      llvm::SMRange range = argument.loc;
+      if (!range.isValid() || index >= func.getNumArguments())
+        continue;
+      StringRef name(range.Start.getPointer(),
+                     range.End.getPointer() - range.Start.getPointer());
+      name.consume_front("%");
+      if (!func.getArgAttr(index, bastile::tile::TileDialect::kNameAttrName))
+        func.setArgAttr(index, bastile::tile::TileDialect::kNameAttrName,
+                        StringAttr::get(module.getContext(), name));
+    }
+  }
+}
+
+OwningOpRef<ModuleOp> bastile::parseSource(llvm::SourceMgr &source,
+                                           MLIRContext &context) {
+  Block block;
+  AsmParserState state;
+  ParserConfig config(&context);
+  if (failed(parseAsmSourceFile(source, &block, config, &state)))
+    return {};
+  Location loc = FileLineColLoc::get(
+      &context,
+      source.getMemoryBuffer(source.getMainFileID())->getBufferIdentifier(),
+      /*line=*/0, /*column=*/0);
+  OwningOpRef<ModuleOp> module =
+      mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(
+          &block, &context, loc);
+  if (module)
+    nameArguments(*module, state);
+  return module;
+}

@@ -1,0 +1,94 @@
+//===- Target.cpp - The machines Bastile generates code for ---------------===//
+
+#include "bastile/Target.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/SubtargetFeature.h"
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+using namespace bastile;
+using llvm::StringRef;
+
+static Target makeGPU(StringRef name, unsigned computeCapability,
+                      StringRef ptxVersion, unsigned sharedKiB,
+                      unsigned multiprocessors, double gigabytesPerSecond) {
+  Target target;
+  target.name = target.chip = name.str();
+  target.computeCapability = computeCapability;
+  target.triple = "nvptx64-nvidia-cuda";
+  target.features = ("+" + ptxVersion).str();
+  target.maxThreadsPerBlock = 1024;
+  target.maxSharedBytesPerBlock = sharedKiB * 1024;
+  target.maxBlocksPerCluster = computeCapability >= 90 ? 8 : 1;
+  target.multiprocessors = multiprocessors;
+  target.memoryBytesPerSecond = gigabytesPerSecond * 1e9;
+  target.vectorBytes = 16;
+  return target;
+}
+
+static Target makeHost() {
+  Target target;
+  target.name = "host";
+  target.triple = llvm::sys::getProcessTriple();
+  target.chip = llvm::sys::getHostCPUName().str();
+
+  llvm::StringMap<bool, llvm::MallocAllocator> detected =
+      llvm::sys::getHostCPUFeatures();
+  llvm::SubtargetFeatures features;
+  for (const auto &feature : detected)
+    features.AddFeature(feature.getKey(), feature.getValue());
+  target.features = features.getString();
+
+  if (detected.lookup("avx512f"))
+    target.vectorBytes = 64;
+  else if (detected.lookup("avx2"))
+    target.vectorBytes = 32;
+  else
+    target.vectorBytes = 16;
+
+  target.maxThreadsPerBlock = 1;
+  target.multiprocessors = std::max(1u, std::thread::hardware_concurrency());
+  // What one memory channel of a server gives; nothing portable tells more.
+  target.memoryBytesPerSecond = 25e9;
+  return target;
+}
+
+// The PTX version is the lowest with which the chip's instructions are all
+// available, since a driver loads the PTX of its own version and older: 7.8
+// and 8.0 load from driver 525 on, 8.6 and 8.7 from 570 on.
+//
+// Multiprocessors and bandwidth are those of the vendor's data sheets, for:
+// A100 80GB SXM, A40, L40S, H100 SXM, B200, RTX 5090.
+static const std::vector<Target> &targets() {
+  static const std::vector<Target> all = {
+      makeGPU("sm_80", 80, "ptx78", 163, 108, 2039),
+      makeGPU("sm_86", 86, "ptx78", 99, 84, 696),
+      makeGPU("sm_89", 89, "ptx80", 99, 142, 864),
+      makeGPU("sm_90", 90, "ptx80", 227, 132, 3350),
+      makeGPU("sm_90a", 90, "ptx80", 227, 132, 3350),
+      makeGPU("sm_100a", 100, "ptx86", 227, 148, 8000),
+      makeGPU("sm_120", 120, "ptx87", 99, 170, 1792),
+      makeHost(),
+  };
+  return all;
+}
+
+llvm::ArrayRef<Target> Target::all() { return targets(); }
+
+const Target &Target::host() { return targets().back(); }
+
+llvm::Expected<const Target &> Target::lookup(StringRef name) {
+  for (const Target &target : targets())
+    if (target.name == name)
+      return target;
+  llvm::SmallVector<StringRef> names;
+  for (const Target &target : targets())
+    names.push_back(target.name);
+  return llvm::createStringError(
+      "unknown target '" + name +
+      "', expected one of: " + llvm::join(names, ", "));
+}

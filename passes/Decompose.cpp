@@ -1,0 +1,53 @@
+//===- Decompose.cpp - Replace model ops by primitives --------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_DECOMPOSE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+struct DecomposeOp
+    : public OpInterfaceRewritePattern<tile::DecomposableOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(tile::DecomposableOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    rewriter.replaceOp(op, op.decompose(builder));
+    return success();
+  }
+};
+
+struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet owned(context);
+    owned.add<DecomposeOp>(context);
+    patterns = std::move(owned);
+    return success();
+  }
+
+  void runOnOperation() override {
+    if (failed(applyPatternsGreedily(getOperation(), patterns)))
+      signalPassFailure();
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+
+} // namespace

@@ -1,0 +1,76 @@
+//===- Distribute.cpp - Choose the layout of tiles ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "bastile/Target.h"
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/ThreadGrid.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_DISTRIBUTE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Every tile of a kernel has the shape of its schedule's tile or one of that
+/// shape's edges, so one layout serves them all and no tile ever moves between
+/// threads but by a reduction.
+struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
+  using DistributeBase::DistributeBase;
+
+  void runOnOperation() override {
+    llvm::Expected<const Target &> target = Target::lookup(this->target);
+    if (!target) {
+      getOperation().emitError(llvm::toString(target.takeError()));
+      return signalPassFailure();
+    }
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (kernel.isTiled() && failed(distribute(kernel, target->isHost())))
+        return signalPassFailure();
+  }
+
+  LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
+    ThreadGrid grid{1, 1};
+    tile::ScheduleAttr schedule = kernel.getSchedule().value_or(nullptr);
+    if (!schedule)
+      return kernel.emitError("has no schedule");
+    if (!onHost) {
+      FailureOr<ThreadGrid> found = ThreadGrid::get(schedule);
+      if (failed(found))
+        return kernel.emitError("schedule ")
+               << schedule << " does not divide evenly among its threads";
+      grid = *found;
+    }
+    auto layout = tile::BlockedAttr::get(&getContext(), schedule.getVector(),
+                                         grid.rows, grid.columns);
+    auto layOut = [&](Value value) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (type && type.hasStaticShape())
+        value.setType(RankedTensorType::get(type.getShape(),
+                                            type.getElementType(), layout));
+    };
+    kernel.walk([&](Operation *op) {
+      llvm::for_each(op->getResults(), layOut);
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          llvm::for_each(block.getArguments(), layOut);
+      if (auto constant = dyn_cast<arith::ConstantOp>(op))
+        if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+          constant.setValueAttr(splat.resizeSplat(
+              cast<ShapedType>(constant.getResult().getType())));
+    });
+    return success();
+  }
+};
+
+} // namespace

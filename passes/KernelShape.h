@@ -1,0 +1,43 @@
+//===- KernelShape.h - What scheduling needs of a kernel --------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_KERNELSHAPE_H
+#define BASTILE_PASSES_KERNELSHAPE_H
+
+#include "dialect/Tile.h"
+
+namespace bastile {
+
+/// The rows that a kernel on whole tensors walks.
+struct KernelShape {
+  /// Elements of a row; statistics aside, all row tensors have as many.
+  int64_t rowLength = 1;
+  /// Leading dimensions of the row tensors.
+  int64_t leading = 1;
+  /// Bytes of the narrowest element in memory.
+  int64_t minElementBytes = 8;
+  bool usesFloat64 = false;
+  /// Row tensors, of full length, read and written.
+  int64_t rowOperands = 0;
+  /// Whether a row is reduced, and how often one reduction waits for another.
+  int64_t reductionDepth = 0;
+  int64_t numReductions = 0;
+
+  static KernelShape get(tile::KernelOp kernel);
+
+  /// The largest power of two of elements, up to `bytes` of the narrowest
+  /// type, that divides the row.
+  int64_t getVector(int64_t bytes) const;
+};
+
+/// The number of reductions that `value` of a kernel on tensors waits for.
+/// `depths` remembers what was found.
+int64_t getReductionDepth(mlir::Value value,
+                          llvm::DenseMap<mlir::Value, int64_t> &depths);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_KERNELSHAPE_H

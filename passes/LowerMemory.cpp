@@ -1,0 +1,228 @@
+//===- LowerMemory.cpp - Loads and stores of a thread's pieces ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/LowerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Computes the addresses of the pieces of one tile in memory.
+class TileAddress {
+public:
+  /// `parts` are the operand's address and strides; `indices` the tile's first
+  /// row, unless the operand is a row vector, and column.
+  TileAddress(OpBuilder &builder, Operation *op, MemRefType memref,
+              RankedTensorType tile, ValueRange parts, ValueRange indices)
+      : builder(builder), loc(op->getLoc()),
+        kernel(op->getParentOfType<tile::KernelOp>()), memref(memref),
+        tile(tile), layout(getLayout(tile)), parts(parts),
+        row(memref.getRank() > 1 ? indices.front() : Value()),
+        column(indices.back()) {}
+
+  /// Whether rows or columns of the tile may lie beyond the operand.
+  bool mayLeaveRows() const { return row && tile.getDimSize(0) > 1; }
+  bool mayLeaveColumns() const {
+    return memref.getShape().back() % tile.getDimSize(1) != 0;
+  }
+
+  Value getRow(int64_t repeat) {
+    if (tile.getDimSize(0) == 1)
+      return row;
+    Value position = getThreadPosition(builder, loc, layout).row;
+    position = add(position, constant(repeat * layout.getThreadRows()));
+    return add(row, position);
+  }
+  Value getColumn(int64_t repeat) {
+    if (tile.getDimSize(1) == 1)
+      return column;
+    return add(column, getPieceColumn(builder, loc, layout, repeat));
+  }
+  Value getRowCount() {
+    Value count = kernel.getSizes().front();
+    for (Value size : kernel.getSizes().drop_front())
+      count = arith::MulIOp::create(builder, loc, count, size);
+    return count;
+  }
+
+  /// The address of an element that lies inside the operand.
+  Value getAddress(Value elementRow, Value elementColumn) {
+    Value address = parts.front();
+    if (row)
+      address = advance(address, getRowOffset(elementRow));
+    return advance(address, elementColumn);
+  }
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+
+private:
+  Value add(Value lhs, Value rhs) {
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  }
+
+  /// Splits a row's number into leading indices, the last of them fastest.
+  Value getRowOffset(Value elementRow) {
+    ValueRange strides = parts.drop_front();
+    Value offset, remaining = elementRow;
+    for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {
+      Value index = remaining;
+      if (dim > 0) {
+        Value size = kernel.getSizes()[dim];
+        index = arith::RemUIOp::create(builder, loc, remaining, size);
+        remaining = arith::DivUIOp::create(builder, loc, remaining, size);
+      }
+      Value term = arith::MulIOp::create(builder, loc, index, strides[dim]);
+      offset = offset ? add(offset, term) : term;
+    }
+    return offset;
+  }
+
+  Value advance(Value address, Value elements) {
+    Value count = arith::IndexCastUIOp::create(builder, loc,
+                                               builder.getI64Type(), elements);
+    return LLVM::GEPOp::create(builder, loc, address.getType(),
+                               tile.getElementType(), address,
+                               ValueRange{count}, LLVM::GEPNoWrapFlags::none);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  tile::KernelOp kernel;
+  MemRefType memref;
+  RankedTensorType tile;
+  tile::BlockedAttr layout;
+  ValueRange parts;
+  Value row, column;
+};
+
+/// Elements beyond the operand are read from its last row or vector instead: an
+/// access without a branch, which the loads of other pieces can overlap.
+struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    auto memref = cast<MemRefType>(op.getMemref().getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> indices;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index[0]);
+    TileAddress address(rewriter, op, memref, type, adaptor.getMemref(),
+                        indices);
+    unsigned alignment =
+        op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
+    SmallVector<Value> pieces;
+    for (int64_t rowRepeat = 0,
+                 rowRepeats = layout.getRowRepeats(type.getShape());
+         rowRepeat < rowRepeats; ++rowRepeat) {
+      Value row = address.getRow(rowRepeat);
+      if (address.mayLeaveRows()) {
+        Value last = arith::SubIOp::create(
+            rewriter, loc, address.getRowCount(), address.constant(1));
+        row = arith::MinUIOp::create(rewriter, loc, row, last);
+      }
+      for (int64_t repeat = 0,
+                   repeats = layout.getColumnRepeats(type.getShape());
+           repeat < repeats; ++repeat) {
+        Value column = address.getColumn(repeat);
+        if (address.mayLeaveColumns()) {
+          Value last = address.constant(memref.getShape().back() -
+                                        layout.getVector());
+          column = arith::MinUIOp::create(rewriter, loc, column, last);
+        }
+        auto load = LLVM::LoadOp::create(rewriter, loc, getPieceType(type),
+                                         address.getAddress(row, column),
+                                         alignment);
+        load.setInvariant(op.getInvariant());
+        pieces.push_back(load);
+      }
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerStore : public OpConversionPattern<tile::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    auto memref = cast<MemRefType>(op.getMemref().getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> indices;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index[0]);
+    TileAddress address(rewriter, op, memref, type, adaptor.getMemref(),
+                        indices);
+    unsigned alignment =
+        op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    for (auto [index, piece] : llvm::enumerate(adaptor.getValue())) {
+      Value row = address.getRow(index / columns);
+      Value column = address.getColumn(index % columns);
+      OpBuilder::InsertionGuard guard(rewriter);
+      if (Value inside = getCondition(rewriter, loc, address, type, memref, row,
+                                      column)) {
+        auto branch = scf::IfOp::create(rewriter, loc, inside);
+        rewriter.setInsertionPointToStart(branch.thenBlock());
+      }
+      LLVM::StoreOp::create(rewriter, loc, piece,
+                            address.getAddress(row, column), alignment);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// When this thread stores the piece at `row` and `column`; null for always.
+  static Value getCondition(OpBuilder &builder, Location loc,
+                            TileAddress &address, RankedTensorType type,
+                            MemRefType memref, Value row, Value column) {
+    SmallVector<Value> conditions;
+    auto require = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+      conditions.push_back(
+          arith::CmpIOp::create(builder, loc, predicate, lhs, rhs));
+    };
+    if (address.mayLeaveRows())
+      require(arith::CmpIPredicate::ult, row, address.getRowCount());
+    if (address.mayLeaveColumns())
+      require(arith::CmpIPredicate::ult, column,
+              address.constant(memref.getShape().back()));
+    // Every thread along the row holds a statistic; one of them stores it.
+    if (type.getDimSize(1) == 1 && getLayout(type).getThreadColumns() > 1)
+      require(arith::CmpIPredicate::eq,
+              getThreadPosition(builder, loc, getLayout(type)).column,
+              address.constant(0));
+    Value all;
+    for (Value condition : conditions)
+      all = all ? arith::AndIOp::create(builder, loc, all, condition)
+                : condition;
+    return all;
+  }
+};
+
+} // namespace
+
+void bastile::populateMemoryPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LowerLoad, LowerStore>(converter, patterns.getContext());
+}

@@ -1,0 +1,294 @@
+//===- LowerTiles.cpp - Turn tiles into the vectors of a thread -----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/LowerTiles.h"
+
+#include "bastile/Target.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_LOWERTILES
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+tile::BlockedAttr bastile::getLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<tile::BlockedAttr>(tensor.getEncoding())
+                : tile::BlockedAttr();
+}
+
+Type bastile::getPieceType(RankedTensorType tile) {
+  int64_t vector = getLayout(tile).getVector();
+  if (vector == 1 || tile.getDimSize(1) == 1)
+    return tile.getElementType();
+  return VectorType::get({vector}, tile.getElementType());
+}
+
+Value bastile::getThreadId(OpBuilder &builder, Location loc) {
+  return gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+}
+
+ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
+                                          tile::BlockedAttr layout) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  int64_t rows = layout.getThreadRows(), columns = layout.getThreadColumns();
+  if (rows * columns == 1)
+    return {constant(0), constant(0)};
+  Value thread = getThreadId(builder, loc);
+  if (rows == 1)
+    return {constant(0), thread};
+  if (columns == 1)
+    return {thread, constant(0)};
+  Value count = constant(columns);
+  return {arith::DivUIOp::create(builder, loc, thread, count),
+          arith::RemUIOp::create(builder, loc, thread, count)};
+}
+
+Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
+                              tile::BlockedAttr layout, int64_t repeat) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  Value offset =
+      constant(repeat * layout.getThreadColumns() * layout.getVector());
+  if (layout.getThreadColumns() == 1)
+    return offset;
+  Value column = getThreadPosition(builder, loc, layout).column;
+  column = arith::MulIOp::create(builder, loc, column,
+                                 constant(layout.getVector()));
+  return arith::AddIOp::create(builder, loc, column, offset);
+}
+
+namespace {
+
+/// Any elementwise op on tiles becomes as many ops on their pieces.
+struct LowerElementwise : public ConversionPattern {
+  LowerElementwise(const TypeConverter &converter, MLIRContext *context)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1,
+                          context) {}
+
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<ValueRange> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+      return failure();
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (!type || !getLayout(type))
+      return failure();
+    SmallVector<Value> pieces;
+    int64_t count = getLayout(type).getNumPieces(type.getShape());
+    for (int64_t piece = 0; piece < count; ++piece) {
+      OperationState state(op->getLoc(), op->getName());
+      for (ValueRange operand : operands)
+        // A scalar operand (a select's condition) serves all pieces.
+        state.operands.push_back(operand.size() == 1 ? operand[0]
+                                                     : operand[piece]);
+      state.addTypes(getPieceType(type));
+      state.addAttributes(op->getAttrs());
+      pieces.push_back(rewriter.create(state)->getResult(0));
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerConstant : public OpConversionPattern<arith::ConstantOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+    if (!type || !getLayout(type) || !splat)
+      return failure();
+    auto scalar = cast<TypedAttr>(splat.getSplatValue<Attribute>());
+    Type pieceType = getPieceType(type);
+    TypedAttr attribute = scalar;
+    if (auto vector = dyn_cast<VectorType>(pieceType))
+      attribute = DenseElementsAttr::get(vector, Attribute(scalar));
+    Value piece = arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
+    SmallVector<Value> pieces(getLayout(type).getNumPieces(type.getShape()),
+                              piece);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::BroadcastOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    ValueRange source = adaptor.getSource();
+    // A scalar has no repeats of its own, a tile those of its shape.
+    int64_t sourceRows = 1, sourceColumns = 1;
+    if (auto tile = dyn_cast<RankedTensorType>(op.getSource().getType())) {
+      sourceRows = layout.getRowRepeats(tile.getShape());
+      sourceColumns = layout.getColumnRepeats(tile.getShape());
+    }
+    Type pieceType = getPieceType(type);
+    SmallVector<Value> spread(source);
+    for (Value &piece : spread)
+      if (piece.getType() != pieceType)
+        piece = vector::BroadcastOp::create(rewriter, op.getLoc(), pieceType,
+                                            piece);
+    SmallVector<Value> pieces;
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        pieces.push_back(spread[(row % sourceRows) * sourceColumns +
+                                column % sourceColumns]);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerMask : public OpConversionPattern<tile::MaskOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MaskOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    Type pieceType = getPieceType(type);
+    TypedAttr other = cast<TypedAttr>(op.getOther());
+    if (auto vector = dyn_cast<VectorType>(pieceType))
+      other = DenseElementsAttr::get(vector, Attribute(other));
+    Value outside = arith::ConstantOp::create(rewriter, loc, other);
+    // The vector width divides the row, so a piece lies inside or outside as a
+    // whole.
+    Value limit =
+        arith::ConstantIndexOp::create(rewriter, loc, op.getLimit());
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    SmallVector<Value> isInside;
+    for (int64_t column = 0; column < columns; ++column) {
+      Value position = arith::AddIOp::create(
+          rewriter, loc, adaptor.getColumn()[0],
+          getPieceColumn(rewriter, loc, layout, column));
+      isInside.push_back(arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::ult, position, limit));
+    }
+    SmallVector<Value> pieces;
+    for (auto [index, piece] : llvm::enumerate(adaptor.getInput()))
+      pieces.push_back(arith::SelectOp::create(
+          rewriter, loc, isInside[index % columns], piece, outside));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// An operand in memory becomes its address and the strides of its leading
+/// dimensions.
+struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::KernelOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    if (failed(getTypeConverter()->convertSignatureArgs(op.getArgumentTypes(),
+                                                        signature)))
+      return failure();
+    SmallVector<Attribute> attributes;
+    for (BlockArgument argument : op.getArguments()) {
+      size_t count = signature.getInputMapping(argument.getArgNumber())->size;
+      attributes.push_back(
+          op.getArgAttrDict(argument.getArgNumber())
+              ? op.getArgAttrDict(argument.getArgNumber())
+              : rewriter.getDictionaryAttr({}));
+      attributes.append(count - 1, rewriter.getDictionaryAttr({}));
+    }
+    rewriter.applySignatureConversion(&op.getBody().front(), signature,
+                                      getTypeConverter());
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setFunctionType(
+          rewriter.getFunctionType(signature.getConvertedTypes(), {}));
+      op.setArgAttrsAttr(rewriter.getArrayAttr(attributes));
+    });
+    return success();
+  }
+};
+
+struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
+  using LowerTilesBase::LowerTilesBase;
+
+  void runOnOperation() override {
+    llvm::Expected<const Target &> found = Target::lookup(target);
+    if (!found) {
+      getOperation().emitError(llvm::toString(found.takeError()));
+      return signalPassFailure();
+    }
+    unsigned addressSpace =
+        found->isHost() ? 0 : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion(
+        [](RankedTensorType type, SmallVectorImpl<Type> &pieces)
+            -> std::optional<LogicalResult> {
+          tile::BlockedAttr layout = getLayout(type);
+          if (!layout)
+            return std::nullopt;
+          pieces.assign(layout.getNumPieces(type.getShape()),
+                        getPieceType(type));
+          return success();
+        });
+    converter.addConversion([&](MemRefType type, SmallVectorImpl<Type> &parts)
+                                -> std::optional<LogicalResult> {
+      parts.push_back(LLVM::LLVMPointerType::get(&getContext(), addressSpace));
+      parts.append(type.getRank() - 1, IndexType::get(&getContext()));
+      return success();
+    });
+
+    RewritePatternSet patterns(&getContext());
+    patterns.add<LowerElementwise, LowerConstant, LowerBroadcast, LowerMask,
+                 LowerKernel>(converter, &getContext());
+    populateMemoryPatterns(converter, patterns);
+    populateReducePatterns(converter, patterns);
+
+    ConversionTarget legality(getContext());
+    legality.markUnknownOpDynamicallyLegal([&](Operation *op) {
+      // The launch plan stays on tensors.
+      if (!op->getParentOfType<tile::KernelOp>())
+        return true;
+      return converter.isLegal(op);
+    });
+    legality.addDynamicallyLegalOp<tile::KernelOp>([&](tile::KernelOp op) {
+      return !op.isTiled() || converter.isLegal(op.getArgumentTypes());
+    });
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         legality);
+    if (failed(applyPartialConversion(getOperation(), legality,
+                                      std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

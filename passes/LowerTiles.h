@@ -1,0 +1,50 @@
+//===- LowerTiles.h - Patterns that turn tiles into vectors -----*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// One file for each family of ops; LowerTiles.cpp puts them together. What a
+// thread holds of a tile are its pieces: vectors, or scalars where the layout's
+// vector is one element wide or the tile is a single column.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_LOWERTILES_H
+#define BASTILE_PASSES_LOWERTILES_H
+
+#include "dialect/Tile.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace bastile {
+
+/// The layout of a distributed tile; null for any other type.
+tile::BlockedAttr getLayout(mlir::Type type);
+
+/// The type of one piece of a distributed tile.
+mlir::Type getPieceType(mlir::RankedTensorType tile);
+
+/// Where a thread stands in the block.
+struct ThreadPosition {
+  /// Of the thread in the layout's grid.
+  mlir::Value row, column;
+};
+ThreadPosition getThreadPosition(mlir::OpBuilder &builder, mlir::Location loc,
+                                 tile::BlockedAttr layout);
+
+/// The index of the calling thread in its block.
+mlir::Value getThreadId(mlir::OpBuilder &builder, mlir::Location loc);
+
+/// Column, relative to the tile's first, of the first element of the pieces in
+/// the given repetition of the layout along the row.
+mlir::Value getPieceColumn(mlir::OpBuilder &builder, mlir::Location loc,
+                           tile::BlockedAttr layout, int64_t repeat);
+
+void populateMemoryPatterns(const mlir::TypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+void populateReducePatterns(const mlir::TypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_LOWERTILES_H

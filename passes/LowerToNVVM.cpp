@@ -1,0 +1,125 @@
+//===- LowerToNVVM.cpp - Lower kernels to the NVVM dialect ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/LowerToLLVM.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_LOWERTONVVM
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::KernelOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto &converter = *getTypeConverter<LLVMTypeConverter>();
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    if (failed(converter.convertSignatureArgs(op.getArgumentTypes(), signature)))
+      return failure();
+    auto type = LLVM::LLVMFunctionType::get(
+        LLVM::LLVMVoidType::get(getContext()), signature.getConvertedTypes());
+    auto func =
+        LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type);
+    func->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
+                  rewriter.getUnitAttr());
+    int32_t threads = op.getSchedule()->getThreads();
+    func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                  rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
+    for (unsigned index = 0; index < op.getNumArguments(); ++index)
+      setArgumentAttributes(op, func, index);
+    rewriter.inlineRegionBefore(op.getBody(), func.getBody(), func.end());
+    if (failed(rewriter.convertRegionTypes(&func.getBody(), converter,
+                                           &signature)))
+      return failure();
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// The operands of a launch do not overlap, which lets loads pass stores.
+  static void setArgumentAttributes(tile::KernelOp op, LLVM::LLVMFuncOp func,
+                                    unsigned index) {
+    if (!isa<LLVM::LLVMPointerType>(op.getArgumentTypes()[index]))
+      return;
+    Builder builder(op.getContext());
+    func.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
+                    builder.getUnitAttr());
+    if (op.getArgAttr(index, tile::TileDialect::kReadOnlyAttrName))
+      func.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
+                      builder.getUnitAttr());
+    if (Attribute alignment =
+            op.getArgAttr(index, tile::TileDialect::kAlignmentAttrName))
+      func.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(), alignment);
+  }
+};
+
+struct LowerReturn : public OpConversionPattern<tile::ReturnOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ReturnOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::ReturnOp>(op, ValueRange());
+    return success();
+  }
+};
+
+/// Programs are numbered along the grid's first dimension, the only one that
+/// reaches 2^31 - 1 blocks.
+template <typename SourceOp, typename TargetOp>
+struct LowerProgramOp : public OpConversionPattern<SourceOp> {
+  using OpConversionPattern<SourceOp>::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Type type = this->getTypeConverter()->convertType(op.getType());
+    Value narrow = TargetOp::create(rewriter, op.getLoc(),
+                                    rewriter.getI32Type());
+    rewriter.replaceOpWithNewOp<LLVM::ZExtOp>(op, type, narrow);
+    return success();
+  }
+};
+
+struct LowerToNVVMPass : public bastile::impl::LowerToNVVMBase<LowerToNVVMPass> {
+  using LowerToNVVMBase::LowerToNVVMBase;
+
+  void runOnOperation() override {
+    eraseLaunchPlan(getOperation());
+    auto addPatterns = [&](LLVMTypeConverter &converter,
+                           RewritePatternSet &patterns,
+                           ConversionTarget &legality) {
+      configureGpuToNVVMTypeConverter(converter);
+      legality.addLegalDialect<NVVM::NVVMDialect>();
+      populateGpuToNVVMConversionPatterns(converter, patterns);
+      patterns.add<LowerKernel, LowerReturn,
+                   LowerProgramOp<tile::ProgramIdOp, NVVM::BlockIdXOp>,
+                   LowerProgramOp<tile::ProgramCountOp, NVVM::GridDimXOp>>(
+          converter, &getContext());
+    };
+    if (failed(convertToLLVM(getOperation(), addPatterns)))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,135 @@
+//===- Passes.td - The passes, in the order data flows ------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PASSES_TD
+#define BASTILE_PASSES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def TargetOption : Option<"target", "target", "std::string",
+    /*default=*/"\"sm_90\"", "what to compile for: sm_90, host, ...">;
+
+def Decompose : Pass<"decompose", "::mlir::ModuleOp"> {
+  let summary = "replace model ops by the primitives that define them";
+  let description = [{
+    Every op with the `DecomposableOpInterface` is replaced by its graph of
+    `arith`, `math` and primitive ops, until none is left.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::bastile::tile::TileDialect"];
+}
+
+def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
+  let summary = "gather the ops of each function into kernels";
+  let description = [{
+    Ops on row tensors that depend on each other and walk the same rows become
+    one `tile.kernel`, in which every input is read once and every output
+    written once; the function keeps the launches. Ops on row vectors and
+    scalars are repeated in each kernel that needs them.
+  }];
+  let dependentDialects = ["::bastile::tile::TileDialect"];
+}
+
+def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
+  let summary = "choose how each kernel is laid over the machine";
+  let description = [{
+    Gives every kernel a complete `#tile.schedule`, by a heuristic from its ops,
+    types and row length and from the target's limits. What the user pinned,
+    with the option or with the function's attribute `tile.schedule`, is kept;
+    a schedule that cannot work on the target is an error.
+  }];
+  let options = [
+    TargetOption,
+    Option<"schedule", "schedule", "std::string", /*default=*/"",
+           "fields of every kernel's schedule, as in 'rows = 2, threads = 128'">
+  ];
+  let dependentDialects = ["::bastile::tile::TileDialect"];
+}
+
+def Tile : Pass<"tile", "::mlir::ModuleOp"> {
+  let summary = "apply each kernel's schedule: blocks, loops and masks";
+  let description = [{
+    A kernel on whole tensors becomes a program on tiles of static shape that
+    one block runs: it loads, computes, masks what lies past the end of a row
+    before reducing, and stores. A row wider than a tile is walked in a loop,
+    once more for each row reduction that waits for another.
+
+    One program is made for each way its operands may lie in memory, fastest
+    first: leading dimensions merged into one or walked one by one, and
+    addresses aligned to the vector width or only to the element.
+  }];
+  let options = [TargetOption];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::bastile::tile::TileDialect"];
+}
+
+def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
+  let summary = "choose which thread holds which element of each tile";
+  let description = [{
+    Puts a `#tile.blocked` layout on the type of every tile, from the kernel's
+    schedule. On the host, a block is one thread.
+  }];
+  let options = [TargetOption];
+  let dependentDialects = ["::bastile::tile::TileDialect"];
+}
+
+def LowerTiles : Pass<"lower-tiles", "::mlir::ModuleOp"> {
+  let summary = "turn tiles into the vectors that each thread holds";
+  let description = [{
+    A tile becomes as many vectors as its layout gives each thread; loads and
+    stores become accesses of that width, reductions a tree within the thread,
+    shuffles within a warp and shared memory across warps. Where the block is
+    one thread, as on the host, nothing of the `gpu` dialect is left.
+  }];
+  let options = [TargetOption];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
+}
+
+def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
+  let summary = "rewrite the functions and casts that a target lacks";
+  let description = [{
+    The GPU has no exp, erf or division without a library, the host no vector
+    ones and no bf16 rounding. Both get vectorizable arithmetic, with the
+    target's own approximations where their error stays under the rounding of
+    the kernel's results.
+  }];
+  let options = [TargetOption];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+}
+
+def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {
+  let summary = "lower kernels to the NVVM dialect";
+  let description = [{
+    Kernels become functions of the LLVM dialect with the `nvvm.kernel`
+    attribute. The functions that launch them are dropped: the launch metadata
+    stands for them.
+  }];
+  let options = [TargetOption];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::scf::SCFDialect"];
+}
+
+def LowerToHost : Pass<"lower-to-host", "::mlir::ModuleOp"> {
+  let summary = "lower kernels to functions that the host calls";
+  let description = [{
+    Kernels become functions `void (void **args, i64 begin, i64 end, i64 count)`
+    of the LLVM dialect that run the programs from `begin` to `end` out of
+    `count`; `args[i]` points to the i-th argument, as in a launch on the GPU.
+  }];
+  let dependentDialects = [
+    "::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::scf::SCFDialect"];
+}
+
+#endif // BASTILE_PASSES_PASSES_TD

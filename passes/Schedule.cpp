@@ -1,0 +1,226 @@
+//===- Schedule.cpp - Choose how kernels are laid over the machine --------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "bastile/Target.h"
+#include "dialect/Tile.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/KernelShape.h"
+#include "passes/ThreadGrid.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_SCHEDULE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr int64_t kWarp = 32;
+/// Past this, the vectors that a thread holds no longer fit its registers (on
+/// the host: its program is too long to compile in reasonable time).
+constexpr int64_t kMaxElementsPerThread = 256;
+constexpr int64_t kMaxPiecesOnHost = 2048;
+
+/// The fields of a schedule while they are chosen.
+struct Fields {
+  int64_t rows, threads, vector, columns, persistent;
+
+  explicit Fields(tile::ScheduleAttr pinned)
+      : rows(pinned.getRows()), threads(pinned.getThreads()),
+        vector(pinned.getVector()), columns(pinned.getColumns()),
+        persistent(pinned.getPersistent()) {}
+
+  tile::ScheduleAttr getAttr(MLIRContext *context) const {
+    return tile::ScheduleAttr::get(context, rows, threads, vector, columns,
+                                   persistent);
+  }
+};
+
+/// Chooses `threads` and `columns` for a row of `pieces` vectors so that the
+/// fewest of them are padding, among numbers of threads up to `maxThreads` of
+/// which each holds up to `maxPieces`.
+void chooseRowThreads(Fields &fields, int64_t pieces, int64_t maxThreads,
+                      int64_t maxPieces) {
+  int64_t best = 0, bestPadded = 0;
+  for (int64_t threads = kWarp; threads <= maxThreads; threads += kWarp) {
+    if (fields.threads && fields.threads != threads)
+      continue;
+    int64_t held = llvm::divideCeil(pieces, threads);
+    if (held > maxPieces)
+      continue;
+    int64_t padded = held * threads;
+    // Equal padding: more threads, each holding less.
+    if (!best || padded <= bestPadded) {
+      best = threads;
+      bestPadded = padded;
+    }
+  }
+  if (!best) {
+    best = fields.threads ? fields.threads : maxThreads;
+    bestPadded = best * maxPieces;
+  }
+  fields.threads = best;
+  if (!fields.columns)
+    fields.columns = bestPadded * fields.vector;
+}
+
+/// For rows too short to keep a block busy: several of them to a block, each
+/// row held by a power of two of threads.
+void chooseShortRows(Fields &fields, int64_t pieces) {
+  int64_t perRow = llvm::PowerOf2Ceil(pieces);
+  if (!fields.columns)
+    fields.columns = perRow * fields.vector;
+  if (!fields.threads)
+    fields.threads = 128;
+  int64_t threadRows = std::max<int64_t>(1, fields.threads / perRow);
+  // Two rows to a thread keep more loads in flight.
+  if (!fields.rows)
+    fields.rows = 2 * threadRows;
+}
+
+void completeForGPU(Fields &fields, const KernelShape &shape,
+                    const Target &target) {
+  if (!fields.vector)
+    fields.vector = shape.getVector(target.vectorBytes);
+  int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
+  if (fields.columns)
+    pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
+                              fields.vector);
+  if (pieces <= kWarp) {
+    chooseShortRows(fields, pieces);
+    return;
+  }
+  if (!fields.rows)
+    fields.rows = 1;
+  if (shape.numReductions == 0) {
+    // Tiles are independent: small blocks, two accesses in flight a thread.
+    chooseRowThreads(fields, pieces, /*maxThreads=*/256, /*maxPieces=*/2);
+    return;
+  }
+  // A row stays in registers as long as it fits; 64 elements a thread leave
+  // room for the intermediate values.
+  int64_t maxPieces = std::max<int64_t>(1, 64 / fields.vector);
+  int64_t fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 16 * kWarp;
+  if (pieces <= fewThreads * 4)
+    chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
+  else
+    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, maxPieces);
+}
+
+void completeForHost(Fields &fields, const KernelShape &shape,
+                     const Target &target) {
+  // On the host a piece is a register of the computing type.
+  if (!fields.vector)
+    fields.vector = shape.getVector(
+        target.vectorBytes * shape.minElementBytes /
+        (shape.usesFloat64 ? 8 : 4));
+  if (!fields.rows)
+    fields.rows = 1;
+  if (!fields.threads)
+    fields.threads = 1;
+  if (!fields.columns) {
+    // Four registers to each value hide the latency of the arithmetic.
+    int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
+    fields.columns = std::min<int64_t>(pieces, 4) * fields.vector;
+  }
+}
+
+LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
+                             const KernelShape &shape, const Target &target) {
+  auto error = [&] {
+    return kernel.emitError()
+           << "schedule " << fields.getAttr(kernel.getContext())
+           << " does not fit " << target.name << ": ";
+  };
+  if (shape.rowLength % fields.vector != 0)
+    return error() << "a vector of " << fields.vector
+                   << " does not divide the row of " << shape.rowLength;
+  if (fields.columns % fields.vector != 0)
+    return error() << "a vector of " << fields.vector
+                   << " does not divide the tile's " << fields.columns
+                   << " columns";
+  int64_t elements = fields.rows * fields.columns;
+  if (target.isHost()) {
+    if (elements / fields.vector > kMaxPiecesOnHost)
+      return error() << "a tile of " << elements / fields.vector
+                     << " vectors is more than the " << kMaxPiecesOnHost
+                     << " that the host unrolls";
+    return success();
+  }
+
+  if (fields.threads > target.maxThreadsPerBlock)
+    return error() << fields.threads << " threads are more than the "
+                   << target.maxThreadsPerBlock << " of a block";
+  if (fields.threads % kWarp != 0)
+    return error() << fields.threads
+                   << " threads are not a multiple of the warp of " << kWarp;
+  FailureOr<ThreadGrid> grid = ThreadGrid::get(fields.getAttr(kernel.getContext()));
+  if (failed(grid)) {
+    int64_t pieces = fields.columns / fields.vector;
+    return error() << fields.rows << " rows of " << pieces
+                   << " vectors do not divide evenly among " << fields.threads
+                   << " threads";
+  }
+  if (elements / fields.threads > kMaxElementsPerThread)
+    return error() << elements / fields.threads
+                   << " elements a thread are more than the "
+                   << kMaxElementsPerThread << " that registers hold";
+  int64_t shared = shape.numReductions * grid->getScratchBytes(fields.rows);
+  if (shared > target.maxSharedBytesPerBlock)
+    return error() << shared << " bytes of shared memory are more than the "
+                   << target.maxSharedBytesPerBlock << " of a block";
+  return success();
+}
+
+struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
+  using ScheduleBase::ScheduleBase;
+
+  void runOnOperation() override {
+    llvm::Expected<const Target &> target = Target::lookup(this->target);
+    if (!target) {
+      getOperation().emitError(llvm::toString(target.takeError()));
+      return signalPassFailure();
+    }
+    auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0);
+    if (!schedule.empty()) {
+      // The attribute's own parser reports where the text is wrong.
+      pinned = dyn_cast_or_null<tile::ScheduleAttr>(parseAttribute(
+          "#tile.schedule<" + schedule + ">", &getContext()));
+      if (!pinned)
+        return signalPassFailure();
+    }
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (failed(scheduleKernel(kernel, pinned, *target)))
+        return signalPassFailure();
+  }
+
+  LogicalResult scheduleKernel(tile::KernelOp kernel, tile::ScheduleAttr pinned,
+                               const Target &target) {
+    KernelShape shape = KernelShape::get(kernel);
+    if (!target.isHost() && shape.usesFloat64)
+      return kernel.emitError()
+             << "float64 is computed on the host only, not on " << target.name;
+    if (kernel.getSchedule() && schedule.empty())
+      pinned = *kernel.getSchedule();
+    Fields fields(pinned);
+    if (target.isHost())
+      completeForHost(fields, shape, target);
+    else
+      completeForGPU(fields, shape, target);
+    if (failed(verifySchedule(kernel, fields, shape, target)))
+      return failure();
+    kernel.setScheduleAttr(fields.getAttr(&getContext()));
+    return success();
+  }
+};
+
+} // namespace

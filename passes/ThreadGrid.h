@@ -1,0 +1,52 @@
+//===- ThreadGrid.h - How a block's threads stand over a tile ---*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_THREADGRID_H
+#define BASTILE_PASSES_THREADGRID_H
+
+#include "dialect/Tile.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace bastile {
+
+/// The threads of a block as rows and columns over a tile.
+struct ThreadGrid {
+  static constexpr int64_t kWarp = 32;
+
+  int64_t rows;
+  int64_t columns;
+
+  /// The grid for a complete schedule: all threads along the row if it has as
+  /// many vectors, otherwise several rows at once. Fails if the tile does not
+  /// divide evenly, or if a row would be held by part of a warp that is not a
+  /// power of two, as shuffles need it.
+  static mlir::FailureOr<ThreadGrid> get(tile::ScheduleAttr schedule) {
+    int64_t threads = schedule.getThreads();
+    int64_t pieces = schedule.getColumns() / schedule.getVector();
+    int64_t columns = std::min(threads, pieces);
+    if (columns == 0 || pieces % columns != 0 || threads % columns != 0)
+      return mlir::failure();
+    int64_t rows = threads / columns;
+    bool aligned = columns >= kWarp ? columns % kWarp == 0
+                                    : llvm::isPowerOf2_64(columns);
+    if (schedule.getRows() % rows != 0 || (threads > 1 && !aligned))
+      return mlir::failure();
+    return ThreadGrid{rows, columns};
+  }
+
+  /// Warps that hold one row.
+  int64_t getWarpsPerRow() const { return llvm::divideCeil(columns, kWarp); }
+
+  /// Shared memory that one reduction of a tile with `tileRows` rows needs to
+  /// combine warps: a float for each row and warp.
+  int64_t getScratchBytes(int64_t tileRows) const {
+    return getWarpsPerRow() > 1 ? tileRows * getWarpsPerRow() * 4 : 0;
+  }
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_THREADGRID_H

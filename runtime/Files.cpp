@@ -1,0 +1,34 @@
+//===- Files.cpp - Whole files in memory ----------------------------------===//
+
+#include "bastile/runtime/Files.h"
+#include "Text.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+using namespace bastile::runtime;
+
+Expected<std::string> bastile::runtime::readFile(const std::string &path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream)
+    return makeError("cannot open '", path, "': ", std::strerror(errno));
+  std::string contents{std::istreambuf_iterator<char>(stream),
+                       std::istreambuf_iterator<char>()};
+  if (stream.bad())
+    return makeError("cannot read '", path, "'");
+  return contents;
+}
+
+Error bastile::runtime::writeFile(const std::string &path,
+                                  std::string_view contents) {
+  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
+  if (!stream)
+    return makeError("cannot create '", path, "': ", std::strerror(errno));
+  stream.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  stream.close();
+  if (!stream)
+    return makeError("cannot write '", path, "'");
+  return Error::success();
+}

@@ -1,0 +1,326 @@
+//===- MetadataReader.cpp - Metadata from JSON ----------------------------===//
+
+#include "MetadataReader.h"
+#include "JsonCursor.h"
+#include "Text.h"
+
+#include <algorithm>
+
+using namespace bastile::runtime;
+
+static constexpr const char *schemaName = "bastile.kernels";
+static constexpr int64_t schemaVersion = 1;
+
+//===----------------------------------------------------------------------===//
+// Expressions
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct Operator {
+  const char *key;
+  Expression::Kind kind;
+};
+} // namespace
+
+static constexpr Operator operators[] = {
+    {"ceildiv", Expression::Kind::CeilDiv}, {"mul", Expression::Kind::Mul},
+    {"add", Expression::Kind::Add},         {"min", Expression::Kind::Min},
+    {"max", Expression::Kind::Max},
+};
+
+static Expression readInputSize(const JsonCursor &cursor,
+                                const Function &function) {
+  Expression result;
+  result.kind = Expression::Kind::InputSize;
+  result.input = cursor["input"].asIndex(function.inputs.size(), "inputs");
+  result.dimension = cursor["dimension"].asIndex(
+      function.inputs[result.input].shape.size(), "dimensions");
+  return result;
+}
+
+/// Reads an expression over the inputs of `function`; "rows" has a meaning
+/// only within a launch.
+static Expression readExpression(const JsonCursor &cursor,
+                                 const Function &function, bool inLaunch) {
+  Expression result;
+  if (cursor.isInteger()) {
+    result.value = cursor.asInteger();
+    return result;
+  }
+  if (cursor.isString()) {
+    std::string leaf = cursor.asString();
+    if (leaf == "rows" && inLaunch)
+      result.kind = Expression::Kind::Rows;
+    else if (leaf == "multiprocessors")
+      result.kind = Expression::Kind::Multiprocessors;
+    else
+      cursor.fail(concat("no size is called '", leaf, "' here"));
+    return result;
+  }
+  if (cursor.has("input"))
+    return readInputSize(cursor, function);
+
+  for (const Operator &candidate : operators) {
+    std::optional<JsonCursor> operands = cursor.find(candidate.key);
+    if (!operands)
+      continue;
+    result.kind = candidate.kind;
+    for (size_t i = 0; i != operands->size(); ++i)
+      result.operands.push_back(
+          readExpression((*operands)[i], function, inLaunch));
+    if (result.operands.empty())
+      operands->fail("expected at least one operand");
+    if (candidate.kind == Expression::Kind::CeilDiv &&
+        result.operands.size() != 2)
+      operands->fail(
+          concat("expected two operands, got ", result.operands.size()));
+    return result;
+  }
+  cursor.fail("expected an integer, the name of a size, "
+              "{\"input\", \"dimension\"} or a known operator");
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+static ElementType readType(const JsonCursor &cursor) {
+  std::string spelling = cursor.asString();
+  std::optional<ElementType> type = parseElementType(spelling);
+  if (!type)
+    cursor.fail(concat("unknown type '", spelling, "'"));
+  return *type;
+}
+
+static size_t readRank(const JsonCursor &shape) {
+  if (shape.size() > maxRank)
+    shape.fail(concat("rank ", shape.size(), " is above ", maxRank));
+  return shape.size();
+}
+
+static InputSpec readInput(const JsonCursor &cursor) {
+  InputSpec result;
+  result.name = cursor["name"].asString();
+  result.type = readType(cursor["type"]);
+  JsonCursor shape = cursor["shape"];
+  size_t rank = readRank(shape);
+  for (size_t i = 0; i != rank; ++i) {
+    JsonCursor size = shape[i];
+    if (!size.isNull())
+      result.shape.push_back(size.asInteger());
+    else if (i + 1 != rank)
+      result.shape.push_back(std::nullopt);
+    else
+      size.fail("the last dimension must be static");
+  }
+  return result;
+}
+
+static BufferSpec readBuffer(const JsonCursor &cursor,
+                             const Function &function) {
+  BufferSpec result;
+  result.type = readType(cursor["type"]);
+  JsonCursor shape = cursor["shape"];
+  size_t rank = readRank(shape);
+  for (size_t i = 0; i != rank; ++i)
+    result.shape.push_back(
+        readExpression(shape[i], function, /*inLaunch=*/false));
+  return result;
+}
+
+static BufferSpec readOutput(const JsonCursor &cursor,
+                             const Function &function) {
+  BufferSpec result = readBuffer(cursor, function);
+  result.name = cursor["name"].asString();
+  if (auto flag = cursor.find("zero_if_no_rows"))
+    result.zeroIfNoRows = flag->asBool();
+  return result;
+}
+
+static BufferSpec readTemporary(const JsonCursor &cursor,
+                                const Function &function) {
+  BufferSpec result = readBuffer(cursor, function);
+  if (auto by = cursor.find("zeroed_by")) {
+    std::string spelling = by->asString();
+    result.zeroed = spelling == "runtime";
+    if (!result.zeroed && spelling != "nobody")
+      by->fail(concat("expected 'nobody' or 'runtime', got '", spelling, "'"));
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+static Operand readOperand(const JsonCursor &cursor, const Function &function,
+                           unsigned leading) {
+  Operand result;
+  size_t rank = 0;
+  if (auto input = cursor.find("input")) {
+    result.kind = Operand::Kind::Input;
+    result.index = input->asIndex(function.inputs.size(), "inputs");
+    rank = function.inputs[result.index].shape.size();
+  } else if (auto output = cursor.find("output")) {
+    result.kind = Operand::Kind::Output;
+    result.index = output->asIndex(function.outputs.size(), "outputs");
+    rank = function.outputs[result.index].shape.size();
+  } else {
+    result.kind = Operand::Kind::Temporary;
+    result.index =
+        cursor["temporary"].asIndex(function.temporaries.size(), "temporaries");
+    rank = function.temporaries[result.index].shape.size();
+  }
+  if (auto rows = cursor.find("rows"))
+    result.rows = rows->asBool();
+  if (result.rows && rank != leading + 1)
+    cursor.fail(concat(describe(function, result), " has rank ", rank,
+                       ", but the launch walks ", leading,
+                       " leading dimensions and a row"));
+  return result;
+}
+
+static Argument readArgument(const JsonCursor &cursor, const Launch &launch,
+                             unsigned leading) {
+  Argument result;
+  if (auto size = cursor.find("size")) {
+    result.kind = Argument::Kind::Size;
+    result.dimension = size->asIndex(leading, "leading dimensions");
+    return result;
+  }
+  if (auto pointer = cursor.find("pointer")) {
+    result.kind = Argument::Kind::Pointer;
+    result.operand = pointer->asIndex(launch.operands.size(), "operands");
+    return result;
+  }
+  if (!cursor.has("stride"))
+    cursor.fail("expected 'size', 'pointer' or 'stride'");
+  result.kind = Argument::Kind::Stride;
+  result.operand = cursor["stride"].asIndex(launch.operands.size(), "operands");
+  result.dimension = cursor["dimension"].asIndex(leading, "leading dimensions");
+  if (!launch.operands[result.operand].rows)
+    cursor.fail(concat("operand ", result.operand,
+                       " is shared by all rows and has no leading stride"));
+  return result;
+}
+
+/// A row operand has one dimension more than it has leading ones.
+static unsigned readLeading(const JsonCursor &cursor) {
+  int64_t leading = cursor.asInteger();
+  if (leading >= maxRank)
+    cursor.fail(concat("expected at most ", maxRank - 1, ", got ", leading));
+  return static_cast<unsigned>(leading);
+}
+
+static Variant readVariant(const JsonCursor &cursor, const Function &function,
+                           const Launch &launch) {
+  Variant result;
+  result.entry = cursor["entry"].asString();
+  result.leading = readLeading(cursor["leading"]);
+
+  JsonCursor alignment = cursor["alignment"];
+  if (alignment.size() != launch.operands.size())
+    alignment.fail(concat("expected one number for each of the ",
+                          launch.operands.size(), " operands, got ",
+                          alignment.size()));
+  for (size_t i = 0; i != alignment.size(); ++i) {
+    int64_t bytes = alignment[i].asInteger(/*least=*/1);
+    if ((bytes & (bytes - 1)) != 0)
+      alignment[i].fail(concat(bytes, " is not a power of two"));
+    result.alignment.push_back(bytes);
+  }
+
+  JsonCursor arguments = cursor["arguments"];
+  for (size_t i = 0; i != arguments.size(); ++i)
+    result.arguments.push_back(
+        readArgument(arguments[i], launch, result.leading));
+
+  result.grid = readExpression(cursor["grid"], function, /*inLaunch=*/true);
+  result.block = cursor["block"].asInteger(/*least=*/1);
+  if (auto cluster = cursor.find("cluster"))
+    result.cluster = cluster->asInteger(/*least=*/1);
+  if (auto bytes = cursor.find("shared_memory"))
+    result.sharedMemory = bytes->asInteger();
+  if (auto registers = cursor.find("max_registers"))
+    result.maxRegisters = registers->asInteger();
+  if (auto bytes = cursor.find("static_shared_memory"))
+    result.staticSharedMemory = bytes->asInteger();
+  return result;
+}
+
+static Launch readLaunch(const JsonCursor &cursor, const Function &function) {
+  Launch result;
+  result.kernel = cursor["kernel"].asString();
+  result.leading = readLeading(cursor["leading"]);
+  JsonCursor operands = cursor["operands"];
+  for (size_t i = 0; i != operands.size(); ++i)
+    result.operands.push_back(
+        readOperand(operands[i], function, result.leading));
+  bool hasRows = std::any_of(result.operands.begin(), result.operands.end(),
+                             [](const Operand &o) { return o.rows; });
+  if (result.leading != 0 && !hasRows)
+    cursor["leading"].fail("no operand has rows to take the sizes from");
+
+  JsonCursor variants = cursor["variants"];
+  for (size_t i = 0; i != variants.size(); ++i)
+    result.variants.push_back(readVariant(variants[i], function, result));
+  if (result.variants.empty())
+    variants.fail("expected at least one variant");
+  if (auto overlap = cursor.find("overlap_next"))
+    result.overlapNext = overlap->asBool();
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Documents
+//===----------------------------------------------------------------------===//
+
+static Function readFunction(const JsonCursor &cursor) {
+  Function result;
+  result.name = cursor["name"].asString();
+  JsonCursor inputs = cursor["inputs"];
+  for (size_t i = 0; i != inputs.size(); ++i)
+    result.inputs.push_back(readInput(inputs[i]));
+  JsonCursor outputs = cursor["outputs"];
+  for (size_t i = 0; i != outputs.size(); ++i)
+    result.outputs.push_back(readOutput(outputs[i], result));
+  if (auto temporaries = cursor.find("temporaries"))
+    for (size_t i = 0; i != temporaries->size(); ++i)
+      result.temporaries.push_back(readTemporary((*temporaries)[i], result));
+  JsonCursor launches = cursor["launches"];
+  for (size_t i = 0; i != launches.size(); ++i)
+    result.launches.push_back(readLaunch(launches[i], result));
+  return result;
+}
+
+static Metadata readDocument(const JsonCursor &cursor) {
+  std::string schema = cursor["schema"].asString();
+  if (schema != schemaName)
+    cursor["schema"].fail(
+        concat("expected '", schemaName, "', got '", schema, "'"));
+  int64_t version = cursor["version"].asInteger();
+  if (version != schemaVersion)
+    cursor["version"].fail(concat("version ", version,
+                                  " is unknown to this runtime, which reads "
+                                  "version ",
+                                  schemaVersion));
+  Metadata result;
+  result.compiler = cursor["compiler"].asString();
+  result.target = cursor["target"].asString();
+  JsonCursor functions = cursor["functions"];
+  for (size_t i = 0; i != functions.size(); ++i)
+    result.functions.push_back(readFunction(functions[i]));
+  return result;
+}
+
+Expected<Metadata>
+bastile::runtime::readMetadataDocument(std::string_view json) {
+  try {
+    nlohmann::json document = nlohmann::json::parse(json);
+    return readDocument({document, ""});
+  } catch (const JsonError &error) {
+    return makeError("metadata: ", error.what());
+  } catch (const nlohmann::json::exception &error) {
+    return makeError("metadata: not JSON: ", error.what());
+  }
+}

@@ -1,0 +1,48 @@
+//===- Text.cpp - Composing messages --------------------------------------===//
+
+#include "Text.h"
+
+using namespace bastile::runtime;
+
+template <typename Range, typename PrintElement>
+static std::string printList(const Range &range, PrintElement printElement) {
+  std::ostringstream stream;
+  const char *separator = "[";
+  for (const auto &element : range) {
+    stream << separator;
+    printElement(stream, element);
+    separator = ", ";
+  }
+  // An empty range has not even opened its bracket.
+  stream << (separator[0] == '[' ? "[]" : "]");
+  return stream.str();
+}
+
+std::string bastile::runtime::print(const Dimensions &dimensions) {
+  return printList(dimensions,
+                   [](std::ostream &stream, int64_t size) { stream << size; });
+}
+
+std::string
+bastile::runtime::print(const std::vector<std::optional<int64_t>> &shape) {
+  return printList(shape,
+                   [](std::ostream &stream, std::optional<int64_t> size) {
+                     if (size)
+                       stream << *size;
+                     else
+                       stream << '?';
+                   });
+}
+
+std::string bastile::runtime::describe(const Function &function,
+                                       const Operand &operand) {
+  switch (operand.kind) {
+  case Operand::Kind::Input:
+    return concat("input '", function.inputs[operand.index].name, "'");
+  case Operand::Kind::Output:
+    return concat("output '", function.outputs[operand.index].name, "'");
+  case Operand::Kind::Temporary:
+    break;
+  }
+  return concat("temporary ", operand.index);
+}

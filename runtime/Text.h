@@ -1,0 +1,39 @@
+//===- Text.h - Composing messages ------------------------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_TEXT_H
+#define BASTILE_RUNTIME_TEXT_H
+
+#include "bastile/runtime/Error.h"
+#include "bastile/runtime/Metadata.h"
+#include "bastile/runtime/TensorView.h"
+
+#include <sstream>
+#include <string>
+
+namespace bastile::runtime {
+
+/// Everything in `parts`, one after the other.
+template <typename... Parts>
+std::string concat(const Parts &...parts) {
+  std::ostringstream stream;
+  (stream << ... << parts);
+  return stream.str();
+}
+
+template <typename... Parts>
+Error makeError(const Parts &...parts) {
+  return Error(concat(parts...));
+}
+
+/// "[8192, 2880]".
+std::string print(const Dimensions &dimensions);
+
+/// As above, with "?" for sizes that are known only at launch.
+std::string print(const std::vector<std::optional<int64_t>> &shape);
+
+/// "input 'gate'", "output 'result0'" or "temporary 1".
+std::string describe(const Function &function, const Operand &operand);
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_TEXT_H

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Installs what building and testing Bastile needs and the machine lacks.
+# With everything in place it prints nothing and takes a few milliseconds.
+set -eu
+
+llvm=/usr/lib/llvm-22
+
+packages="
+  cmake ninja-build g++ ccache
+  llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools lld-22
+  clang-format-22 clang-tidy-22
+  libcurl4-openssl-dev libz3-dev libzstd-dev zlib1g-dev
+  nlohmann-json3-dev libxtensor-dev libgtest-dev
+  python3 python3-numpy python3-pytest
+  xz-utils
+"
+
+fail() {
+  echo "setup: $1" >&2
+  echo "Bastile builds on Debian 12 with these packages (elsewhere, install" >&2
+  echo "their equivalents and run make with SETUP=true):" $packages >&2
+  exit 1
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    fail "not root and no sudo to install packages with"
+  fi
+}
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  fail "this system has no apt-get"
+fi
+
+# dpkg-query fails when it does not know a package at all; the list it prints
+# is what counts.
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $packages \
+            2>/dev/null || true)
+missing=
+for package in $packages; do
+  case "
+$installed
+" in
+    *"
+$package installed
+"*) ;;
+    *) missing="$missing $package" ;;
+  esac
+done
+
+if [ -n "$missing" ]; then
+  echo "setup: installing$missing"
+  as_root apt-get update -q
+  for package in $missing; do
+    if [ -z "$(apt-cache madison "$package")" ]; then
+      fail "no package source of this system has $package"
+    fi
+  done
+  as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -q --no-install-recommends $missing
+fi
+
+# Debian installs lit under a versioned name only, and `lit test/` is how one
+# test is run by hand.
+if ! command -v lit >/dev/null; then
+  if [ "$(id -u)" -eq 0 ]; then
+    bin=/usr/local/bin
+  else
+    bin=$HOME/.local/bin
+  fi
+  if [ ! -e "$bin/lit" ]; then
+    mkdir -p "$bin"
+    ln -s "$llvm/bin/lit" "$bin/lit"
+    echo "setup: linked $bin/lit to $llvm/bin/lit"
+  fi
+  case ":$PATH:" in
+    *":$bin:"*) ;;
+    *) echo "setup: add $bin to PATH to run lit by its name" ;;
+  esac
+fi

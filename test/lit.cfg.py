@@ -1,0 +1,54 @@
+import ctypes
+import os
+
+import lit.formats
+
+root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+build = lit_config.params.get(
+    "build", os.environ.get("BASTILE_BUILD", os.path.join(root, "build"))
+)
+llvm = "/usr/lib/llvm-22"
+
+if not os.path.exists(os.path.join(build, "bin", "tile-opt")):
+    lit_config.fatal(f"no tile-opt in {build}/bin: run `make` first")
+
+config.name = "Bastile"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".py"]
+config.excludes = ["CMakeLists.txt", "Inputs", "conftest.py", "lit.cfg.py"]
+config.test_source_root = os.path.dirname(os.path.abspath(__file__))
+config.test_exec_root = os.path.join(build, "test")
+
+config.environment["PATH"] = os.pathsep.join(
+    [os.path.join(build, "bin"), os.path.join(llvm, "bin"), os.environ["PATH"]]
+)
+config.environment["BASTILE_BUILD"] = build
+for name in ("HOME", "CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+# Debian's own Python is the one that Debian's numpy and pytest belong to.
+python = os.environ.get("BASTILE_PYTHON", "/usr/bin/python3")
+config.substitutions += [
+    ("%root", root),
+    ("%build", build),
+    ("%python", python),
+    ("%pytest", f"{python} -m pytest -q -p no:cacheprovider"),
+]
+
+
+def has_cuda_device():
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return (
+        cuda.cuInit(0) == 0
+        and cuda.cuDeviceGetCount(ctypes.byref(count)) == 0
+        and count.value > 0
+    )
+
+
+if has_cuda_device():
+    config.available_features.add("cuda")

@@ -1,0 +1,347 @@
+//===- CudaExecutorTest.cpp - Against a driver made of functions ----------===//
+//
+// The table of entry points is filled with functions that record their calls,
+// so these tests need no GPU. CudaDeviceTest.cpp has those that do.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/runtime/CudaExecutor.h"
+#include "Support.h"
+
+#include <cstring>
+
+using namespace bastile::runtime;
+
+namespace {
+
+/// The state of the driver, and what was asked of it.
+struct FakeState {
+  int deviceCount = 1;
+  cuda::Context currentContext = nullptr;
+  cuda::Result launchResult = cuda::successResult;
+  const char *assemblerLog = nullptr;
+
+  std::vector<std::string> calls;
+  cuda::LaunchSettings settings = {};
+  std::vector<cuda::LaunchAttribute> attributes;
+  void **arguments = nullptr;
+};
+
+FakeState state;
+int primaryContext;
+int loadedModule;
+int loadedKernel;
+
+void record(const std::string &call) { state.calls.push_back(call); }
+
+int count(const std::string &call) {
+  return std::count(state.calls.begin(), state.calls.end(), call);
+}
+
+void addContextCalls(CudaDriver &driver) {
+  driver.init = [](unsigned) { return 0; };
+  driver.getErrorName = [](cuda::Result result, const char **name) {
+    *name = "CUDA_ERROR_FAKE";
+    return result == 999 ? 1 : 0;
+  };
+  driver.getErrorString = [](cuda::Result, const char **text) {
+    *text = "a made-up failure";
+    return 0;
+  };
+  driver.deviceGetCount = [](int *count) {
+    *count = state.deviceCount;
+    return 0;
+  };
+  driver.deviceGet = [](cuda::Device *device, int ordinal) {
+    *device = ordinal;
+    return 0;
+  };
+  driver.deviceGetName = [](char *name, int, cuda::Device) {
+    std::strcpy(name, "Fake");
+    return 0;
+  };
+  driver.deviceGetAttribute = [](int *value, int attribute, cuda::Device) {
+    *value = attribute == cuda::MultiprocessorCount       ? 132
+             : attribute == cuda::MaxSharedMemoryPerBlock ? 232448
+             : attribute == cuda::ComputeCapabilityMajor  ? 9
+                                                          : 0;
+    return 0;
+  };
+  driver.devicePrimaryCtxRetain = [](cuda::Context *context, cuda::Device) {
+    record("retain");
+    *context = &primaryContext;
+    return 0;
+  };
+  driver.devicePrimaryCtxRelease = [](cuda::Device) {
+    record("release");
+    return 0;
+  };
+  driver.ctxGetCurrent = [](cuda::Context *context) {
+    *context = state.currentContext;
+    return 0;
+  };
+  driver.ctxSetCurrent = [](cuda::Context context) {
+    record("set context");
+    state.currentContext = context;
+    return 0;
+  };
+  driver.ctxGetDevice = [](cuda::Device *device) {
+    *device = 0;
+    return 0;
+  };
+}
+
+void addModuleCalls(CudaDriver &driver) {
+  driver.moduleLoadDataEx = [](cuda::Module *module, const void *,
+                               unsigned optionCount, int *options,
+                               void **values) {
+    record("load");
+    EXPECT_EQ(state.currentContext, &primaryContext);
+    EXPECT_EQ(optionCount, 2u);
+    EXPECT_EQ(options[0], 5);
+    EXPECT_EQ(options[1], 6);
+    *module = &loadedModule;
+    if (!state.assemblerLog)
+      return 0;
+    EXPECT_GT(reinterpret_cast<size_t>(values[1]),
+              std::strlen(state.assemblerLog));
+    std::strcpy(static_cast<char *>(values[0]), state.assemblerLog);
+    *module = nullptr;
+    return 218;
+  };
+  driver.moduleUnload = [](cuda::Module) {
+    record("unload");
+    return 0;
+  };
+  driver.moduleGetFunction = [](cuda::Kernel *kernel, cuda::Module,
+                                const char *name) {
+    record(std::string("find ") + name);
+    *kernel = &loadedKernel;
+    return std::strcmp(name, "missing") == 0 ? 500 : 0;
+  };
+  driver.funcSetAttribute = [](cuda::Kernel, int attribute, int value) {
+    record("attribute " + std::to_string(attribute) + " = " +
+           std::to_string(value));
+    return 0;
+  };
+  driver.funcGetAttribute = [](int *value, int attribute, cuda::Kernel) {
+    *value = 100 + attribute;
+    return 0;
+  };
+  driver.occupancyMaxActiveBlocksPerMultiprocessor =
+      [](int *blocks, cuda::Kernel, int blockSize, size_t) {
+        *blocks = 2048 / blockSize;
+        return 0;
+      };
+}
+
+void addStreamCalls(CudaDriver &driver) {
+  driver.launchKernel = [](cuda::Kernel, unsigned gridX, unsigned, unsigned,
+                           unsigned blockX, unsigned, unsigned,
+                           unsigned sharedMemory, cuda::Stream stream,
+                           void **arguments, void **) {
+    record("launch");
+    EXPECT_EQ(state.currentContext, &primaryContext);
+    state.settings.gridX = gridX;
+    state.settings.blockX = blockX;
+    state.settings.sharedMemory = sharedMemory;
+    state.settings.stream = stream;
+    state.arguments = arguments;
+    return state.launchResult;
+  };
+  driver.launchKernelEx = [](const cuda::LaunchSettings *settings, cuda::Kernel,
+                             void **arguments, void **) {
+    record("launch with attributes");
+    state.settings = *settings;
+    state.attributes.assign(settings->attributes,
+                            settings->attributes + settings->attributeCount);
+    state.arguments = arguments;
+    return state.launchResult;
+  };
+  driver.memsetD8Async = [](cuda::Address address, unsigned char value,
+                            size_t bytes, cuda::Stream) {
+    record("fill " + std::to_string(address) + " with " +
+           std::to_string(value) + " x " + std::to_string(bytes));
+    return 0;
+  };
+}
+
+class CudaExecutorTest : public testing::Test {
+protected:
+  CudaExecutorTest() {
+    state = FakeState();
+    auto table = std::make_shared<CudaDriver>();
+    addContextCalls(*table);
+    addModuleCalls(*table);
+    addStreamCalls(*table);
+    driver = table;
+  }
+
+  std::shared_ptr<CudaModule> load() {
+    auto device = CudaDevice::open(driver);
+    EXPECT_OK(device.takeError());
+    auto module = CudaModule::load(*device, ".version 8.0");
+    EXPECT_OK(module.takeError());
+    return *module;
+  }
+
+  std::shared_ptr<const CudaDriver> driver;
+};
+
+TEST_F(CudaExecutorTest, readsPropertiesOfTheDevice) {
+  {
+    auto device = CudaDevice::open(driver);
+    ASSERT_OK(device.takeError());
+    EXPECT_EQ((*device)->name(), "Fake");
+    EXPECT_EQ((*device)->multiprocessors(), 132);
+    EXPECT_EQ((*device)->computeCapability(), 90);
+    EXPECT_EQ((*device)->maxSharedMemory(), 232448);
+  }
+  EXPECT_EQ(state.calls, (std::vector<std::string>{"retain", "release"}));
+}
+
+TEST_F(CudaExecutorTest, reportsMissingDevices) {
+  expectError(CudaDevice::open(driver, 1).takeError(), "no GPU 1: there are 1");
+  state.deviceCount = 0;
+  expectError(CudaDevice::open(driver).takeError(), "no GPU 0: there are 0");
+  expectError(CudaDevice::current(driver).takeError(),
+              "no CUDA context is current");
+}
+
+TEST_F(CudaExecutorTest, worksInAnExistingContext) {
+  state.currentContext = &primaryContext;
+  {
+    auto device = CudaDevice::current(driver);
+    ASSERT_OK(device.takeError());
+    auto module = CudaModule::load(*device, "");
+    ASSERT_OK(module.takeError());
+    ASSERT_OK(CudaExecutor(**module).launch("k", LaunchConfig{1}, nullptr));
+  }
+  // It neither retains, releases nor switches a context.
+  EXPECT_EQ(state.calls,
+            (std::vector<std::string>{"load", "find k", "launch", "unload"}));
+}
+
+TEST_F(CudaExecutorTest, restoresTheContextOfTheCaller) {
+  int other;
+  state.currentContext = &other;
+  auto module = load();
+  EXPECT_EQ(state.currentContext, &other);
+  ASSERT_OK(CudaExecutor(*module).launch("k", LaunchConfig{1}, nullptr));
+  EXPECT_EQ(state.currentContext, &other);
+}
+
+TEST_F(CudaExecutorTest, launchesPlainly) {
+  auto module = load();
+  int stream;
+  void *arguments[] = {nullptr};
+  CudaExecutor executor(*module, &stream);
+  EXPECT_EQ(executor.multiprocessors(), 132);
+  ASSERT_OK(executor.launch("k", {7, 128, 1, 0, false}, arguments));
+  ASSERT_OK(executor.launch("k", {7, 128, 1, 0, false}, arguments));
+  EXPECT_EQ(count("launch"), 2);
+  EXPECT_EQ(count("find k"), 1);
+  EXPECT_EQ(state.settings.gridX, 7u);
+  EXPECT_EQ(state.settings.blockX, 128u);
+  EXPECT_EQ(state.settings.sharedMemory, 0u);
+  EXPECT_EQ(state.settings.stream, &stream);
+  EXPECT_EQ(state.arguments, arguments);
+}
+
+TEST_F(CudaExecutorTest, launchesWithAttributes) {
+  auto module = load();
+  int stream;
+  CudaExecutor executor(*module, &stream);
+  ASSERT_OK(executor.launch("k", {8, 256, 4, 512, true}, nullptr));
+  EXPECT_EQ(state.settings.gridX, 8u);
+  EXPECT_EQ(state.settings.gridY, 1u);
+  EXPECT_EQ(state.settings.gridZ, 1u);
+  EXPECT_EQ(state.settings.blockX, 256u);
+  EXPECT_EQ(state.settings.blockZ, 1u);
+  EXPECT_EQ(state.settings.sharedMemory, 512u);
+  EXPECT_EQ(state.settings.stream, &stream);
+  ASSERT_EQ(state.attributes.size(), 2u);
+  EXPECT_EQ(state.attributes[0].id, cuda::ClusterDimension);
+  EXPECT_EQ(state.attributes[0].value.clusterDimension[0], 4u);
+  EXPECT_EQ(state.attributes[0].value.clusterDimension[2], 1u);
+  EXPECT_EQ(state.attributes[1].id, cuda::ProgrammaticStreamSerialization);
+  EXPECT_EQ(state.attributes[1].value.programmaticStreamSerialization, 1);
+
+  ASSERT_OK(executor.launch("k", {8, 256, 1, 0, true}, nullptr));
+  ASSERT_EQ(state.attributes.size(), 1u);
+  EXPECT_EQ(state.attributes[0].id, cuda::ProgrammaticStreamSerialization);
+}
+
+TEST_F(CudaExecutorTest, liftsLimitsOnce) {
+  auto module = load();
+  CudaExecutor executor(*module);
+  for (int64_t bytes : {100000, 50000, 100000, 200000})
+    ASSERT_OK(executor.launch("k", {16, 32, 16, bytes, false}, nullptr));
+  EXPECT_EQ(count("attribute 8 = 100000"), 1);
+  EXPECT_EQ(count("attribute 8 = 50000"), 0);
+  EXPECT_EQ(count("attribute 8 = 200000"), 1);
+  EXPECT_EQ(count("attribute 14 = 1"), 1);
+  expectError(executor.launch("k", {1, 32, 1, 232449, false}, nullptr),
+              "kernel 'k' needs 232449 bytes of shared memory, but Fake has at "
+              "most 232448");
+}
+
+TEST_F(CudaExecutorTest, fillsWithZeros) {
+  auto module = load();
+  ASSERT_OK(CudaExecutor(*module).zero(fakeAddress(4096), 1024));
+  EXPECT_EQ(count("fill 4096 with 0 x 1024"), 1);
+}
+
+TEST_F(CudaExecutorTest, reportsPropertiesOfKernels) {
+  auto module = load();
+  Expected<CudaKernelInfo> info = module->info("k");
+  ASSERT_OK(info.takeError());
+  EXPECT_EQ(info->staticSharedMemory, 101);
+  EXPECT_EQ(info->localMemory, 103);
+  EXPECT_EQ(info->registers, 104);
+  Expected<int> blocks =
+      module->blocksPerMultiprocessor("k", {1, 512, 1, 60000, false});
+  ASSERT_OK(blocks.takeError());
+  EXPECT_EQ(*blocks, 4);
+  EXPECT_EQ(count("attribute 8 = 60000"), 1);
+}
+
+TEST_F(CudaExecutorTest, reportsErrorsInTheDriversWords) {
+  auto module = load();
+  CudaExecutor executor(*module);
+  expectError(executor.launch("missing", LaunchConfig{1}, nullptr),
+              "cannot find kernel 'missing': a made-up failure "
+              "(CUDA_ERROR_FAKE)");
+  state.launchResult = 701;
+  expectError(executor.launch("k", {6, 64, 2, 128, false}, nullptr),
+              "cannot launch kernel 'k' with 6 blocks of 64 threads in "
+              "clusters of 2 with 128 bytes of shared memory: a made-up");
+  state.launchResult = 999;
+  expectError(executor.launch("k", {6, 64, 1, 0, false}, nullptr),
+              ": CUDA error 999");
+  expectError(
+      executor.launch("k", {int64_t(1) << 31, 64, 1, 0, false}, nullptr),
+      "a grid of 2147483648 blocks is more than a GPU takes");
+}
+
+TEST_F(CudaExecutorTest, showsTheLogOfTheAssembler) {
+  auto device = CudaDevice::open(driver);
+  ASSERT_OK(device.takeError());
+  state.assemblerLog = "line 7: unexpected instruction";
+  expectError(CudaModule::load(*device, "rubbish").takeError(),
+              "cannot load code into Fake: a made-up failure "
+              "(CUDA_ERROR_FAKE)\nline 7: unexpected instruction");
+  EXPECT_EQ(count("unload"), 0);
+}
+
+TEST(CudaDriverTest, reportsAMissingLibrary) {
+  expectError(CudaDriver::open("libbastile-no-such-driver.so").takeError(),
+              "cannot open the CUDA driver: libbastile-no-such-driver.so");
+}
+
+TEST(CudaDriverTest, reportsMissingEntryPoints) {
+  expectError(CudaDriver::open("libc.so.6").takeError(),
+              "'libc.so.6' lacks 'cuInit': a CUDA driver of version 525");
+}
+
+} // namespace

@@ -1,0 +1,198 @@
+//===- MetadataTest.cpp ---------------------------------------------------===//
+
+#include "Support.h"
+
+#include "bastile/runtime/Files.h"
+
+#include <cstdio>
+
+using namespace bastile::runtime;
+
+namespace {
+
+const char *const geglu = R"({
+  "name": "geglu",
+  "inputs": [{"name": "gate", "type": "bf16", "shape": [null, 2880]},
+             {"name": "up", "type": "bf16", "shape": [null, 2880]}],
+  "outputs": [{"name": "result0", "type": "bf16",
+               "shape": [{"input": 0, "dimension": 0}, 2880]}],
+  "temporaries": [{"type": "f32", "shape": [{"min": ["multiprocessors", 64]}],
+                   "zeroed_by": "runtime"}],
+  "launches": [{
+    "kernel": "geglu",
+    "operands": [{"input": 0, "rows": true}, {"input": 1, "rows": true},
+                 {"output": 0, "rows": true}, {"temporary": 0}],
+    "leading": 1,
+    "variants": [{
+      "entry": "geglu_v8", "leading": 1, "alignment": [16, 16, 16, 4],
+      "arguments": [{"size": 0}, {"pointer": 0},
+                    {"stride": 0, "dimension": 0}, {"pointer": 3}],
+      "grid": {"ceildiv": ["rows", 4]},
+      "block": 384, "cluster": 2, "shared_memory": 1024,
+      "max_registers": 128, "static_shared_memory": 64
+    }],
+    "overlap_next": true
+  }]
+})";
+
+/// `text` with its only `from` replaced.
+std::string replace(std::string text, const std::string &from,
+                    const std::string &to) {
+  size_t position = text.find(from);
+  EXPECT_NE(position, std::string::npos) << from;
+  return text.replace(position, from.size(), to);
+}
+
+void expectMalformed(const std::string &from, const std::string &to,
+                     const std::string &message) {
+  expectError(parseMetadata(replace(document(geglu), from, to)).takeError(),
+              message);
+}
+
+TEST(MetadataTest, readsEveryField) {
+  Expected<Metadata> metadata = parseMetadata(document(geglu));
+  ASSERT_OK(metadata.takeError());
+  EXPECT_EQ(metadata->compiler, "bastile 0.1.0");
+  EXPECT_EQ(metadata->target, "sm_90");
+  EXPECT_EQ(metadata->find("swiglu"), nullptr);
+
+  const Function *function = metadata->find("geglu");
+  ASSERT_NE(function, nullptr);
+  EXPECT_EQ(function->inputs[1].name, "up");
+  EXPECT_EQ(function->inputs[1].type, ElementType::BF16);
+  EXPECT_FALSE(function->inputs[1].shape[0].has_value());
+  EXPECT_EQ(function->inputs[1].shape[1], 2880);
+  EXPECT_EQ(function->outputs[0].shape[0].kind, Expression::Kind::InputSize);
+  EXPECT_FALSE(function->outputs[0].zeroIfNoRows);
+  EXPECT_TRUE(function->temporaries[0].zeroed);
+
+  const Launch &launch = function->launches[0];
+  EXPECT_EQ(launch.kernel, "geglu");
+  EXPECT_TRUE(launch.overlapNext);
+  EXPECT_EQ(launch.operands[2].kind, Operand::Kind::Output);
+  EXPECT_TRUE(launch.operands[2].rows);
+  EXPECT_EQ(launch.operands[3].kind, Operand::Kind::Temporary);
+  EXPECT_FALSE(launch.operands[3].rows);
+
+  const Variant &variant = launch.variants[0];
+  EXPECT_EQ(variant.entry, "geglu_v8");
+  EXPECT_EQ(variant.alignment, (std::vector<int64_t>{16, 16, 16, 4}));
+  EXPECT_EQ(variant.arguments[2].kind, Argument::Kind::Stride);
+  EXPECT_EQ(variant.grid.kind, Expression::Kind::CeilDiv);
+  EXPECT_EQ(variant.block, 384);
+  EXPECT_EQ(variant.cluster, 2);
+  EXPECT_EQ(variant.sharedMemory, 1024);
+  EXPECT_EQ(variant.maxRegisters, 128);
+  EXPECT_EQ(variant.staticSharedMemory, 64);
+}
+
+TEST(MetadataTest, readsTheCommentBlockOfPtx) {
+  std::string ptx = ".version 8.0\n// a comment\n// bastile-metadata-begin\n";
+  std::string json = document(geglu);
+  for (size_t start = 0; start < json.size();) {
+    size_t end = std::min(json.find('\n', start), json.size());
+    ptx += "// " + json.substr(start, end - start) + "\n";
+    start = end + 1;
+  }
+  Expected<Metadata> metadata =
+      parseMetadata(ptx + "// bastile-metadata-end\n.visible .entry e() {}\n");
+  ASSERT_OK(metadata.takeError());
+  EXPECT_NE(metadata->find("geglu"), nullptr);
+
+  expectError(parseMetadata(ptx).takeError(),
+              "no line '// bastile-metadata-end'");
+  expectError(parseMetadata(ptx + "ret;\n").takeError(), "is not a comment");
+  expectError(parseMetadata(".version 8.0\n").takeError(), "neither JSON nor");
+}
+
+TEST(MetadataTest, ignoresUnknownKeys) {
+  EXPECT_OK(parseMetadata(replace(document(geglu), "\"block\"",
+                                  "\"color\": [1], \"block\""))
+                .takeError());
+}
+
+TEST(MetadataTest, appliesDefaults) {
+  Function function = parseFunction(R"({
+    "name": "f", "inputs": [], "outputs": [],
+    "launches": [{"kernel": "k", "operands": [], "leading": 0,
+      "variants": [{"entry": "k", "leading": 0, "alignment": [],
+                    "arguments": [], "grid": 1, "block": 32}]}]})");
+  const Launch &launch = function.launches[0];
+  EXPECT_FALSE(launch.overlapNext);
+  EXPECT_EQ(launch.variants[0].cluster, 1);
+  EXPECT_EQ(launch.variants[0].sharedMemory, 0);
+  EXPECT_FALSE(launch.variants[0].maxRegisters.has_value());
+}
+
+TEST(MetadataTest, namesThePlaceOfAnError) {
+  expectMalformed("\"bf16\", \"shape\": [null, 2880]},\n", "17,\n", "not JSON");
+  expectMalformed("bastile.kernels", "other",
+                  "schema: expected 'bastile.kernels', got 'other'");
+  expectMalformed("\"version\": 1", "\"version\": 2",
+                  "version: version 2 is unknown to this runtime");
+  expectMalformed("\"compiler\"", "\"maker\"", "document: lacks 'compiler'");
+  expectMalformed("\"gate\", \"type\": \"bf16\"", "\"gate\", \"type\": \"x\"",
+                  "functions[0].inputs[0].type: unknown type 'x'");
+  expectMalformed("[null, 2880]", "[2880, null]",
+                  "functions[0].inputs[0].shape[1]: the last dimension must");
+  expectMalformed("[null, 2880]", "[1, 1, 1, 1, 1, 1, 1, 1, 1]",
+                  "functions[0].inputs[0].shape: rank 9 is above 8");
+  expectMalformed("[null, 2880]", "[null, -1]",
+                  "functions[0].inputs[0].shape[1]: expected at least 0");
+  expectMalformed("{\"input\": 0, \"dimension\": 0}, 2880",
+                  "{\"input\": 2, \"dimension\": 0}, 2880",
+                  "functions[0].outputs[0].shape[0].input: 2 is out of range: "
+                  "there are 2 inputs");
+  expectMalformed("{\"min\": [\"multiprocessors\", 64]}", "\"rows\"",
+                  "functions[0].temporaries[0].shape[0]: no size is called");
+  expectMalformed("\"runtime\"", "\"caller\"",
+                  "functions[0].temporaries[0].zeroed_by: expected 'nobody'");
+}
+
+TEST(MetadataTest, rejectsInconsistentLaunches) {
+  const std::string launch = "functions[0].launches[0]";
+  const std::string variant = launch + ".variants[0]";
+  expectMalformed("{\"temporary\": 0}", "{\"temporary\": 0, \"rows\": true}",
+                  launch + ".operands[3]: temporary 0 has rank 1, but");
+  expectMalformed("\"leading\": 1,\n    \"variants\"",
+                  "\"leading\": 8,\n    \"variants\"",
+                  launch + ".leading: expected at most 7, got 8");
+  expectMalformed("[16, 16, 16, 4]", "[16, 16, 16]",
+                  variant + ".alignment: expected one number for each of the "
+                            "4 operands, got 3");
+  expectMalformed("[16, 16, 16, 4]", "[16, 12, 16, 4]",
+                  variant + ".alignment[1]: 12 is not a power of two");
+  expectMalformed("{\"size\": 0}", "{\"size\": 1}",
+                  variant + ".arguments[0].size: 1 is out of range");
+  expectMalformed("{\"pointer\": 0}", "{\"pointer\": 4}",
+                  variant + ".arguments[1].pointer: 4 is out of range");
+  expectMalformed("{\"stride\": 0", "{\"stride\": 3",
+                  variant + ".arguments[2]: operand 3 is shared by all rows");
+  expectMalformed("{\"size\": 0}", "{\"time\": 0}",
+                  variant + ".arguments[0]: expected 'size', 'pointer' or");
+  expectMalformed("[\"rows\", 4]", "[\"rows\"]",
+                  variant + ".grid.ceildiv: expected two operands, got 1");
+  expectMalformed("\"ceildiv\"", "\"floordiv\"", variant + ".grid: expected");
+  expectMalformed("\"block\": 384", "\"block\": 0",
+                  variant + ".block: expected at least 1, got 0");
+  expectMalformed("\"block\": 384", "\"block\": 18446744073709551615",
+                  variant + ".block: 18446744073709551615 does not fit");
+  expectMalformed("\"overlap_next\": true", "\"overlap_next\": 1",
+                  launch + ".overlap_next: expected true or false");
+}
+
+TEST(MetadataTest, loadsFromBesideACompiledFile) {
+  const std::string object = testing::TempDir() + "bastile-metadata-test.o";
+  ASSERT_OK(writeFile(object + ".json", document(geglu)));
+  Expected<Metadata> metadata = loadMetadata(object);
+  ASSERT_OK(metadata.takeError());
+  EXPECT_NE(metadata->find("geglu"), nullptr);
+
+  ASSERT_OK(writeFile(object + ".json", "{}"));
+  expectError(loadMetadata(object).takeError(),
+              object + ".json: metadata: document: lacks 'schema'");
+  std::remove((object + ".json").c_str());
+  expectError(loadMetadata(object).takeError(), "cannot open");
+}
+
+} // namespace

@@ -1,0 +1,135 @@
+//===- ShapesTest.cpp -----------------------------------------------------===//
+
+#include "bastile/runtime/Shapes.h"
+#include "Support.h"
+
+using namespace bastile::runtime;
+
+namespace {
+
+Function makeNorm() {
+  return parseFunction(R"({
+    "name": "norm",
+    "inputs": [{"name": "x", "type": "bf16", "shape": [null, null, 16]},
+               {"name": "weight", "type": "f32", "shape": [16]}],
+    "outputs": [{"name": "y", "type": "bf16",
+                 "shape": [{"input": 0, "dimension": 0},
+                           {"input": 0, "dimension": 1}, 16]},
+                {"name": "total", "type": "f32", "shape": [16],
+                 "zero_if_no_rows": true}],
+    "temporaries": [{"type": "f32",
+                     "shape": [{"mul": [{"input": 0, "dimension": 1}, 2]}, 1]}],
+    "launches": []})");
+}
+
+struct Norm {
+  Error prepare() const {
+    LaunchPlan plan;
+    return plan.prepare(function, {inputs, outputs, temporaries}, 1);
+  }
+
+  Function function = makeNorm();
+  void *data = fakeAddress(0x1000);
+  std::vector<TensorView> inputs = {
+      TensorView::contiguous(data, ElementType::BF16, {3, 5, 16}),
+      TensorView::contiguous(data, ElementType::F32, {16})};
+  std::vector<TensorView> outputs = {
+      TensorView::contiguous(data, ElementType::BF16, {3, 5, 16}),
+      TensorView::contiguous(data, ElementType::F32, {16})};
+  std::vector<TensorView> temporaries = {
+      TensorView::contiguous(data, ElementType::F32, {10, 1})};
+};
+
+TEST(ShapesTest, resolvesFromInputs) {
+  Norm norm;
+  ResolvedShapes shapes;
+  ASSERT_OK(resolveShapes(norm.function, norm.inputs, 1, shapes));
+  EXPECT_EQ(shapes.outputs[0], (Dimensions{3, 5, 16}));
+  EXPECT_EQ(shapes.outputs[1], (Dimensions{16}));
+  EXPECT_EQ(shapes.temporaries[0], (Dimensions{10, 1}));
+  EXPECT_OK(norm.prepare());
+}
+
+TEST(ShapesTest, reportsOverflow) {
+  Norm norm;
+  norm.inputs[0] = {nullptr, ElementType::BF16, {0, INT64_MAX, 16}, {0, 0, 1}};
+  ResolvedShapes shapes;
+  expectError(resolveShapes(norm.function, norm.inputs, 1, shapes),
+              "function 'norm': temporary 0: size 0 overflows");
+}
+
+TEST(ShapesTest, checksInputs) {
+  Norm norm;
+  norm.inputs.pop_back();
+  expectError(norm.prepare(), "function 'norm': expected 2 inputs, got 1");
+
+  norm = Norm();
+  norm.inputs[0].type = ElementType::F16;
+  expectError(norm.prepare(),
+              "function 'norm': input 'x' has type f16, expected bf16");
+
+  norm = Norm();
+  norm.inputs[1] = TensorView::contiguous(norm.data, ElementType::F32, {17});
+  expectError(norm.prepare(), "input 'weight' has shape [17], expected [16]");
+
+  norm = Norm();
+  norm.inputs[0] = TensorView::contiguous(norm.data, ElementType::BF16, {16});
+  expectError(norm.prepare(), "input 'x' has shape [16], expected [?, ?, 16]");
+
+  norm = Norm();
+  norm.inputs[0].sizes[0] = -1;
+  expectError(norm.prepare(), "input 'x' has shape [-1, 5, 16], expected");
+
+  norm = Norm();
+  norm.inputs[0].strides = {80, 1, 5};
+  expectError(norm.prepare(),
+              "input 'x' has stride 5 in its last dimension, expected 1");
+
+  norm = Norm();
+  norm.inputs[0].strides = {16, 1};
+  expectError(norm.prepare(), "input 'x' has 3 sizes, but 2 strides");
+}
+
+TEST(ShapesTest, checksOutputs) {
+  Norm norm;
+  norm.outputs[0].sizes = {3, 4, 16};
+  expectError(norm.prepare(),
+              "output 'y' has shape [3, 4, 16], expected [3, 5, 16]");
+
+  norm = Norm();
+  norm.outputs[0].strides = {0, 16, 1};
+  expectError(norm.prepare(), "output 'y' of shape [3, 5, 16] has strides "
+                              "[0, 16, 1]: elements that are written");
+
+  norm = Norm();
+  norm.outputs[0].strides = {16, 48, 1};
+  EXPECT_OK(norm.prepare());
+}
+
+TEST(ShapesTest, checksTemporaries) {
+  Norm norm;
+  norm.temporaries.clear();
+  expectError(norm.prepare(), "expected 1 temporaries, got 0");
+
+  norm = Norm();
+  norm.temporaries[0].strides = {2, 1};
+  expectError(norm.prepare(), "temporary 0 of shape [10, 1] has strides [2, 1],"
+                              " expected contiguous");
+}
+
+TEST(TensorViewTest, knowsContiguity) {
+  TensorView view =
+      TensorView::contiguous(nullptr, ElementType::F16, {2, 1, 3});
+  EXPECT_EQ(view.strides, (Dimensions{3, 3, 1}));
+  EXPECT_EQ(view.elementCount(), 6);
+  EXPECT_EQ(view.byteCount(), 12);
+  EXPECT_TRUE(view.isContiguous());
+  view.strides = {3, 99, 1};
+  EXPECT_TRUE(view.isContiguous());
+  view.strides = {4, 3, 1};
+  EXPECT_FALSE(view.isContiguous());
+  view.sizes = {2, 0, 3};
+  EXPECT_TRUE(view.isContiguous());
+}
+
+} // namespace

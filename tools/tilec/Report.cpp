@@ -1,0 +1,98 @@
+//===- Report.cpp - The table of tilec --explain --------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+
+#include "bastile/Explain.h"
+#include "lib/CodeGen.h"
+#include "lib/Ptxas.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// What ptxas says of each kernel; empty where it is missing or the target is
+/// the host.
+static llvm::StringMap<KernelResources>
+getResources(ModuleOp module, const CompileOptions &options) {
+  llvm::StringMap<KernelResources> resources;
+  if (options.target->isHost() || failed(lower(module, Stage::NVVM, options)))
+    return resources;
+  llvm::LLVMContext context;
+  auto llvmModule = translateToLLVM(module, context, *options.target);
+  auto machine = createTargetMachine(*options.target);
+  if (!llvmModule || !machine) {
+    llvm::consumeError(llvmModule.takeError());
+    llvm::consumeError(machine.takeError());
+    return resources;
+  }
+  optimize(**llvmModule, **machine);
+  auto ptx = emitAssembly(**llvmModule, **machine);
+  if (!ptx) {
+    llvm::consumeError(ptx.takeError());
+    return resources;
+  }
+  auto cubin = assembleCubin(*ptx, options.target->chip);
+  if (!cubin) {
+    llvm::consumeError(cubin.takeError());
+    return resources;
+  }
+  for (const KernelResources &kernel : cubin->kernels)
+    resources[kernel.entry] = kernel;
+  return resources;
+}
+
+LogicalResult bastile::printReport(ModuleOp module,
+                                   const CompileOptions &options, int64_t rows,
+                                   llvm::raw_ostream &os) {
+  OwningOpRef<ModuleOp> scheduled = module.clone();
+  if (failed(lower(*scheduled, Stage::Scheduled, options)))
+    return failure();
+  OwningOpRef<ModuleOp> compiled = module.clone();
+  llvm::StringMap<KernelResources> resources =
+      getResources(*compiled, options);
+
+  const Target &target = *options.target;
+  os << "target " << target.name << ", " << rows << " rows, "
+     << llvm::formatv("{0:f2} TB/s\n", target.memoryBytesPerSecond / 1e12);
+  for (const KernelCost &cost : getKernelCosts(*scheduled)) {
+    double bytes = static_cast<double>(cost.bytesPerRow) * rows +
+                   cost.bytesShared;
+    os << "\n" << cost.name << "\n";
+    auto line = [&](StringRef label, const llvm::Twine &value) {
+      os << llvm::formatv("  {0,-22}{1}\n", label, value.str());
+    };
+    line("schedule", cost.schedule);
+    line("bytes moved",
+         llvm::formatv("{0:f1} MB ({1} a row, {2} once)", bytes / 1e6,
+                       cost.bytesPerRow, cost.bytesShared)
+             .str());
+    if (cost.passes > 1)
+      line("passes over the row", llvm::Twine(cost.passes));
+    line("operations", llvm::formatv("{0} a row, {1:f1} a byte",
+                                     cost.operationsPerRow,
+                                     static_cast<double>(cost.operationsPerRow) /
+                                         cost.bytesPerRow)
+                           .str());
+    auto found = resources.find(cost.name);
+    if (found != resources.end()) {
+      const KernelResources &kernel = found->second;
+      line("registers", llvm::Twine(kernel.registers) + " a thread, " +
+                            llvm::Twine(kernel.spillStoreBytes +
+                                        kernel.spillLoadBytes) +
+                            " bytes spilled");
+      line("shared memory",
+           llvm::Twine(kernel.staticSharedBytes) + " bytes a block");
+    } else if (!target.isHost()) {
+      line("registers", "unknown: ptxas was not found");
+    }
+    line("predicted time",
+         llvm::formatv("{0:f1} us", cost.getSeconds(rows, target) * 1e6).str());
+  }
+  return success();
+}

@@ -1,0 +1,315 @@
+//===- tilec.cpp - The compiler's command line ----------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Report.h"
+#include "bastile/Compiler.h"
+#include "bastile/Registration.h"
+#include "bastile/Version.h"
+#include "lib/CodeGen.h"
+#include "lib/Ptxas.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace bastile;
+namespace cl = llvm::cl;
+
+namespace {
+
+enum class Emit {
+  Default,
+  Tile,
+  Decomposed,
+  Fused,
+  Scheduled,
+  Tiled,
+  Distributed,
+  NVVM,
+  LLVM,
+  PTX,
+  Cubin,
+  Object,
+  Assembly,
+};
+
+cl::OptionCategory category("tilec options");
+
+cl::opt<std::string> inputPath(cl::Positional, cl::desc("<input .mlir>"),
+                               cl::init("-"), cl::cat(category));
+cl::opt<std::string> outputPath("o", cl::desc("Where to write; - is the "
+                                              "standard output"),
+                                cl::value_desc("file"), cl::init("-"),
+                                cl::cat(category));
+cl::opt<std::string>
+    targetName("target",
+               cl::desc("What to compile for: sm_80, sm_90, sm_90a, sm_100a, "
+                        "sm_120 or host (default sm_90)"),
+               cl::init("sm_90"), cl::cat(category));
+cl::opt<std::string> schedule(
+    "schedule",
+    cl::desc("Pin fields of every kernel's schedule, as in "
+             "'rows=2,threads=128,vector=8,columns=1024,persistent=1'"),
+    cl::cat(category));
+cl::opt<Emit> emit(
+    "emit", cl::desc("What to write (by default what the output's suffix says, "
+                     "else PTX, or assembly for the host)"),
+    cl::init(Emit::Default), cl::cat(category),
+    cl::values(
+        clEnumValN(Emit::Tile, "tile", "the input, parsed and verified"),
+        clEnumValN(Emit::Decomposed, "decomposed", "primitives on tensors"),
+        clEnumValN(Emit::Fused, "fused", "kernels on tensors"),
+        clEnumValN(Emit::Scheduled, "scheduled", "kernels with schedules"),
+        clEnumValN(Emit::Tiled, "tiled", "programs on tiles"),
+        clEnumValN(Emit::Distributed, "distributed", "tiles with layouts"),
+        clEnumValN(Emit::NVVM, "nvvm", "the LLVM and NVVM dialects"),
+        clEnumValN(Emit::LLVM, "llvm", "LLVM IR, optimized"),
+        clEnumValN(Emit::PTX, "ptx", "PTX with its launch metadata"),
+        clEnumValN(Emit::Cubin, "cubin",
+                   "a cubin by ptxas, metadata beside it in <output>.json"),
+        clEnumValN(Emit::Object, "object",
+                   "a host object, metadata beside it in <output>.json"),
+        clEnumValN(Emit::Assembly, "asm", "assembly of the target")));
+cl::opt<bool> explain("explain",
+                      cl::desc("Print a table of the kernels: bytes moved, "
+                               "operations, schedule, resources, predicted "
+                               "time"),
+                      cl::cat(category));
+cl::opt<int64_t> rows("rows",
+                      cl::desc("Rows for the predicted time (default 8192)"),
+                      cl::init(8192), cl::cat(category));
+cl::opt<bool> timing("timing",
+                     cl::desc("Report where the compile time goes"),
+                     cl::cat(category));
+
+/// Reports an error that has no place in the source.
+LogicalResult report(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "tilec") << message << "\n";
+  return failure();
+}
+LogicalResult report(llvm::Error error) {
+  return report(llvm::toString(std::move(error)));
+}
+
+/// What to write where the command line does not say.
+Emit getDefaultEmit(const Target &target) {
+  StringRef path = outputPath;
+  if (path.ends_with(".ptx"))
+    return Emit::PTX;
+  if (path.ends_with(".cubin"))
+    return Emit::Cubin;
+  if (path.ends_with(".o"))
+    return Emit::Object;
+  if (path.ends_with(".ll"))
+    return Emit::LLVM;
+  return target.isHost() ? Emit::Assembly : Emit::PTX;
+}
+
+Stage getStage(Emit emit) {
+  switch (emit) {
+  case Emit::Tile:
+    return Stage::Tile;
+  case Emit::Decomposed:
+    return Stage::Decomposed;
+  case Emit::Fused:
+    return Stage::Fused;
+  case Emit::Scheduled:
+    return Stage::Scheduled;
+  case Emit::Tiled:
+    return Stage::Tiled;
+  case Emit::Distributed:
+    return Stage::Distributed;
+  default:
+    return Stage::NVVM;
+  }
+}
+
+/// What a compilation leaves to be written.
+struct Result {
+  std::string content;
+  /// Metadata that cannot stand in the content itself.
+  std::string sidecar;
+};
+
+LogicalResult checkEmit(Emit emit, const Target &target) {
+  bool needsGPU = emit == Emit::PTX || emit == Emit::Cubin;
+  if (needsGPU && target.isHost())
+    return report("the host has no " +
+                  llvm::Twine(emit == Emit::PTX ? "PTX" : "cubin") +
+                  "; give a GPU with --target, or --emit=object or asm");
+  if (emit == Emit::Object && !target.isHost())
+    return report("objects are made for the host only; give --target=host, or "
+                  "--emit=cubin for " +
+                  target.name);
+  return success();
+}
+
+/// Generates code for a module in the LLVM dialect.
+LogicalResult generate(ModuleOp module, Emit emit, const Target &target,
+                       const llvm::json::Value &metadata, TimingScope &timing,
+                       Result &result) {
+  llvm::LLVMContext context;
+  TimingScope translation = timing.nest("Translate to LLVM IR");
+  auto llvmModule = translateToLLVM(module, context, target);
+  if (!llvmModule)
+    return report(llvmModule.takeError());
+  translation.stop();
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return report(machine.takeError());
+  TimingScope optimization = timing.nest("Optimize LLVM IR");
+  optimize(**llvmModule, **machine);
+  optimization.stop();
+
+  std::string json;
+  llvm::raw_string_ostream(json) << llvm::formatv("{0:1}\n", metadata);
+  if (emit == Emit::LLVM) {
+    llvm::raw_string_ostream(result.content) << **llvmModule;
+    return success();
+  }
+  TimingScope emission = timing.nest("Generate code");
+  if (emit == Emit::Object) {
+    auto object = emitObject(**llvmModule, **machine);
+    if (!object)
+      return report(object.takeError());
+    result = {std::string(object->begin(), object->end()), json};
+    return success();
+  }
+  auto assembly = emitAssembly(**llvmModule, **machine);
+  if (!assembly)
+    return report(assembly.takeError());
+  emission.stop();
+  if (target.isHost()) {
+    result.content = *assembly;
+    return success();
+  }
+  result.content = formatMetadataComment(metadata) + *assembly;
+  if (emit != Emit::Cubin)
+    return success();
+  TimingScope assembling = timing.nest("Assemble with ptxas");
+  auto cubin = assembleCubin(result.content, target.chip);
+  if (!cubin)
+    return report(cubin.takeError());
+  result = {std::string(cubin->bytes.begin(), cubin->bytes.end()), json};
+  return success();
+}
+
+/// Writes all or nothing.
+LogicalResult write(const Result &result) {
+  std::string error;
+  auto output = openOutputFile(outputPath, &error);
+  if (!output)
+    return report(error);
+  output->os() << result.content;
+  std::unique_ptr<llvm::ToolOutputFile> sidecar;
+  if (!result.sidecar.empty() && outputPath != "-") {
+    sidecar = openOutputFile(outputPath + ".json", &error);
+    if (!sidecar)
+      return report(error);
+    sidecar->os() << result.sidecar;
+  }
+  for (llvm::ToolOutputFile *file : {output.get(), sidecar.get()}) {
+    if (!file)
+      continue;
+    file->os().flush();
+    if (std::error_code code = file->os().error()) {
+      file->os().clear_error();
+      return report("cannot write '" + llvm::Twine(file->outputFilename()) +
+                    "': " + code.message());
+    }
+  }
+  output->keep();
+  if (sidecar)
+    sidecar->keep();
+  return success();
+}
+
+LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
+                      const Target &target) {
+  Emit what = emit == Emit::Default ? getDefaultEmit(target) : emit;
+  if (failed(checkEmit(what, target)))
+    return failure();
+
+  DefaultTimingManager timingManager;
+  applyDefaultTimingManagerCLOptions(timingManager);
+  if (timing)
+    timingManager.setEnabled(true);
+  TimingScope total = timingManager.getRootScope();
+
+  TimingScope parsing = total.nest("Parse");
+  OwningOpRef<ModuleOp> module = parseSource(source, context);
+  if (!module)
+    return failure();
+  parsing.stop();
+
+  auto configure = [&](PassManager &passes) {
+    passes.enableTiming(total);
+    return applyPassManagerCLOptions(passes);
+  };
+  CompileOptions options;
+  options.target = &target;
+  options.schedule = schedule;
+  options.configure = configure;
+  if (explain) {
+    if (failed(printReport(*module, options, rows, llvm::outs())))
+      return failure();
+    if (outputPath.getNumOccurrences() == 0)
+      return success();
+  }
+
+  llvm::json::Value metadata = nullptr;
+  Result result;
+  if (failed(lower(*module, getStage(what), options, &metadata)))
+    return failure();
+  if (what <= Emit::NVVM)
+    llvm::raw_string_ostream(result.content) << *module << "\n";
+  else if (failed(generate(*module, what, target, metadata, total, result)))
+    return failure();
+  return write(result);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  registerAsmPrinterCLOptions();
+  registerMLIRContextCLOptions();
+  registerPassManagerCLOptions();
+  registerDefaultTimingManagerCLOptions();
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "tilec " BASTILE_VERSION "\n";
+  });
+  cl::ParseCommandLineOptions(argc, argv,
+                              "tilec: compiles tile kernels to PTX or for the "
+                              "host\n");
+
+  llvm::Expected<const Target &> target = Target::lookup(targetName);
+  if (!target)
+    return failed(report(target.takeError()));
+  std::string error;
+  auto input = openInputFile(inputPath, &error);
+  if (!input)
+    return failed(report(error));
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+
+  DialectRegistry registry;
+  registerDialects(registry);
+  registerTranslations(registry);
+  // One small module gains nothing from threads, and starting them costs more
+  // than compiling it.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  SourceMgrDiagnosticHandler diagnostics(source, &context);
+  return failed(compile(context, source, *target));
+}
