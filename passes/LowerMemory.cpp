@@ -8,7 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -180,17 +180,30 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     for (auto [index, piece] : llvm::enumerate(adaptor.getValue())) {
       Value row = address.getRow(index / columns);
       Value column = address.getColumn(index % columns);
-      OpBuilder::InsertionGuard guard(rewriter);
-      if (Value inside = getCondition(rewriter, loc, address, type, memref, row,
-                                      column)) {
-        auto branch = scf::IfOp::create(rewriter, loc, inside);
-        rewriter.setInsertionPointToStart(branch.thenBlock());
-      }
-      LLVM::StoreOp::create(rewriter, loc, piece,
-                            address.getAddress(row, column), alignment);
+      Value pointer = address.getAddress(row, column);
+      if (Value inside =
+              getCondition(rewriter, loc, address, type, memref, row, column))
+        storeIf(rewriter, loc, inside, piece, pointer, alignment);
+      else
+        LLVM::StoreOp::create(rewriter, loc, piece, pointer, alignment);
     }
     rewriter.eraseOp(op);
     return success();
+  }
+
+  /// Stores a piece as a whole or not at all. A branch would invite LLVM to
+  /// move into it what only this store needs, the loads among it, and loads
+  /// must start early.
+  static void storeIf(OpBuilder &builder, Location loc, Value condition,
+                      Value piece, Value pointer, unsigned alignment) {
+    auto type = dyn_cast<VectorType>(piece.getType());
+    if (!type) {
+      type = VectorType::get({1}, piece.getType());
+      piece = vector::BroadcastOp::create(builder, loc, type, piece);
+    }
+    Value mask = vector::BroadcastOp::create(
+        builder, loc, type.clone(builder.getI1Type()), condition);
+    LLVM::MaskedStoreOp::create(builder, loc, piece, pointer, mask, alignment);
   }
 
   /// When this thread stores the piece at `row` and `column`; null for always.

@@ -59,6 +59,8 @@ private:
   void buildPasses();
   void buildPass(int64_t depth);
 
+  /// Loads the arguments that the kernel reads.
+  void emitArguments();
   /// Returns the tile of `value`, building what it needs.
   Value emit(Value value);
   Value emitOp(Operation *op, OpResult result);
@@ -193,8 +195,9 @@ void Tiler::buildRows(Value block) {
 
 void Tiler::buildWholeRow() {
   Operation *returnOp = kernel.getBody().front().getTerminator();
-  // In program order, so that loads come early and the order of the source
-  // is kept.
+  // Loads first, so that all of them are under way before the first value is
+  // needed, and none waits behind a reduction's barrier.
+  emitArguments();
   for (Operation &op : kernel.getBody().front().without_terminator())
     for (OpResult result : op.getResults())
       emit(result);
@@ -283,6 +286,18 @@ void Tiler::emitStore(unsigned resultIndex) {
   tile::StoreOp::create(builder, value.getLoc(), tile, memory,
                         ValueRange{row, start},
                         builder.getI64IntegerAttr(alignment));
+}
+
+void Tiler::emitArguments() {
+  for (BlockArgument argument : kernel.getArguments()) {
+    // A broadcast takes only the sizes of the tensor it is like.
+    bool isRead = llvm::any_of(argument.getUses(), [](OpOperand &use) {
+      return !isa<tile::BroadcastOp>(use.getOwner()) ||
+             use.getOperandNumber() == 0;
+    });
+    if (isRead)
+      emit(argument);
+  }
 }
 
 Value Tiler::emit(Value value) {
