@@ -32,10 +32,13 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
                                                {"vector", vector},
                                                {"columns", columns},
                                                {"persistent", persistent}};
+  // Far past what any machine takes, and products still fit 64 bits.
+  constexpr int64_t maxField = int64_t(1) << 24;
   for (auto [name, value] : fields)
-    if (value < 0)
+    if (value < 0 || value > maxField)
       return emitError() << "schedule field '" << name
-                         << "' must not be negative, but is " << value;
+                         << "' must be from 0 to " << maxField << ", but is "
+                         << value;
   if (vector && (!llvm::isPowerOf2_64(vector) || vector > 16))
     return emitError() << "schedule field 'vector' must be a power of two up "
                           "to 16, but is "

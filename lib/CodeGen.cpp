@@ -12,6 +12,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetOptions.h"
@@ -30,6 +31,7 @@
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include <mutex>
+#include <optional>
 
 using namespace bastile;
 using llvm::createStringError;
@@ -163,6 +165,43 @@ static llvm::OptimizationLevel hostLevel(unsigned level) {
   return levels[std::min(level, 3u)];
 }
 
+namespace {
+
+/// Keeps LLVM from sinking instructions for as long as it lives. Sinking moves
+/// a load next to its first use, past the code that should hide its latency.
+/// The only handles on it are command line options of LLVM, of which there is
+/// one set for the whole process.
+class SinkingDisabled {
+public:
+  SinkingDisabled() : lock(mutex) {
+    set("instcombine-code-sinking", false);
+    set("disable-machine-sink", true);
+  }
+  ~SinkingDisabled() {
+    for (auto [option, value] : before)
+      option->setValue(value);
+  }
+
+private:
+  using Option = llvm::cl::opt<bool>;
+
+  void set(llvm::StringRef name, bool value) {
+    auto *option =
+        static_cast<Option *>(llvm::cl::getRegisteredOptions().lookup(name));
+    assert(option && "LLVM has renamed the option");
+    if (!option)
+      return;
+    before.push_back({option, option->getValue()});
+    option->setValue(value);
+  }
+
+  inline static std::mutex mutex;
+  std::lock_guard<std::mutex> lock;
+  llvm::SmallVector<std::pair<Option *, bool>, 2> before;
+};
+
+} // namespace
+
 void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
                        unsigned level) {
   llvm::PassBuilder builder(&machine);
@@ -176,16 +215,20 @@ void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
 
-  llvm::ModulePassManager passes =
-      machine.getTargetTriple().isNVPTX()
-          ? buildKernelPipeline()
-          : builder.buildPerModuleDefaultPipeline(hostLevel(level));
-  passes.run(module, modules);
+  if (!machine.getTargetTriple().isNVPTX()) {
+    builder.buildPerModuleDefaultPipeline(hostLevel(level)).run(module, modules);
+    return;
+  }
+  SinkingDisabled sinkingDisabled;
+  buildKernelPipeline().run(module, modules);
 }
 
 static llvm::Error emit(llvm::Module &module, llvm::TargetMachine &machine,
                         llvm::CodeGenFileType kind,
                         llvm::raw_pwrite_stream &os) {
+  std::optional<SinkingDisabled> sinkingDisabled;
+  if (machine.getTargetTriple().isNVPTX())
+    sinkingDisabled.emplace();
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, os, /*DwoOut=*/nullptr, kind))
     return createStringError("target '" + machine.getTargetTriple().str() +

@@ -41,6 +41,14 @@ OwningOpRef<ModuleOp> bastile::parseSource(llvm::SourceMgr &source,
                                            MLIRContext &context) {
   Block block;
   AsmParserState state;
+  // One thing that is wrong may break more than one rule of the parser.
+  bool reported = false;
+  ScopedDiagnosticHandler firstErrorOnly(&context, [&](Diagnostic &diagnostic) {
+    bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
+    bool repeated = isError && reported;
+    reported |= isError;
+    return success(repeated);
+  });
   ParserConfig config(&context);
   if (failed(parseAsmSourceFile(source, &block, config, &state)))
     return {};

@@ -42,7 +42,22 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
     return success();
   }
 
+  /// An attribute that the op does not have is a misspelled one.
+  static WalkResult verifyAttributes(Operation *op) {
+    if (!isa<tile::TileDialect>(op->getDialect()))
+      return WalkResult::advance();
+    for (NamedAttribute attribute : op->getDiscardableAttrs())
+      if (StringRef name = attribute.getName();
+          !name.contains('.') || name.starts_with("tile.")) {
+        op->emitOpError("has the unknown attribute '") << name << "'";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  }
+
   void runOnOperation() override {
+    if (getOperation().walk(verifyAttributes).wasInterrupted())
+      return signalPassFailure();
     if (failed(applyPatternsGreedily(getOperation(), patterns)))
       signalPassFailure();
   }

@@ -164,6 +164,105 @@ struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
   }
 };
 
+/// Whether `op` computes and rounds; what only moves values needs no more bits.
+bool isArithmetic(Operation *op) {
+  return isa<math::MathDialect>(op->getDialect()) ||
+         isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
+             arith::RemFOp, arith::NegFOp, arith::MinimumFOp,
+             arith::MaximumFOp, arith::MinNumFOp, arith::MaxNumFOp>(op);
+}
+
+/// Values are computed in float32 at least and rounded after each op. Targets
+/// have few functions for the narrow types, and no library to ask for the
+/// others; where they have arithmetic, a product and a sum would contract and
+/// lose the rounding between them.
+struct WidenMath : public RewritePattern {
+  explicit WidenMath(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (!isArithmetic(op) || op->getNumResults() != 1)
+      return failure();
+    auto isNarrow = [](Type type) {
+      return isa<Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
+    };
+    if (llvm::none_of(op->getOperandTypes(), isNarrow))
+      return failure();
+    auto widen = [&](Type type) -> Type {
+      if (auto vector = dyn_cast<VectorType>(type))
+        return vector.clone(rewriter.getF32Type());
+      return rewriter.getF32Type();
+    };
+    Type type = op->getResult(0).getType();
+    OperationState state(op->getLoc(), op->getName());
+    for (Value operand : op->getOperands())
+      state.operands.push_back(
+          isNarrow(operand.getType())
+              ? arith::ExtFOp::create(rewriter, op->getLoc(),
+                                      widen(operand.getType()), operand)
+              : operand);
+    state.addTypes(isNarrow(type) ? widen(type) : type);
+    state.addAttributes(op->getAttrs());
+    Value result = rewriter.create(state)->getResult(0);
+    if (isNarrow(type))
+      result = arith::TruncFOp::create(rewriter, op->getLoc(), type, result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+/// Rounds to bfloat16 in integers, for processors without the instruction. NaN
+/// is put in before the narrowing: LLVM splits a selection among vectors of
+/// bfloat16 into scalars.
+struct ExpandBFloat16Truncation : public OpRewritePattern<arith::TruncFOp> {
+  explicit ExpandBFloat16Truncation(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value value = op.getIn();
+    if (!isFloat32(value.getType()) || op.getRoundingmode() ||
+        !getElementTypeOrSelf(op.getType()).isBF16())
+      return failure();
+    ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+    auto withElements = [&](unsigned bits) -> Type {
+      Type element = builder.getIntegerType(bits);
+      auto vector = dyn_cast<VectorType>(op.getType());
+      return vector ? vector.clone(element) : element;
+    };
+    auto number = [&](int32_t value) -> Value {
+      TypedAttr scalar = builder.getI32IntegerAttr(value);
+      if (auto vector = dyn_cast<VectorType>(withElements(32)))
+        scalar = DenseElementsAttr::get(vector, Attribute(scalar));
+      return arith::ConstantOp::create(builder, scalar);
+    };
+    Value bits = arith::BitcastOp::create(builder, withElements(32), value);
+    Value isOdd = arith::ShRUIOp::create(builder, bits, number(16));
+    isOdd = arith::AndIOp::create(builder, isOdd, number(1));
+    // Half a unit, less one where a tie is to round down to the even neighbour.
+    Value rounded = arith::AddIOp::create(builder, bits, number(0x7FFF));
+    rounded = arith::AddIOp::create(builder, rounded, isOdd);
+    Value isNaN = arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO,
+                                        value, value);
+    rounded = arith::SelectOp::create(builder, isNaN, number(0x7FC00000),
+                                      rounded);
+    rounded = arith::ShRUIOp::create(builder, rounded, number(16));
+    rounded = arith::TruncIOp::create(builder, withElements(16), rounded);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), rounded);
+    return success();
+  }
+};
+
+/// Whether code generation for a GPU knows `op`, of the math dialect.
+bool hasInstruction(Operation *op) {
+  return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
+             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
+             math::CtPopOp, math::Exp2Op, math::FloorOp, math::FmaOp,
+             math::IsFiniteOp, math::IsInfOp, math::IsNaNOp, math::IsNormalOp,
+             math::RoundEvenOp, math::RoundOp, math::SqrtOp, math::TruncOp>(op);
+}
+
 struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
   using ExpandMathBase::ExpandMathBase;
 
@@ -175,11 +274,13 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     }
     RewritePatternSet patterns(&getContext());
     bool onHost = found->isHost();
-    if (onHost)
+    if (onHost) {
+      patterns.add<ExpandBFloat16Truncation>(&getContext());
       arith::populateExpandBFloat16Patterns(patterns);
-    else
+    } else {
       patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandExp2>(
           &getContext());
+    }
     // What the target has itself, or gets from a pattern above, is left alone.
     populateMathPolynomialApproximationPatterns(
         patterns, [onHost](StringRef name) {
@@ -188,7 +289,18 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
             return onHost;
           return name != math::RsqrtOp::getOperationName();
         });
+    patterns.add<WidenMath>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      return signalPassFailure();
+    if (onHost)
+      return;
+    auto result = getOperation().walk([&](Operation *op) {
+      if (!isa<math::MathDialect>(op->getDialect()) || hasInstruction(op))
+        return WalkResult::advance();
+      op->emitOpError("cannot be computed on ") << target;
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
       signalPassFailure();
   }
 };

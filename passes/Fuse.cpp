@@ -19,9 +19,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/KernelSource.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_FUSE
@@ -48,6 +50,17 @@ int64_t getRowLength(Operation *op) {
       length = std::max(
           length, cast<RankedTensorType>(value.getType()).getShape().back());
   return length;
+}
+
+/// `name` as an identifier of PTX: letters, digits, _ and $.
+std::string getEntryName(StringRef name) {
+  std::string entry = name.str();
+  for (char &character : entry)
+    if (!llvm::isAlnum(character) && character != '$')
+      character = '_';
+  if (llvm::isDigit(entry.front()))
+    entry.insert(entry.begin(), '_');
+  return entry;
 }
 
 /// One kernel in the making.
@@ -89,8 +102,6 @@ LogicalResult FunctionFuser::collectGroups() {
   };
   DenseMap<Value, SmallVector<Operation *>> readers;
   for (Operation &op : func.front().without_terminator()) {
-    if (!isMemoryEffectFree(&op) || op.getNumRegions() != 0)
-      return op.emitOpError("cannot be part of a kernel");
     for (Value result : op.getResults())
       if (isa<RankedTensorType>(result.getType()) && !isRowTensor(result) &&
           llvm::any_of(op.getOperands(), isRowTensor))
@@ -130,6 +141,9 @@ LogicalResult FunctionFuser::collectGroups() {
     }
     if (group.outputs.empty())
       continue;
+    if (llvm::none_of(group.inputs, isRowTensor))
+      return leader->emitOpError("depends on no row tensor among the "
+                                 "arguments, so its rows are unknown");
     groups.push_back(std::move(group));
   }
   return success();
@@ -178,20 +192,9 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
 }
 
 LogicalResult FunctionFuser::run() {
-  if (!func.getBody().hasOneBlock())
-    return func.emitOpError("must be a single block of straight-line code");
+  if (failed(verifyKernelSource(func)))
+    return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
-  for (auto [index, value] : llvm::enumerate(returnOp.getOperands()))
-    if (!isRowTensor(value) || isa<BlockArgument>(value))
-      return returnOp.emitOpError("result ")
-             << index << " of type " << value.getType()
-             << (isRowTensor(value)
-                     ? " is an argument; return a value that was computed"
-                     : " is not a row tensor");
-  for (auto [index, value] : llvm::enumerate(returnOp.getOperands()))
-    if (llvm::is_contained(returnOp.getOperands().take_front(index), value))
-      return returnOp.emitOpError("returns one value twice, as result ")
-             << index << " and before";
   if (failed(collectGroups()))
     return failure();
 
@@ -212,7 +215,7 @@ LogicalResult FunctionFuser::run() {
           "has chains of different row lengths that need each other's values "
           "both ways; split the function");
     Group &group = **ready;
-    std::string name = (func.getName() + "_kernel").str();
+    std::string name = getEntryName(func.getName()) + "_kernel";
     if (groups.size() > 1)
       name += std::to_string(index++);
     tile::KernelOp kernel = buildKernel(group, name);
@@ -245,10 +248,19 @@ LogicalResult FunctionFuser::run() {
 
 struct FusePass : public bastile::impl::FuseBase<FusePass> {
   void runOnOperation() override {
-    SymbolTable symbols(getOperation());
-    for (auto func :
-         llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (func.isExternal() || failed(FunctionFuser(func, symbols).run()))
+    ModuleOp module = getOperation();
+    if (module.getOps<func::FuncOp>().empty()) {
+      module.emitError("there is no function to compile");
+      return signalPassFailure();
+    }
+    for (Operation &op : *module.getBody())
+      if (!isa<func::FuncOp>(op)) {
+        op.emitOpError("cannot be compiled; only 'func.func' can");
+        return signalPassFailure();
+      }
+    SymbolTable symbols(module);
+    for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (failed(FunctionFuser(func, symbols).run()))
         return signalPassFailure();
   }
 };

@@ -14,7 +14,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/LowerToLLVM.h"
 
@@ -102,68 +101,11 @@ struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   }
 };
 
-/// The words that a predicated store of `bytes` aligned to `alignment` is made
-/// of: the width of one in bits and how many of them go in one instruction.
-struct StoreWords {
-  unsigned bits, count;
-
-  static StoreWords get(unsigned bytes, unsigned alignment) {
-    unsigned unit = std::min({bytes, alignment, 16u});
-    return unit >= 4 ? StoreWords{32, unit / 4} : StoreWords{unit * 8, 1};
-  }
-};
-
-/// PTX predicates any instruction, LLVM only branches: a masked store whose
-/// lanes agree becomes predicated stores.
-void lowerMaskedStore(LLVM::MaskedStoreOp op) {
-  auto mask = op.getMask().getDefiningOp<vector::BroadcastOp>();
-  if (!mask || !mask.getSource().getType().isInteger(1))
-    return;
-  ImplicitLocOpBuilder builder(op.getLoc(), op);
-  auto type = cast<VectorType>(op.getValue().getType());
-  unsigned bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
-  StoreWords words = StoreWords::get(bytes, op.getAlignment());
-  Type wordType = builder.getIntegerType(words.bits);
-  int64_t total = bytes * 8 / words.bits;
-  Value bits = LLVM::BitcastOp::create(
-      builder, VectorType::get({total}, wordType), op.getValue());
-
-  std::string instruction = "@$0 st.global";
-  std::string operands, constraints = "b,l";
-  if (words.count > 1)
-    instruction += ".v" + std::to_string(words.count);
-  for (unsigned index = 0; index < words.count; ++index) {
-    operands += (index ? ", $" : "$") + std::to_string(index + 2);
-    constraints += words.bits == 32 ? ",r" : ",h";
-  }
-  if (words.count > 1)
-    operands = "{" + operands + "}";
-  instruction += ".b" + std::to_string(words.bits) + " [$1], " + operands + ";";
-
-  for (int64_t first = 0; first < total; first += words.count) {
-    Value address = op.getData();
-    if (first > 0)
-      address = LLVM::GEPOp::create(
-          builder, address.getType(), wordType, address,
-          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(first)});
-    SmallVector<Value> values{mask.getSource(), address};
-    for (unsigned index = 0; index < words.count; ++index)
-      values.push_back(vector::ExtractOp::create(builder, bits, first + index));
-    LLVM::InlineAsmOp::create(
-        builder, LLVM::LLVMVoidType::get(builder.getContext()), values,
-        instruction, constraints, /*has_side_effects=*/true,
-        /*is_align_stack=*/false, LLVM::TailCallKind::None,
-        /*asm_dialect=*/LLVM::AsmDialectAttr(), /*operand_attrs=*/ArrayAttr());
-  }
-  op.erase();
-}
-
 struct LowerToNVVMPass : public bastile::impl::LowerToNVVMBase<LowerToNVVMPass> {
   using LowerToNVVMBase::LowerToNVVMBase;
 
   void runOnOperation() override {
     eraseLaunchPlan(getOperation());
-    getOperation().walk(lowerMaskedStore);
     auto addPatterns = [&](LLVMTypeConverter &converter,
                            RewritePatternSet &patterns,
                            ConversionTarget &legality) {

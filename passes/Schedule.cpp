@@ -191,16 +191,30 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       return signalPassFailure();
     }
     auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0);
-    if (!schedule.empty()) {
-      // The attribute's own parser reports where the text is wrong.
-      pinned = dyn_cast_or_null<tile::ScheduleAttr>(parseAttribute(
-          "#tile.schedule<" + schedule + ">", &getContext()));
-      if (!pinned)
-        return signalPassFailure();
-    }
+    if (!schedule.empty() && failed(parseSchedule(pinned)))
+      return signalPassFailure();
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
       if (failed(scheduleKernel(kernel, pinned, *target)))
         return signalPassFailure();
+  }
+
+  /// Reports the first thing that the attribute's own parser says.
+  LogicalResult parseSchedule(tile::ScheduleAttr &result) {
+    std::string message;
+    {
+      ScopedDiagnosticHandler collector(
+          &getContext(), [&](Diagnostic &diagnostic) {
+            if (message.empty())
+              message = diagnostic.str();
+            return success();
+          });
+      result = dyn_cast_or_null<tile::ScheduleAttr>(parseAttribute(
+          "#tile.schedule<" + schedule + ">", &getContext()));
+    }
+    if (!result)
+      return getOperation().emitError()
+             << "in the schedule '" << schedule << "': " << message;
+    return success();
   }
 
   LogicalResult scheduleKernel(tile::KernelOp kernel, tile::ScheduleAttr pinned,

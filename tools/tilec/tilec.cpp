@@ -279,6 +279,21 @@ LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
   return write(result);
 }
 
+/// Keeps --help to what users of kernels need (--help-hidden has the rest), and
+/// messages to what is wrong, without the op in its generic form.
+void setOptionDefaults() {
+  auto &options = cl::getRegisteredOptions();
+  for (auto &[name, option] : options)
+    if (!llvm::is_contained(option->Categories, &category) &&
+        !name.starts_with("mlir-") && name != "help" &&
+        name != "help-hidden" && name != "version" &&
+        option->getOptionHiddenFlag() == cl::NotHidden)
+      option->setHiddenFlag(cl::Hidden);
+  auto found = options.find("mlir-print-op-on-diagnostic");
+  if (found != options.end())
+    static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -287,6 +302,7 @@ int main(int argc, char **argv) {
   registerMLIRContextCLOptions();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
+  setOptionDefaults();
   cl::SetVersionPrinter([](llvm::raw_ostream &os) {
     os << "tilec " BASTILE_VERSION "\n";
   });
@@ -297,6 +313,9 @@ int main(int argc, char **argv) {
   llvm::Expected<const Target &> target = Target::lookup(targetName);
   if (!target)
     return failed(report(target.takeError()));
+  if (rows < 0)
+    return failed(report("--rows must not be negative, but is " +
+                         llvm::Twine(rows)));
   std::string error;
   auto input = openInputFile(inputPath, &error);
   if (!input)

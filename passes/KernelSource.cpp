@@ -1,0 +1,129 @@
+//===- KernelSource.cpp - What a function may hold ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/KernelSource.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Sizes of tiles and grids stay far from overflow below this.
+static constexpr int64_t kMaxRowLength = int64_t(1) << 31;
+
+static bool isOperandType(Type elementType) {
+  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(elementType);
+}
+
+/// Between ops there are comparisons and integers, too.
+static bool isComputedType(Type elementType) {
+  auto integer = dyn_cast<IntegerType>(elementType);
+  return isOperandType(elementType) ||
+         (integer && integer.isSignless() &&
+          llvm::is_contained({1, 8, 16, 32, 64}, integer.getWidth()));
+}
+
+/// Whether `type` is that of rows: a tensor whose last dimension is static.
+static bool hasRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() >= 1 && !tensor.getEncoding() &&
+         tensor.getShape().back() > 0 &&
+         tensor.getShape().back() <= kMaxRowLength &&
+         (tensor.getRank() > 1 || tensor.hasStaticShape());
+}
+
+static LogicalResult verifyArgument(BlockArgument argument) {
+  Type type = argument.getType();
+  if (hasRows(type) && isOperandType(getElementTypeOrSelf(type)))
+    return success();
+  return emitError(argument.getLoc())
+         << "argument " << argument.getArgNumber() << " of type " << type
+         << " must be a row tensor or row vector of f16, bf16, f32 or f64 "
+            "with a static row length from 1 to "
+         << kMaxRowLength;
+}
+
+static LogicalResult verifyOp(Operation &op) {
+  // Scalars come from constants and are computed by any op without effects.
+  bool isTileOp = isa<tile::BroadcastOp, tile::ReduceOp>(op);
+  bool isElementwise = OpTrait::hasElementwiseMappableTraits(&op) &&
+                       isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
+                       op.getNumResults() == 1;
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  if (!isTileOp && !isElementwise && !constant)
+    return op.emitOpError("cannot be part of a kernel");
+  Type type = op.getResult(0).getType();
+  if (constant && isa<TensorType>(type) &&
+      !isa<SplatElementsAttr>(constant.getValue()))
+    return op.emitOpError("has elements that differ; pass such a tensor as an "
+                          "argument");
+  bool isScalar = type.isIntOrIndexOrFloat();
+  if ((!isScalar && !hasRows(type)) ||
+      (!type.isIndex() && !isComputedType(getElementTypeOrSelf(type))))
+    return op.emitOpError("result of type ") << type << " cannot be computed";
+  return success();
+}
+
+static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
+  Value value = returnOp.getOperand(index);
+  Type type = value.getType();
+  auto error = [&] {
+    return returnOp.emitOpError("result ")
+           << index << " of type " << type << " ";
+  };
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.getRank() < 2)
+    return error() << "is not a row tensor";
+  if (isa<BlockArgument>(value))
+    return error() << "is an argument; return a value that was computed";
+  if (!isOperandType(tensor.getElementType()))
+    return error() << "does not hold f16, bf16, f32 or f64";
+  if (llvm::is_contained(returnOp.getOperands().take_front(index), value))
+    return returnOp.emitOpError("returns one value twice, as result ")
+           << index << " and before";
+  return success();
+}
+
+/// The attributes of this dialect that a function may have: a misspelled one
+/// must not go unnoticed.
+static LogicalResult verifyAttributes(func::FuncOp func) {
+  for (NamedAttribute attribute : func->getDiscardableAttrs()) {
+    if (!attribute.getName().getValue().starts_with("tile."))
+      continue;
+    if (attribute.getName() != tile::TileDialect::kScheduleAttrName)
+      return func.emitOpError("has the unknown attribute '")
+             << attribute.getName().getValue() << "'";
+    if (!isa<tile::ScheduleAttr>(attribute.getValue()))
+      return func.emitOpError("attribute '")
+             << attribute.getName().getValue()
+             << "' must be a #tile.schedule, but is " << attribute.getValue();
+  }
+  return success();
+}
+
+LogicalResult bastile::verifyKernelSource(func::FuncOp func) {
+  if (func.isExternal())
+    return func.emitOpError("has no body to compile");
+  if (failed(verifyAttributes(func)))
+    return failure();
+  if (!func.getBody().hasOneBlock())
+    return func.emitOpError("must be a single block of straight-line code");
+  if (func.getNumResults() == 0)
+    return func.emitOpError("returns nothing, so there is nothing to compute");
+  for (BlockArgument argument : func.getArguments())
+    if (failed(verifyArgument(argument)))
+      return failure();
+  for (Operation &op : func.front().without_terminator())
+    if (failed(verifyOp(op)))
+      return failure();
+  auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
+  for (unsigned index = 0; index < returnOp.getNumOperands(); ++index)
+    if (failed(verifyResult(returnOp, index)))
+      return failure();
+  return success();
+}

@@ -1,0 +1,24 @@
+//===- KernelSource.h - What a function may hold ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_KERNELSOURCE_H
+#define BASTILE_PASSES_KERNELSOURCE_H
+
+#include "mlir/Support/LLVM.h"
+
+namespace mlir::func {
+class FuncOp;
+} // namespace mlir::func
+
+namespace bastile {
+
+/// Checks that `func`, of decomposed ops, can become kernels: straight-line
+/// code on row tensors and row vectors. Reports the first thing that cannot.
+llvm::LogicalResult verifyKernelSource(mlir::func::FuncOp func);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_KERNELSOURCE_H

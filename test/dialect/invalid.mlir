@@ -1,0 +1,631 @@
+// RUN: tile-opt %s -verify-diagnostics -split-input-file
+
+//===----------------------------------------------------------------------===//
+// tile.geglu
+//===----------------------------------------------------------------------===//
+
+func.func @geglu_limit_zero(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.geglu' op limit must be positive, but is 0.000000e+00; 'unlimited' leaves the clamps out}}
+  %0 = tile.geglu %x, %x {limit = 0.0} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_limit_negative(%x: tensor<?x8xf32>) {
+  // expected-error @below {{limit must be positive, but is -7.000000e+00}}
+  %0 = tile.geglu %x, %x {limit = -7.0} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_limit_nan(%x: tensor<?x8xf32>) {
+  // expected-error @below {{limit must be positive, but is nan}}
+  %0 = tile.geglu %x, %x {limit = 0x7FF8000000000000 : f64} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_limit_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{attribute 'limit' failed to satisfy constraint: 64-bit float attribute}}
+  %0 = tile.geglu %x, %x {limit = 7} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_unlimited_limit(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.geglu' op has both 'limit' and 'unlimited'}}
+  %0 = tile.geglu %x, %x {limit = 5.0, unlimited} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_tanh_alpha(%x: tensor<?x8xf32>) {
+  // expected-error @below {{takes 'alpha', 'limit' and 'unlimited' only with the form 'gpt_oss', not with 'tanh'}}
+  %0 = tile.geglu %x, %x form(tanh) {alpha = 1.0} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_erf_limit(%x: tensor<?x8xf32>) {
+  // expected-error @below {{only with the form 'gpt_oss', not with 'erf'}}
+  %0 = tile.geglu %x, %x form(erf) {limit = 5.0} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_tanh_unlimited(%x: tensor<?x8xf32>) {
+  // expected-error @below {{only with the form 'gpt_oss', not with 'tanh'}}
+  %0 = tile.geglu %x, %x form(tanh) {unlimited} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_shapes(%gate: tensor<?x8xf32>, %up: tensor<?x16xf32>) {
+  // expected-error @below {{'tile.geglu' op requires the same type for all operands and results}}
+  %0 = "tile.geglu"(%gate, %up) : (tensor<?x8xf32>, tensor<?x16xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_types(%gate: tensor<?x8xf32>, %up: tensor<?x8xbf16>) {
+  // expected-error @below {{requires the same type for all operands and results}}
+  %0 = "tile.geglu"(%gate, %up) : (tensor<?x8xf32>, tensor<?x8xbf16>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_i32(%x: tensor<?x8xi32>) {
+  // expected-error @below {{operand #0 must be row tensor of f16, bf16, f32 or f64 (at least one leading dimension and a static last dimension of at least 1), but got 'tensor<?x8xi32>'}}
+  %0 = tile.geglu %x, %x : tensor<?x8xi32>
+  return
+}
+
+// -----
+
+func.func @geglu_f8(%x: tensor<?x8xf8E4M3FN>) {
+  // expected-error @below {{operand #0 must be row tensor of f16, bf16, f32 or f64}}
+  %0 = tile.geglu %x, %x : tensor<?x8xf8E4M3FN>
+  return
+}
+
+// -----
+
+func.func @geglu_row_of_length_zero(%x: tensor<?x0xf32>) {
+  // expected-error @below {{static last dimension of at least 1), but got 'tensor<?x0xf32>'}}
+  %0 = tile.geglu %x, %x : tensor<?x0xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_dynamic_row(%x: tensor<?x?xf32>) {
+  // expected-error @below {{static last dimension of at least 1), but got 'tensor<?x?xf32>'}}
+  %0 = tile.geglu %x, %x : tensor<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_rank_one(%x: tensor<8xf32>) {
+  // expected-error @below {{at least one leading dimension and a static last dimension of at least 1), but got 'tensor<8xf32>'}}
+  %0 = tile.geglu %x, %x : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_unranked(%x: tensor<*xf32>) {
+  // expected-error @below {{invalid kind of type specified: expected builtin.tensor, but found 'tensor<*xf32>'}}
+  %0 = tile.geglu %x, %x : tensor<*xf32>
+  return
+}
+
+// -----
+
+func.func @geglu_form(%x: tensor<?x8xf32>) {
+  // expected-error @below {{gpt_oss, tanh, erf}}
+  // expected-error @below {{failed to parse}}
+  %0 = tile.geglu %x, %x form(relu) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.rms_norm
+//===----------------------------------------------------------------------===//
+
+func.func @rms_norm_weight_length(%x: tensor<?x8xf32>, %w: tensor<9xf32>) {
+  // expected-error @below {{'tile.rms_norm' op weight of type 'tensor<9xf32>' does not have the row length of the input of type 'tensor<?x8xf32>'}}
+  %0 = tile.rms_norm %x, %w : tensor<?x8xf32>, tensor<9xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_weight_rank(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) {
+  // expected-error @below {{operand #1 must be row vector of f16, bf16, f32 or f64 (one static dimension of at least 1), but got 'tensor<?x8xf32>'}}
+  %0 = tile.rms_norm %x, %w : tensor<?x8xf32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_weight_dynamic(%x: tensor<?x8xf32>, %w: tensor<?xf32>) {
+  // expected-error @below {{operand #1 must be row vector of f16, bf16, f32 or f64}}
+  %0 = tile.rms_norm %x, %w : tensor<?x8xf32>, tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_weight_type(%x: tensor<?x8xf32>, %w: tensor<8xi8>) {
+  // expected-error @below {{operand #1 must be row vector of f16, bf16, f32 or f64}}
+  %0 = tile.rms_norm %x, %w : tensor<?x8xf32>, tensor<8xi8>
+  return
+}
+
+// -----
+
+func.func @rms_norm_eps(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.rms_norm' op eps must not be negative, but is -1.000000e-05}}
+  %0 = tile.rms_norm %x {eps = -1.0e-5} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_eps_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{attribute 'eps' failed to satisfy constraint: 64-bit float attribute}}
+  %0 = tile.rms_norm %x {eps = 1.0e-5 : f32} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_offset_without_weight(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.rms_norm' op has an 'offset' but no weight to add it to}}
+  %0 = tile.rms_norm %x {offset = 1.0} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_i32(%x: tensor<?x8xi32>) {
+  // expected-error @below {{operand #0 must be row tensor of f16, bf16, f32 or f64}}
+  %0 = tile.rms_norm %x : tensor<?x8xi32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_rank_one(%x: tensor<8xf32>) {
+  // expected-error @below {{operand #0 must be row tensor of f16, bf16, f32 or f64}}
+  %0 = tile.rms_norm %x : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_result(%x: tensor<?x8xf32>) {
+  // expected-error @below {{failed to verify that all of {input, result} have same type}}
+  %0 = "tile.rms_norm"(%x) : (tensor<?x8xf32>) -> tensor<?x8xf16>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.broadcast
+//===----------------------------------------------------------------------===//
+
+func.func @broadcast_element_type(%s: f32, %x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.broadcast' op source of type 'f32' and result of type 'tensor<?x8xf16>' have different element types}}
+  %0 = tile.broadcast %s like %x : f32, tensor<?x8xf32> -> tensor<?x8xf16>
+  return
+}
+
+// -----
+
+func.func @broadcast_without_like(%s: f32) {
+  // expected-error @below {{result of type 'tensor<?x8xf32>' has dynamic sizes; name a tensor that has them with 'like'}}
+  %0 = tile.broadcast %s : f32 -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_like_rank(%s: f32, %x: tensor<?x?x8xf32>) {
+  // expected-error @below {{result of type 'tensor<?x8xf32>' does not have the leading sizes of 'like' of type 'tensor<?x?x8xf32>'}}
+  %0 = tile.broadcast %s like %x : f32, tensor<?x?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_like_leading(%s: f32, %x: tensor<4x8xf32>) {
+  // expected-error @below {{result of type 'tensor<5x8xf32>' does not have the leading sizes of 'like' of type 'tensor<4x8xf32>'}}
+  %0 = tile.broadcast %s like %x : f32, tensor<4x8xf32> -> tensor<5x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_vector_length(%v: tensor<4xf32>, %x: tensor<?x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<4xf32>' to a result of type 'tensor<?x8xf32>'}}
+  %0 = tile.broadcast %v like %x : tensor<4xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+// A vector of length one is not repeated along the row: that is a scalar.
+func.func @broadcast_vector_of_one(%v: tensor<1xf32>, %x: tensor<?x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<1xf32>'}}
+  %0 = tile.broadcast %v like %x : tensor<1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_statistic_leading(%s: tensor<3x1xf32>, %x: tensor<?x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<3x1xf32>' to a result of type 'tensor<?x8xf32>'}}
+  %0 = tile.broadcast %s like %x : tensor<3x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_rows(%s: tensor<2x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<2x8xf32>' to a result of type 'tensor<4x8xf32>'}}
+  %0 = tile.broadcast %s : tensor<2x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+// Rows are repeated in tiles only; a tensor has its rows for a reason.
+func.func @broadcast_row_of_tensor(%s: tensor<1x8xf32>, %x: tensor<4x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<1x8xf32>' to a result of type 'tensor<4x8xf32>'}}
+  %0 = tile.broadcast %s like %x : tensor<1x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_integer(%s: i32, %x: tensor<?x8xi32>) {
+  // expected-error @below {{operand #0 must be f16, bf16, f32 or f64 or ranked tensor of any type values, but got 'i32'}}
+  %0 = tile.broadcast %s like %x : i32, tensor<?x8xi32> -> tensor<?x8xi32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.reduce
+//===----------------------------------------------------------------------===//
+
+func.func @reduce_result_length(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.reduce' op reduces 'tensor<?x8xf32>' to 'tensor<?x1xf32>', not to 'tensor<?x8xf32>'}}
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_result_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{to 'tensor<?x1xf32>', not to 'tensor<?x1xf64>'}}
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf64>
+  return
+}
+
+// -----
+
+// Reductions run in the precision that formulas are computed in.
+func.func @reduce_bf16(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{operand #0 must be row tensor of f32 or f64 (at least one leading dimension and a static last dimension of at least 1), but got 'tensor<?x8xbf16>'}}
+  %0 = tile.reduce add %x : tensor<?x8xbf16> -> tensor<?x1xbf16>
+  return
+}
+
+// -----
+
+func.func @reduce_rank_one(%x: tensor<8xf32>) {
+  // expected-error @below {{operand #0 must be row tensor of f32 or f64}}
+  %0 = tile.reduce add %x : tensor<8xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_kind(%x: tensor<?x8xf32>) {
+  // expected-error @below {{add, max, min}}
+  // expected-error @below {{failed to parse}}
+  %0 = tile.reduce mul %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.kernel, tile.return
+//===----------------------------------------------------------------------===//
+
+// expected-error @below {{'tile.kernel' op has no body}}
+tile.kernel @kernel_without_body(tensor<?x8xf32>) -> tensor<?x8xf32>
+
+// -----
+
+// expected-error @below {{'tile.kernel' op is tiled and must return nothing: results are operands in memory}}
+tile.kernel @tiled_with_result(%rows: index) -> tensor<4x8xf32>
+    attributes {leading = 1 : i64} {
+  %cst = arith.constant dense<0.0> : tensor<4x8xf32>
+  tile.return %cst : tensor<4x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has 2 leading dimensions but only 1 arguments}}
+tile.kernel @more_sizes_than_arguments(%rows: index)
+    attributes {leading = 2 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op has -1 leading dimensions}}
+tile.kernel @negative_leading() attributes {leading = -1 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{argument 0 is the size of a leading dimension and must be an index, not 'i64'}}
+tile.kernel @size_type(%rows: i64) attributes {leading = 1 : i64} {
+  tile.return
+}
+
+// -----
+
+tile.kernel @return_type(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'tile.return' op returns 'tensor<?x4xf32>' from a kernel of type '(tensor<?x8xf32>) -> tensor<?x8xf32>'}}
+  tile.return %y : tensor<?x4xf32>
+^bb1(%y: tensor<?x4xf32>):
+  tile.return %x : tensor<?x8xf32>
+}
+
+// -----
+
+tile.kernel @return_count(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{from a kernel of type '(tensor<?x8xf32>) -> tensor<?x8xf32>'}}
+  tile.return
+}
+
+// -----
+
+func.func @return_outside() {
+  // expected-error @below {{'tile.return' op expects parent op 'tile.kernel'}}
+  tile.return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.launch
+//===----------------------------------------------------------------------===//
+
+func.func @launch_unknown(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.launch' op refers to @nowhere, which does not exist}}
+  %0 = tile.launch [@nowhere](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @launch_nothing(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.launch' op names no kernel}}
+  %0 = tile.launch [](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+tile.kernel @k(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  tile.return %x : tensor<?x8xf32>
+}
+func.func @launch_type(%x: tensor<?x4xf32>) {
+  // expected-error @below {{does not fit kernel @k of type '(tensor<?x8xf32>) -> tensor<?x8xf32>'}}
+  %0 = tile.launch [@k](%x) : (tensor<?x4xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @launch_scalar(%s: f32) {
+  // expected-error @below {{operand #0 must be variadic of ranked tensor of any type values, but got 'f32'}}
+  tile.launch [@k](%s) : (f32) -> ()
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.load, tile.store, tile.mask
+//===----------------------------------------------------------------------===//
+
+func.func @load_rank(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{'tile.load' op moves a tile of two dimensions, not 'tensor<8xf32>'}}
+  %0 = tile.load %x[%i, %i] : memref<?x8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @load_element_type(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{moves between 'tensor<1x8xf16>' and 'memref<?x8xf32>', whose element types differ}}
+  %0 = tile.load %x[%i, %i] : memref<?x8xf32> -> tensor<1x8xf16>
+  return
+}
+
+// -----
+
+func.func @load_indices(%x: memref<?x?x8xf32>, %i: index) {
+  // expected-error @below {{takes 2 indices into 'memref<?x?x8xf32>', but has 3}}
+  %0 = tile.load %x[%i, %i, %i] : memref<?x?x8xf32> -> tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @load_vector_indices(%w: memref<8xf32>, %i: index) {
+  // expected-error @below {{takes 1 indices into 'memref<8xf32>', but has 2}}
+  %0 = tile.load %w[%i, %i] : memref<8xf32> -> tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @load_vector_rows(%w: memref<8xf32>, %i: index) {
+  // expected-error @below {{moves one row of 'memref<8xf32>', not 'tensor<2x8xf32>'}}
+  %0 = tile.load %w[%i] : memref<8xf32> -> tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @load_dynamic_tile(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{result #0 must be statically shaped tensor of any type values, but got 'tensor<?x8xf32>'}}
+  %0 = tile.load %x[%i, %i] : memref<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @store_rank(%t: tensor<8xf32>, %x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{'tile.store' op moves a tile of two dimensions, not 'tensor<8xf32>'}}
+  tile.store %t, %x[%i, %i] : tensor<8xf32>, memref<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @store_element_type(%t: tensor<1x8xf16>, %x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{whose element types differ}}
+  tile.store %t, %x[%i, %i] : tensor<1x8xf16>, memref<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @store_indices(%t: tensor<1x8xf32>, %x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{takes 2 indices into 'memref<?x8xf32>', but has 1}}
+  tile.store %t, %x[%i] : tensor<1x8xf32>, memref<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @store_vector_rows(%t: tensor<2x8xf32>, %w: memref<8xf32>, %i: index) {
+  // expected-error @below {{moves one row of 'memref<8xf32>', not 'tensor<2x8xf32>'}}
+  tile.store %t, %w[%i] : tensor<2x8xf32>, memref<8xf32>
+  return
+}
+
+// -----
+
+func.func @mask_dynamic(%t: tensor<?x8xf32>, %i: index) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of any type values, but got 'tensor<?x8xf32>'}}
+  %0 = tile.mask %t from %i limit 8 else 0.0 : f32 : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Attributes
+//===----------------------------------------------------------------------===//
+
+// expected-error @below {{schedule field 'threads' must be from 0 to 16777216, but is -32}}
+func.func @schedule_negative() attributes {tile.schedule = #tile.schedule<threads = -32>} {
+  return
+}
+
+// -----
+
+// expected-error @below {{schedule field 'rows' must be from 0 to 16777216, but is 4611686018427387904}}
+func.func @schedule_overflow() attributes {tile.schedule = #tile.schedule<rows = 4611686018427387904>} {
+  return
+}
+
+// -----
+
+// expected-error @below {{schedule field 'vector' must be a power of two up to 16, but is 12}}
+func.func @schedule_vector() attributes {tile.schedule = #tile.schedule<vector = 12>} {
+  return
+}
+
+// -----
+
+// expected-error @below {{schedule field 'vector' must be a power of two up to 16, but is 32}}
+func.func @schedule_wide_vector() attributes {tile.schedule = #tile.schedule<vector = 32>} {
+  return
+}
+
+// -----
+
+// expected-error @below {{duplicate or unknown struct parameter name: thread}}
+func.func @schedule_field() attributes {tile.schedule = #tile.schedule<thread = 32>} {
+  return
+}
+
+// -----
+
+// expected-error @below {{duplicate or unknown struct parameter name: rows}}
+func.func @schedule_twice() attributes {tile.schedule = #tile.schedule<rows = 1, rows = 2>} {
+  return
+}
+
+// -----
+
+// expected-error @below {{layout fields must be at least 1}}
+func.func @layout_zero(%t: tensor<4x8xf32, #tile.blocked<vector = 0, threadRows = 1, threadColumns = 4>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{a layout describes a tile of two static dimensions}}
+func.func @layout_rank(%t: tensor<8xf32, #tile.blocked<vector = 2, threadRows = 1, threadColumns = 4>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{a layout describes a tile of two static dimensions}}
+func.func @layout_dynamic(%t: tensor<?x8xf32, #tile.blocked<vector = 2, threadRows = 1, threadColumns = 4>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{3 rows do not divide into 2 rows of threads}}
+func.func @layout_rows(%t: tensor<3x8xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{12 columns do not divide into pieces of 2 for 4 threads}}
+func.func @layout_columns(%t: tensor<2x12xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
+  return
+}

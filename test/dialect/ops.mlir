@@ -1,0 +1,194 @@
+// RUN: tile-opt %s | tile-opt | FileCheck %s
+// RUN: tile-opt %s --mlir-print-op-generic | tile-opt | FileCheck %s
+
+// CHECK-LABEL: func @geglu
+// CHECK-SAME:      %[[GATE:.*]]: tensor<?x2880xbf16>, %[[UP:.*]]: tensor<?x2880xbf16>
+func.func @geglu(%gate: tensor<?x2880xbf16>, %up: tensor<?x2880xbf16>) {
+  // CHECK: tile.geglu %[[GATE]], %[[UP]] : tensor<?x2880xbf16>
+  %0 = tile.geglu %gate, %up : tensor<?x2880xbf16>
+  // CHECK: tile.geglu %[[GATE]], %[[UP]] {alpha = 1.500000e+00 : f64, limit = 5.000000e+00 : f64}
+  %1 = tile.geglu %gate, %up {alpha = 1.5, limit = 5.0} : tensor<?x2880xbf16>
+  // CHECK: tile.geglu %[[GATE]], %[[UP]] {unlimited}
+  %2 = tile.geglu %gate, %up {unlimited} : tensor<?x2880xbf16>
+  // CHECK: tile.geglu %[[GATE]], %[[UP]] form({{ *}}tanh) : tensor
+  %3 = tile.geglu %gate, %up form(tanh) : tensor<?x2880xbf16>
+  // CHECK: tile.geglu %[[GATE]], %[[UP]] form({{ *}}erf) : tensor
+  %4 = tile.geglu %gate, %up form(erf) : tensor<?x2880xbf16>
+  return
+}
+
+// A form that is the default is not printed.
+// CHECK-LABEL: func @geglu_default_form
+func.func @geglu_default_form(%x: tensor<?x8xf32>) {
+  // CHECK: tile.geglu %{{.*}}, %{{.*}} : tensor<?x8xf32>
+  %0 = tile.geglu %x, %x form(gpt_oss) : tensor<?x8xf32>
+  return
+}
+
+// CHECK-LABEL: func @geglu_types
+func.func @geglu_types(%a: tensor<?x1xf16>, %b: tensor<?x?x?x7xf32>,
+                       %c: tensor<4x2x31xf64>) {
+  // CHECK: tile.geglu %{{.*}} : tensor<?x1xf16>
+  %0 = tile.geglu %a, %a : tensor<?x1xf16>
+  // CHECK: tile.geglu %{{.*}} : tensor<?x?x?x7xf32>
+  %1 = tile.geglu %b, %b : tensor<?x?x?x7xf32>
+  // CHECK: tile.geglu %{{.*}} : tensor<4x2x31xf64>
+  %2 = tile.geglu %c, %c : tensor<4x2x31xf64>
+  return
+}
+
+// CHECK-LABEL: func @rms_norm
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xbf16>, %[[W:.*]]: tensor<64xf32>
+func.func @rms_norm(%x: tensor<?x64xbf16>, %w: tensor<64xf32>) {
+  // CHECK: tile.rms_norm %[[X]] : tensor<?x64xbf16>
+  %0 = tile.rms_norm %x : tensor<?x64xbf16>
+  // CHECK: tile.rms_norm %[[X]] {eps = 0.000000e+00 : f64} : tensor<?x64xbf16>
+  %1 = tile.rms_norm %x {eps = 0.0} : tensor<?x64xbf16>
+  // CHECK: tile.rms_norm %[[X]], %[[W]] : tensor<?x64xbf16>, tensor<64xf32>
+  %2 = tile.rms_norm %x, %w : tensor<?x64xbf16>, tensor<64xf32>
+  // CHECK: tile.rms_norm %[[X]], %[[W]] casting({{ *}}gemma) {offset = 1.000000e+00 : f64}
+  %3 = tile.rms_norm %x, %w casting(gemma) {offset = 1.0}
+      : tensor<?x64xbf16>, tensor<64xf32>
+  return
+}
+
+// CHECK-LABEL: func @rms_norm_default_casting
+func.func @rms_norm_default_casting(%x: tensor<?x?x128xf16>) {
+  // CHECK: tile.rms_norm %{{[^ ]*}} : tensor<?x?x128xf16>
+  %0 = tile.rms_norm %x casting(llama) : tensor<?x?x128xf16>
+  return
+}
+
+// CHECK-LABEL: func @broadcast_like
+// CHECK-SAME:      %[[SCALAR:[^:]*]]: f32, %[[VECTOR:[^:]*]]: tensor<8xf32>, %[[STATISTIC:[^:]*]]: tensor<?x1xf32>, %[[X:[^:]*]]: tensor<?x8xbf16>
+func.func @broadcast_like(%scalar: f32, %vector: tensor<8xf32>,
+                          %statistic: tensor<?x1xf32>, %x: tensor<?x8xbf16>) {
+  // CHECK: tile.broadcast %[[SCALAR]] like %[[X]] : f32, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %0 = tile.broadcast %scalar like %x : f32, tensor<?x8xbf16> -> tensor<?x8xf32>
+  // CHECK: tile.broadcast %[[VECTOR]] like %[[X]] : tensor<8xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %1 = tile.broadcast %vector like %x
+      : tensor<8xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  // CHECK: tile.broadcast %[[STATISTIC]] like %[[X]] : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %2 = tile.broadcast %statistic like %x
+      : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  return
+}
+
+// CHECK-LABEL: func @broadcast_tile
+func.func @broadcast_tile(%scalar: f32, %vector: tensor<1x8xf32>,
+                          %statistic: tensor<4x1xf32>) {
+  // CHECK: tile.broadcast %{{.*}} : f32 -> tensor<4x8xf32>
+  %0 = tile.broadcast %scalar : f32 -> tensor<4x8xf32>
+  // CHECK: tile.broadcast %{{.*}} : tensor<1x8xf32> -> tensor<4x8xf32>
+  %1 = tile.broadcast %vector : tensor<1x8xf32> -> tensor<4x8xf32>
+  // CHECK: tile.broadcast %{{.*}} : tensor<4x1xf32> -> tensor<4x8xf32>
+  %2 = tile.broadcast %statistic : tensor<4x1xf32> -> tensor<4x8xf32>
+  return
+}
+
+// CHECK-LABEL: func @reduce
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[Y:.*]]: tensor<?x?x8xf64>
+func.func @reduce(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf64>) {
+  // CHECK: tile.reduce {{ *}}add %[[X]] : tensor<?x8xf32> -> tensor<?x1xf32>
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  // CHECK: tile.reduce {{ *}}max %[[X]] : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce max %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  // CHECK: tile.reduce {{ *}}min %[[Y]] : tensor<?x?x8xf64> -> tensor<?x?x1xf64>
+  %2 = tile.reduce min %y : tensor<?x?x8xf64> -> tensor<?x?x1xf64>
+  return
+}
+
+// CHECK-LABEL: tile.kernel @on_tensors
+// CHECK-SAME:      (%[[X:.*]]: tensor<?x8xf32>) -> tensor<?x8xf32>
+// CHECK-SAME:      attributes {schedule = #tile.schedule<threads = 128, vector = 4>}
+tile.kernel @on_tensors(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {schedule = #tile.schedule<threads = 128, vector = 4>} {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  // CHECK: tile.return %{{.*}} : tensor<?x8xf32>
+  tile.return %0 : tensor<?x8xf32>
+}
+
+// CHECK-LABEL: func @launch
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>
+func.func @launch(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // CHECK: tile.launch [@on_tensors](%[[X]]) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  %0 = tile.launch [@on_tensors](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// Once kernels are tiled, a launch may name several.
+// CHECK-LABEL: func @launch_variants
+func.func @launch_variants(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // CHECK: tile.launch [@on_tiles, @empty](%{{.*}})
+  %0 = tile.launch [@on_tiles, @empty](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// CHECK-LABEL: tile.kernel @on_tiles
+// CHECK-SAME:      %[[ROWS:[^:]*]]: index,
+// CHECK-SAME:      %[[X:[^:]*]]: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
+// CHECK-SAME:      %[[W:[^:]*]]: memref<8xf32> {tile.readonly},
+// CHECK-SAME:      %[[Y:[^:]*]]: memref<?x8xf32, strided<[?, 1]>>
+// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64}
+tile.kernel @on_tiles(%rows: index,
+    %x: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
+    %w: memref<8xf32> {tile.readonly}, %y: memref<?x8xf32, strided<[?, 1]>>)
+    attributes {column_blocks = 2 : i64, leading = 1 : i64} {
+  // CHECK: %[[ID:.*]] = tile.program_id
+  %id = tile.program_id
+  // CHECK: %[[COUNT:.*]] = tile.program_count
+  %count = tile.program_count
+  // CHECK: %[[T:.*]] = tile.load %[[X]][%[[ID]], %[[COUNT]]] {alignment = 16 : i64, invariant}
+  // CHECK-SAME: : memref<?x8xf32, strided<[?, 1]>> -> tensor<2x4xf32>
+  %t = tile.load %x[%id, %count] {alignment = 16 : i64, invariant}
+      : memref<?x8xf32, strided<[?, 1]>> -> tensor<2x4xf32>
+  // CHECK: tile.load %[[W]][%[[COUNT]]] : memref<8xf32> -> tensor<1x4xf32>
+  %v = tile.load %w[%count] : memref<8xf32> -> tensor<1x4xf32>
+  // CHECK: %[[M:.*]] = tile.mask %[[T]] from %[[COUNT]] limit 8 else 0.000000e+00 : f32 : tensor<2x4xf32>
+  %m = tile.mask %t from %count limit 8 else 0.0 : f32 : tensor<2x4xf32>
+  // CHECK: tile.store %[[M]], %[[Y]][%[[ID]], %[[COUNT]]] {alignment = 16 : i64}
+  // CHECK-SAME: : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
+  tile.store %m, %y[%id, %count] {alignment = 16 : i64}
+      : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
+  // CHECK: tile.return{{$}}
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel @empty()
+tile.kernel @empty() attributes {leading = 0 : i64} {
+  // CHECK-NEXT: tile.return
+  tile.return
+}
+
+// CHECK-LABEL: tile.kernel private @private_kernel
+tile.kernel private @private_kernel() attributes {leading = 0 : i64} {
+  tile.return
+}
+
+// Every field of a schedule; those that are left out, or 0, are not printed.
+// CHECK-LABEL: func @schedule
+// CHECK-SAME:      tile.schedule = #tile.schedule<rows = 4, threads = 128, vector = 8, columns = 1024, persistent = 2>
+func.func @schedule() attributes {tile.schedule = #tile.schedule<
+    persistent = 2, columns = 1024, vector = 8, threads = 128, rows = 4>} {
+  return
+}
+
+// CHECK-LABEL: func @empty_schedule
+// CHECK-SAME:      tile.schedule = #tile.schedule}
+func.func @empty_schedule() attributes {tile.schedule = #tile.schedule<rows = 0>} {
+  return
+}
+
+// CHECK-LABEL: func @layout
+// CHECK-SAME:      tensor<4x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>
+func.func @layout(%tile: tensor<4x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
+  return
+}
+
+// A dimension of size one is held by every thread along it.
+// CHECK-LABEL: func @layout_of_edges
+func.func @layout_of_edges(
+    %vector: tensor<1x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>,
+    %statistic: tensor<4x1xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
+  return
+}

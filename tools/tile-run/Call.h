@@ -1,0 +1,61 @@
+//===- Call.h - One call of a function ------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_TOOLS_TILERUN_CALL_H
+#define BASTILE_TOOLS_TILERUN_CALL_H
+
+#include "Machine.h"
+#include "Tensor.h"
+
+namespace bastile::run {
+
+/// A function with the tensors that it is called on, in a machine's memory.
+class Call {
+public:
+  /// Copies `inputs` and `outputs` to `machine` and plans the launches. The
+  /// function and the machine must outlive the call.
+  static runtime::Expected<std::unique_ptr<Call>>
+  create(const Machine &machine, const runtime::Function &function,
+         const std::vector<Tensor> &inputs, const std::vector<Tensor> &outputs);
+
+  runtime::LaunchPlan &plan() { return launches; }
+
+  /// Copies the outputs back.
+  runtime::Error read(const Machine &machine,
+                      std::vector<Tensor> &outputs) const;
+
+  /// Checks that the call has written nothing but elements of its outputs and
+  /// temporaries. `outputs` are those that `read` filled.
+  runtime::Error checkMemory(const Machine &machine,
+                             const std::vector<Tensor> &inputs,
+                             const std::vector<Tensor> &outputs);
+
+private:
+  /// Tensors on the machine.
+  struct Placed {
+    std::vector<std::unique_ptr<Memory>> memory;
+    std::vector<runtime::TensorView> views;
+  };
+
+  explicit Call(const runtime::Function &function) : function(function) {}
+  static runtime::Error place(const Machine &machine,
+                              const std::vector<Tensor> &tensors,
+                              Placed &placed);
+
+  const runtime::Function &function;
+  Placed inputs, outputs, temporaries;
+  std::vector<Tensor> scratch;
+  runtime::LaunchPlan launches;
+};
+
+/// What a call of `function` on `inputs` writes, placed in memory like these.
+runtime::Expected<std::vector<Tensor>>
+makeOutputs(const Machine &machine, const runtime::Function &function,
+            const std::vector<Tensor> &inputs, const Placement &placement);
+
+} // namespace bastile::run
+
+#endif // BASTILE_TOOLS_TILERUN_CALL_H

@@ -1,0 +1,190 @@
+//===- Inputs.cpp - What a function is called on
+//------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Inputs.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace bastile;
+using namespace bastile::run;
+using llvm::StringRef;
+using runtime::Dimensions;
+using runtime::Error;
+using runtime::Expected;
+using runtime::Function;
+using runtime::InputSpec;
+using runtime::NpyArray;
+
+static constexpr int64_t kDefaultRows = 8192;
+
+Expected<NamedValues>
+run::parseNamedValues(const std::vector<std::string> &arguments,
+                      const std::string &option) {
+  NamedValues values;
+  for (const std::string &argument : arguments) {
+    auto [name, value] = StringRef(argument).split('=');
+    if (name.empty() || value.empty())
+      return Error("--" + option + " takes name=value, not '" + argument + "'");
+    if (!values.emplace(name.str(), value.str()).second)
+      return Error("--" + option + " is given twice for '" + name.str() + "'");
+  }
+  return values;
+}
+
+static std::string describe(const InputSpec &spec) {
+  return "input '" + spec.name + "'";
+}
+
+/// Reads "4x128x2880".
+static Expected<Dimensions> parseShape(const InputSpec &spec,
+                                       const std::string &text) {
+  llvm::SmallVector<StringRef> parts;
+  StringRef(text).split(parts, 'x');
+  Dimensions sizes;
+  if (parts.size() != spec.shape.size())
+    return Error(describe(spec) + " has " + std::to_string(spec.shape.size()) +
+                 " dimensions, but --shape gives it " + text);
+  for (StringRef part : parts) {
+    int64_t size;
+    if (part.getAsInteger(10, size) || size < 0)
+      return Error("malformed shape '" + text + "' for " + describe(spec));
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+/// What an npy file or a shape given says of one input.
+struct Given {
+  std::optional<NpyArray> array;
+  std::optional<Dimensions> sizes;
+};
+
+static Expected<Given> getGiven(const InputSpec &spec,
+                                const InputOptions &options) {
+  Given given;
+  auto file = options.files.find(spec.name);
+  auto shape = options.shapes.find(spec.name);
+  if (file != options.files.end()) {
+    if (shape != options.shapes.end())
+      return Error(describe(spec) + " is given both a file and a shape");
+    Expected<NpyArray> array = runtime::loadNpy(file->second, spec.type);
+    if (!array)
+      return array.takeError();
+    if (array->shape.size() != spec.shape.size())
+      return Error("'" + file->second + "' has " +
+                   std::to_string(array->shape.size()) + " dimensions, but " +
+                   describe(spec) + " has " +
+                   std::to_string(spec.shape.size()));
+    given.sizes = Dimensions(array->shape.data(), array->shape.size());
+    given.array = std::move(*array);
+  } else if (shape != options.shapes.end()) {
+    Expected<Dimensions> sizes = parseShape(spec, shape->second);
+    if (!sizes)
+      return sizes.takeError();
+    given.sizes = *sizes;
+  }
+  return given;
+}
+
+/// The last size of `spec` that is known only at launch, if any.
+static std::optional<unsigned> findRowDimension(const InputSpec &spec) {
+  for (unsigned i = spec.shape.size(); i-- > 0;)
+    if (!spec.shape[i])
+      return i;
+  return std::nullopt;
+}
+
+/// Chooses the sizes of an input; `others` are given for all of them.
+static Dimensions chooseSizes(const InputSpec &spec, const Given &given,
+                              const std::vector<Given> &others,
+                              const InputOptions &options) {
+  const std::optional<Dimensions> *source = &given.sizes;
+  for (const Given &other : others)
+    if (!*source && other.sizes && other.sizes->size() == spec.shape.size())
+      source = &other.sizes;
+  std::optional<unsigned> rowDimension = findRowDimension(spec);
+  Dimensions sizes;
+  for (unsigned i = 0; i != spec.shape.size(); ++i) {
+    bool isRows = rowDimension == i;
+    if (given.sizes && !(isRows && options.rows))
+      sizes.push_back((*given.sizes)[i]);
+    else if (spec.shape[i])
+      sizes.push_back(*spec.shape[i]);
+    else if (isRows && options.rows)
+      sizes.push_back(*options.rows);
+    else if (*source)
+      sizes.push_back((**source)[i]);
+    else
+      sizes.push_back(isRows ? kDefaultRows : 1);
+  }
+  return sizes;
+}
+
+Error run::takeLeading(NpyArray &array, const Dimensions &sizes,
+                       const std::string &file) {
+  bool matches = array.shape.size() == sizes.size();
+  int64_t bytes = runtime::byteSize(array.type);
+  for (unsigned i = 0; matches && i != sizes.size(); ++i) {
+    matches = i == 0 ? array.shape[i] >= sizes[i] : array.shape[i] == sizes[i];
+    bytes *= sizes[i];
+  }
+  if (!matches)
+    return Error("the shape of '" + file + "' does not fit");
+  array.shape.assign(sizes.begin(), sizes.end());
+  array.data.resize(bytes);
+  return Error::success();
+}
+
+/// Fails if a name that was given is none of the function's inputs.
+static Error checkNames(const Function &function, const NamedValues &values) {
+  for (const auto &[name, value] : values) {
+    bool found = false;
+    for (const InputSpec &spec : function.inputs)
+      found |= spec.name == name;
+    if (!found)
+      return Error("function '" + function.name + "' has no input '" + name +
+                   "'");
+  }
+  return Error::success();
+}
+
+Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
+                                              const InputOptions &options) {
+  for (const NamedValues *values : {&options.files, &options.shapes})
+    if (Error error = checkNames(function, *values))
+      return error;
+  std::vector<Given> given;
+  for (const InputSpec &spec : function.inputs) {
+    Expected<Given> one = getGiven(spec, options);
+    if (!one)
+      return one.takeError();
+    given.push_back(std::move(*one));
+  }
+
+  std::vector<Tensor> inputs;
+  for (size_t i = 0; i != given.size(); ++i) {
+    const InputSpec &spec = function.inputs[i];
+    Dimensions sizes = chooseSizes(spec, given[i], given, options);
+    Placement placement = options.placement;
+    Tensor &input = inputs.emplace_back(spec.type, sizes, placement);
+    if (std::optional<NpyArray> &array = given[i].array) {
+      if (Error error = takeLeading(*array, sizes, options.files.at(spec.name)))
+        return error;
+      input.setElements(array->data.data());
+      continue;
+    }
+    if (!runtime::isFloat(spec.type))
+      return Error(describe(spec) +
+                   " is not of floats, so --input has to give it");
+    // Every input gets numbers of its own.
+    std::vector<char> elements = makeRandomElements(
+        spec.type, input.elementCount(), options.seed * 1000 + i);
+    input.setElements(elements.data());
+  }
+  return inputs;
+}

@@ -1,0 +1,55 @@
+//===- Inputs.h - What a function is called on ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_TOOLS_TILERUN_INPUTS_H
+#define BASTILE_TOOLS_TILERUN_INPUTS_H
+
+#include "Tensor.h"
+#include "bastile/runtime/Error.h"
+#include "bastile/runtime/Metadata.h"
+#include "bastile/runtime/Npy.h"
+#include <map>
+#include <optional>
+#include <string>
+
+namespace bastile::run {
+
+/// Values given on the command line as name=value.
+using NamedValues = std::map<std::string, std::string>;
+
+struct InputOptions {
+  /// Files and shapes, by the names of the inputs.
+  NamedValues files, shapes;
+  /// The number of rows; by default what the files say, or 8192.
+  std::optional<int64_t> rows;
+  uint64_t seed = 0;
+  Placement placement;
+};
+
+/// Loads or makes the inputs of `function`.
+///
+/// The sizes that are known only at launch are those of the input's file or
+/// given shape, else those of another input of the same rank that has one. Of
+/// the rest, the last is the number of rows and the others are 1. When the
+/// number of rows is given, it is that of every input, and of a file with more
+/// rows than that, the first ones are taken.
+runtime::Expected<std::vector<Tensor>>
+makeInputs(const runtime::Function &function, const InputOptions &options);
+
+/// Reads the elements of `file` from its start as `sizes` demand: all of them,
+/// or only the first along the outermost dimension.
+runtime::Error takeLeading(runtime::NpyArray &array,
+                           const runtime::Dimensions &sizes,
+                           const std::string &file);
+
+/// Splits each "name=value". Fails on any other form and on names given twice.
+runtime::Expected<NamedValues>
+parseNamedValues(const std::vector<std::string> &arguments,
+                 const std::string &option);
+
+} // namespace bastile::run
+
+#endif // BASTILE_TOOLS_TILERUN_INPUTS_H

@@ -1,0 +1,73 @@
+//===- Machine.h - Where compiled functions run ---------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_TOOLS_TILERUN_MACHINE_H
+#define BASTILE_TOOLS_TILERUN_MACHINE_H
+
+#include "bastile/runtime/CudaDevice.h"
+#include "bastile/runtime/Executor.h"
+#include "bastile/runtime/LaunchPlan.h"
+#include "bastile/runtime/Metadata.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace bastile {
+class Jit;
+} // namespace bastile
+
+namespace bastile::run {
+
+/// A piece of a machine's memory, aligned as its frameworks align tensors.
+class Memory {
+public:
+  virtual ~Memory();
+  virtual void *data() const = 0;
+};
+
+/// The host or a GPU, with code loaded into it.
+class Machine {
+public:
+  virtual ~Machine();
+
+  virtual int64_t multiprocessors() const = 0;
+
+  virtual runtime::Expected<std::unique_ptr<Memory>>
+  allocate(size_t bytes) const = 0;
+  virtual runtime::Error write(const Memory &memory,
+                               const std::vector<char> &bytes) const = 0;
+  virtual runtime::Error read(const Memory &memory,
+                              std::vector<char> &bytes) const = 0;
+
+  /// Runs what is planned and waits for it.
+  virtual runtime::Error run(runtime::LaunchPlan &plan) = 0;
+
+  /// How many bytes calls must go over, one after the other, so that none
+  /// finds its tensors in a cache; 0 where caches are part of what is measured.
+  virtual size_t bytesPastCaches() const { return 0; }
+
+  /// The median, over `repeat` passes through `plans`, of the seconds that one
+  /// of them takes.
+  virtual runtime::Expected<double>
+  time(llvm::ArrayRef<runtime::LaunchPlan *> plans, unsigned repeat) = 0;
+};
+
+/// Runs the functions of `jit`, each by up to `threads` threads.
+std::unique_ptr<Machine> makeHostMachine(std::unique_ptr<Jit> jit,
+                                         unsigned threads);
+
+/// Loads `ptx` into `device`.
+runtime::Expected<std::unique_ptr<Machine>>
+makeCudaMachine(std::shared_ptr<const runtime::CudaDevice> device,
+                const std::string &ptx);
+
+/// The middle one of `samples`, of which there is at least one.
+double median(std::vector<double> samples);
+
+} // namespace bastile::run
+
+#endif // BASTILE_TOOLS_TILERUN_MACHINE_H

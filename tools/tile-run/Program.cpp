@@ -1,0 +1,107 @@
+//===- Program.cpp - Compiling and loading
+//------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "bastile/Compiler.h"
+#include "lib/CodeGen.h"
+#include "lib/Jit.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace bastile;
+using namespace bastile::run;
+using runtime::CudaDevice;
+using runtime::Error;
+using runtime::Expected;
+
+llvm::LogicalResult run::report(const llvm::Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "tile-run") << message << "\n";
+  return llvm::failure();
+}
+
+llvm::LogicalResult run::report(const Error &error) {
+  return report(error.message());
+}
+
+static llvm::LogicalResult report(llvm::Error error) {
+  return run::report(llvm::toString(std::move(error)));
+}
+
+Expected<std::shared_ptr<const CudaDevice>> run::openDevice() {
+  auto driver = runtime::CudaDriver::open();
+  if (!driver)
+    return driver.takeError();
+  return CudaDevice::open(*driver);
+}
+
+Expected<const Target *> run::getTarget(const CudaDevice &device) {
+  const auto capability = static_cast<unsigned>(device.computeCapability());
+  const Target *best = nullptr;
+  for (const Target &target : Target::all()) {
+    if (target.isHost() || target.computeCapability > capability)
+      continue;
+    // Later GPUs do not take the PTX of an architecture whose name ends in a
+    // letter.
+    bool isSpecific = target.name.back() == 'a';
+    if (isSpecific && target.computeCapability != capability)
+      continue;
+    if (!best || target.computeCapability > best->computeCapability)
+      best = &target;
+  }
+  if (!best)
+    return Error("no target suits the GPU, " + device.name() +
+                 " of compute capability " + std::to_string(capability / 10) +
+                 "." + std::to_string(capability % 10));
+  return best;
+}
+
+/// Generates code for a module in the LLVM dialect and loads it.
+static llvm::FailureOr<std::unique_ptr<Machine>>
+load(mlir::ModuleOp module, const ProgramOptions &options) {
+  llvm::LLVMContext context;
+  auto llvmModule = translateToLLVM(module, context, *options.target);
+  if (!llvmModule)
+    return ::report(llvmModule.takeError());
+  if (options.target->isHost()) {
+    auto jit = Jit::create(**llvmModule);
+    if (!jit)
+      return ::report(jit.takeError());
+    return makeHostMachine(std::move(*jit), options.threads);
+  }
+
+  auto target = createTargetMachine(*options.target);
+  if (!target)
+    return ::report(target.takeError());
+  optimize(**llvmModule, **target);
+  auto ptx = emitAssembly(**llvmModule, **target);
+  if (!ptx)
+    return ::report(ptx.takeError());
+  auto machine = makeCudaMachine(options.device, *ptx);
+  if (!machine)
+    return run::report(machine.takeError());
+  return std::move(*machine);
+}
+
+llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
+                                      const ProgramOptions &options) {
+  CompileOptions compileOptions;
+  compileOptions.target = options.target;
+  compileOptions.schedule = options.schedule;
+  llvm::json::Value document = nullptr;
+  if (failed(lower(module, Stage::NVVM, compileOptions, &document)))
+    return llvm::failure();
+  // The text is what a file would carry: this reads it as the runtime does.
+  std::string text;
+  llvm::raw_string_ostream(text) << document;
+  auto metadata = runtime::parseMetadata(text);
+  if (!metadata)
+    return run::report(metadata.takeError());
+  llvm::FailureOr<std::unique_ptr<Machine>> machine = load(module, options);
+  if (failed(machine))
+    return llvm::failure();
+  return Program{std::move(*metadata), std::move(*machine)};
+}

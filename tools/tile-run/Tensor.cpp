@@ -1,0 +1,121 @@
+//===- Tensor.cpp - Tensors between guard bytes
+//-------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tensor.h"
+
+#include "bastile/runtime/HostTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cstring>
+#include <random>
+
+using namespace bastile;
+using namespace bastile::run;
+using runtime::Dimensions;
+using runtime::ElementType;
+using runtime::TensorView;
+
+/// Guard bytes on either side; a multiple of every alignment that matters.
+static constexpr size_t kGuardBytes = 256;
+static constexpr char kPoison = static_cast<char>(0xFF);
+
+Tensor::Tensor(ElementType type, const Dimensions &sizes,
+               const Placement &placement) {
+  layout = TensorView::contiguous(nullptr, type, sizes);
+  if (sizes.size() > 1) {
+    int64_t stride = sizes.back() + placement.gap;
+    for (unsigned i = sizes.size() - 1; i-- > 0;) {
+      layout.strides[i] = stride;
+      stride = stride * sizes[i] + placement.gap;
+    }
+  }
+  int64_t span = layout.elementCount() == 0 ? 0 : 1;
+  for (unsigned i = 0; span != 0 && i != sizes.size(); ++i)
+    span += (sizes[i] - 1) * layout.strides[i];
+  start = kGuardBytes + placement.offset * runtime::byteSize(type);
+  bytes.assign(start + span * runtime::byteSize(type) + kGuardBytes, kPoison);
+}
+
+TensorView Tensor::view(void *base) const {
+  TensorView result = layout;
+  result.data = static_cast<char *>(base) + start;
+  return result;
+}
+
+template <typename Visitor>
+void Tensor::forEachRow(Visitor visit) const {
+  const Dimensions &sizes = layout.sizes;
+  if (layout.elementCount() == 0)
+    return;
+  const size_t elementBytes = runtime::byteSize(layout.type);
+  const size_t rowBytes = (sizes.empty() ? 1 : sizes.back()) * elementBytes;
+  const int64_t rows = layout.byteCount() / rowBytes;
+  for (int64_t row = 0; row != rows; ++row) {
+    int64_t offset = 0, remaining = row;
+    for (unsigned i = sizes.empty() ? 0 : sizes.size() - 1; i-- > 0;) {
+      offset += remaining % sizes[i] * layout.strides[i];
+      remaining /= sizes[i];
+    }
+    visit(start + offset * elementBytes, rowBytes);
+  }
+}
+
+void Tensor::setElements(const char *elements) {
+  forEachRow([&](size_t row, size_t rowBytes) {
+    std::memcpy(&bytes[row], elements, rowBytes);
+    elements += rowBytes;
+  });
+}
+
+std::vector<char> Tensor::getElements() const {
+  std::vector<char> elements;
+  elements.reserve(byteCount());
+  forEachRow([&](size_t row, size_t rowBytes) {
+    elements.insert(elements.end(), &bytes[row], &bytes[row] + rowBytes);
+  });
+  return elements;
+}
+
+std::vector<double> Tensor::getNumbers() const {
+  std::vector<double> numbers;
+  numbers.reserve(elementCount());
+  const size_t elementBytes = runtime::byteSize(type());
+  forEachRow([&](size_t row, size_t rowBytes) {
+    for (size_t offset = 0; offset != rowBytes; offset += elementBytes)
+      numbers.push_back(runtime::loadElement(type(), &bytes[row + offset]));
+  });
+  return numbers;
+}
+
+bool Tensor::isIntact() const {
+  auto isPoison = [](char byte) { return byte == kPoison; };
+  // The bytes between one row and the next, in the order of memory.
+  auto position = bytes.begin();
+  bool intact = true;
+  forEachRow([&](size_t row, size_t rowBytes) {
+    intact &= std::all_of(position, bytes.begin() + row, isPoison);
+    position = bytes.begin() + row + rowBytes;
+  });
+  return intact && std::all_of(position, bytes.end(), isPoison);
+}
+
+std::vector<char> run::makeRandomElements(ElementType type, int64_t count,
+                                          uint64_t seed) {
+  // Large tensors repeat a part whose size is prime, so that no two rows are
+  // alike: making and rounding each number would take longer than the kernels.
+  constexpr int64_t period = 1000003;
+  const size_t elementBytes = runtime::byteSize(type);
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  std::vector<char> elements(count * elementBytes);
+  const size_t made = std::min(count, period) * elementBytes;
+  for (size_t offset = 0; offset != made; offset += elementBytes)
+    runtime::storeElement(type, &elements[offset], normal(engine));
+  for (size_t offset = made; offset < elements.size(); offset += made)
+    std::memcpy(&elements[offset], elements.data(),
+                std::min(made, elements.size() - offset));
+  return elements;
+}

@@ -1,0 +1,72 @@
+//===- Tensor.h - Tensors between guard bytes -----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_TOOLS_TILERUN_TENSOR_H
+#define BASTILE_TOOLS_TILERUN_TENSOR_H
+
+#include "bastile/runtime/TensorView.h"
+#include <cstdint>
+#include <vector>
+
+namespace bastile::run {
+
+/// How far a tensor is from lying densely at an aligned address, in elements.
+struct Placement {
+  /// Between an element of a leading dimension and the next.
+  int64_t gap = 0;
+  /// Between the aligned address and the first element.
+  int64_t offset = 0;
+};
+
+/// The memory of a tensor as it is to lie on the machine: its elements, and
+/// around and between them bytes that no kernel may touch. All of it starts out
+/// as 0xFF, which is a NaN in every float type: what is read by mistake shows.
+class Tensor {
+public:
+  Tensor(runtime::ElementType type, const runtime::Dimensions &sizes,
+         const Placement &placement);
+
+  runtime::ElementType type() const { return layout.type; }
+  const runtime::Dimensions &sizes() const { return layout.sizes; }
+  int64_t elementCount() const { return layout.elementCount(); }
+  int64_t byteCount() const { return layout.byteCount(); }
+
+  /// All of the memory, to be copied to and from the machine's.
+  std::vector<char> &memory() { return bytes; }
+  const std::vector<char> &memory() const { return bytes; }
+
+  /// The tensor in a copy of the memory that starts at `base`.
+  runtime::TensorView view(void *base) const;
+
+  /// Copies the elements in row-major order.
+  void setElements(const char *elements);
+  std::vector<char> getElements() const;
+
+  /// The elements as float64, in row-major order.
+  std::vector<double> getNumbers() const;
+
+  /// Whether the bytes that are no elements are as they were at first.
+  bool isIntact() const;
+
+private:
+  /// Calls `visit(row, bytes)` with the memory of each row, in order.
+  template <typename Visitor>
+  void forEachRow(Visitor visit) const;
+
+  /// Its address is an offset into `bytes`.
+  runtime::TensorView layout;
+  size_t start = 0;
+  std::vector<char> bytes;
+};
+
+/// Normal random numbers in row-major order, each rounded to `type`; the same
+/// for the same seed.
+std::vector<char> makeRandomElements(runtime::ElementType type, int64_t count,
+                                     uint64_t seed);
+
+} // namespace bastile::run
+
+#endif // BASTILE_TOOLS_TILERUN_TENSOR_H

@@ -1,0 +1,252 @@
+//===- tile-run.cpp - Runs, checks and times functions
+//------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+#include "Report.h"
+#include "Trial.h"
+#include "bastile/Compiler.h"
+#include "bastile/Reference.h"
+#include "bastile/Registration.h"
+#include "bastile/Version.h"
+#include "lib/CodeGen.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include <thread>
+
+using namespace mlir;
+using namespace bastile;
+using namespace bastile::run;
+namespace cl = llvm::cl;
+
+namespace {
+
+cl::OptionCategory category("tile-run options");
+
+cl::opt<std::string> inputPath(cl::Positional, cl::desc("<input .mlir>"),
+                               cl::init("-"), cl::cat(category));
+cl::opt<std::string> functionName("function",
+                                  cl::desc("The function to run (default all)"),
+                                  cl::cat(category));
+cl::opt<std::string>
+    targetName("target",
+               cl::desc("Where to run: host (default), gpu for the first GPU, "
+                        "or a GPU architecture to compile for, as in sm_90"),
+               cl::init("host"), cl::cat(category));
+cl::opt<std::string>
+    schedule("schedule",
+             cl::desc("Pin fields of every kernel's schedule, as for tilec"),
+             cl::cat(category));
+cl::opt<unsigned> threads("host-threads",
+                          cl::desc("Threads that run a kernel on the host "
+                                   "(default 1)"),
+                          cl::init(1), cl::cat(category));
+
+cl::list<int64_t> rows("rows", cl::CommaSeparated,
+                       cl::desc("Row counts to run with, one after the other "
+                                "(default that of the inputs given, or 8192)"),
+                       cl::cat(category));
+cl::list<std::string>
+    shapes("shape",
+           cl::desc("The shape of an input, as in gate=4x128x2880. Inputs of "
+                    "the same rank have the same leading sizes"),
+           cl::value_desc("name=sizes"), cl::cat(category));
+cl::list<std::string>
+    inputs("input",
+           cl::desc("Read an input from an .npy file; other inputs are normal "
+                    "random numbers"),
+           cl::value_desc("name=file"), cl::cat(category));
+cl::list<std::string> outputs("output",
+                              cl::desc("Write an output to an .npy file"),
+                              cl::value_desc("name=file"), cl::cat(category));
+cl::list<std::string> expected(
+    "expect",
+    cl::desc("Compare an output with an .npy file of float64 or of its type"),
+    cl::value_desc("name=file"), cl::cat(category));
+cl::opt<bool> check("check",
+                    cl::desc("Compare with the same function computed in "
+                             "float64 on the host"),
+                    cl::cat(category));
+cl::opt<double>
+    tolerance("tolerance",
+              cl::desc("Errors to allow, in units in the last place (default 1 "
+                       "for f16 and bf16 and one more for each rounding to "
+                       "them in the middle, 32 for f32 and f64)"),
+              cl::value_desc("ulps"), cl::cat(category));
+
+cl::opt<uint64_t> seed("seed", cl::desc("Seed of the random numbers"),
+                       cl::init(0), cl::cat(category));
+cl::opt<int64_t> gap("gap",
+                     cl::desc("Leave so many elements between rows"),
+                     cl::value_desc("elements"), cl::init(0),
+                     cl::cat(category));
+cl::opt<int64_t> offset("offset",
+                        cl::desc("Move tensors so many elements away from an "
+                                 "aligned address"),
+                        cl::value_desc("elements"), cl::init(0),
+                        cl::cat(category));
+cl::opt<unsigned> repeat(
+    "repeat",
+    cl::desc("Time so many runs and print the median (default 10, 0 for none). "
+             "On a GPU each goes over copies of the tensors larger than its "
+             "caches"),
+    cl::init(10), cl::cat(category));
+cl::opt<bool> printsJson("json", cl::desc("Print one JSON object"),
+                         cl::cat(category));
+
+/// What the options say, checked.
+FailureOr<TrialOptions> getTrialOptions() {
+  TrialOptions options;
+  std::pair<const cl::list<std::string> &, NamedValues &> lists[] = {
+      {inputs, options.inputs.files},
+      {shapes, options.inputs.shapes},
+      {outputs, options.outputFiles},
+      {expected, options.expectedFiles}};
+  for (auto &[list, values] : lists) {
+    auto parsed = parseNamedValues(
+        std::vector<std::string>(list.begin(), list.end()), list.ArgStr.str());
+    if (!parsed)
+      return report(parsed.takeError());
+    values = std::move(*parsed);
+  }
+  if (llvm::any_of(rows, [](int64_t count) { return count < 0; }))
+    return report("--rows must not be negative");
+  if (gap < 0 || offset < 0)
+    return report("--gap and --offset must not be negative");
+  options.inputs.placement = {gap, offset};
+  options.inputs.seed = seed;
+  if (tolerance.getNumOccurrences() != 0)
+    options.tolerance = tolerance;
+  options.repeat = repeat;
+  return options;
+}
+
+/// Opens the GPU, if one is asked for, and looks the target up.
+FailureOr<ProgramOptions> getProgramOptions() {
+  ProgramOptions options;
+  options.schedule = schedule;
+  options.threads = threads;
+  if (targetName != "gpu") {
+    llvm::Expected<const Target &> target = Target::lookup(targetName);
+    if (!target)
+      return report(llvm::toString(target.takeError()));
+    options.target = &*target;
+    if (target->isHost())
+      return options;
+  }
+  auto device = openDevice();
+  if (!device)
+    return report(device.takeError());
+  options.device = std::move(*device);
+  if (options.target)
+    return options;
+  auto target = getTarget(*options.device);
+  if (!target)
+    return report(target.takeError());
+  options.target = *target;
+  return options;
+}
+
+/// Leaves only the function asked for, if one is.
+LogicalResult selectFunction(ModuleOp module) {
+  if (functionName.empty())
+    return success();
+  if (!module.lookupSymbol<func::FuncOp>(functionName))
+    return report("no function is called '" + functionName + "'");
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (func.getName() != functionName)
+      func.erase();
+  return success();
+}
+
+FailureOr<Program> compileReference(ModuleOp module) {
+  ProgramOptions options;
+  options.target = &Target::host();
+  options.threads = std::max(1u, std::thread::hardware_concurrency());
+  return run::compile(module, options);
+}
+
+/// Runs every function with every number of rows and prints the results.
+LogicalResult runAll(ModuleOp module) {
+  FailureOr<TrialOptions> options = getTrialOptions();
+  if (failed(options))
+    return failure();
+  FailureOr<ProgramOptions> programOptions = getProgramOptions();
+  if (failed(programOptions) || failed(selectFunction(module)))
+    return failure();
+
+  Reference reference;
+  std::optional<Program> referenceProgram;
+  if (check) {
+    FailureOr<Reference> built = buildReference(module);
+    if (failed(built))
+      return failure();
+    reference = std::move(*built);
+    FailureOr<Program> compiled = compileReference(*reference.module);
+    if (failed(compiled))
+      return failure();
+    referenceProgram = std::move(*compiled);
+  }
+  FailureOr<Program> program = run::compile(module, *programOptions);
+  if (failed(program))
+    return failure();
+
+  std::vector<std::optional<int64_t>> rowCounts(rows.begin(), rows.end());
+  if (rowCounts.empty())
+    rowCounts.emplace_back();
+  const auto &functions = program->metadata.functions;
+  if (!options->outputFiles.empty() && functions.size() * rowCounts.size() != 1)
+    return report("--output takes one function and one number of rows");
+
+  std::vector<TrialResult> results;
+  for (const runtime::Function &function : functions) {
+    options->innerRoundings = reference.innerRoundings.lookup(function.name);
+    for (std::optional<int64_t> count : rowCounts) {
+      options->inputs.rows = count;
+      auto result =
+          runTrial(*program, referenceProgram ? &*referenceProgram : nullptr,
+                   function, *options);
+      if (!result)
+        return report(result.takeError());
+      results.push_back(std::move(*result));
+    }
+  }
+  if (printsJson)
+    printJson(results, programOptions->target->name, llvm::outs());
+  else
+    printTable(results, programOptions->target->name, llvm::outs());
+  return success(llvm::all_of(results, std::mem_fn(&TrialResult::passed)));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::HideUnrelatedOptions(category);
+  cl::SetVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "tile-run " BASTILE_VERSION "\n"; });
+  cl::ParseCommandLineOptions(
+      argc, argv, "tile-run: runs tile kernels, checks and times them\n");
+
+  std::string error;
+  auto input = openInputFile(inputPath, &error);
+  if (!input)
+    return failed(report(error));
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  DialectRegistry registry;
+  registerDialects(registry);
+  registerTranslations(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  SourceMgrDiagnosticHandler diagnostics(source, &context);
+  OwningOpRef<ModuleOp> module = parseSource(source, context);
+  return failed(module ? runAll(*module) : failure());
+}
