@@ -256,3 +256,16 @@ bastile::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
     return error;
   return bytes;
 }
+
+llvm::Expected<std::string>
+bastile::generateAssembly(mlir::ModuleOp module, const Target &target) {
+  llvm::LLVMContext context;
+  auto llvmModule = translateToLLVM(module, context, target);
+  if (!llvmModule)
+    return llvmModule.takeError();
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  optimize(**llvmModule, **machine);
+  return emitAssembly(**llvmModule, **machine);
+}

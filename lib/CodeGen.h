@@ -50,6 +50,11 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
 llvm::Expected<std::string> emitAssembly(llvm::Module &module,
                                          llvm::TargetMachine &machine);
 
+/// Takes a module of the LLVM and NVVM dialects all the way to assembly, or PTX
+/// for a GPU.
+llvm::Expected<std::string> generateAssembly(mlir::ModuleOp module,
+                                             const Target &target);
+
 /// Emits a relocatable object of the host. Consumes the contents of `module`.
 llvm::Expected<llvm::SmallVector<char, 0>>
 emitObject(llvm::Module &module, llvm::TargetMachine &machine);

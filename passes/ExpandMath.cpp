@@ -212,9 +212,10 @@ struct WidenMath : public RewritePattern {
   }
 };
 
-/// Rounds to bfloat16 in integers, for processors without the instruction. NaN
-/// is put in before the narrowing: LLVM splits a selection among vectors of
-/// bfloat16 into scalars.
+/// Rounds to bfloat16 in integers, for processors without the instruction.
+///
+/// NaN keeps its upper bits. Were it a constant, LLVM would select it among
+/// vectors of bfloat16 in the end, which it splits into scalars.
 struct ExpandBFloat16Truncation : public OpRewritePattern<arith::TruncFOp> {
   explicit ExpandBFloat16Truncation(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -245,8 +246,9 @@ struct ExpandBFloat16Truncation : public OpRewritePattern<arith::TruncFOp> {
     rounded = arith::AddIOp::create(builder, rounded, isOdd);
     Value isNaN = arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO,
                                         value, value);
-    rounded = arith::SelectOp::create(builder, isNaN, number(0x7FC00000),
-                                      rounded);
+    constexpr int32_t quiet = 0x00400000;
+    Value quieted = arith::OrIOp::create(builder, bits, number(quiet));
+    rounded = arith::SelectOp::create(builder, isNaN, quieted, rounded);
     rounded = arith::ShRUIOp::create(builder, rounded, number(16));
     rounded = arith::TruncIOp::create(builder, withElements(16), rounded);
     rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), rounded);

@@ -23,16 +23,7 @@ getResources(ModuleOp module, const CompileOptions &options) {
   llvm::StringMap<KernelResources> resources;
   if (options.target->isHost() || failed(lower(module, Stage::NVVM, options)))
     return resources;
-  llvm::LLVMContext context;
-  auto llvmModule = translateToLLVM(module, context, *options.target);
-  auto machine = createTargetMachine(*options.target);
-  if (!llvmModule || !machine) {
-    llvm::consumeError(llvmModule.takeError());
-    llvm::consumeError(machine.takeError());
-    return resources;
-  }
-  optimize(**llvmModule, **machine);
-  auto ptx = emitAssembly(**llvmModule, **machine);
+  auto ptx = generateAssembly(module, *options.target);
   if (!ptx) {
     llvm::consumeError(ptx.takeError());
     return resources;

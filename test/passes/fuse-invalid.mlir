@@ -1,0 +1,224 @@
+// RUN: tile-opt %s --fuse -verify-diagnostics -split-input-file
+
+// expected-error @below {{there is no function to compile}}
+module {
+}
+
+// -----
+
+// expected-error @below {{'memref.global' op cannot be compiled; only 'func.func' can}}
+memref.global @table : memref<8xf32>
+func.func @beside_global(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'builtin.module' op cannot be compiled}}
+module @inner {
+}
+func.func @beside_module(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has no body to compile}}
+func.func private @external(tensor<?x8xf32>) -> tensor<?x8xf32>
+
+// -----
+
+// expected-error @below {{'func.func' op has the unknown attribute 'tile.shedule'}}
+func.func @misspelled_attribute(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {tile.shedule = #tile.schedule<threads = 64>} {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{attribute 'tile.schedule' must be a #tile.schedule, but is "threads = 64"}}
+func.func @schedule_as_text(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {tile.schedule = "threads = 64"} {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op must be a single block of straight-line code}}
+func.func @control_flow(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  cf.br ^next
+^next:
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @loop(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error @below {{'scf.for' op cannot be part of a kernel}}
+  %0 = scf.for %i = %c0 to %c1 step %c1 iter_args(%y = %x) -> tensor<?x8xf32> {
+    scf.yield %y : tensor<?x8xf32>
+  }
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @call(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'func.call' op cannot be part of a kernel}}
+  %0 = call @call(%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @program(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'tile.program_id' op cannot be part of a kernel}}
+  %id = tile.program_id
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op returns nothing, so there is nothing to compute}}
+func.func @no_results(%x: tensor<?x8xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 0 of type 'tensor<?x8xi32>' must be a row tensor or row vector of f16, bf16, f32 or f64 with a static row length from 1 to 2147483648}}
+func.func @integers(%x: tensor<?x8xi32>) -> tensor<?x8xi32> {
+  %0 = arith.addi %x, %x : tensor<?x8xi32>
+  return %0 : tensor<?x8xi32>
+}
+
+// -----
+
+// expected-error @below {{argument 1 of type 'f32' must be a row tensor or row vector}}
+func.func @scalar(%x: tensor<?x8xf32>, %s: f32) -> tensor<?x8xf32> {
+  %0 = tile.broadcast %s like %x : f32, tensor<?x8xf32> -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 1 of type 'memref<8xf32>' must be a row tensor or row vector}}
+func.func @memref(%x: tensor<?x8xf32>, %m: memref<8xf32>) -> tensor<?x8xf32> {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 of type 'tensor<?x?xf32>' must be a row tensor or row vector}}
+func.func @dynamic_row(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %0 = arith.addf %x, %x : tensor<?x?xf32>
+  return %0 : tensor<?x?xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 of type 'tensor<?x0xf32>' must be a row tensor or row vector}}
+func.func @empty_row(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
+  %0 = arith.addf %x, %x : tensor<?x0xf32>
+  return %0 : tensor<?x0xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 of type 'tensor<?x2147483649xf32>' must be a row tensor or row vector}}
+func.func @long_row(%x: tensor<?x2147483649xf32>) -> tensor<?x2147483649xf32> {
+  %0 = arith.addf %x, %x : tensor<?x2147483649xf32>
+  return %0 : tensor<?x2147483649xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 of type 'tensor<?x8xf32, "sparse">' must be a row tensor or row vector}}
+func.func @encoding(%x: tensor<?x8xf32, "sparse">) -> tensor<?x8xf32, "sparse"> {
+  %0 = arith.addf %x, %x : tensor<?x8xf32, "sparse">
+  return %0 : tensor<?x8xf32, "sparse">
+}
+
+// -----
+
+func.func @wide_intermediate(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'arith.extf' op result of type 'tensor<?x8xf128>' cannot be computed}}
+  %0 = arith.extf %x : tensor<?x8xf32> to tensor<?x8xf128>
+  %1 = arith.truncf %0 : tensor<?x8xf128> to tensor<?x8xf32>
+  return %1 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @table(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  // expected-error @below {{'arith.constant' op has elements that differ; pass such a tensor as an argument}}
+  %0 = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %1 = tile.broadcast %0 like %x
+      : tensor<2xf32>, tensor<?x2xf32> -> tensor<?x2xf32>
+  return %1 : tensor<?x2xf32>
+}
+
+// -----
+
+func.func @constant() -> tensor<4x8xf32> {
+  // expected-error @below {{'arith.constant' op depends on no row tensor among the arguments, so its rows are unknown}}
+  %0 = arith.constant dense<1.0> : tensor<4x8xf32>
+  return %0 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @argument_returned(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'func.return' op result 0 of type 'tensor<?x8xf32>' is an argument; return a value that was computed}}
+  return %x : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @returned_twice(%x: tensor<?x8xf32>)
+    -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  // expected-error @below {{'func.return' op returns one value twice, as result 1 and before}}
+  return %0, %0 : tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+func.func @vector_returned(%x: tensor<?x8xf32>, %w: tensor<8xf32>)
+    -> (tensor<?x8xf32>, tensor<8xf32>) {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  %1 = arith.addf %w, %w : tensor<8xf32>
+  // expected-error @below {{result 1 of type 'tensor<8xf32>' is not a row tensor}}
+  return %0, %1 : tensor<?x8xf32>, tensor<8xf32>
+}
+
+// -----
+
+func.func @truth_returned(%x: tensor<?x8xf32>) -> tensor<?x8xi1> {
+  %0 = arith.cmpf uno, %x, %x : tensor<?x8xf32>
+  // expected-error @below {{result 0 of type 'tensor<?x8xi1>' does not hold f16, bf16, f32 or f64}}
+  return %0 : tensor<?x8xi1>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has chains of different row lengths that need each other's values both ways; split the function}}
+func.func @both_ways(%x: tensor<?x8xf32>, %y: tensor<?x16xf32>)
+    -> (tensor<?x16xf32>, tensor<?x8xf32>) {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %y
+      : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
+  %2 = tile.reduce add %1 : tensor<?x16xf32> -> tensor<?x1xf32>
+  %3 = tile.broadcast %2 like %x
+      : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return %1, %3 : tensor<?x16xf32>, tensor<?x8xf32>
+}

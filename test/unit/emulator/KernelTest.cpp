@@ -1,0 +1,352 @@
+//===- KernelTest.cpp - Compiled GPU code on the emulator -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+// Runs the code that would go to PTX, as it is after the NVVM lowering, and
+// compares it with the formulas in float64. Mutated code must be found out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/Compiler.h"
+#include "bastile/Registration.h"
+#include "bastile/runtime/HostTypes.h"
+#include "bastile/runtime/LaunchPlan.h"
+#include "lib/EmulatorExecutor.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+#include "gtest/gtest.h"
+#include <cmath>
+#include <random>
+
+using namespace bastile;
+using runtime::ElementType;
+
+namespace {
+
+/// One tensor in memory with a margin of its own, so that misaligned views and
+/// rows with gaps can be made.
+struct Buffer {
+  ElementType type;
+  int64_t rows, columns, stride, offset;
+  std::vector<char> bytes;
+
+  Buffer(ElementType type, int64_t rows, int64_t columns, int64_t gap = 0,
+         int64_t offset = 0)
+      : type(type), rows(rows), columns(columns), stride(columns + gap),
+        offset(offset),
+        bytes((offset + rows * stride + 16) * runtime::byteSize(type), '\xff') {
+    // Vector accesses need the alignment that a GPU's allocator gives.
+    size_t misaligned = reinterpret_cast<uintptr_t>(bytes.data()) % 16;
+    base = misaligned ? 16 - misaligned : 0;
+    bytes.resize(bytes.size() + 16, '\xff');
+  }
+  char *element(int64_t row, int64_t column) {
+    return bytes.data() + base +
+           (offset + row * stride + column) * runtime::byteSize(type);
+  }
+  double get(int64_t row, int64_t column) {
+    return runtime::loadElement(type, element(row, column));
+  }
+  void fill(std::mt19937 &random) {
+    std::normal_distribution<double> normal;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        runtime::storeElement(type, element(row, column), normal(random));
+  }
+  runtime::TensorView view(bool isVector = false) {
+    runtime::TensorView view;
+    view.data = element(0, 0);
+    view.type = type;
+    view.sizes = isVector ? runtime::Dimensions{columns}
+                          : runtime::Dimensions{rows, columns};
+    view.strides =
+        isVector ? runtime::Dimensions{1} : runtime::Dimensions{stride, 1};
+    return view;
+  }
+
+private:
+  size_t base = 0;
+};
+
+constexpr char kGeglu[] = R"mlir(
+  func.func @geglu(%gate: tensor<?x{0}x{1}>, %up: tensor<?x{0}x{1}>)
+      -> tensor<?x{0}x{1}> {{
+    %0 = tile.geglu %gate, %up : tensor<?x{0}x{1}>
+    return %0 : tensor<?x{0}x{1}>
+  })mlir";
+constexpr char kRmsNorm[] = R"mlir(
+  func.func @rms_norm(%x: tensor<?x{0}x{1}>, %weight: tensor<{0}x{1}>)
+      -> tensor<?x{0}x{1}> {{
+    %0 = tile.rms_norm %x, %weight casting(gemma)
+        : tensor<?x{0}x{1}>, tensor<{0}x{1}>
+    return %0 : tensor<?x{0}x{1}>
+  })mlir";
+
+double geglu(double gate, double up) {
+  gate = std::min(gate, 7.0);
+  up = std::clamp(up, -7.0, 7.0);
+  return (up + 1) * gate / (1 + std::exp(-1.702 * gate));
+}
+
+class KernelTest : public testing::Test {
+protected:
+  KernelTest() {
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+  }
+
+  /// Lowers `format` for rows of `length` elements of `type` to NVVM.
+  void lowerToNVVM(const char *format, int64_t length, const char *type,
+                   const std::string &schedule) {
+    std::string text = llvm::formatv(format, length, type).str();
+    llvm::SourceMgr source;
+    source.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(text, "kernel.mlir"),
+        llvm::SMLoc());
+    module = parseSource(source, context);
+    ASSERT_TRUE(module);
+    auto target = Target::lookup("sm_90");
+    ASSERT_TRUE(static_cast<bool>(target));
+    CompileOptions options;
+    options.target = &*target;
+    options.schedule = schedule;
+    llvm::json::Value json = nullptr;
+    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
+    auto parsed = runtime::parseMetadata(llvm::formatv("{0}", json).str());
+    ASSERT_TRUE(static_cast<bool>(parsed)) << parsed.takeError().message();
+    metadata = *parsed;
+  }
+
+  /// Runs the module's function; returns the message of an error.
+  std::string run(std::vector<runtime::TensorView> inputs,
+                  const runtime::TensorView &output, Emulator::Order order) {
+    auto emulator = Emulator::create(*module);
+    if (!emulator)
+      return llvm::toString(emulator.takeError());
+    (*emulator)->setOrder(order, /*seed=*/7);
+    (*emulator)->setWorstApproximations(true);
+    auto addBuffer = [&](const runtime::TensorView &view, const char *name,
+                         bool isWritable) {
+      int64_t elements = 1;
+      for (unsigned dim = 0; dim < view.rank(); ++dim)
+        elements += (view.sizes[dim] - 1) * view.strides[dim];
+      if (view.elementCount() > 0)
+        (*emulator)->registerBuffer(view.data,
+                                    elements * runtime::byteSize(view.type),
+                                    name, isWritable);
+    };
+    for (const runtime::TensorView &input : inputs)
+      addBuffer(input, "input", /*isWritable=*/false);
+    addBuffer(output, "output", /*isWritable=*/true);
+    EmulatorExecutor executor(**emulator);
+    runtime::LaunchPlan plan;
+    std::vector<runtime::TensorView> outputs{output};
+    if (runtime::Error error =
+            plan.prepare(metadata.functions.front(), {inputs, outputs, {}},
+                         executor.multiprocessors()))
+      return error.message();
+    runtime::Error error = runtime::execute(plan, executor);
+    return error ? error.message() : "";
+  }
+
+  /// The largest error of a GEGLU in units in the last place; an error's
+  /// message goes to `message`.
+  double runGeglu(int64_t rows, int64_t length, ElementType type,
+                  Emulator::Order order, std::string &message, int64_t gap = 0,
+                  int64_t offset = 0) {
+    std::mt19937 random(rows * 7919 + length);
+    Buffer gate(type, rows, length, gap, offset);
+    Buffer up(type, rows, length, gap, offset);
+    Buffer out(type, rows, length, gap, offset);
+    gate.fill(random);
+    up.fill(random);
+    message = run({gate.view(), up.view()}, out.view(), order);
+    double worst = 0;
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < length; ++column)
+        worst = std::max(
+            worst, runtime::ulpDistance(
+                       type, out.get(row, column),
+                       geglu(gate.get(row, column), up.get(row, column))));
+    return worst;
+  }
+
+  double runRmsNorm(int64_t rows, int64_t length, ElementType type,
+                    Emulator::Order order, std::string &message) {
+    std::mt19937 random(rows * 104729 + length);
+    Buffer x(type, rows, length), weight(type, 1, length),
+        out(type, rows, length);
+    x.fill(random);
+    weight.fill(random);
+    message = run({x.view(), weight.view(/*isVector=*/true)}, out.view(), order);
+    double worst = 0;
+    for (int64_t row = 0; row < rows; ++row) {
+      double squares = 0;
+      for (int64_t column = 0; column < length; ++column)
+        squares += x.get(row, column) * x.get(row, column);
+      double rstd = 1 / std::sqrt(squares / length + 1e-6);
+      for (int64_t column = 0; column < length; ++column)
+        worst = std::max(worst, runtime::ulpDistance(
+                                    type, out.get(row, column),
+                                    x.get(row, column) * rstd *
+                                        weight.get(0, column)));
+    }
+    return worst;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  runtime::Metadata metadata;
+};
+
+struct Type {
+  const char *name;
+  ElementType element;
+  /// Units in the last place that a result may be off: the rounding, and in
+  /// float32 the approximations at their documented worst.
+  double bound;
+};
+const Type kTypes[] = {{"bf16", ElementType::BF16, 0.51},
+                       {"f16", ElementType::F16, 0.55},
+                       {"f32", ElementType::F32, 8}};
+constexpr Emulator::Order kOrders[] = {Emulator::Order::Forward,
+                                       Emulator::Order::Reverse,
+                                       Emulator::Order::Random};
+
+TEST_F(KernelTest, GegluAgreesWithTheFormula) {
+  for (const Type &type : kTypes)
+    for (int64_t length : {1, 7, 31, 33, 128, 520, 2880}) {
+      lowerToNVVM(kGeglu, length, type.name, "");
+      for (int64_t rows : {0, 1, 3}) {
+        std::string message;
+        double worst = runGeglu(rows, length, type.element,
+                                kOrders[rows % 3], message);
+        EXPECT_EQ(message, "");
+        EXPECT_LE(worst, type.bound) << rows << "x" << length << type.name;
+      }
+    }
+}
+
+TEST_F(KernelTest, RmsNormAgreesWithTheFormula) {
+  for (const Type &type : kTypes)
+    for (int64_t length : {1, 2, 31, 33, 128, 520, 2880, 4096}) {
+      lowerToNVVM(kRmsNorm, length, type.name, "");
+      for (int64_t rows : {0, 1, 3}) {
+        std::string message;
+        double worst = runRmsNorm(rows, length, type.element,
+                                  kOrders[rows % 3], message);
+        EXPECT_EQ(message, "");
+        EXPECT_LE(worst, type.bound) << rows << "x" << length << type.name;
+      }
+    }
+}
+
+TEST_F(KernelTest, SchedulesDoNotChangeTheResult) {
+  for (const char *schedule :
+       {"threads=32", "threads=1024", "vector=1", "rows=4,threads=64",
+        "columns=256,threads=32", "columns=512,threads=64,persistent=1",
+        "rows=2,persistent=1", "rows=8,threads=256,columns=512,vector=8"})
+    for (Emulator::Order order : kOrders) {
+      std::string message;
+      lowerToNVVM(kRmsNorm, 1000, "bf16", schedule);
+      if (HasFatalFailure())
+        return;
+      EXPECT_LE(runRmsNorm(9, 1000, ElementType::BF16, order, message), 0.51)
+          << schedule;
+      EXPECT_EQ(message, "") << schedule;
+    }
+}
+
+TEST_F(KernelTest, TakesAnyAlignmentAndStride) {
+  lowerToNVVM(kGeglu, 128, "bf16", "");
+  for (auto [gap, offset] : {std::pair<int64_t, int64_t>(0, 1), {5, 0}, {3, 3},
+                             {8, 0}}) {
+    std::string message;
+    EXPECT_LE(runGeglu(3, 128, ElementType::BF16, Emulator::Order::Forward,
+                       message, gap, offset),
+              0.51);
+    EXPECT_EQ(message, "");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Mutations
+//===----------------------------------------------------------------------===//
+
+class MutationTest : public KernelTest {
+protected:
+  /// Erases every barrier for which `condition` holds.
+  void eraseBarriers(llvm::function_ref<bool(unsigned)> condition) {
+    llvm::SmallVector<mlir::Operation *> barriers;
+    module->walk([&](mlir::Operation *op) {
+      if (llvm::isa<mlir::NVVM::Barrier0Op, mlir::NVVM::BarrierOp>(op))
+        barriers.push_back(op);
+    });
+    ASSERT_FALSE(barriers.empty());
+    for (auto [index, barrier] : llvm::enumerate(barriers))
+      if (condition(index))
+        barrier->erase();
+  }
+
+  /// Whether any order shows an error or a wrong number.
+  bool isFoundOut(int64_t rows, int64_t length) {
+    for (Emulator::Order order : kOrders) {
+      std::string message;
+      double worst =
+          runRmsNorm(rows, length, ElementType::BF16, order, message);
+      if (!message.empty() || !(worst <= 0.51))
+        return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(MutationTest, UnchangedCodePasses) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", "threads=128");
+  EXPECT_FALSE(isFoundOut(1, 2048));
+}
+
+TEST_F(MutationTest, RemovedBarrierIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", "threads=128");
+  eraseBarriers([](unsigned) { return true; });
+  EXPECT_TRUE(isFoundOut(1, 2048));
+}
+
+TEST_F(MutationTest, BarrierThatOnlyALoopNeedsIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", "threads=128,persistent=1");
+  EXPECT_FALSE(isFoundOut(9, 2048));
+  // The first of the loop keeps one row's sums from overwriting another's.
+  eraseBarriers([](unsigned index) { return index == 0; });
+  EXPECT_TRUE(isFoundOut(9, 2048));
+}
+
+TEST_F(MutationTest, WrongShuffleMaskIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 256, "bf16", "threads=32");
+  EXPECT_FALSE(isFoundOut(1, 256));
+  module->walk([](mlir::NVVM::ShflOp shuffle) {
+    mlir::OpBuilder builder(shuffle);
+    mlir::Value mask = mlir::LLVM::ConstantOp::create(
+        builder, shuffle.getLoc(), builder.getI32IntegerAttr(0x0000ffff));
+    shuffle.getThreadMaskMutable().assign(mask);
+  });
+  EXPECT_TRUE(isFoundOut(1, 256));
+}
+
+TEST_F(MutationTest, WrongShuffleDistanceIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 256, "bf16", "threads=32");
+  module->walk([](mlir::NVVM::ShflOp shuffle) {
+    mlir::OpBuilder builder(shuffle);
+    mlir::Value one = mlir::LLVM::ConstantOp::create(
+        builder, shuffle.getLoc(), builder.getI32IntegerAttr(1));
+    shuffle.getOffsetMutable().assign(one);
+    return mlir::WalkResult::interrupt();
+  });
+  EXPECT_TRUE(isFoundOut(1, 256));
+}
+
+} // namespace
