@@ -196,6 +196,14 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   /// must start early.
   static void storeIf(OpBuilder &builder, Location loc, Value condition,
                       Value piece, Value pointer, unsigned alignment) {
+    // As integers of 16 bits, since LLVM's host code generation takes a masked
+    // store of one bfloat16 through float32, rounding by a call.
+    if (getElementTypeOrSelf(piece.getType()).isBF16()) {
+      Type bits = builder.getI16Type();
+      if (auto vector = dyn_cast<VectorType>(piece.getType()))
+        bits = vector.clone(bits);
+      piece = arith::BitcastOp::create(builder, loc, bits, piece);
+    }
     auto type = dyn_cast<VectorType>(piece.getType());
     if (!type) {
       type = VectorType::get({1}, piece.getType());

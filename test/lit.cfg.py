@@ -1,5 +1,6 @@
 import ctypes
 import os
+import shutil
 
 import lit.formats
 
@@ -52,3 +53,6 @@ def has_cuda_device():
 
 if has_cuda_device():
     config.available_features.add("cuda")
+
+if shutil.which("ptxas", path=config.environment["PATH"]):
+    config.available_features.add("ptxas")

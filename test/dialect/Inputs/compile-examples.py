@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Compiles every ```mlir block in the .td files given, with tile-opt.
+
+An op is put into a function that has its operands as arguments; the type of each
+is the one that the op states.
+"""
+
+import re
+import subprocess
+import sys
+import textwrap
+
+
+def blocks(text):
+    for match in re.finditer(r"```mlir\n(.*?)```", text, re.DOTALL):
+        yield text.count("\n", 0, match.start()) + 1, textwrap.dedent(match[1])
+
+
+def statements(block):
+    """Joins the lines that continue a statement."""
+    result = []
+    for line in block.rstrip().split("\n"):
+        if line.startswith(" ") and result:
+            result[-1] += " " + line.strip()
+        else:
+            result.append(line)
+    return result
+
+
+def types_of(statement):
+    """The types at the end of a statement, nested brackets kept together."""
+    text = statement.rsplit(" : ", 1)[-1].replace("->", ",")
+    types, depth, current = [], 0, ""
+    for character in text:
+        depth += (character in "<([") - (character in ">)]")
+        if character == "," and depth == 0:
+            types.append(current)
+            current = ""
+        else:
+            current += character
+    types.append(current)
+    # A function type lists the operands of a launch.
+    return [t.strip().strip("()") for t in types]
+
+
+def wrap_statement(statement, number):
+    """The op in a function with its operands as arguments."""
+    operation = re.sub(r"^%\w+ = ", "", statement)
+    types = types_of(operation)
+    # Indices stand in brackets or after `from`; the types are of the others.
+    indices = set(re.findall(r"from (%\w+)", operation))
+    for group in re.findall(r"\w\[(.*?)\]", operation):
+        indices.update(re.findall(r"%\w+", group))
+    operands = [o for o in re.findall(r"%\w+", operation) if o not in indices]
+    arguments = dict.fromkeys(sorted(indices), "index")
+    for index, name in enumerate(operands):
+        # One type stands for all operands where they agree.
+        arguments[name] = types[min(index, len(types) - 1)]
+    signature = ", ".join(f"{name}: {type}" for name, type in arguments.items())
+    module = (
+        f"func.func @example{number}({signature}) {{\n"
+        f"  {statement}\n  return\n}}\n"
+    )
+    for kernel in re.findall(r"@(\w+)", operation):
+        module += (
+            f"tile.kernel @{kernel}() attributes {{leading = 0 : i64}} {{\n"
+            "  tile.return\n}\n"
+        )
+    return module
+
+
+def wrap(block):
+    """The block as a module: as it is, or each of its ops in a function."""
+    if not re.match(r"func\.func|tile\.kernel", block):
+        return "\n".join(
+            wrap_statement(statement, number)
+            for number, statement in enumerate(statements(block))
+        )
+    # An ellipsis stands for what the reader may put there.
+    block = block.replace(", ...", "").replace("(...)", "()")
+    block = re.sub(r"\n( *)\.\.\.\n", "\n\\1tile.return\n", block)
+    # A function that is shown for its attributes lacks its body.
+    if not block.rstrip().endswith("\n}"):
+        block += "{\n  return\n}\n"
+    return block
+
+
+def main():
+    count = failures = 0
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for line, block in blocks(text):
+            count += 1
+            module = wrap(block)
+            result = subprocess.run(
+                ["tile-opt", "-"], input=module, capture_output=True, text=True
+            )
+            if result.returncode != 0:
+                failures += 1
+                print(f"{path}:{line}: example fails\n{module}{result.stderr}")
+    print(f"{count} examples, {failures} failed")
+    return 1 if failures or count == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

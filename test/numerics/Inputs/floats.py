@@ -1,0 +1,55 @@
+"""Element types in NumPy, which has no bf16."""
+
+import numpy as np
+
+TYPES = ("f32", "f16", "bf16", "f64")
+NARROW = ("f16", "bf16")
+
+_NATIVE = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
+_MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
+_MIN_EXPONENT = {"f64": -1022, "f32": -126, "f16": -14, "bf16": -126}
+
+
+def encode(kind, values):
+    """The array that holds `values`, of float64 or float32, rounded once."""
+    values = np.asarray(values)
+    if kind != "bf16":
+        with np.errstate(over="ignore"):
+            return values.astype(_NATIVE[kind])
+    # float64 has the exponents of bf16 and more, so that rounding the mantissa
+    # is all there is to it for normal numbers. What overflows, and NaN, takes
+    # the way over float32, which these pass unchanged.
+    bits = values.astype(np.float64).view(np.uint64)
+    half = np.uint64((1 << 44) - 1) + ((bits >> np.uint64(45)) & np.uint64(1))
+    rounded = ((bits + half) >> np.uint64(45)) << np.uint64(45)
+    finite = np.isfinite(values)
+    numbers = np.where(finite, rounded.view(np.float64), values)
+    with np.errstate(over="ignore"):
+        upper = numbers.astype(np.float32).view(np.uint32) >> np.uint32(16)
+    return upper.astype(np.uint16)
+
+
+def decode(kind, array):
+    """The float64 values of what `encode` returns or a file holds."""
+    if kind != "bf16":
+        return array.astype(np.float64)
+    bits = np.ascontiguousarray(array).view(np.uint16).astype(np.uint32)
+    return (bits << np.uint32(16)).view(np.float32).astype(np.float64)
+
+
+def round_to(kind, values):
+    return decode(kind, encode(kind, values))
+
+
+def random(kind, shape, seed):
+    """Normal random numbers that `kind` holds exactly, as float64."""
+    return round_to(kind, np.random.default_rng(seed).standard_normal(shape))
+
+
+def ulp_errors(kind, got, expected):
+    """Distances in units in the last place of the expected value."""
+    _, exponent = np.frexp(expected)
+    exponent = np.maximum(exponent - 1, _MIN_EXPONENT[kind])
+    return np.abs(got - expected) / np.ldexp(
+        1.0, exponent - _MANTISSA_BITS[kind]
+    )

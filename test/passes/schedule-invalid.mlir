@@ -1,0 +1,91 @@
+// RUN: tile-opt %s --schedule -verify-diagnostics -split-input-file
+
+// expected-error @below {{schedule #tile.schedule<rows = 1, threads = 2048, vector = 8, columns = 32768> does not fit sm_90: 2048 threads are more than the 1024 of a block}}
+tile.kernel @threads(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<threads = 2048>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// expected-error @below {{does not fit sm_90: 48 threads are not a multiple of the warp of 32}}
+tile.kernel @part_of_a_warp(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<threads = 48>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// expected-error @below {{a vector of 16 does not divide the row of 1000}}
+tile.kernel @vector(%x: tensor<?x1000xbf16>) -> tensor<?x1000xbf16>
+    attributes {schedule = #tile.schedule<vector = 16>} {
+  %0 = arith.addf %x, %x : tensor<?x1000xbf16>
+  tile.return %0 : tensor<?x1000xbf16>
+}
+
+// -----
+
+// expected-error @below {{a vector of 8 does not divide the tile's 100 columns}}
+tile.kernel @columns(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<columns = 100>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// expected-error @below {{1 rows of 129 vectors do not divide evenly among 128 threads}}
+tile.kernel @uneven(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<threads = 128, vector = 8, columns = 1032>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// Four rows of threads cannot share two rows of a tile.
+// expected-error @below {{2 rows of 32 vectors do not divide evenly among 128 threads}}
+tile.kernel @idle_threads(%x: tensor<?x256xbf16>) -> tensor<?x256xbf16>
+    attributes {schedule = #tile.schedule<rows = 2, threads = 128, vector = 8, columns = 256>} {
+  %0 = arith.addf %x, %x : tensor<?x256xbf16>
+  tile.return %0 : tensor<?x256xbf16>
+}
+
+// -----
+
+// A row held by 24 threads of a warp cannot be shuffled.
+// expected-error @below {{4 rows of 24 vectors do not divide evenly among 96 threads}}
+tile.kernel @part_of_a_warp_per_row(%x: tensor<?x192xbf16>) -> tensor<?x192xbf16>
+    attributes {schedule = #tile.schedule<rows = 4, threads = 96, vector = 8, columns = 192>} {
+  %0 = arith.addf %x, %x : tensor<?x192xbf16>
+  tile.return %0 : tensor<?x192xbf16>
+}
+
+// -----
+
+// expected-error @below {{512 elements a thread are more than the 256 that registers hold}}
+tile.kernel @registers(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<rows = 16, threads = 128, vector = 8, columns = 4096>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// expected-error @below {{float64 is computed on the host only, not on sm_90}}
+tile.kernel @float64(%x: tensor<?x8xf64>) -> tensor<?x8xf64> {
+  %0 = arith.addf %x, %x : tensor<?x8xf64>
+  tile.return %0 : tensor<?x8xf64>
+}
+
+// -----
+
+// Neither may float64 stand between the operands.
+// expected-error @below {{float64 is computed on the host only, not on sm_90}}
+tile.kernel @float64_inside(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = arith.extf %x : tensor<?x8xf32> to tensor<?x8xf64>
+  %1 = arith.truncf %0 : tensor<?x8xf64> to tensor<?x8xf32>
+  tile.return %1 : tensor<?x8xf32>
+}

@@ -1,0 +1,67 @@
+// RUN: tile-opt %s --schedule | FileCheck %s
+// RUN: tile-opt %s --schedule="schedule='threads = 64, persistent = 2'" | FileCheck %s --check-prefix=OPTION
+
+// Every field can be pinned.
+// CHECK-LABEL: @all_fields
+// CHECK-SAME:  #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 1024, persistent = 3>
+tile.kernel @all_fields(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 1024, persistent = 3>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// The fields left out follow from those that are pinned.
+// CHECK-LABEL: @threads_only
+// CHECK-SAME:  #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 1024>
+// The option takes the place of the attribute.
+// OPTION-LABEL: @threads_only
+// OPTION-SAME:  #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 1024, persistent = 2>
+tile.kernel @threads_only(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16>
+    attributes {schedule = #tile.schedule<threads = 64>} {
+  %0 = arith.addf %x, %x : tensor<?x1024xbf16>
+  tile.return %0 : tensor<?x1024xbf16>
+}
+
+// CHECK-LABEL: @vector_only
+// CHECK-SAME:  vector = 2, columns = {{(256|512|1024)}}>
+// OPTION-LABEL: @vector_only
+// OPTION-SAME:  threads = 64, vector = 8,
+tile.kernel @vector_only(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16>
+    attributes {schedule = #tile.schedule<vector = 2>} {
+  %0 = arith.addf %x, %x : tensor<?x1024xbf16>
+  tile.return %0 : tensor<?x1024xbf16>
+}
+
+// A reduction walks a row in the columns that are given.
+// CHECK-LABEL: @columns_only
+// CHECK-SAME:  rows = 1, threads = {{(64|128)}}, vector = 8, columns = 1024>
+tile.kernel @columns_only(%x: tensor<?x4096xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<columns = 1024>} {
+  %0 = arith.extf %x : tensor<?x4096xbf16> to tensor<?x4096xf32>
+  %1 = tile.reduce add %0 : tensor<?x4096xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// CHECK-LABEL: @rows_only
+// CHECK-SAME:  rows = 8, threads = 128, vector = 8, columns = 128>
+tile.kernel @rows_only(%x: tensor<?x128xbf16>) -> tensor<?x128xbf16>
+    attributes {schedule = #tile.schedule<rows = 8>} {
+  %0 = arith.addf %x, %x : tensor<?x128xbf16>
+  tile.return %0 : tensor<?x128xbf16>
+}
+
+// CHECK-LABEL: @persistent_only
+// CHECK-SAME:  rows = 1, threads = 384, vector = 8, columns = 3072, persistent = 1>
+tile.kernel @persistent_only(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<persistent = 1>} {
+  %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
+  %1 = tile.reduce add %0 : tensor<?x2880xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// OPTION-LABEL: @unpinned
+// OPTION-SAME:  rows = 1, threads = 64, vector = 8, columns = 1024, persistent = 2>
+tile.kernel @unpinned(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x1024xbf16>
+  tile.return %0 : tensor<?x1024xbf16>
+}

@@ -1,0 +1,96 @@
+// RUN: tile-opt %s --schedule | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: tile-opt %s --schedule=target=sm_80 | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: tile-opt %s --schedule=target=sm_120 | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: tile-opt %s --schedule=target=host | FileCheck %s --check-prefixes=CHECK,HOST
+
+// Of short rows, a block takes several, each held by a power of two of threads.
+// On the host, a program is one row, and a block one thread.
+// CHECK-LABEL: @short_rows
+// GPU-SAME:    #tile.schedule<rows = {{([2-9]|[0-9][0-9]+)}}, threads = 128, vector = 8, columns = 128>
+// HOST-SAME:   #tile.schedule<rows = 1, threads = 1, vector = {{(4|8|16)}}, columns = {{(16|32|64)}}>
+tile.kernel @short_rows(%x: tensor<?x128xbf16>) -> tensor<?x128xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x128xbf16>
+  tile.return %0 : tensor<?x128xbf16>
+}
+
+// What a short row lacks to a power of two of threads is masked.
+// CHECK-LABEL: @short_odd_rows
+// GPU-SAME:    #tile.schedule<rows = {{([2-9]|[0-9][0-9]+)}}, threads = 128, vector = 1, columns = 8>
+tile.kernel @short_odd_rows(%x: tensor<?x7xf32>) -> tensor<?x7xf32> {
+  %0 = arith.addf %x, %x : tensor<?x7xf32>
+  tile.return %0 : tensor<?x7xf32>
+}
+
+// CHECK-LABEL: @rows_of_one
+// GPU-SAME:    #tile.schedule<rows = {{[0-9][0-9]+}}, threads = 128, vector = 1, columns = 1>
+// HOST-SAME:   #tile.schedule<rows = 1, threads = 1, vector = 1, columns = 1>
+tile.kernel @rows_of_one(%x: tensor<?x1xf32>) -> tensor<?x1xf32> {
+  %0 = arith.addf %x, %x : tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+
+// A row that is reduced stays in registers as long as it fits: 3072 columns are
+// the least over 2880 that divide among the threads.
+// CHECK-LABEL: @medium_reduction
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 384, vector = 8, columns = 3072>
+// HOST-SAME:   columns = {{(16|32|64)}}>
+tile.kernel @medium_reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
+  %1 = tile.reduce add %0 : tensor<?x2880xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// A row that is not reduced is split among blocks.
+// CHECK-LABEL: @long_elementwise
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 256, vector = 8, columns = {{(2048|4096)}}>
+tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x16384xbf16>
+  tile.return %0 : tensor<?x16384xbf16>
+}
+
+// A row too long for the registers of a block is walked in a loop.
+// CHECK-LABEL: @long_reduction
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = {{[0-9]+}}>
+tile.kernel @long_reduction(%x: tensor<?x262144xf32>) -> tensor<?x1xf32> {
+  %0 = tile.reduce add %x : tensor<?x262144xf32> -> tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+
+// The narrowest type in memory decides the vector: 16 bytes of it.
+// CHECK-LABEL: @mixed_types
+// GPU-SAME:    vector = 8,
+tile.kernel @mixed_types(%x: tensor<?x4096xf32>) -> tensor<?x4096xf16> {
+  %0 = arith.truncf %x : tensor<?x4096xf32> to tensor<?x4096xf16>
+  tile.return %0 : tensor<?x4096xf16>
+}
+
+// Sixteen bytes are four float32.
+// CHECK-LABEL: @float32
+// GPU-SAME:    vector = 4,
+tile.kernel @float32(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32> {
+  %0 = arith.addf %x, %x : tensor<?x4096xf32>
+  tile.return %0 : tensor<?x4096xf32>
+}
+
+// A vector divides the row: 2 is the largest power of two in 1022.
+// CHECK-LABEL: @even_row
+// CHECK-SAME:  vector = 2,
+tile.kernel @even_row(%x: tensor<?x1022xbf16>) -> tensor<?x1022xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x1022xbf16>
+  tile.return %0 : tensor<?x1022xbf16>
+}
+
+// CHECK-LABEL: @odd_row
+// CHECK-SAME:  vector = 1,
+tile.kernel @odd_row(%x: tensor<?x4097xbf16>) -> tensor<?x4097xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x4097xbf16>
+  tile.return %0 : tensor<?x4097xbf16>
+}
+
+// The number of leading dimensions does not matter.
+// CHECK-LABEL: @heads
+// GPU-SAME:    #tile.schedule<rows = {{([2-9]|[0-9][0-9]+)}}, threads = 128, vector = 8, columns = 128>
+tile.kernel @heads(%x: tensor<?x?x?x128xbf16>) -> tensor<?x?x?x128xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x?x?x128xbf16>
+  tile.return %0 : tensor<?x?x?x128xbf16>
+}

@@ -1,0 +1,383 @@
+// RUN: tile-opt %s --tile --canonicalize --cse -split-input-file | FileCheck %s
+
+// A row that fits in a tile is loaded once and needs no mask.
+// CHECK-LABEL: tile.kernel @whole_row(
+// CHECK-SAME:      %[[ROWS:[^:]*]]: index,
+// CHECK-SAME:      %[[X:[^:]*]]: memref<?x256xbf16, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
+// CHECK-SAME:      %[[W:[^:]*]]: memref<256xbf16> {tile.alignment = 16 : i64, tile.readonly},
+// CHECK-SAME:      %[[Y:[^:]*]]: memref<?x256xbf16, strided<[?, 1]>> {tile.alignment = 16 : i64})
+// CHECK-SAME:      leading = 1 : i64
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[ROW:.*]] = tile.program_id
+// CHECK-NEXT:    %[[TX:.*]] = tile.load %[[X]][%[[ROW]], %[[ZERO]]] {alignment = 16 : i64, invariant}
+// CHECK-SAME:        -> tensor<1x256xbf16>
+// CHECK-NEXT:    %[[TW:.*]] = tile.load %[[W]][%[[ZERO]]] {alignment = 16 : i64, invariant}
+// CHECK-SAME:        -> tensor<1x256xbf16>
+// CHECK-NEXT:    %[[SPREAD:.*]] = tile.broadcast %[[TW]]
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[TX]], %[[SPREAD]] : tensor<1x256xbf16>
+// CHECK-NEXT:    tile.store %[[SUM]], %[[Y]][%[[ROW]], %[[ZERO]]] {alignment = 16 : i64}
+// CHECK-NEXT:    tile.return
+// A second program takes operands whose addresses are aligned to no more than
+// their elements.
+// CHECK:       tile.kernel @whole_row_unaligned(
+// CHECK-COUNT-3: tile.alignment = 2 : i64
+// CHECK-COUNT-2: tile.load {{.*}} {alignment = 2 : i64, invariant}
+// CHECK:         tile.store {{.*}} {alignment = 2 : i64}
+// CHECK-NOT:   tile.kernel
+// CHECK-LABEL: func @f(
+// CHECK:         tile.launch [@whole_row, @whole_row_unaligned](
+tile.kernel @whole_row(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>)
+    -> tensor<?x256xbf16>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256>} {
+  %0 = tile.broadcast %w like %x
+      : tensor<256xbf16>, tensor<?x256xbf16> -> tensor<?x256xbf16>
+  %1 = arith.addf %x, %0 : tensor<?x256xbf16>
+  tile.return %1 : tensor<?x256xbf16>
+}
+func.func @f(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>) -> tensor<?x256xbf16> {
+  %0 = tile.launch [@whole_row](%x, %w)
+      : (tensor<?x256xbf16>, tensor<256xbf16>) -> tensor<?x256xbf16>
+  return %0 : tensor<?x256xbf16>
+}
+
+// -----
+
+// Several rows to a tile: the program's rows start at a multiple of them. A row
+// vector is loaded once and repeated.
+// CHECK-LABEL: tile.kernel @several_rows(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK:         %[[ID:.*]] = tile.program_id
+// CHECK-NEXT:    %[[ROW:.*]] = arith.muli %[[ID]], %[[FOUR]]
+// CHECK-NEXT:    tile.load %[[X]][%[[ROW]], %[[ZERO]]] {{.*}} -> tensor<4x64xf32>
+// CHECK-NEXT:    %[[TW:.*]] = tile.load %[[W]][%[[ZERO]]] {{.*}} -> tensor<1x64xf32>
+// CHECK-NEXT:    tile.broadcast %[[TW]] : tensor<1x64xf32> -> tensor<4x64xf32>
+tile.kernel @several_rows(%x: tensor<?x64xf32>, %w: tensor<64xf32>)
+    -> tensor<?x64xf32>
+    attributes {schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 64>} {
+  %0 = tile.broadcast %w like %x
+      : tensor<64xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x64xf32>
+  tile.return %1 : tensor<?x64xf32>
+}
+func.func @f(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32> {
+  %0 = tile.launch [@several_rows](%x, %w)
+      : (tensor<?x64xf32>, tensor<64xf32>) -> tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
+
+// -----
+
+// A tile wider than the row is masked before it is reduced, and only there. The
+// statistic is a tile of one column, not aligned to vectors.
+// CHECK-LABEL: tile.kernel @masked_row(
+// CHECK-SAME:      %[[Y:[^:]*]]: memref<?x1xf32, strided<[?, 1]>> {tile.alignment = 4 : i64})
+// CHECK:         %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK:         %[[ROW:.*]] = tile.program_id
+// CHECK-NEXT:    %[[X:.*]] = tile.load {{.*}} -> tensor<1x128xf32>
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[X]]
+// CHECK-NEXT:    %[[MASKED:.*]] = tile.mask %[[EXP]] from %[[ZERO]] limit 100 else 0.000000e+00 : f32
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[MASKED]] : tensor<1x128xf32> -> tensor<1x1xf32>
+// CHECK-NEXT:    tile.store %[[SUM]], %[[Y]][%[[ROW]], %[[ZERO]]] {alignment = 4 : i64}
+// CHECK-NOT:     tile.mask
+// CHECK:         tile.return
+tile.kernel @masked_row(%x: tensor<?x100xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %0 = math.exp %x : tensor<?x100xf32>
+  %1 = tile.reduce add %0 : tensor<?x100xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x100xf32>) -> tensor<?x1xf32> {
+  %0 = tile.launch [@masked_row](%x) : (tensor<?x100xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+
+// -----
+
+// What the mask puts in leaves the reduction unchanged.
+// CHECK-LABEL: tile.kernel @neutral(
+// CHECK:         %[[MAXIMUM:.*]] = tile.mask {{.*}} else 0xFF800000 : f32
+// CHECK-NEXT:    tile.reduce {{ *}}max %[[MAXIMUM]]
+// CHECK:         %[[MINIMUM:.*]] = tile.mask {{.*}} else 0x7F800000 : f32
+// CHECK-NEXT:    tile.reduce {{ *}}min %[[MINIMUM]]
+tile.kernel @neutral(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %0 = tile.reduce max %x : tensor<?x100xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce min %x : tensor<?x100xf32> -> tensor<?x1xf32>
+  tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
+  %0:2 = tile.launch [@neutral](%x)
+      : (tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+  return %0#0, %0#1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// A row wider than the tile is walked in a loop, in which each thread combines
+// what it meets, and once more for what waits for the reduction.
+// CHECK-LABEL: tile.kernel @column_loop(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[STEP:.*]] = arith.constant 256 : index
+// CHECK-DAG:     %[[END:.*]] = arith.constant 1024 : index
+// CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant dense<0.000000e+00> : tensor<1x256xf32>
+// CHECK:         %[[ROW:.*]] = tile.program_id
+// CHECK-NEXT:    %[[PARTIALS:.*]] = scf.for %[[COLUMN:.*]] = %[[ZERO]] to %[[END]] step %[[STEP]] iter_args(%[[PARTIAL:.*]] = %[[NEUTRAL]])
+// CHECK-NEXT:      %[[TILE:.*]] = tile.load %[[X]][%[[ROW]], %[[COLUMN]]]
+// CHECK-NEXT:      %[[COMBINED:.*]] = arith.addf %[[PARTIAL]], %[[TILE]] : tensor<1x256xf32>
+// CHECK-NEXT:      scf.yield %[[COMBINED]]
+// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add %[[PARTIALS]] : tensor<1x256xf32> -> tensor<1x1xf32>
+// CHECK-NEXT:    scf.for %[[COLUMN:.*]] = %[[ZERO]] to %[[END]] step %[[STEP]] {
+// CHECK-NEXT:      %[[TILE:.*]] = tile.load %[[X]][%[[ROW]], %[[COLUMN]]]
+// CHECK-NEXT:      %[[SPREAD:.*]] = tile.broadcast %[[SUM]] : tensor<1x1xf32> -> tensor<1x256xf32>
+// CHECK-NEXT:      %[[RESULT:.*]] = arith.divf %[[TILE]], %[[SPREAD]]
+// CHECK-NEXT:      tile.store %[[RESULT]], %[[Y]][%[[ROW]], %[[COLUMN]]]
+// CHECK-NOT:     scf.for
+// CHECK:         tile.return
+tile.kernel @column_loop(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %0 = tile.reduce add %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x
+      : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
+  %2 = arith.divf %x, %1 : tensor<?x1024xf32>
+  tile.return %2 : tensor<?x1024xf32>
+}
+func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
+  %0 = tile.launch [@column_loop](%x) : (tensor<?x1024xf32>) -> tensor<?x1024xf32>
+  return %0 : tensor<?x1024xf32>
+}
+
+// -----
+
+// A sum that waits for a maximum takes a loop of its own. What the row's end
+// leaves of the last tile is masked in the loops that reduce, not in the one
+// that stores.
+// CHECK-LABEL: tile.kernel @two_depths(
+// CHECK:         scf.for
+// CHECK:           %[[MASKED:.*]] = tile.mask %{{.*}} from %{{.*}} limit 1000 else 0xFF800000 : f32
+// CHECK-NEXT:      arith.maximumf %{{.*}}, %[[MASKED]]
+// CHECK:         %[[MAX:.*]] = tile.reduce {{ *}}max
+// CHECK:         scf.for
+// CHECK:           tile.broadcast %[[MAX]]
+// CHECK:           %[[EXP:.*]] = math.exp
+// CHECK-NEXT:      %[[MASKED:.*]] = tile.mask %[[EXP]] from %{{.*}} limit 1000 else 0.000000e+00 : f32
+// CHECK-NEXT:      arith.addf %{{.*}}, %[[MASKED]]
+// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add
+// The statistic is stored as soon as it is known.
+// CHECK-NEXT:    tile.store %[[SUM]]
+// CHECK-NEXT:    scf.for
+// CHECK:           math.exp
+// CHECK-NOT:       tile.mask
+// CHECK:           tile.store
+// CHECK-NOT:     scf.for
+// CHECK:         tile.return
+tile.kernel @two_depths(%x: tensor<?x1000xf32>)
+    -> (tensor<?x1000xf32>, tensor<?x1xf32>)
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %max = tile.reduce max %x : tensor<?x1000xf32> -> tensor<?x1xf32>
+  %maxes = tile.broadcast %max like %x
+      : tensor<?x1xf32>, tensor<?x1000xf32> -> tensor<?x1000xf32>
+  %shifted = arith.subf %x, %maxes : tensor<?x1000xf32>
+  %exp = math.exp %shifted : tensor<?x1000xf32>
+  %sum = tile.reduce add %exp : tensor<?x1000xf32> -> tensor<?x1xf32>
+  %sums = tile.broadcast %sum like %x
+      : tensor<?x1xf32>, tensor<?x1000xf32> -> tensor<?x1000xf32>
+  %result = arith.divf %exp, %sums : tensor<?x1000xf32>
+  tile.return %result, %sum : tensor<?x1000xf32>, tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x1000xf32>) -> (tensor<?x1000xf32>, tensor<?x1xf32>) {
+  %0:2 = tile.launch [@two_depths](%x)
+      : (tensor<?x1000xf32>) -> (tensor<?x1000xf32>, tensor<?x1xf32>)
+  return %0#0, %0#1 : tensor<?x1000xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// Two reductions that do not wait for each other share a loop.
+// CHECK-LABEL: tile.kernel @shared_loop(
+// CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
+// CHECK:           tile.load
+// CHECK-NOT:       tile.load
+// CHECK:           scf.yield %{{.*}}, %{{.*}}
+// CHECK-NOT:     scf.for
+// CHECK:         tile.return
+tile.kernel @shared_loop(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce add %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
+  %0:2 = tile.launch [@shared_loop](%x)
+      : (tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+  return %0#0, %0#1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// What is the same in every column is loaded before the loop.
+// CHECK-LABEL: tile.kernel @statistic_input(
+// CHECK:         tile.load {{.*}} : memref<?x1xf32, strided<[?, 1]>> -> tensor<1x1xf32>
+// CHECK:         scf.for
+// CHECK-NOT:       tile.load {{.*}}memref<?x1xf32
+// CHECK:         tile.return
+tile.kernel @statistic_input(%s: tensor<?x1xf32>, %x: tensor<?x1024xf32>)
+    -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %0 = tile.broadcast %s like %x
+      : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x1024xf32>
+  %2 = tile.reduce add %1 : tensor<?x1024xf32> -> tensor<?x1xf32>
+  tile.return %2 : tensor<?x1xf32>
+}
+func.func @f(%s: tensor<?x1xf32>, %x: tensor<?x1024xf32>) -> tensor<?x1xf32> {
+  %0 = tile.launch [@statistic_input](%s, %x)
+      : (tensor<?x1xf32>, tensor<?x1024xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+
+// -----
+
+// Without reductions each program takes one tile of a row, and there are as
+// many programs to a row as it has tiles.
+// CHECK-LABEL: tile.kernel @column_split(
+// CHECK-SAME:      column_blocks = 4 : i64
+// CHECK-DAG:     %[[COUNT:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 256 : index
+// CHECK:         %[[ID:.*]] = tile.program_id
+// CHECK-DAG:     %[[BLOCK:.*]] = arith.remui %[[ID]], %[[COUNT]]
+// CHECK-DAG:     %[[ROW:.*]] = arith.divui %[[ID]], %[[COUNT]]
+// CHECK-DAG:     %[[COLUMN:.*]] = arith.muli %[[BLOCK]], %[[COLUMNS]]
+// CHECK-NOT:     scf.for
+// CHECK:         tile.load %{{[^[]*}}[%[[ROW]], %[[COLUMN]]]
+// CHECK-NOT:     tile.mask
+// CHECK:         tile.store %{{.*}}, %{{[^[]*}}[%[[ROW]], %[[COLUMN]]]
+tile.kernel @column_split(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %0 = arith.addf %x, %x : tensor<?x1000xf32>
+  tile.return %0 : tensor<?x1000xf32>
+}
+func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
+  %0 = tile.launch [@column_split](%x) : (tensor<?x1000xf32>) -> tensor<?x1000xf32>
+  return %0 : tensor<?x1000xf32>
+}
+
+// -----
+
+// A persistent program walks over row groups in steps of the programs there are.
+// CHECK-LABEL: tile.kernel @persistent(
+// CHECK-SAME:      %[[ROWS:[^:]*]]: index
+// CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
+// CHECK:         %[[ID:.*]] = tile.program_id
+// CHECK:         %[[GROUPS:.*]] = arith.ceildivui %[[ROWS]], %[[TWO]]
+// CHECK:         %[[COUNT:.*]] = tile.program_count
+// CHECK-NEXT:    scf.for %[[GROUP:.*]] = %[[ID]] to %[[GROUPS]] step %[[COUNT]] {
+// CHECK-NEXT:      %[[ROW:.*]] = arith.muli %[[GROUP]], %[[TWO]]
+// CHECK-NEXT:      tile.load %{{[^[]*}}[%[[ROW]],
+tile.kernel @persistent(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128, persistent = 1>} {
+  %0 = arith.addf %x, %x : tensor<?x128xf32>
+  tile.return %0 : tensor<?x128xf32>
+}
+func.func @f(%x: tensor<?x128xf32>) -> tensor<?x128xf32> {
+  %0 = tile.launch [@persistent](%x) : (tensor<?x128xf32>) -> tensor<?x128xf32>
+  return %0 : tensor<?x128xf32>
+}
+
+// -----
+
+// Persistent programs walk over the tiles of a row, too.
+// CHECK-LABEL: tile.kernel @persistent_column_split(
+// CHECK-SAME:      %[[ROWS:[^:]*]]: index
+// CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK:         %[[TILES:.*]] = arith.muli %[[ROWS]], %[[FOUR]]
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[TILES]]
+tile.kernel @persistent_column_split(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 2>} {
+  %0 = arith.addf %x, %x : tensor<?x1000xf32>
+  tile.return %0 : tensor<?x1000xf32>
+}
+func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
+  %0 = tile.launch [@persistent_column_split](%x)
+      : (tensor<?x1000xf32>) -> tensor<?x1000xf32>
+  return %0 : tensor<?x1000xf32>
+}
+
+// -----
+
+// Leading dimensions that lie one after the other in memory count as one, the
+// fastest way; then one by one; then without alignment.
+// CHECK-LABEL: tile.kernel @leading
+// CHECK-SAME:      (%{{[^:]*}}: index, %{{[^:]*}}: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 16
+// CHECK-SAME:      leading = 1 : i64
+// CHECK:       tile.kernel @leading_strided
+// CHECK-SAME:      (%{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: memref<?x?x128xf32, strided<[?, ?, 1]>> {tile.alignment = 16
+// CHECK-SAME:      leading = 2 : i64
+// CHECK:       tile.kernel @leading_strided_unaligned
+// CHECK-SAME:      (%{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: memref<?x?x128xf32, strided<[?, ?, 1]>> {tile.alignment = 4
+// CHECK-SAME:      leading = 2 : i64
+// CHECK-NOT:   tile.kernel
+// CHECK:       tile.launch [@leading, @leading_strided, @leading_strided_unaligned](
+tile.kernel @leading(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %0 = arith.addf %x, %x : tensor<?x?x128xf32>
+  tile.return %0 : tensor<?x?x128xf32>
+}
+func.func @f(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32> {
+  %0 = tile.launch [@leading](%x) : (tensor<?x?x128xf32>) -> tensor<?x?x128xf32>
+  return %0 : tensor<?x?x128xf32>
+}
+
+// -----
+
+// The rows of all leading dimensions are walked in one loop.
+// CHECK:       tile.kernel @leading_persistent_strided(
+// CHECK-SAME:      %[[A:[^:]*]]: index, %[[B:[^:]*]]: index, %[[C:[^:]*]]: index,
+// CHECK-DAG:     %[[AB:.*]] = arith.muli %[[A]], %[[B]]
+// CHECK-DAG:     %[[ABC:.*]] = arith.muli %[[AB]], %[[C]]
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[ABC]]
+tile.kernel @leading_persistent(%x: tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128, persistent = 1>} {
+  %0 = arith.addf %x, %x : tensor<?x?x?x128xf32>
+  tile.return %0 : tensor<?x?x?x128xf32>
+}
+func.func @f(%x: tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32> {
+  %0 = tile.launch [@leading_persistent](%x)
+      : (tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
+  return %0 : tensor<?x?x?x128xf32>
+}
+
+// -----
+
+// Elements that are moved one by one need no alignment beyond their own.
+// CHECK-LABEL: tile.kernel @scalar(
+// CHECK-SAME:      tile.alignment = 4 : i64
+// CHECK-NOT:   tile.kernel
+// CHECK:       tile.launch [@scalar](
+tile.kernel @scalar(%x: tensor<?x31xf32>) -> tensor<?x31xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+  %0 = arith.addf %x, %x : tensor<?x31xf32>
+  tile.return %0 : tensor<?x31xf32>
+}
+func.func @f(%x: tensor<?x31xf32>) -> tensor<?x31xf32> {
+  %0 = tile.launch [@scalar](%x) : (tensor<?x31xf32>) -> tensor<?x31xf32>
+  return %0 : tensor<?x31xf32>
+}
+
+// -----
+
+// Each operand is aligned to its own vector, at most to 16 bytes.
+// CHECK-LABEL: tile.kernel @mixed_alignment(
+// CHECK-SAME:      memref<?x128xbf16, strided<[?, 1]>> {tile.alignment = 8 : i64, tile.readonly}
+// CHECK-SAME:      memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 16 : i64})
+tile.kernel @mixed_alignment(%x: tensor<?x128xbf16>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %0 = arith.extf %x : tensor<?x128xbf16> to tensor<?x128xf32>
+  tile.return %0 : tensor<?x128xf32>
+}
+func.func @f(%x: tensor<?x128xbf16>) -> tensor<?x128xf32> {
+  %0 = tile.launch [@mixed_alignment](%x) : (tensor<?x128xbf16>) -> tensor<?x128xf32>
+  return %0 : tensor<?x128xf32>
+}

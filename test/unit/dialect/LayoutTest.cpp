@@ -1,0 +1,201 @@
+//===- LayoutTest.cpp - Who holds which element of a tile -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Tile.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "passes/ThreadGrid.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+class LayoutTest : public testing::Test {
+protected:
+  LayoutTest() { context.loadDialect<tile::TileDialect>(); }
+
+  /// The layout, if it fits `shape`.
+  tile::BlockedAttr getLayout(ArrayRef<int64_t> shape, int64_t vector,
+                              int64_t threadRows, int64_t threadColumns) {
+    auto layout = tile::BlockedAttr::get(&context, vector, threadRows,
+                                         threadColumns);
+    ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
+    auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };
+    if (failed(layout.verifyEncoding(shape, Float32Type::get(&context),
+                                     emitError)))
+      return {};
+    return layout;
+  }
+
+  FailureOr<ThreadGrid> getGrid(int64_t rows, int64_t threads, int64_t vector,
+                                int64_t columns) {
+    return ThreadGrid::get(tile::ScheduleAttr::get(&context, rows, threads,
+                                                   vector, columns, 0));
+  }
+
+  MLIRContext context;
+};
+
+/// For each element of the tile, the number of (thread, piece, lane) that hold
+/// it; empty if one of them lies outside.
+std::vector<int64_t> countHolders(tile::BlockedAttr layout,
+                                  ArrayRef<int64_t> shape) {
+  std::vector<int64_t> holders(shape[0] * shape[1]);
+  int64_t threads = layout.getThreadRows() * layout.getThreadColumns();
+  // A tile of one column has no vectors along it.
+  int64_t lanes = shape[1] == 1 ? 1 : layout.getVector();
+  for (int64_t thread = 0; thread < threads; ++thread)
+    for (int64_t piece = 0; piece < layout.getNumPieces(shape); ++piece) {
+      auto [row, column] = layout.getElement(shape, thread, piece);
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        if (row < 0 || row >= shape[0] || column < 0 ||
+            column + lane >= shape[1])
+          return {};
+        ++holders[row * shape[1] + column + lane];
+      }
+    }
+  return holders;
+}
+
+TEST_F(LayoutTest, EveryElementHasOneHolder) {
+  int64_t layouts = 0;
+  for (int64_t vector : {1, 2, 4, 8, 16})
+    for (int64_t threadRows : {1, 2, 3, 8, 64})
+      for (int64_t threadColumns : {1, 2, 16, 24, 32, 96, 128})
+        for (int64_t rowRepeats : {1, 2, 5})
+          for (int64_t columnRepeats : {1, 2, 3}) {
+            int64_t shape[] = {threadRows * rowRepeats,
+                               threadColumns * vector * columnRepeats};
+            // Of a single row or column, threads hold copies: see below.
+            if ((shape[0] == 1 && threadRows > 1) ||
+                (shape[1] == 1 && threadColumns > 1))
+              continue;
+            tile::BlockedAttr layout =
+                getLayout(shape, vector, threadRows, threadColumns);
+            ASSERT_TRUE(layout);
+            EXPECT_EQ(layout.getNumPieces(shape), rowRepeats * columnRepeats);
+            std::vector<int64_t> holders = countHolders(layout, shape);
+            ASSERT_FALSE(holders.empty());
+            EXPECT_EQ(llvm::count(holders, 1),
+                      static_cast<int64_t>(holders.size()))
+                << shape[0] << "x" << shape[1] << " by vectors of " << vector
+                << " for " << threadRows << "x" << threadColumns;
+            ++layouts;
+          }
+  EXPECT_EQ(layouts, 5 * 5 * 7 * 3 * 3);
+}
+
+TEST_F(LayoutTest, EveryThreadRowHoldsTheSingleRow) {
+  int64_t shape[] = {1, 64};
+  tile::BlockedAttr layout =
+      getLayout(shape, /*vector=*/2, /*threadRows=*/4, /*threadColumns=*/16);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout.getNumPieces(shape), 2);
+  EXPECT_EQ(countHolders(layout, shape), std::vector<int64_t>(64, 4));
+}
+
+TEST_F(LayoutTest, EveryThreadColumnHoldsTheSingleColumn) {
+  int64_t shape[] = {8, 1};
+  tile::BlockedAttr layout =
+      getLayout(shape, /*vector=*/2, /*threadRows=*/4, /*threadColumns=*/16);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout.getNumPieces(shape), 2);
+  EXPECT_EQ(countHolders(layout, shape), std::vector<int64_t>(8, 16));
+}
+
+TEST_F(LayoutTest, EveryThreadHoldsTheSingleElement) {
+  int64_t shape[] = {1, 1};
+  tile::BlockedAttr layout =
+      getLayout(shape, /*vector=*/8, /*threadRows=*/4, /*threadColumns=*/32);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout.getNumPieces(shape), 1);
+  EXPECT_EQ(countHolders(layout, shape), std::vector<int64_t>(1, 128));
+}
+
+/// A statistic lies with the threads that hold the row it belongs to, so that
+/// repeating it along the row moves nothing.
+TEST_F(LayoutTest, StatisticsLieWithTheirRows) {
+  int64_t tile[] = {24, 64}, statistic[] = {24, 1};
+  tile::BlockedAttr layout =
+      getLayout(tile, /*vector=*/4, /*threadRows=*/8, /*threadColumns=*/16);
+  ASSERT_TRUE(layout);
+  ASSERT_EQ(layout.getNumPieces(tile), layout.getNumPieces(statistic));
+  for (int64_t thread = 0; thread < 128; ++thread)
+    for (int64_t piece = 0; piece < 3; ++piece)
+      EXPECT_EQ(layout.getElement(tile, thread, piece).first,
+                layout.getElement(statistic, thread, piece).first);
+}
+
+/// The example in the attribute's description.
+TEST_F(LayoutTest, PiecesOfNeighboursAreNeighbours) {
+  int64_t shape[] = {1, 16};
+  tile::BlockedAttr layout =
+      getLayout(shape, /*vector=*/2, /*threadRows=*/1, /*threadColumns=*/4);
+  ASSERT_TRUE(layout);
+  for (int64_t piece = 0; piece < 2; ++piece)
+    for (int64_t thread = 0; thread < 4; ++thread)
+      EXPECT_EQ(layout.getElement(shape, thread, piece),
+                std::make_pair(int64_t(0), piece * 8 + thread * 2));
+}
+
+TEST_F(LayoutTest, TilesThatDoNotDivideHaveNoLayout) {
+  EXPECT_FALSE(getLayout({3, 16}, 2, 2, 4));
+  EXPECT_FALSE(getLayout({2, 12}, 2, 2, 4));
+  EXPECT_FALSE(getLayout({2, 4}, 2, 2, 4));
+  EXPECT_FALSE(getLayout({16}, 2, 2, 4));
+  EXPECT_FALSE(getLayout({ShapedType::kDynamic, 16}, 2, 2, 4));
+}
+
+/// A grid exists where every thread gets equally many whole vectors of as many
+/// rows, each row held by whole warps or by a power of two of one warp.
+TEST_F(LayoutTest, GridsExistForWhatDividesEvenly) {
+  int64_t grids = 0;
+  for (int64_t vector : {1, 4, 8})
+    for (int64_t threads : {1, 32, 64, 96, 128, 192, 1024})
+      for (int64_t rows : {1, 2, 3, 4, 8, 64})
+        for (int64_t pieces : {1, 2, 3, 24, 31, 32, 33, 48, 64, 96, 128, 360,
+                               384, 1000, 1024, 2048}) {
+          FailureOr<ThreadGrid> grid =
+              getGrid(rows, threads, vector, pieces * vector);
+          // The threads that share a row: all, unless it has fewer vectors.
+          int64_t columns = std::min(threads, pieces);
+          bool divides = pieces % columns == 0 && threads % columns == 0 &&
+                         rows % (threads / columns) == 0;
+          bool shuffles = threads == 1 || columns % 32 == 0 ||
+                          llvm::is_contained({1, 2, 4, 8, 16}, columns);
+          ASSERT_EQ(succeeded(grid), divides && shuffles)
+              << rows << " rows of " << pieces << " vectors for " << threads;
+          if (failed(grid))
+            continue;
+          EXPECT_EQ(grid->rows * grid->columns, threads);
+          EXPECT_EQ(grid->columns, columns);
+          EXPECT_TRUE(getLayout({rows, pieces * vector}, vector, grid->rows,
+                                grid->columns));
+          ++grids;
+        }
+  EXPECT_GT(grids, 100);
+}
+
+TEST_F(LayoutTest, TilesNarrowerThanAVectorHaveNoGrid) {
+  EXPECT_TRUE(failed(getGrid(/*rows=*/1, /*threads=*/32, /*vector=*/8,
+                             /*columns=*/4)));
+}
+
+TEST_F(LayoutTest, WarpsOfARowMeetInSharedMemory) {
+  FailureOr<ThreadGrid> warp = getGrid(4, 128, 4, 128);
+  ASSERT_TRUE(succeeded(warp));
+  EXPECT_EQ(warp->getWarpsPerRow(), 1);
+  EXPECT_EQ(warp->getScratchBytes(4), 0);
+  FailureOr<ThreadGrid> warps = getGrid(4, 128, 4, 256);
+  ASSERT_TRUE(succeeded(warps));
+  EXPECT_EQ(warps->getWarpsPerRow(), 2);
+  EXPECT_EQ(warps->getScratchBytes(4), 4 * 2 * 4);
+}
+
+} // namespace
