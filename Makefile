@@ -25,8 +25,8 @@ demo: all ## compile, run and check example kernels
 	@scripts/demo.sh
 
 test: all ## run every test: lit, unit and Python
-	@rm -f $(BUILD)/test-results.json
-	@$(LIT) -v --order=lexical -o $(BUILD)/test-results.json test
+	@rm -f $(BUILD)/test-results.xml
+	@$(LIT) -v --xunit-xml-output $(BUILD)/test-results.xml test
 
 bench: all ## measure the kernels against their peers (needs a GPU)
 	@scripts/bench.sh

@@ -117,7 +117,20 @@ Expr max(const Expr &lhs, double rhs) {
 Expr exp(const Expr &operand) { return unary<math::ExpOp>(operand); }
 Expr erfc(const Expr &operand) { return unary<math::ErfcOp>(operand); }
 Expr rsqrt(const Expr &operand) { return unary<math::RsqrtOp>(operand); }
-Expr sigmoid(const Expr &operand) { return 1.0 / (exp(-operand) + 1.0); }
+Expr abs(const Expr &operand) { return unary<math::AbsFOp>(operand); }
+
+Expr sigmoid(const Expr &operand) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  Expr small = exp(-abs(operand));
+  Value isPositive = arith::CmpFOp::create(
+      builder, arith::CmpFPredicate::OGE, operand.getValue(),
+      operand.constant(0.0).getValue());
+  Expr numerator = wrap(
+      builder, arith::SelectOp::create(builder, isPositive,
+                                       operand.constant(1.0).getValue(),
+                                       small.getValue()));
+  return numerator * (1.0 / (small + 1.0));
+}
 
 Expr geluErf(const Expr &operand) {
   constexpr double sqrtHalf = 0.70710678118654752440;

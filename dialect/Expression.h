@@ -67,7 +67,9 @@ Expr max(const Expr &lhs, double rhs);
 Expr exp(const Expr &operand);
 Expr erfc(const Expr &operand);
 Expr rsqrt(const Expr &operand);
-/// 1 / (1 + exp(-x)).
+Expr abs(const Expr &operand);
+/// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|): no
+/// intermediate overflows, so the tail is right down to the smallest numbers.
 Expr sigmoid(const Expr &operand);
 /// x * Phi(x), Phi being the normal distribution, as 0.5 x erfc(-x / sqrt 2):
 /// unlike 0.5 x (1 + erf(x / sqrt 2)), it does not cancel for negative x.

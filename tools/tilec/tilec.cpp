@@ -300,6 +300,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   registerAsmPrinterCLOptions();
   registerMLIRContextCLOptions();
+  // Options such as --mlir-print-ir-after know passes by name.
+  registerPasses();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
   setOptionDefaults();

@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Compiles each file given for every target and assembles it with ptxas.
+
+Prints one line for each, and what ptxas says where it fails or spills.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+TARGETS = ["sm_80", "sm_90", "sm_90a", "sm_100a", "sm_120"]
+
+
+def run(*command):
+    result = subprocess.run(command, capture_output=True, text=True)
+    output = result.stdout + result.stderr
+    if result.returncode != 0:
+        print(f"{' '.join(command)} fails:\n{output}")
+    return output
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        ptx, cubin = (os.path.join(folder, name) for name in ("a.ptx", "a.cubin"))
+        for path in sys.argv[1:]:
+            for target in TARGETS:
+                run("tilec", path, f"--target={target}", "-o", ptx)
+                report = run("ptxas", "-v", f"-arch={target}", ptx, "-o", cubin)
+                kernels = report.count("Compiling entry function")
+                spills = re.findall(r"\b[1-9][0-9]* bytes (?:spill|stack)", report)
+                if spills:
+                    print(report)
+                print(f"{os.path.basename(path)} {target}: {kernels} kernels")
+
+
+if __name__ == "__main__":
+    main()
