@@ -13,49 +13,32 @@ function(bastile_use_llvm_language target)
 endfunction()
 
 # bastile_add_compiler_library(name [EXCLUDE sources...] LINK libraries...)
-# A folder that has no sources yet gives an interface library, so that what
-# links it configures all the same.
 function(bastile_add_compiler_library name)
   cmake_parse_arguments(arg "" "" "EXCLUDE;LINK" ${ARGN})
   bastile_glob_sources(sources)
   foreach(excluded IN LISTS arg_EXCLUDE)
     list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/${excluded}")
   endforeach()
-  if(NOT sources)
-    add_library(${name} INTERFACE)
-    target_link_libraries(${name} INTERFACE ${arg_LINK})
-    return()
-  endif()
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC ${arg_LINK} BastileMLIR)
   bastile_use_llvm_language(${name})
   bastile_depend_on_generated(${name})
 endfunction()
 
-# bastile_add_tool(name [HOST_LANGUAGE] LINK libraries...): the executable of
-# tools/<name>. HOST_LANGUAGE keeps exceptions and RTTI, for tools without LLVM.
+# bastile_add_tool(name LINK libraries...): the executable of tools/<name>.
 function(bastile_add_tool name)
-  cmake_parse_arguments(arg "HOST_LANGUAGE" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS
        "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
-  if(NOT sources)
-    return()
-  endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_LINK})
-  if(NOT arg_HOST_LANGUAGE)
-    bastile_use_llvm_language(${name})
-    bastile_depend_on_generated(${name})
-  endif()
+  bastile_use_llvm_language(${name})
+  bastile_depend_on_generated(${name})
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
 
 # The generated headers must exist before anything that includes them is
 # compiled; linking a library orders only the link step of what it generates.
 function(bastile_depend_on_generated target)
-  foreach(generated BastileDialectGen BastilePassesGen)
-    if(TARGET ${generated})
-      add_dependencies(${target} ${generated})
-    endif()
-  endforeach()
+  add_dependencies(${target} BastileDialectGen BastilePassesGen)
 endfunction()

@@ -51,12 +51,22 @@ bool hasNarrowResults(Operation *op) {
   auto kernel = op->getParentOfType<tile::KernelOp>();
   if (!kernel)
     return false;
-  auto result = kernel.walk([](LLVM::StoreOp store) {
+  auto result = kernel.walk([](Operation *op) {
+    Value value, address;
+    if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+      value = store.getValue();
+      address = store.getAddr();
+    } else if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op)) {
+      value = store.getValue();
+      address = store.getData();
+    } else {
+      return WalkResult::advance();
+    }
     unsigned space =
-        cast<LLVM::LLVMPointerType>(store.getAddr().getType()).getAddressSpace();
+        cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace();
     bool isShared =
         space == static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
-    Type element = getElementTypeOrSelf(store.getValue().getType());
+    Type element = getElementTypeOrSelf(value.getType());
     return !isShared && element.getIntOrFloatBitWidth() > 16
                ? WalkResult::interrupt()
                : WalkResult::advance();

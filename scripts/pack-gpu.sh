@@ -1,6 +1,7 @@
 #!/bin/sh
 # Packs into gpu-package/ what it takes to compile, run and test kernels on a
-# GPU machine that has neither LLVM nor this checkout.
+# GPU machine that has neither LLVM nor this checkout. There:
+#   gpu-package/unpack.sh && gpu-package/scripts/gpu-test.sh .
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ for tool in tilec tile-run; do
   strip -o "$package/bin/$tool" "build-static/bin/$tool"
   xz -T0 -9 "$package/bin/$tool"
 done
-for part in examples python test/python scripts/demo.sh scripts/bench.sh; do
+for part in benchmarks examples python scripts/gpu-test.sh test/numerics; do
   if [ -e "$part" ]; then
     mkdir -p "$package/$(dirname "$part")"
     cp -R "$part" "$package/$part"

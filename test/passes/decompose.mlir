@@ -19,10 +19,16 @@ func.func @geglu_gpt_oss(%gate: tensor<?x8xbf16>, %up: tensor<?x8xbf16>)
   // CHECK-DAG:  %[[U:.*]] = arith.minimumf %[[FLOORED]], %[[UPHIGHS]]
   // CHECK-DAG:  %[[ALPHAS:.*]] = tile.broadcast %[[ALPHA]] like %[[G]]
   // CHECK-DAG:  %[[SCALED:.*]] = arith.mulf %[[G]], %[[ALPHAS]]
-  // CHECK-DAG:  %[[NEGATED:.*]] = arith.negf %[[SCALED]]
+  // The sigmoid of s is 1 / (1 + e), or e / (1 + e) where s is negative, with
+  // e = exp(-|s|), which does not overflow.
+  // CHECK-DAG:  %[[ABS:.*]] = math.absf %[[SCALED]]
+  // CHECK-DAG:  %[[NEGATED:.*]] = arith.negf %[[ABS]]
   // CHECK-DAG:  %[[EXP:.*]] = math.exp %[[NEGATED]]
-  // CHECK-DAG:  %[[SUM:.*]] = arith.addf %[[EXP]]
-  // CHECK-DAG:  %[[SIGMOID:.*]] = arith.divf %{{.*}}, %[[SUM]]
+  // CHECK-DAG:  %[[POSITIVE:.*]] = arith.cmpf oge, %[[SCALED]], %{{.*}}
+  // CHECK-DAG:  %[[NUMERATOR:.*]] = arith.select %[[POSITIVE]], %{{.*}}, %[[EXP]]
+  // CHECK-DAG:  %[[SUM:.*]] = arith.addf %[[EXP]], %{{.*}}
+  // CHECK-DAG:  %[[RECIPROCAL:.*]] = arith.divf %{{.*}}, %[[SUM]]
+  // CHECK-DAG:  %[[SIGMOID:.*]] = arith.mulf %[[NUMERATOR]], %[[RECIPROCAL]]
   // CHECK-DAG:  %[[U1:.*]] = arith.addf %[[U]]
   // CHECK-DAG:  %[[UG:.*]] = arith.mulf %[[U1]], %[[G]]
   // CHECK-DAG:  %[[PRODUCT:.*]] = arith.mulf %[[UG]], %[[SIGMOID]]
@@ -65,10 +71,11 @@ func.func @geglu_tanh(%gate: tensor<?x8xf32>, %up: tensor<?x8xf32>)
   // CHECK-DAG:  arith.constant 4.471500e-02 : f32
   // CHECK-DAG:  arith.constant 1.59576917 : f32
   // CHECK-NOT: math.tanh
-  // CHECK-DAG:  math.exp
-  // CHECK-DAG:  %[[SIGMOID:.*]] = arith.divf
-  // CHECK-DAG:  %[[GELU:.*]] = arith.mulf %[[GATE]], %[[SIGMOID]]
-  // CHECK-DAG:  %[[RESULT:.*]] = arith.mulf %[[GELU]], %[[UP]]
+  // CHECK:      math.exp
+  // CHECK:      %[[RECIPROCAL:.*]] = arith.divf
+  // CHECK-NEXT: %[[SIGMOID:.*]] = arith.mulf %{{.*}}, %[[RECIPROCAL]]
+  // CHECK-NEXT: %[[GELU:.*]] = arith.mulf %[[GATE]], %[[SIGMOID]]
+  // CHECK-NEXT: %[[RESULT:.*]] = arith.mulf %[[GELU]], %[[UP]]
   // CHECK-NEXT: return %[[RESULT]]
   %0 = tile.geglu %gate, %up form(tanh) : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>

@@ -7,6 +7,8 @@
 
 #include "Inputs.h"
 
+#include "bastile/runtime/Files.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
@@ -58,30 +60,51 @@ static Expected<Dimensions> parseShape(const InputSpec &spec,
   return sizes;
 }
 
+Expected<const NpyArray *>
+ArrayFiles::load(const std::string &path,
+                 const std::vector<runtime::ElementType> &types) {
+  auto found = arrays.find(path);
+  if (found != arrays.end() && llvm::is_contained(types, found->second.type))
+    return &found->second;
+  Expected<std::string> contents = runtime::readFile(path);
+  if (!contents)
+    return contents.takeError();
+  Error error;
+  for (runtime::ElementType type : types) {
+    Expected<NpyArray> array = runtime::parseNpy(*contents, type);
+    if (array)
+      return &(arrays[path] = std::move(*array));
+    error = Error("'" + path + "': " + array.takeError().message());
+  }
+  return error;
+}
+
 /// What an npy file or a shape given says of one input.
 struct Given {
-  std::optional<NpyArray> array;
+  const NpyArray *array = nullptr;
   std::optional<Dimensions> sizes;
 };
 
 static Expected<Given> getGiven(const InputSpec &spec,
-                                const InputOptions &options) {
+                                const InputOptions &options,
+                                ArrayFiles &files) {
   Given given;
   auto file = options.files.find(spec.name);
   auto shape = options.shapes.find(spec.name);
   if (file != options.files.end()) {
     if (shape != options.shapes.end())
       return Error(describe(spec) + " is given both a file and a shape");
-    Expected<NpyArray> array = runtime::loadNpy(file->second, spec.type);
+    Expected<const NpyArray *> array = files.load(file->second, {spec.type});
     if (!array)
       return array.takeError();
-    if (array->shape.size() != spec.shape.size())
+    const std::vector<int64_t> &shape = (*array)->shape;
+    if (shape.size() != spec.shape.size())
       return Error("'" + file->second + "' has " +
-                   std::to_string(array->shape.size()) + " dimensions, but " +
+                   std::to_string(shape.size()) + " dimensions, but " +
                    describe(spec) + " has " +
                    std::to_string(spec.shape.size()));
-    given.sizes = Dimensions(array->shape.data(), array->shape.size());
-    given.array = std::move(*array);
+    given.sizes = Dimensions(shape.data(), shape.size());
+    given.array = *array;
   } else if (shape != options.shapes.end()) {
     Expected<Dimensions> sizes = parseShape(spec, shape->second);
     if (!sizes)
@@ -125,18 +148,15 @@ static Dimensions chooseSizes(const InputSpec &spec, const Given &given,
   return sizes;
 }
 
-Error run::takeLeading(NpyArray &array, const Dimensions &sizes,
-                       const std::string &file) {
+Error run::setLeadingElements(Tensor &tensor, const NpyArray &array,
+                              const std::string &file) {
+  const Dimensions &sizes = tensor.sizes();
   bool matches = array.shape.size() == sizes.size();
-  int64_t bytes = runtime::byteSize(array.type);
-  for (unsigned i = 0; matches && i != sizes.size(); ++i) {
+  for (unsigned i = 0; matches && i != sizes.size(); ++i)
     matches = i == 0 ? array.shape[i] >= sizes[i] : array.shape[i] == sizes[i];
-    bytes *= sizes[i];
-  }
   if (!matches)
     return Error("the shape of '" + file + "' does not fit");
-  array.shape.assign(sizes.begin(), sizes.end());
-  array.data.resize(bytes);
+  tensor.setElements(array.data.data());
   return Error::success();
 }
 
@@ -154,13 +174,14 @@ static Error checkNames(const Function &function, const NamedValues &values) {
 }
 
 Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
-                                              const InputOptions &options) {
+                                              const InputOptions &options,
+                                              ArrayFiles &files) {
   for (const NamedValues *values : {&options.files, &options.shapes})
     if (Error error = checkNames(function, *values))
       return error;
   std::vector<Given> given;
   for (const InputSpec &spec : function.inputs) {
-    Expected<Given> one = getGiven(spec, options);
+    Expected<Given> one = getGiven(spec, options, files);
     if (!one)
       return one.takeError();
     given.push_back(std::move(*one));
@@ -170,12 +191,11 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
   for (size_t i = 0; i != given.size(); ++i) {
     const InputSpec &spec = function.inputs[i];
     Dimensions sizes = chooseSizes(spec, given[i], given, options);
-    Placement placement = options.placement;
-    Tensor &input = inputs.emplace_back(spec.type, sizes, placement);
-    if (std::optional<NpyArray> &array = given[i].array) {
-      if (Error error = takeLeading(*array, sizes, options.files.at(spec.name)))
+    Tensor &input = inputs.emplace_back(spec.type, sizes, options.placement);
+    if (const NpyArray *array = given[i].array) {
+      if (Error error =
+              setLeadingElements(input, *array, options.files.at(spec.name)))
         return error;
-      input.setElements(array->data.data());
       continue;
     }
     if (!runtime::isFloat(spec.type))

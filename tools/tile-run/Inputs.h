@@ -20,6 +20,17 @@ namespace bastile::run {
 /// Values given on the command line as name=value.
 using NamedValues = std::map<std::string, std::string>;
 
+/// Arrays in files, each read once.
+class ArrayFiles {
+public:
+  /// The array in the file `path`, whose elements are of one of `types`.
+  runtime::Expected<const runtime::NpyArray *>
+  load(const std::string &path, const std::vector<runtime::ElementType> &types);
+
+private:
+  std::map<std::string, runtime::NpyArray> arrays;
+};
+
 struct InputOptions {
   /// Files and shapes, by the names of the inputs.
   NamedValues files, shapes;
@@ -37,13 +48,14 @@ struct InputOptions {
 /// number of rows is given, it is that of every input, and of a file with more
 /// rows than that, the first ones are taken.
 runtime::Expected<std::vector<Tensor>>
-makeInputs(const runtime::Function &function, const InputOptions &options);
+makeInputs(const runtime::Function &function, const InputOptions &options,
+           ArrayFiles &files);
 
-/// Reads the elements of `file` from its start as `sizes` demand: all of them,
-/// or only the first along the outermost dimension.
-runtime::Error takeLeading(runtime::NpyArray &array,
-                           const runtime::Dimensions &sizes,
-                           const std::string &file);
+/// Sets `tensor` to the elements of `array`, read from `file`: all of them, or
+/// the first ones along the outermost dimension.
+runtime::Error setLeadingElements(Tensor &tensor,
+                                  const runtime::NpyArray &array,
+                                  const std::string &file);
 
 /// Splits each "name=value". Fails on any other form and on names given twice.
 runtime::Expected<NamedValues>

@@ -8,7 +8,6 @@
 #include "Trial.h"
 
 #include "Call.h"
-#include "bastile/runtime/Files.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -32,19 +31,13 @@ bool TrialResult::passed() const {
 
 /// Reads numbers of float64, or of the output's own type.
 static Expected<Numbers> loadExpected(const std::string &file,
-                                      const Tensor &output) {
-  Expected<std::string> contents = runtime::readFile(file);
-  if (!contents)
-    return contents.takeError();
-  Expected<NpyArray> array = runtime::parseNpy(*contents, ElementType::F64);
+                                      const Tensor &output, ArrayFiles &files) {
+  auto array = files.load(file, {ElementType::F64, output.type()});
   if (!array)
-    array = runtime::parseNpy(*contents, output.type());
-  if (!array)
-    return Error("cannot read '" + file + "': " + array.takeError().message());
-  if (Error error = takeLeading(*array, output.sizes(), file))
+    return array.takeError();
+  Tensor tensor((*array)->type, output.sizes(), Placement());
+  if (Error error = setLeadingElements(tensor, **array, file))
     return error;
-  Tensor tensor(array->type, output.sizes(), Placement());
-  tensor.setElements(array->data.data());
   return tensor.getNumbers();
 }
 
@@ -125,7 +118,7 @@ static Expected<double> measure(Machine &machine, const Function &function,
 static Error check(const std::vector<Tensor> &inputs,
                    const std::vector<Tensor> &outputs, Program *reference,
                    const Function &function, const TrialOptions &options,
-                   TrialResult &result) {
+                   ArrayFiles &files, TrialResult &result) {
   std::vector<Numbers> computed;
   if (reference) {
     auto results = computeReference(*reference, function.name, inputs);
@@ -138,7 +131,7 @@ static Error check(const std::vector<Tensor> &inputs,
     auto file = options.expectedFiles.find(name);
     Numbers expected;
     if (file != options.expectedFiles.end()) {
-      Expected<Numbers> loaded = loadExpected(file->second, outputs[i]);
+      Expected<Numbers> loaded = loadExpected(file->second, outputs[i], files);
       if (!loaded)
         return loaded.takeError();
       expected = std::move(*loaded);
@@ -158,13 +151,14 @@ static Error check(const std::vector<Tensor> &inputs,
 
 Expected<TrialResult> run::runTrial(Program &program, Program *reference,
                                     const Function &function,
-                                    const TrialOptions &options) {
+                                    const TrialOptions &options,
+                                    ArrayFiles &files) {
   for (const NamedValues *values :
        {&options.outputFiles, &options.expectedFiles})
     if (Error error = checkNames(function, *values))
       return error;
   Machine &machine = *program.machine;
-  auto inputs = makeInputs(function, options.inputs);
+  auto inputs = makeInputs(function, options.inputs, files);
   if (!inputs)
     return inputs.takeError();
   auto poisoned =
@@ -191,7 +185,7 @@ Expected<TrialResult> run::runTrial(Program &program, Program *reference,
   for (const Tensor &output : outputs)
     result.bytes += output.byteCount();
   if (Error error =
-          check(*inputs, outputs, reference, function, options, result))
+          check(*inputs, outputs, reference, function, options, files, result))
     return error;
   for (size_t i = 0; i != outputs.size(); ++i) {
     auto file = options.outputFiles.find(function.outputs[i].name);
@@ -201,9 +195,8 @@ Expected<TrialResult> run::runTrial(Program &program, Program *reference,
       return error;
   }
   // Without elements there is nothing whose time would mean anything.
-  bool isEmpty = llvm::all_of(outputs, [](const Tensor &output) {
-    return output.elementCount() == 0;
-  });
+  bool isEmpty = llvm::all_of(
+      outputs, [](const Tensor &output) { return output.elementCount() == 0; });
   if (options.repeat != 0 && !isEmpty) {
     Expected<double> seconds = measure(machine, function, *inputs, *poisoned,
                                        result.bytes, options.repeat);

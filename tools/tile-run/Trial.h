@@ -53,7 +53,8 @@ struct TrialResult {
 /// Calls `function` of `program` and, if there is one, its `reference`.
 runtime::Expected<TrialResult> runTrial(Program &program, Program *reference,
                                         const runtime::Function &function,
-                                        const TrialOptions &options);
+                                        const TrialOptions &options,
+                                        ArrayFiles &files);
 
 } // namespace bastile::run
 

@@ -84,8 +84,7 @@ cl::opt<double>
 
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the random numbers"),
                        cl::init(0), cl::cat(category));
-cl::opt<int64_t> gap("gap",
-                     cl::desc("Leave so many elements between rows"),
+cl::opt<int64_t> gap("gap", cl::desc("Leave so many elements between rows"),
                      cl::value_desc("elements"), cl::init(0),
                      cl::cat(category));
 cl::opt<int64_t> offset("offset",
@@ -206,6 +205,7 @@ LogicalResult runAll(ModuleOp module) {
   if (!options->outputFiles.empty() && functions.size() * rowCounts.size() != 1)
     return report("--output takes one function and one number of rows");
 
+  ArrayFiles files;
   std::vector<TrialResult> results;
   for (const runtime::Function &function : functions) {
     options->innerRoundings = reference.innerRoundings.lookup(function.name);
@@ -213,7 +213,7 @@ LogicalResult runAll(ModuleOp module) {
       options->inputs.rows = count;
       auto result =
           runTrial(*program, referenceProgram ? &*referenceProgram : nullptr,
-                   function, *options);
+                   function, *options, files);
       if (!result)
         return report(result.takeError());
       results.push_back(std::move(*result));

@@ -16,17 +16,14 @@ def encode(kind, values):
     if kind != "bf16":
         with np.errstate(over="ignore"):
             return values.astype(_NATIVE[kind])
-    # float64 has the exponents of bf16 and more, so that rounding the mantissa
-    # is all there is to it for normal numbers. What overflows, and NaN, takes
-    # the way over float32, which these pass unchanged.
-    bits = values.astype(np.float64).view(np.uint64)
-    half = np.uint64((1 << 44) - 1) + ((bits >> np.uint64(45)) & np.uint64(1))
-    rounded = ((bits + half) >> np.uint64(45)) << np.uint64(45)
-    finite = np.isfinite(values)
-    numbers = np.where(finite, rounded.view(np.float64), values)
-    with np.errstate(over="ignore"):
-        upper = numbers.astype(np.float32).view(np.uint32) >> np.uint32(16)
-    return upper.astype(np.uint16)
+    single = values.astype(np.float32)
+    # Rounding twice is not rounding once.
+    assert np.array_equal(single, values, equal_nan=True)
+    bits = single.view(np.uint32)
+    half = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
+    # The carry of a NaN could leave something else.
+    rounded = np.where(np.isnan(single), np.uint32(0x7FC00000), bits + half)
+    return (rounded >> np.uint32(16)).astype(np.uint16)
 
 
 def decode(kind, array):
@@ -41,9 +38,12 @@ def round_to(kind, values):
     return decode(kind, encode(kind, values))
 
 
-def random(kind, shape, seed):
+def random(kind, shape, seed, scale=1):
     """Normal random numbers that `kind` holds exactly, as float64."""
-    return round_to(kind, np.random.default_rng(seed).standard_normal(shape))
+    generator = np.random.default_rng(seed)
+    source = np.float64 if kind == "f64" else np.float32
+    numbers = generator.standard_normal(shape, dtype=source)
+    return round_to(kind, source(scale) * numbers)
 
 
 def ulp_errors(kind, got, expected):

@@ -111,7 +111,7 @@ def run(source, inputs, outputs, *arguments):
     ]
 
 
-def check_rows(source, inputs, expected, bound):
+def check_rows(source, inputs, expected, bound, *arguments):
     """Runs with each number of rows of the grid, and checks that the results
     are within `bound` units in the last place of `expected`, which holds the
     rows of the largest run: float64, or elements to be equalled."""
@@ -122,7 +122,11 @@ def check_rows(source, inputs, expected, bound):
             options.append(f"--expect={name}={files.save(name, array)}")
         rows = ",".join(map(str, ROWS))
         done = execute(
-            source, f"--rows={rows}", f"--tolerance={bound}", *options
+            source,
+            f"--rows={rows}",
+            f"--tolerance={bound}",
+            *options,
+            *arguments,
         )
     assert done.returncode == 0, done.stderr + done.stdout
     runs = json.loads(done.stdout)["runs"]

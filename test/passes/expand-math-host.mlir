@@ -1,0 +1,82 @@
+// RUN: tile-opt %s --expand-math=target=host -split-input-file | FileCheck %s
+
+// The host has no vector functions: float32 ones become arithmetic.
+// CHECK-LABEL: tile.kernel @functions(
+// CHECK-NOT:     math.{{(exp|erfc|tanh|log)}}
+// CHECK:         tile.return
+tile.kernel @functions(%p: !llvm.ptr, %x: vector<8xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : vector<8xf32>
+  %1 = math.erfc %0 : vector<8xf32>
+  %2 = math.tanh %1 : vector<8xf32>
+  %3 = math.log %2 : vector<8xf32>
+  llvm.store %3, %p : vector<8xf32>, !llvm.ptr
+  tile.return
+}
+
+// -----
+
+// Its division and square root are exact.
+// CHECK-LABEL: tile.kernel @division(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr, %[[X:[^:]*]]: f32
+// CHECK-NEXT:    %[[QUOTIENT:.*]] = arith.divf %[[X]], %[[X]] : f32
+tile.kernel @division(%p: !llvm.ptr, %x: f32) attributes {leading = 0 : i64} {
+  %0 = arith.divf %x, %x : f32
+  %1 = arith.truncf %0 : f32 to f16
+  llvm.store %1, %p : f16, !llvm.ptr
+  tile.return
+}
+
+// -----
+
+// Rounding to bfloat16 is done in integers: to the nearest, ties to even, NaN
+// kept as a quiet one.
+// CHECK-LABEL: tile.kernel @bfloat16(
+// CHECK-SAME:      %[[P:[^:]*]]: !llvm.ptr, %[[X:[^:]*]]: vector<8xf32>)
+// CHECK-DAG:     %[[QUIET:.*]] = arith.constant dense<4194304> : vector<8xi32>
+// CHECK-DAG:     %[[HALF:.*]] = arith.constant dense<32767> : vector<8xi32>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1> : vector<8xi32>
+// CHECK-DAG:     %[[SIXTEEN:.*]] = arith.constant dense<16> : vector<8xi32>
+// CHECK-DAG:     %[[BITS:.*]] = arith.bitcast %[[X]] : vector<8xf32> to vector<8xi32>
+// CHECK-DAG:     %[[UPPER:.*]] = arith.shrui %[[BITS]], %[[SIXTEEN]]
+// CHECK-DAG:     %[[ODD:.*]] = arith.andi %[[UPPER]], %[[ONE]]
+// CHECK-DAG:     %[[UP:.*]] = arith.addi %[[BITS]], %[[HALF]]
+// CHECK-DAG:     %[[ROUNDED:.*]] = arith.addi %[[UP]], %[[ODD]]
+// CHECK-DAG:     %[[NAN:.*]] = arith.cmpf uno, %[[X]], %[[X]]
+// CHECK-DAG:     %[[QUIETED:.*]] = arith.ori %[[BITS]], %[[QUIET]]
+// CHECK:         %[[CHOSEN:.*]] = arith.select %[[NAN]], %[[QUIETED]], %[[ROUNDED]]
+// CHECK-NEXT:    %[[SHIFTED:.*]] = arith.shrui %[[CHOSEN]], %[[SIXTEEN]]
+// CHECK-NEXT:    %[[NARROW:.*]] = arith.trunci %[[SHIFTED]] : vector<8xi32> to vector<8xi16>
+// CHECK-NEXT:    %[[RESULT:.*]] = arith.bitcast %[[NARROW]] : vector<8xi16> to vector<8xbf16>
+// CHECK-NEXT:    llvm.store %[[RESULT]], %[[P]]
+tile.kernel @bfloat16(%p: !llvm.ptr, %x: vector<8xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.truncf %x : vector<8xf32> to vector<8xbf16>
+  llvm.store %0, %p : vector<8xbf16>, !llvm.ptr
+  tile.return
+}
+
+// -----
+
+// Extending bfloat16 is a shift.
+// CHECK-LABEL: tile.kernel @extend_bfloat16(
+// CHECK-NOT:     arith.extf
+// CHECK:         arith.shli %{{.*}} : vector<8xi32>
+// CHECK-NEXT:    arith.bitcast %{{.*}} : vector<8xi32> to vector<8xf32>
+tile.kernel @extend_bfloat16(%p: !llvm.ptr, %x: vector<8xbf16>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.extf %x : vector<8xbf16> to vector<8xf32>
+  llvm.store %0, %p : vector<8xf32>, !llvm.ptr
+  tile.return
+}
+
+// -----
+
+// float64 functions come from libm.
+// CHECK-LABEL: tile.kernel @float64(
+// CHECK:         math.exp %{{.*}} : f64
+tile.kernel @float64(%p: !llvm.ptr, %x: f64) attributes {leading = 0 : i64} {
+  %0 = math.exp %x : f64
+  llvm.store %0, %p : f64, !llvm.ptr
+  tile.return
+}

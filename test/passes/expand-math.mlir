@@ -1,0 +1,198 @@
+// RUN: tile-opt %s --expand-math -split-input-file -verify-diagnostics | FileCheck %s
+
+// The GPU has 2^x. Rounding to bfloat16 hides the error of one product.
+// CHECK-LABEL: tile.kernel @exp_narrow(
+// CHECK-SAME:      %[[P:[^:]*]]: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
+// CHECK-NEXT:    %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
+// CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[X]], %[[LOG2E]]
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp2 %[[POWER]] fastmath<afn>
+// CHECK-NEXT:    arith.truncf %[[EXP]]
+tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : vector<4xf32>
+  %1 = arith.truncf %0 : vector<4xf32> to vector<4xbf16>
+  llvm.store %1, %p : vector<4xbf16>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Where results are float32, what the product loses is made up for.
+// CHECK-LABEL: tile.kernel @exp_wide(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
+// CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502>
+// CHECK-DAG:     %[[REST:.*]] = arith.constant dense<1.92596303E-8>
+// CHECK-DAG:     %[[LN2:.*]] = arith.constant dense<0.693147182>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00>
+// CHECK-DAG:     %[[LOW:.*]] = arith.constant dense<-1.050000e+02>
+// CHECK-DAG:     %[[HIGH:.*]] = arith.constant dense<8.900000e+01>
+// CHECK:         %[[FLOORED:.*]] = arith.maximumf %[[X]], %[[LOW]]
+// CHECK-NEXT:    %[[CLAMPED:.*]] = arith.minimumf %[[FLOORED]], %[[HIGH]]
+// CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[CLAMPED]], %[[LOG2E]]
+// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[POWER]]
+// CHECK-NEXT:    %[[LOST:.*]] = math.fma %[[CLAMPED]], %[[LOG2E]], %[[NEGATED]]
+// CHECK-NEXT:    %[[ALL:.*]] = math.fma %[[CLAMPED]], %[[REST]], %[[LOST]]
+// CHECK-NEXT:    %[[CORRECTION:.*]] = math.fma %[[ALL]], %[[LN2]], %[[ONE]]
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp2 %[[POWER]] fastmath<afn>
+// CHECK-NEXT:    arith.mulf %[[EXP]], %[[CORRECTION]]
+tile.kernel @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : vector<4xf32>
+  llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// A result that is stored under a mask is no less a result.
+// CHECK-LABEL: tile.kernel @exp_wide_masked(
+// CHECK:         math.fma
+// CHECK:         math.exp2
+tile.kernel @exp_wide_masked(%p: !llvm.ptr<1>, %x: vector<4xf32>, %inside: i1)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : vector<4xf32>
+  %mask = vector.broadcast %inside : i1 to vector<4xi1>
+  llvm.intr.masked.store %0, %p, %mask {alignment = 4 : i32}
+      : vector<4xf32>, vector<4xi1> into !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Partial sums in shared memory are not results.
+// CHECK-LABEL: tile.kernel @exp_shared(
+// CHECK-NOT:     math.fma
+// CHECK:         math.exp2
+// CHECK-NOT:     math.fma
+// CHECK:         tile.return
+tile.kernel @exp_shared(%p: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %x: f32)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : f32
+  llvm.store %0, %shared : f32, !llvm.ptr<3>
+  %1 = arith.truncf %0 : f32 to f16
+  llvm.store %1, %p : f16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @division_narrow(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK:         %[[RECIPROCAL:.*]] = arith.divf %[[ONE]], %[[Y]] fastmath<afn>
+// CHECK-NEXT:    arith.mulf %[[X]], %[[RECIPROCAL]]
+tile.kernel @division_narrow(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64} {
+  %0 = arith.divf %x, %y : f32
+  %1 = arith.truncf %0 : f32 to bf16
+  llvm.store %1, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @division_wide(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
+// CHECK-NEXT:    arith.divf %[[X]], %[[Y]] : f32
+tile.kernel @division_wide(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64} {
+  %0 = arith.divf %x, %y : f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @rsqrt_narrow(
+// CHECK:         %[[ROOT:.*]] = math.sqrt %{{.*}} fastmath<afn>
+// CHECK-NEXT:    arith.divf %{{.*}}, %[[ROOT]] fastmath<afn>
+tile.kernel @rsqrt_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+  %0 = math.rsqrt %x : f32
+  %1 = arith.truncf %0 : f32 to f16
+  llvm.store %1, %p : f16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @rsqrt_wide(
+// CHECK:         %[[ROOT:.*]] = math.sqrt %{{[^ ]*}} : f32
+// CHECK-NEXT:    arith.divf %{{.*}}, %[[ROOT]] : f32
+tile.kernel @rsqrt_wide(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+  %0 = math.rsqrt %x : f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// The GPU has no other functions: they become arithmetic.
+// CHECK-LABEL: tile.kernel @polynomials(
+// CHECK-NOT:     math.{{(erf|erfc|tanh|log|sin|cos)}}
+// CHECK:         tile.return
+tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.erf %x : vector<4xf32>
+  %1 = math.erfc %0 : vector<4xf32>
+  %2 = math.tanh %1 : vector<4xf32>
+  %3 = math.log %2 : vector<4xf32>
+  %4 = math.sin %3 : vector<4xf32>
+  %5 = math.cos %4 : vector<4xf32>
+  llvm.store %5, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Narrow values are computed in float32 and rounded after each op: a product
+// and a sum keep the rounding between them.
+// CHECK-LABEL: tile.kernel @narrow_arithmetic(
+// CHECK:         %[[PRODUCT:.*]] = arith.mulf %{{.*}} : vector<4xf32>
+// CHECK-NEXT:    %[[ROUNDED:.*]] = arith.truncf %[[PRODUCT]] : vector<4xf32> to vector<4xbf16>
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[ROUNDED]] : vector<4xbf16> to vector<4xf32>
+// CHECK:         %[[SUM:.*]] = arith.addf %[[WIDE]], %{{.*}} : vector<4xf32>
+// CHECK-NEXT:    arith.truncf %[[SUM]] : vector<4xf32> to vector<4xbf16>
+tile.kernel @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.mulf %x, %x : vector<4xbf16>
+  %1 = arith.addf %0, %x : vector<4xbf16>
+  llvm.store %1, %p : vector<4xbf16>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @narrow_function(
+// CHECK-NOT:     math.exp %
+// CHECK:         math.exp2 %{{.*}} : f32
+// CHECK:         arith.truncf %{{.*}} : f32 to f16
+tile.kernel @narrow_function(%p: !llvm.ptr<1>, %x: f16)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : f16
+  llvm.store %0, %p : f16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// The casts of a kernel are meaning: the GPU's are left as they are.
+// CHECK-LABEL: tile.kernel @casts(
+// CHECK:         arith.truncf %{{.*}} : f32 to bf16
+// CHECK-NEXT:    arith.extf %{{.*}} : bf16 to f32
+// CHECK-NEXT:    arith.truncf %{{.*}} : f32 to f16
+tile.kernel @casts(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+  %0 = arith.truncf %x : f32 to bf16
+  %1 = arith.extf %0 : bf16 to f32
+  %2 = arith.truncf %1 : f32 to f16
+  llvm.store %2, %p : f16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+tile.kernel @unknown(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+  // expected-error @below {{'math.powf' op cannot be computed on sm_90}}
+  %0 = math.powf %x, %x : f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  tile.return
+}

@@ -1,0 +1,405 @@
+// RUN: tile-opt %s --distribute --lower-tiles --canonicalize --cse -split-input-file | FileCheck %s
+
+// A thread holds a vector for each time the layout repeats. Operands in memory
+// are an address and the strides of the leading dimensions.
+// CHECK-LABEL: tile.kernel @pieces(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: !llvm.ptr<1>, %[[XSTRIDE:[^:]*]]: index, %[[Y:[^:]*]]: !llvm.ptr<1>, %[[YSTRIDE:[^:]*]]: index)
+// CHECK-DAG:     %[[VECTOR:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[REPEAT:.*]] = arith.constant 128 : index
+// CHECK-DAG:     %[[ROW:.*]] = tile.program_id
+// CHECK-DAG:     %[[THREAD:.*]] = gpu.thread_id x
+// CHECK-DAG:     %[[FIRST:.*]] = arith.muli %[[THREAD]], %[[VECTOR]]
+// CHECK-DAG:     %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[REPEAT]]
+// CHECK-DAG:     %[[OFFSET:.*]] = arith.muli %[[ROW]], %[[XSTRIDE]]
+// CHECK-DAG:     %[[OFFSET64:.*]] = arith.index_castui %[[OFFSET]] : index to i64
+// CHECK-DAG:     %[[START:.*]] = llvm.getelementptr %[[X]][%[[OFFSET64]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+// CHECK-DAG:     %[[FIRST64:.*]] = arith.index_castui %[[FIRST]] : index to i64
+// CHECK-DAG:     %[[XFIRST:.*]] = llvm.getelementptr %[[START]][%[[FIRST64]]]
+// CHECK-DAG:     %[[SECOND64:.*]] = arith.index_castui %[[SECOND]] : index to i64
+// CHECK-DAG:     %[[XSECOND:.*]] = llvm.getelementptr %[[START]][%[[SECOND64]]]
+// CHECK-DAG:     %[[A:.*]] = llvm.load %[[XFIRST]] invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK-DAG:     %[[B:.*]] = llvm.load %[[XSECOND]] invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+// CHECK-DAG:     %[[AA:.*]] = arith.addf %[[A]], %[[A]] : vector<4xf32>
+// CHECK-DAG:     %[[BB:.*]] = arith.addf %[[B]], %[[B]] : vector<4xf32>
+// What cannot lie beyond the operand is stored without a condition.
+// CHECK-DAG:     llvm.store %[[AA]], %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+// CHECK-DAG:     llvm.store %[[BB]], %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
+// CHECK-NOT:     masked.store
+// CHECK:         tile.return
+tile.kernel @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                    %y: memref<?x256xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant}
+      : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  %1 = arith.addf %0, %0 : tensor<1x256xf32>
+  tile.store %1, %y[%row, %c0] {alignment = 16 : i64}
+      : tensor<1x256xf32>, memref<?x256xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Columns past the row's end are read from its last vector, and not written.
+// CHECK-LABEL: tile.kernel @columns_beyond(
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 96 : index
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 100 : index
+// CHECK:         %[[COLUMN:.*]] = arith.muli
+// CHECK-NEXT:    %[[CLAMPED:.*]] = arith.minui %[[COLUMN]], %[[LAST]]
+// CHECK:         %[[CLAMPED64:.*]] = arith.index_castui %[[CLAMPED]] : index to i64
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[CLAMPED64]]]
+// CHECK-NEXT:    llvm.load %[[ADDRESS]]
+// CHECK:         %[[COLUMN64:.*]] = arith.index_castui %[[COLUMN]] : index to i64
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN64]]]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
+// CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]] : i1 to vector<4xi1>
+// CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]] {alignment = 16 : i32}
+// CHECK-NOT:     llvm.store
+// CHECK:         tile.return
+tile.kernel @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>,
+                            %y: memref<?x100xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant}
+      : memref<?x100xf32, strided<[?, 1]>> -> tensor<1x128xf32>
+  tile.store %0, %y[%row, %c0] {alignment = 16 : i64}
+      : tensor<1x128xf32>, memref<?x100xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Rows past the last one are read from it, and not written.
+// CHECK-LABEL: tile.kernel @rows_beyond(
+// CHECK-SAME:      %[[ROWS:[^:]*]]: index
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG:     %[[THREADS:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[FIRST:.*]] = tile.program_id
+// CHECK-DAG:     %[[THREAD:.*]] = gpu.thread_id x
+// CHECK-DAG:     %[[POSITION:.*]] = arith.divui %[[THREAD]], %[[THREADS]]
+// CHECK-DAG:     %[[ROW:.*]] = arith.addi %[[FIRST]], %[[POSITION]]
+// CHECK-DAG:     %[[LAST:.*]] = arith.subi %[[ROWS]], %[[ONE]]
+// CHECK-DAG:     %[[CLAMPED:.*]] = arith.minui %[[ROW]], %[[LAST]]
+// CHECK-DAG:     arith.muli %[[CLAMPED]], %{{.*}} : index
+// CHECK:         llvm.load
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[ROW]], %[[ROWS]]
+// CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
+// CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %{{.*}}, %[[MASK]]
+tile.kernel @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
+                         %y: memref<?x32xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 32>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant}
+      : memref<?x32xf32, strided<[?, 1]>> -> tensor<4x32xf32>
+  tile.store %0, %y[%row, %c0] {alignment = 16 : i64}
+      : tensor<4x32xf32>, memref<?x32xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A row's number is split into leading indices, the last of them fastest.
+// CHECK-LABEL: tile.kernel @leading(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[SIZE:[^:]*]]: index, %{{[^:]*}}: !llvm.ptr<1>, %[[OUTER:[^:]*]]: index, %[[INNER:[^:]*]]: index
+// CHECK-DAG:     %[[ROW:.*]] = tile.program_id
+// CHECK-DAG:     %[[J:.*]] = arith.remui %[[ROW]], %[[SIZE]]
+// CHECK-DAG:     %[[I:.*]] = arith.divui %[[ROW]], %[[SIZE]]
+// CHECK-DAG:     %[[JOFFSET:.*]] = arith.muli %[[J]], %[[INNER]]
+// CHECK-DAG:     %[[IOFFSET:.*]] = arith.muli %[[I]], %[[OUTER]]
+// CHECK-DAG:     arith.addi %[[JOFFSET]], %[[IOFFSET]]
+// CHECK:         llvm.load
+tile.kernel @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, ?, 1]>>,
+                     %y: memref<?x?x128xf32, strided<[?, ?, 1]>>)
+    attributes {leading = 2 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {alignment = 16 : i64}
+      : memref<?x?x128xf32, strided<[?, ?, 1]>> -> tensor<1x128xf32>
+  tile.store %0, %y[%row, %c0] {alignment = 16 : i64}
+      : tensor<1x128xf32>, memref<?x?x128xf32, strided<[?, ?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A row vector lies where each row's elements do: no row, no stride.
+// CHECK-LABEL: tile.kernel @row_vector(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[W:[^:]*]]: !llvm.ptr<1>, %{{[^:]*}}: !llvm.ptr<1>, %{{[^:]*}}: index)
+// CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[W]]
+// CHECK-NEXT:    %[[V:.*]] = llvm.load %[[ADDRESS]]
+// One load serves both rows of the thread.
+// CHECK-NOT:     llvm.load
+// CHECK-COUNT-2: llvm.intr.masked.store %[[V]]
+tile.kernel @row_vector(%rows: index, %w: memref<128xf32>,
+                        %y: memref<?x128xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %w[%c0] {alignment = 16 : i64} : memref<128xf32> -> tensor<1x128xf32>
+  %1 = tile.broadcast %0 : tensor<1x128xf32> -> tensor<2x128xf32>
+  tile.store %1, %y[%row, %c0] {alignment = 16 : i64}
+      : tensor<2x128xf32>, memref<?x128xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A reduction is a tree in the thread and a butterfly in the warp. One of the
+// threads that hold the statistic stores it.
+// CHECK-LABEL: tile.kernel @warp_reduction(
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[WIDTH:.*]] = arith.constant 32 : i32
+// CHECK-DAG:     %[[D16:.*]] = arith.constant 16 : i32
+// CHECK-DAG:     %[[D8:.*]] = arith.constant 8 : i32
+// CHECK-DAG:     %[[D4:.*]] = arith.constant 4 : i32
+// CHECK-DAG:     %[[D2:.*]] = arith.constant 2 : i32
+// CHECK-DAG:     %[[D1:.*]] = arith.constant 1 : i32
+// CHECK:         %[[THREAD:.*]] = gpu.thread_id x
+// CHECK:         %[[A:.*]] = llvm.load
+// CHECK:         %[[B:.*]] = llvm.load
+// CHECK-NEXT:    %[[AB:.*]] = arith.addf %[[A]], %[[B]] : vector<4xf32>
+// CHECK-NEXT:    %[[S:.*]] = vector.reduction <add>, %[[AB]] fastmath<reassoc> : vector<4xf32> into f32
+// CHECK-NEXT:    %[[S16:.*]], %{{.*}} = gpu.shuffle xor %[[S]], %[[D16]], %[[WIDTH]] : f32
+// CHECK-NEXT:    %[[T16:.*]] = arith.addf %[[S]], %[[S16]]
+// CHECK-NEXT:    %[[S8:.*]], %{{.*}} = gpu.shuffle xor %[[T16]], %[[D8]], %[[WIDTH]]
+// CHECK-NEXT:    %[[T8:.*]] = arith.addf %[[T16]], %[[S8]]
+// CHECK-NEXT:    %[[S4:.*]], %{{.*}} = gpu.shuffle xor %[[T8]], %[[D4]], %[[WIDTH]]
+// CHECK-NEXT:    %[[T4:.*]] = arith.addf %[[T8]], %[[S4]]
+// CHECK-NEXT:    %[[S2:.*]], %{{.*}} = gpu.shuffle xor %[[T4]], %[[D2]], %[[WIDTH]]
+// CHECK-NEXT:    %[[T2:.*]] = arith.addf %[[T4]], %[[S2]]
+// CHECK-NEXT:    %[[S1:.*]], %{{.*}} = gpu.shuffle xor %[[T2]], %[[D1]], %[[WIDTH]]
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[T2]], %[[S1]]
+// A warp needs neither shared memory nor a barrier.
+// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     !llvm.ptr<3>
+// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[THREAD]], %[[ZERO]]
+// CHECK-NEXT:    %[[VALUE:.*]] = vector.broadcast %[[SUM]] : f32 to vector<1xf32>
+// CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[FIRST]] : i1 to vector<1xi1>
+// CHECK-NEXT:    llvm.intr.masked.store %[[VALUE]], %{{.*}}, %[[MASK]]
+tile.kernel @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                            %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  %1 = tile.reduce add %0 : tensor<1x256xf32> -> tensor<1x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A row held by part of a warp is shuffled among the lanes that hold it.
+// CHECK-LABEL: tile.kernel @part_of_a_warp(
+// CHECK-DAG:     %[[D4:.*]] = arith.constant 4 : i32
+// CHECK:         gpu.shuffle xor %{{.*}}, %[[D4]],
+// CHECK-COUNT-2: gpu.shuffle
+// CHECK-NOT:     gpu.shuffle
+// CHECK:         tile.return
+tile.kernel @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
+                            %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 32>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x32xf32, strided<[?, 1]>> -> tensor<4x32xf32>
+  %1 = tile.reduce max %0 : tensor<4x32xf32> -> tensor<4x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<4x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Across warps, the first lane of each leaves its result in shared memory, and
+// after one barrier every thread reads those of its row.
+// CHECK:       llvm.mlir.global internal @[[SCRATCH:.*]]() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2 x f32>
+// CHECK-LABEL: tile.kernel @two_warps(
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[WARP:.*]] = arith.constant 32 : index
+// CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @[[SCRATCH]] : !llvm.ptr<3>
+// CHECK:         %[[THREAD:.*]] = gpu.thread_id x
+// CHECK-COUNT-5: gpu.shuffle
+// CHECK:         %[[PARTIAL:.*]] = arith.maximumf
+// CHECK:         %[[LANE:.*]] = arith.remui %[[THREAD]], %[[WARP]]
+// CHECK-NEXT:    %[[NUMBER:.*]] = arith.divui %[[THREAD]], %[[WARP]]
+// CHECK-NEXT:    %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %[[ZERO]]
+// CHECK-NEXT:    scf.if %[[FIRST]] {
+// CHECK-NEXT:      %[[NUMBER32:.*]] = arith.index_castui %[[NUMBER]] : index to i32
+// CHECK-NEXT:      %[[SLOT:.*]] = llvm.getelementptr %[[BASE]][%[[NUMBER32]]]
+// CHECK-NEXT:      llvm.store %[[PARTIAL]], %[[SLOT]] : f32, !llvm.ptr<3>
+// CHECK-NEXT:    }
+// CHECK-NEXT:    gpu.barrier
+// CHECK-NEXT:    %[[A:.*]] = llvm.load %[[BASE]] : !llvm.ptr<3> -> f32
+// CHECK-NEXT:    %[[SECOND:.*]] = llvm.getelementptr %[[BASE]][1]
+// CHECK-NEXT:    %[[B:.*]] = llvm.load %[[SECOND]] : !llvm.ptr<3> -> f32
+// CHECK-NEXT:    arith.maximumf %[[A]], %[[B]]
+// CHECK-NOT:     gpu.barrier
+// CHECK:         tile.return
+tile.kernel @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                       %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  %1 = tile.reduce max %0 : tensor<1x256xf32> -> tensor<1x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Of many warps, each lane reads one result, and the warp shuffles again.
+// CHECK-LABEL: tile.kernel @many_warps(
+// CHECK-COUNT-5: gpu.shuffle
+// CHECK:         gpu.barrier
+// CHECK:         llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT:     llvm.load
+// CHECK-COUNT-5: gpu.shuffle
+// CHECK-NOT:     gpu.shuffle
+// CHECK-NOT:     gpu.barrier
+// CHECK:         tile.return
+tile.kernel @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
+                        %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x4096xf32, strided<[?, 1]>> -> tensor<1x4096xf32>
+  %1 = tile.reduce add %0 : tensor<1x4096xf32> -> tensor<1x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Lanes past the last warp add nothing.
+// CHECK-LABEL: tile.kernel @twelve_warps(
+// CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG:     %[[WARPS:.*]] = arith.constant 12 : index
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 11 : index
+// CHECK:         gpu.barrier
+// CHECK-NEXT:    arith.minui %{{.*}}, %[[LAST]]
+// CHECK:         %[[PARTIAL:.*]] = llvm.load
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %[[WARPS]]
+// CHECK-NEXT:    %[[VALUE:.*]] = arith.select %[[INSIDE]], %[[PARTIAL]], %[[NEUTRAL]]
+// CHECK-NEXT:    gpu.shuffle xor %[[VALUE]],
+tile.kernel @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>,
+                          %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 384, vector = 4, columns = 1536>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x1536xf32, strided<[?, 1]>> -> tensor<1x1536xf32>
+  %1 = tile.reduce add %0 : tensor<1x1536xf32> -> tensor<1x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// In a loop a thread may come back while another still reads: a barrier more.
+// CHECK-LABEL: tile.kernel @reduction_in_loop(
+// CHECK:         scf.for
+// CHECK:           gpu.barrier
+// CHECK:           scf.if
+// CHECK:           gpu.barrier
+// CHECK-NOT:       gpu.barrier
+// CHECK:         tile.return
+tile.kernel @reduction_in_loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                               %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+  %c0 = arith.constant 0 : index
+  %id = tile.program_id
+  %count = tile.program_count
+  scf.for %row = %id to %rows step %count {
+    %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+    %1 = tile.reduce max %0 : tensor<1x256xf32> -> tensor<1x1xf32>
+    tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  }
+  tile.return
+}
+
+// -----
+
+// Two reductions use shared memory of their own: no barrier between them.
+// CHECK-COUNT-2: llvm.mlir.global internal @{{.*}} : !llvm.array<2 x f32>
+// CHECK-NOT:     llvm.mlir.global
+// CHECK-LABEL: tile.kernel @two_reductions(
+// CHECK-COUNT-2: gpu.barrier
+// CHECK-NOT:     gpu.barrier
+// CHECK:         tile.return
+tile.kernel @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                            %y: memref<?x1xf32, strided<[?, 1]>>,
+                            %z: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  %1 = tile.reduce max %0 : tensor<1x256xf32> -> tensor<1x1xf32>
+  %2 = tile.reduce min %0 : tensor<1x256xf32> -> tensor<1x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.store %2, %z[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A mask selects a piece as a whole.
+// CHECK-LABEL: tile.kernel @mask(
+// CHECK-SAME:      %[[COLUMN:[^:]*]]: index
+// CHECK-DAG:     %[[LIMIT:.*]] = arith.constant 1000 : index
+// CHECK-DAG:     %[[OTHER:.*]] = arith.constant dense<0xFF800000> : vector<4xf32>
+// CHECK:         %[[TILE:.*]] = llvm.load
+// CHECK:         %[[POSITION:.*]] = arith.addi %[[COLUMN]], %{{.*}}
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[POSITION]], %[[LIMIT]]
+// CHECK-NEXT:    arith.select %[[INSIDE]], %[[TILE]], %[[OTHER]] : vector<4xf32>
+tile.kernel @mask(%column: index, %x: memref<?x128xf32, strided<[?, 1]>>,
+                  %y: memref<?x128xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x128xf32, strided<[?, 1]>> -> tensor<1x128xf32>
+  %1 = tile.mask %0 from %column limit 1000 else 0xFF800000 : f32 : tensor<1x128xf32>
+  tile.store %1, %y[%row, %c0] : tensor<1x128xf32>, memref<?x128xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A statistic is one scalar for each row that the thread has part of, repeated
+// into the row's vectors.
+// CHECK-LABEL: tile.kernel @statistic(
+// CHECK:         %[[S:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+// CHECK:         %[[REPEATED:.*]] = vector.broadcast %[[S]] : f32 to vector<4xf32>
+// CHECK-COUNT-2: arith.mulf %{{.*}}, %[[REPEATED]] : vector<4xf32>
+tile.kernel @statistic(%rows: index, %s: memref<?x1xf32, strided<[?, 1]>>,
+                       %x: memref<?x256xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %s[%row, %c0] : memref<?x1xf32, strided<[?, 1]>> -> tensor<1x1xf32>
+  %1 = tile.broadcast %0 : tensor<1x1xf32> -> tensor<1x256xf32>
+  %2 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  %3 = arith.mulf %2, %1 : tensor<1x256xf32>
+  tile.store %3, %x[%row, %c0] : tensor<1x256xf32>, memref<?x256xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// What a loop carries becomes its pieces.
+// CHECK-LABEL: tile.kernel @loop(
+// CHECK:         scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>) {
+tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant dense<0.0> : tensor<1x256xf32>
+  %0 = scf.for %i = %c0 to %rows step %c1 iter_args(%sum = %zero) -> tensor<1x256xf32> {
+    %1 = tile.load %x[%i, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+    %2 = arith.addf %sum, %1 : tensor<1x256xf32>
+    scf.yield %2 : tensor<1x256xf32>
+  }
+  tile.store %0, %x[%c0, %c0] : tensor<1x256xf32>, memref<?x256xf32, strided<[?, 1]>>
+  tile.return
+}

@@ -1,0 +1,97 @@
+// RUN: tile-opt %s --lower-to-nvvm -split-input-file | FileCheck %s
+
+// A kernel becomes a function that a launch can name, of as many threads as its
+// schedule says. Pointers carry what is known of the operands.
+// CHECK-LABEL: llvm.func @kernel(
+// CHECK-SAME:      %{{[^:]*}}: i64,
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1> {llvm.align = 16 : i64, llvm.noalias, llvm.readonly}, %{{[^:]*}}: i64,
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1> {llvm.align = 4 : i64, llvm.noalias}, %{{[^:]*}}: i64)
+// CHECK-SAME:      nvvm.kernel, nvvm.reqntid = array<i32: 96, 1, 1>
+// CHECK:         llvm.return
+tile.kernel @kernel(%rows: index,
+    %x: !llvm.ptr<1> {tile.alignment = 16 : i64, tile.readonly}, %xs: index,
+    %y: !llvm.ptr<1> {tile.alignment = 4 : i64}, %ys: index)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 96, vector = 4, columns = 384>} {
+  tile.return
+}
+
+// The launch metadata stands for the function.
+// CHECK-NOT: func.func
+func.func @launcher(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.launch [@kernel](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// Programs are blocks, numbered along the grid's first dimension.
+// CHECK-LABEL: llvm.func @programs(
+// CHECK-SAME:      %[[P:[^:]*]]: !llvm.ptr<1>
+// CHECK-DAG:     %[[BLOCK:.*]] = nvvm.read.ptx.sreg.ctaid.x : i32
+// CHECK-DAG:     %[[ID:.*]] = llvm.zext %[[BLOCK]] : i32 to i64
+// CHECK-DAG:     %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x : i32
+// CHECK-DAG:     %[[COUNT:.*]] = llvm.zext %[[BLOCKS]] : i32 to i64
+// CHECK:         llvm.sub %[[COUNT]], %[[ID]] : i64
+tile.kernel @programs(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>} {
+  %id = tile.program_id
+  %count = tile.program_count
+  %0 = arith.subi %count, %id : index
+  %1 = arith.index_cast %0 : index to i64
+  llvm.store %1, %p : i64, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: llvm.func @threads(
+// CHECK-DAG:     nvvm.read.ptx.sreg.tid.x
+// CHECK-DAG:     nvvm.barrier
+// CHECK:         nvvm.shfl.sync bfly
+tile.kernel @threads(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>} {
+  %distance = arith.constant 16 : i32
+  %width = arith.constant 32 : i32
+  %thread = gpu.thread_id x
+  gpu.barrier
+  %0, %valid = gpu.shuffle xor %x, %distance, %width : f32
+  %1 = arith.index_cast %thread : index to i64
+  %2 = llvm.getelementptr %p[%1] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
+  llvm.store %0, %2 : f32, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Approximations become the instructions of the GPU.
+// CHECK-LABEL: llvm.func @functions(
+// CHECK:         llvm.intr.exp2(%{{.*}}) {fastmathFlags = #llvm.fastmath<afn>}
+// CHECK:         llvm.intr.sqrt(%{{.*}}) {fastmathFlags = #llvm.fastmath<afn>}
+// CHECK:         llvm.fdiv %{{.*}} {fastmathFlags = #llvm.fastmath<afn>}
+// CHECK-NOT:     llvm.call
+// CHECK:         llvm.return
+tile.kernel @functions(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>} {
+  %0 = math.exp2 %x fastmath<afn> : f32
+  %1 = math.sqrt %0 fastmath<afn> : f32
+  %2 = arith.divf %0, %1 fastmath<afn> : f32
+  llvm.store %2, %p : f32, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Loops and conditions become branches.
+// CHECK-LABEL: llvm.func @control_flow(
+// CHECK-NOT:     scf.
+// CHECK:         llvm.cond_br
+// CHECK:         llvm.return
+tile.kernel @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<threads = 32>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %i = %c0 to %rows step %c1 {
+    llvm.store %x, %p : f32, !llvm.ptr<1>
+  }
+  tile.return
+}
