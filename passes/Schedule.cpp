@@ -29,6 +29,9 @@ constexpr int64_t kWarp = 32;
 /// the host: its program is too long to compile in reasonable time).
 constexpr int64_t kMaxElementsPerThread = 256;
 constexpr int64_t kMaxPiecesOnHost = 2048;
+/// What combines warps is declared in the code, of which every target takes as
+/// much; more has to be asked for at launch.
+constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
 /// The fields of a schedule while they are chosen.
 struct Fields {
@@ -73,6 +76,27 @@ void chooseRowThreads(Fields &fields, int64_t pieces, int64_t maxThreads,
     fields.columns = bestPadded * fields.vector;
 }
 
+/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors that
+/// may each have a block of their own: one vector a thread, so that many small
+/// blocks keep loads in flight, and the fewest vectors of padding.
+void chooseTileThreads(Fields &fields, int64_t pieces, int64_t minThreads,
+                       int64_t maxThreads) {
+  int64_t best = 0, bestPadded = 0;
+  for (int64_t threads = minThreads; threads <= maxThreads; threads += kWarp) {
+    if (fields.threads && fields.threads != threads)
+      continue;
+    int64_t padded = llvm::alignTo(pieces, threads);
+    if (!best || padded <= bestPadded) {
+      best = threads;
+      bestPadded = padded;
+    }
+  }
+  if (!fields.threads)
+    fields.threads = best;
+  if (!fields.columns)
+    fields.columns = fields.threads * fields.vector;
+}
+
 /// For rows too short to keep a block busy: several of them to a block, each
 /// row held by a power of two of threads.
 void chooseShortRows(Fields &fields, int64_t pieces) {
@@ -102,8 +126,9 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   if (!fields.rows)
     fields.rows = 1;
   if (shape.numReductions == 0) {
-    // Tiles are independent: small blocks, two accesses in flight a thread.
-    chooseRowThreads(fields, pieces, /*maxThreads=*/256, /*maxPieces=*/2);
+    chooseTileThreads(fields, pieces, /*minThreads=*/std::min<int64_t>(
+                          4 * kWarp, llvm::alignTo(pieces, kWarp)),
+                      /*maxThreads=*/16 * kWarp);
     return;
   }
   // A row stays in registers as long as it fits; 64 elements a thread leave
@@ -128,9 +153,11 @@ void completeForHost(Fields &fields, const KernelShape &shape,
   if (!fields.threads)
     fields.threads = 1;
   if (!fields.columns) {
-    // Four registers to each value hide the latency of the arithmetic.
+    // Four registers to each value hide the latency of the arithmetic. Narrow
+    // vectors get more, so that sums over long rows keep many partial sums.
     int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
-    fields.columns = std::min<int64_t>(pieces, 4) * fields.vector;
+    int64_t held = std::max<int64_t>(4, 64 / fields.vector);
+    fields.columns = std::min(pieces, held) * fields.vector;
   }
 }
 
@@ -175,9 +202,10 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
                    << " elements a thread are more than the "
                    << kMaxElementsPerThread << " that registers hold";
   int64_t shared = shape.numReductions * grid->getScratchBytes(fields.rows);
-  if (shared > target.maxSharedBytesPerBlock)
+  if (shared > kMaxStaticSharedBytes)
     return error() << shared << " bytes of shared memory are more than the "
-                   << target.maxSharedBytesPerBlock << " of a block";
+                   << kMaxStaticSharedBytes << " that a block has without "
+                   << "asking for more";
   return success();
 }
 

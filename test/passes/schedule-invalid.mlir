@@ -89,3 +89,14 @@ tile.kernel @float64_inside(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %1 = arith.truncf %0 : tensor<?x8xf64> to tensor<?x8xf32>
   tile.return %1 : tensor<?x8xf32>
 }
+
+// -----
+
+// Each of two reductions leaves 256 x 32 floats for the warps to combine.
+// expected-error @below {{65536 bytes of shared memory are more than the 49152 that a block has without asking for more}}
+tile.kernel @shared_memory(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+    attributes {schedule = #tile.schedule<rows = 256, threads = 1024, vector = 1, columns = 1024>} {
+  %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce min %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
+}

@@ -510,6 +510,16 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
 }
 
 // -----
+// more shared memory than a block has
+// options: --target=sm_90 --schedule=rows=256,threads=1024,vector=1,columns=1024
+// error: 1:1: schedule #tile.schedule<rows = 256, threads = 1024, vector = 1, columns = 1024> does not fit sm_90: 65536 bytes of shared memory are more than the 49152
+func.func @f(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
+  %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce min %x : tensor<?x1024xf32> -> tensor<?x1xf32>
+  return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+
+// -----
 // more than the host unrolls
 // options: --target=host --schedule=rows=4096
 // error: 1:1: schedule #tile.schedule<rows = 4096,

@@ -279,16 +279,21 @@ LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
   return write(result);
 }
 
-/// Keeps --help to what users of kernels need (--help-hidden has the rest), and
-/// messages to what is wrong, without the op in its generic form.
-void setOptionDefaults() {
-  auto &options = cl::getRegisteredOptions();
-  for (auto &[name, option] : options)
+/// Leaves out of --help what only developers of LLVM need (--help-hidden has
+/// it).
+void hideOptionsOfLLVM() {
+  for (auto &[name, option] : cl::getRegisteredOptions())
     if (!llvm::is_contained(option->Categories, &category) &&
         !name.starts_with("mlir-") && name != "help" &&
         name != "help-hidden" && name != "version" &&
         option->getOptionHiddenFlag() == cl::NotHidden)
       option->setHiddenFlag(cl::Hidden);
+}
+
+/// Makes messages say what is wrong without the op in its generic form, unless
+/// the user asks for it.
+void shortenDiagnostics() {
+  auto &options = cl::getRegisteredOptions();
   auto found = options.find("mlir-print-op-on-diagnostic");
   if (found != options.end())
     static_cast<cl::opt<bool> *>(found->second)->setInitialValue(false);
@@ -304,7 +309,12 @@ int main(int argc, char **argv) {
   registerPasses();
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
-  setOptionDefaults();
+  shortenDiagnostics();
+  // There are thousands of options: not in every run.
+  if (llvm::any_of(llvm::ArrayRef(argv, argc), [](StringRef argument) {
+        return argument == "--help" || argument == "-help";
+      }))
+    hideOptionsOfLLVM();
   cl::SetVersionPrinter([](llvm::raw_ostream &os) {
     os << "tilec " BASTILE_VERSION "\n";
   });

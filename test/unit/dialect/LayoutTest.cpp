@@ -23,8 +23,8 @@ protected:
   /// The layout, if it fits `shape`.
   tile::BlockedAttr getLayout(ArrayRef<int64_t> shape, int64_t vector,
                               int64_t threadRows, int64_t threadColumns) {
-    auto layout = tile::BlockedAttr::get(&context, vector, threadRows,
-                                         threadColumns);
+    auto layout =
+        tile::BlockedAttr::get(&context, vector, threadRows, threadColumns);
     ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
     auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };
     if (failed(layout.verifyEncoding(shape, Float32Type::get(&context),
@@ -35,8 +35,8 @@ protected:
 
   FailureOr<ThreadGrid> getGrid(int64_t rows, int64_t threads, int64_t vector,
                                 int64_t columns) {
-    return ThreadGrid::get(tile::ScheduleAttr::get(&context, rows, threads,
-                                                   vector, columns, 0));
+    return ThreadGrid::get(
+        tile::ScheduleAttr::get(&context, rows, threads, vector, columns, 0));
   }
 
   MLIRContext context;
