@@ -76,7 +76,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %0 = tile.reduce add %x : tensor<?x2880xf32> -> tensor<?x1xf32>
     ```
   }];
-  let arguments = (ins Tile_ReduceKindAttr:$kind, Tile_ComputeTensor:$input);
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input);
   let results = (outs Tile_ComputeTensor:$result);
   let assemblyFormat =
       "$kind $input attr-dict `:` type($input) `->` type($result)";

@@ -23,9 +23,7 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
     I32EnumAttrCase<"Min", 2, "min">,
   ]> {
   let cppNamespace = "::bastile::tile";
-  let genSpecializedAttr = 0;
 }
-def Tile_ReduceKindAttr : EnumAttr<Tile_Dialect, Tile_ReduceKind, "reduce_kind">;
 
 def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let summary = "How a kernel is laid over the machine";

@@ -129,7 +129,7 @@ def LowerToHost : Pass<"lower-to-host", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
-    "::mlir::scf::SCFDialect"];
+    "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect"];
 }
 
 #endif // BASTILE_PASSES_PASSES_TD

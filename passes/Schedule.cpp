@@ -131,14 +131,26 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
                       /*maxThreads=*/16 * kWarp);
     return;
   }
-  // A row stays in registers as long as it fits; 64 elements a thread leave
-  // room for the intermediate values.
-  int64_t maxPieces = std::max<int64_t>(1, 64 / fields.vector);
+  // A row stays in registers as long as it fits: up to 64 elements a thread,
+  // which leaves room for the intermediate values, and up to 16 vectors, each
+  // of which takes an address. Threads that hold little come first.
+  int64_t maxPieces = std::min<int64_t>(16, 64 / fields.vector);
   int64_t fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 16 * kWarp;
-  if (pieces <= fewThreads * 4)
+  if (pieces <= fewThreads * 4) {
     chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
-  else
-    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, maxPieces);
+    return;
+  }
+  for (int64_t held = 4; held <= maxPieces; held *= 2) {
+    if (pieces > held * target.maxThreadsPerBlock)
+      continue;
+    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held);
+    return;
+  }
+  // Otherwise a loop walks over it in steps of moderate tiles.
+  if (!fields.threads)
+    fields.threads = 16 * kWarp;
+  if (!fields.columns)
+    fields.columns = 4 * fields.threads * fields.vector;
 }
 
 void completeForHost(Fields &fields, const KernelShape &shape,

@@ -12,9 +12,7 @@ def Tile_GegluForm : I32EnumAttr<"GegluForm", "form of the gate's activation", [
     I32EnumAttrCase<"Erf", 2, "erf">,
   ]> {
   let cppNamespace = "::bastile::tile";
-  let genSpecializedAttr = 0;
 }
-def Tile_GegluFormAttr : EnumAttr<Tile_Dialect, Tile_GegluForm, "geglu_form">;
 
 def Tile_GegluOp : Tile_ModelOp<"geglu", [SameOperandsAndResultType]> {
   let summary = "gated GELU: an activation of `gate` times `up`";
@@ -46,7 +44,7 @@ def Tile_GegluOp : Tile_ModelOp<"geglu", [SameOperandsAndResultType]> {
   }];
   let arguments = (ins
     Tile_RowTensor:$gate, Tile_RowTensor:$up,
-    DefaultValuedAttr<Tile_GegluFormAttr, "GegluForm::GptOss">:$form,
+    DefaultValuedAttr<Tile_GegluForm, "GegluForm::GptOss">:$form,
     DefaultValuedOptionalAttr<F64Attr, "1.702">:$alpha,
     DefaultValuedOptionalAttr<F64Attr, "7.0">:$limit,
     UnitAttr:$unlimited);

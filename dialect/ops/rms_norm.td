@@ -12,10 +12,7 @@ def Tile_RmsNormCasting : I32EnumAttr<"RmsNormCasting",
     I32EnumAttrCase<"Gemma", 1, "gemma">,
   ]> {
   let cppNamespace = "::bastile::tile";
-  let genSpecializedAttr = 0;
 }
-def Tile_RmsNormCastingAttr
-    : EnumAttr<Tile_Dialect, Tile_RmsNormCasting, "rms_norm_casting">;
 
 def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
     AllTypesMatch<["input", "result"]>]> {
@@ -47,7 +44,7 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
   }];
   let arguments = (ins
     Tile_RowTensor:$input, Optional<Tile_RowVector>:$weight,
-    DefaultValuedAttr<Tile_RmsNormCastingAttr, "RmsNormCasting::Llama">:$casting,
+    DefaultValuedAttr<Tile_RmsNormCasting, "RmsNormCasting::Llama">:$casting,
     DefaultValuedAttr<F64Attr, "1.0e-6">:$eps,
     DefaultValuedAttr<F64Attr, "0.0">:$offset);
   let results = (outs Tile_RowTensor:$result);
@@ -59,9 +56,8 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
 
   let extraClassDefinition = [{
     ::llvm::LogicalResult $cppClass::verify() {
-      if (getEps().isNegative())
-        return emitOpError("eps must not be negative, but is ")
-               << getEps().convertToDouble();
+      if (double eps = getEps().convertToDouble(); !(eps >= 0))
+        return emitOpError("eps must not be negative, but is ") << eps;
       if (!getWeight()) {
         if (!getOffset().isZero())
           return emitOpError("has an 'offset' but no weight to add it to");

@@ -1,6 +1,6 @@
 // RUN: tile-opt %s --schedule -verify-diagnostics -split-input-file
 
-// expected-error @below {{schedule #tile.schedule<rows = 1, threads = 2048, vector = 8, columns = 32768> does not fit sm_90: 2048 threads are more than the 1024 of a block}}
+// expected-error @below {{schedule #tile.schedule<rows = 1, threads = 2048, vector = 8, columns = 16384> does not fit sm_90: 2048 threads are more than the 1024 of a block}}
 tile.kernel @threads(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
     attributes {schedule = #tile.schedule<threads = 2048>} {
   %0 = arith.addf %x, %x : tensor<?x4096xbf16>

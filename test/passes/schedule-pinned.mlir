@@ -12,10 +12,10 @@ tile.kernel @all_fields(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
 
 // The fields left out follow from those that are pinned.
 // CHECK-LABEL: @threads_only
-// CHECK-SAME:  #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 1024>
+// CHECK-SAME:  #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 512>
 // The option takes the place of the attribute.
 // OPTION-LABEL: @threads_only
-// OPTION-SAME:  #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 1024, persistent = 2>
+// OPTION-SAME:  #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 512, persistent = 2>
 tile.kernel @threads_only(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16>
     attributes {schedule = #tile.schedule<threads = 64>} {
   %0 = arith.addf %x, %x : tensor<?x1024xbf16>
@@ -60,7 +60,7 @@ tile.kernel @persistent_only(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32>
 }
 
 // OPTION-LABEL: @unpinned
-// OPTION-SAME:  rows = 1, threads = 64, vector = 8, columns = 1024, persistent = 2>
+// OPTION-SAME:  rows = 1, threads = 64, vector = 8, columns = 512, persistent = 2>
 tile.kernel @unpinned(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16> {
   %0 = arith.addf %x, %x : tensor<?x1024xbf16>
   tile.return %0 : tensor<?x1024xbf16>

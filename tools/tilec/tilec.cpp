@@ -253,8 +253,15 @@ LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
     return failure();
   parsing.stop();
 
+  // Each pass manager reports under a scope of its own: timers are told apart
+  // by the addresses of passes, which a later pass manager may use again.
+  SmallVector<std::unique_ptr<TimingScope>> scopes;
   auto configure = [&](PassManager &passes) {
-    passes.enableTiming(total);
+    if (!scopes.empty())
+      scopes.back()->stop();
+    scopes.push_back(std::make_unique<TimingScope>(
+        total.nest("Lower, part " + std::to_string(scopes.size() + 1))));
+    passes.enableTiming(*scopes.back());
     return applyPassManagerCLOptions(passes);
   };
   CompileOptions options;
@@ -272,6 +279,7 @@ LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
   Result result;
   if (failed(lower(*module, getStage(what), options, &metadata)))
     return failure();
+  scopes.clear();
   if (what <= Emit::NVVM)
     llvm::raw_string_ostream(result.content) << *module << "\n";
   else if (failed(generate(*module, what, target, metadata, total, result)))
