@@ -30,8 +30,11 @@ test: all ## run every test: lit, unit and Python
 	@rm -f $(BUILD)/test-results.xml
 	@$(LIT) -v --xunit-xml-output $(BUILD)/test-results.xml test
 
-bench: all ## measure the kernels beside a copy (needs a GPU and PyTorch)
-	@$(PYTHON) benchmarks/gpu_forward.py --tilec $(BUILD)/bin/tilec
+bench: all ## measure on the host and, with a GPU and PyTorch, beside a copy
+	@$(PYTHON) benchmarks/host.py
+	@if command -v nvidia-smi >/dev/null; then \
+	  $(PYTHON) benchmarks/gpu_forward.py --tilec $(BUILD)/bin/tilec; \
+	else echo "no NVIDIA GPU: its benchmark is skipped"; fi
 
 static: setup ## build build-static/bin/tilec, which runs without LLVM installed
 	@cmake -S . -B build-static -G Ninja -DBASTILE_LINK_STATIC=ON $(CMAKEFLAGS) >/dev/null

@@ -51,8 +51,8 @@ Value Expr::as(Type elementType) const {
 }
 
 Expr Expr::roundedTo(Type elementType) const {
-  return wrap(*builder, convert(*builder, as(elementType),
-                                getType().getElementType()));
+  return wrap(*builder,
+              convert(*builder, as(elementType), getType().getElementType()));
 }
 
 Expr Expr::constant(double number) const {
@@ -122,13 +122,13 @@ Expr abs(const Expr &operand) { return unary<math::AbsFOp>(operand); }
 Expr sigmoid(const Expr &operand) {
   ImplicitLocOpBuilder &builder = operand.getBuilder();
   Expr small = exp(-abs(operand));
-  Value isPositive = arith::CmpFOp::create(
-      builder, arith::CmpFPredicate::OGE, operand.getValue(),
-      operand.constant(0.0).getValue());
-  Expr numerator = wrap(
-      builder, arith::SelectOp::create(builder, isPositive,
-                                       operand.constant(1.0).getValue(),
-                                       small.getValue()));
+  Value isPositive = arith::CmpFOp::create(builder, arith::CmpFPredicate::OGE,
+                                           operand.getValue(),
+                                           operand.constant(0.0).getValue());
+  Expr numerator =
+      wrap(builder, arith::SelectOp::create(builder, isPositive,
+                                            operand.constant(1.0).getValue(),
+                                            small.getValue()));
   return numerator * (1.0 / (small + 1.0));
 }
 

@@ -51,9 +51,8 @@ LogicalResult KernelOp::verify() {
                        "in memory");
   int64_t leading = *getLeading();
   if (leading < 0 || leading > getNumArguments())
-    return emitOpError("has ")
-           << leading << " leading dimensions but only " << getNumArguments()
-           << " arguments";
+    return emitOpError("has ") << leading << " leading dimensions but only "
+                               << getNumArguments() << " arguments";
   for (BlockArgument size : getSizes())
     if (!size.getType().isIndex())
       return emitOpError("argument ")
@@ -82,8 +81,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     }
     if (kernel.isTiled())
       continue;
-    auto type = FunctionType::get(getContext(), getOperandTypes(),
-                                  getResultTypes());
+    auto type =
+        FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
     if (kernel.getFunctionType() != type)
       return emitOpError("of type ")
              << type << " does not fit kernel " << symbol << " of type "
@@ -115,9 +114,8 @@ static LogicalResult verifyAccess(Operation *op, RankedTensorType tile,
            << tile << " and " << memref << ", whose element types differ";
   size_t expected = memref.getRank() == 1 ? 1 : 2;
   if (numIndices != expected)
-    return op->emitOpError("takes ")
-           << expected << " indices into " << memref << ", but has "
-           << numIndices;
+    return op->emitOpError("takes ") << expected << " indices into " << memref
+                                     << ", but has " << numIndices;
   if (memref.getRank() == 1 && tile.getDimSize(0) != 1)
     return op->emitOpError("moves one row of ") << memref << ", not " << tile;
   return success();
@@ -134,4 +132,3 @@ LogicalResult StoreOp::verify() {
                       cast<MemRefType>(getMemref().getType()),
                       getIndices().size());
 }
-

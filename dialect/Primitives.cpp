@@ -35,17 +35,15 @@ LogicalResult BroadcastOp::verify() {
   if (!tensor)
     return success();
   bool isVector = tensor.getRank() == 1;
-  bool rowMatches =
-      tensor.getShape().back() == result.getShape().back() ||
-      (!isVector && tensor.getShape().back() == 1);
+  bool rowMatches = tensor.getShape().back() == result.getShape().back() ||
+                    (!isVector && tensor.getShape().back() == 1);
   ArrayRef<int64_t> leading = tensor.getShape().drop_back();
   // A row vector that was loaded is a tile of one row.
   bool isVectorTile = !getLike() && llvm::all_equal(leading) &&
                       !leading.empty() && leading.front() == 1;
   bool leadingMatches =
       isVector || (tensor.getRank() == result.getRank() &&
-                   (isVectorTile ||
-                    leading == result.getShape().drop_back()));
+                   (isVectorTile || leading == result.getShape().drop_back()));
   if (!rowMatches || !leadingMatches)
     return emitOpError("cannot repeat a source of type ")
            << tensor << " to a result of type " << result;

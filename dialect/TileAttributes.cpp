@@ -23,10 +23,10 @@ void TileDialect::registerAttributes() {
       >();
 }
 
-LogicalResult
-ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
-                     int64_t threads, int64_t vector, int64_t columns,
-                     int64_t persistent) {
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t rows, int64_t threads,
+                                   int64_t vector, int64_t columns,
+                                   int64_t persistent) {
   std::pair<const char *, int64_t> fields[] = {{"rows", rows},
                                                {"threads", threads},
                                                {"vector", vector},
@@ -36,9 +36,8 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
   constexpr int64_t maxField = int64_t(1) << 24;
   for (auto [name, value] : fields)
     if (value < 0 || value > maxField)
-      return emitError() << "schedule field '" << name
-                         << "' must be from 0 to " << maxField << ", but is "
-                         << value;
+      return emitError() << "schedule field '" << name << "' must be from 0 to "
+                         << maxField << ", but is " << value;
   if (vector && (!llvm::isPowerOf2_64(vector) || vector > 16))
     return emitError() << "schedule field 'vector' must be a power of two up "
                           "to 16, but is "
@@ -46,9 +45,9 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t rows,
   return success();
 }
 
-LogicalResult
-BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                    int64_t vector, int64_t threadRows, int64_t threadColumns) {
+LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t vector, int64_t threadRows,
+                                  int64_t threadColumns) {
   if (vector < 1 || threadRows < 1 || threadColumns < 1)
     return emitError() << "layout fields must be at least 1";
   return success();
@@ -70,12 +69,12 @@ LogicalResult BlockedAttr::verifyEncoding(
   return success();
 }
 
-std::pair<int64_t, int64_t>
-BlockedAttr::getElement(ArrayRef<int64_t> shape, int64_t thread,
-                        int64_t piece) const {
+std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
+                                                    int64_t thread,
+                                                    int64_t piece) const {
   int64_t columnRepeats = getColumnRepeats(shape);
-  int64_t row = (piece / columnRepeats) * getThreadRows() +
-                thread / getThreadColumns();
+  int64_t row =
+      (piece / columnRepeats) * getThreadRows() + thread / getThreadColumns();
   int64_t column = ((piece % columnRepeats) * getThreadColumns() +
                     thread % getThreadColumns()) *
                    getVector();

@@ -216,7 +216,8 @@ void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   builder.crossRegisterProxies(loops, functions, components, modules);
 
   if (!machine.getTargetTriple().isNVPTX()) {
-    builder.buildPerModuleDefaultPipeline(hostLevel(level)).run(module, modules);
+    builder.buildPerModuleDefaultPipeline(hostLevel(level))
+        .run(module, modules);
     return;
   }
   SinkingDisabled sinkingDisabled;
@@ -257,8 +258,8 @@ bastile::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
   return bytes;
 }
 
-llvm::Expected<std::string>
-bastile::generateAssembly(mlir::ModuleOp module, const Target &target) {
+llvm::Expected<std::string> bastile::generateAssembly(mlir::ModuleOp module,
+                                                      const Target &target) {
   llvm::LLVMContext context;
   auto llvmModule = translateToLLVM(module, context, target);
   if (!llvmModule)

@@ -20,8 +20,8 @@ runtime::Error EmulatorExecutor::launch(const std::string &entry,
   GridSize grid, block;
   grid.x = static_cast<uint32_t>(config.grid);
   block.x = static_cast<uint32_t>(config.block);
-  if (llvm::Error error = emulator.launch(entry, grid, block,
-                                          config.sharedMemory, arguments))
+  if (llvm::Error error =
+          emulator.launch(entry, grid, block, config.sharedMemory, arguments))
     return runtime::Error(llvm::toString(std::move(error)));
   return runtime::Error::success();
 }

@@ -6,10 +6,10 @@
 
 #include "passes/Passes.h"
 
-#include "bastile/Target.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/TargetLookup.h"
 #include "passes/ThreadGrid.h"
 
 namespace bastile {
@@ -29,11 +29,9 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   using DistributeBase::DistributeBase;
 
   void runOnOperation() override {
-    llvm::Expected<const Target &> target = Target::lookup(this->target);
-    if (!target) {
-      getOperation().emitError(llvm::toString(target.takeError()));
+    const Target *target = lookupTarget(getOperation(), this->target);
+    if (!target)
       return signalPassFailure();
-    }
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
       if (kernel.isTiled() && failed(distribute(kernel, target->isHost())))
         return signalPassFailure();

@@ -6,7 +6,6 @@
 
 #include "passes/Passes.h"
 
-#include "bastile/Target.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -18,6 +17,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/TargetLookup.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_EXPANDMATH
@@ -38,8 +38,7 @@ bool isApproximate(arith::FastMathFlags flags) {
 }
 
 Value constant(OpBuilder &builder, Location loc, Type type, double value) {
-  TypedAttr scalar =
-      builder.getFloatAttr(getElementTypeOrSelf(type), value);
+  TypedAttr scalar = builder.getFloatAttr(getElementTypeOrSelf(type), value);
   if (auto vector = dyn_cast<VectorType>(type))
     scalar = DenseElementsAttr::get(vector, Attribute(scalar));
   return arith::ConstantOp::create(builder, loc, scalar);
@@ -112,8 +111,8 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Value negated = arith::NegFOp::create(rewriter, loc, power);
     Value lost =
         math::FmaOp::create(rewriter, loc, x, number(log2eHigh), negated);
-    lost = math::FmaOp::create(rewriter, loc, x, number(log2e - log2eHigh),
-                               lost);
+    lost =
+        math::FmaOp::create(rewriter, loc, x, number(log2e - log2eHigh), lost);
     Value correction =
         math::FmaOp::create(rewriter, loc, lost, number(ln2), number(1.0));
     rewriter.replaceOpWithNewOp<arith::MulFOp>(op, exp2(power), correction);
@@ -178,8 +177,8 @@ struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
 bool isArithmetic(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) ||
          isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
-             arith::RemFOp, arith::NegFOp, arith::MinimumFOp,
-             arith::MaximumFOp, arith::MinNumFOp, arith::MaxNumFOp>(op);
+             arith::RemFOp, arith::NegFOp, arith::MinimumFOp, arith::MaximumFOp,
+             arith::MinNumFOp, arith::MaxNumFOp>(op);
 }
 
 /// Values are computed in float32 at least and rounded after each op. Targets
@@ -254,8 +253,8 @@ struct ExpandBFloat16Truncation : public OpRewritePattern<arith::TruncFOp> {
     // Half a unit, less one where a tie is to round down to the even neighbour.
     Value rounded = arith::AddIOp::create(builder, bits, number(0x7FFF));
     rounded = arith::AddIOp::create(builder, rounded, isOdd);
-    Value isNaN = arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO,
-                                        value, value);
+    Value isNaN =
+        arith::CmpFOp::create(builder, arith::CmpFPredicate::UNO, value, value);
     constexpr int32_t quiet = 0x00400000;
     Value quieted = arith::OrIOp::create(builder, bits, number(quiet));
     rounded = arith::SelectOp::create(builder, isNaN, quieted, rounded);
@@ -279,11 +278,9 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
   using ExpandMathBase::ExpandMathBase;
 
   void runOnOperation() override {
-    llvm::Expected<const Target &> found = Target::lookup(target);
-    if (!found) {
-      getOperation().emitError(llvm::toString(found.takeError()));
+    const Target *found = lookupTarget(getOperation(), this->target);
+    if (!found)
       return signalPassFailure();
-    }
     RewritePatternSet patterns(&getContext());
     bool onHost = found->isHost();
     if (onHost) {

@@ -167,12 +167,13 @@ void FunctionFuser::addInputs(Group &group, Operation *op) {
 
 tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   OpBuilder builder(func);
-  SmallVector<Type> inputTypes(ValueRange(group.inputs.getArrayRef()).getTypes());
+  SmallVector<Type> inputTypes(
+      ValueRange(group.inputs.getArrayRef()).getTypes());
   SmallVector<Type> outputTypes(
       ValueRange(group.outputs.getArrayRef()).getTypes());
-  auto kernel = tile::KernelOp::create(
-      builder, func.getLoc(), name,
-      builder.getFunctionType(inputTypes, outputTypes));
+  auto kernel =
+      tile::KernelOp::create(builder, func.getLoc(), name,
+                             builder.getFunctionType(inputTypes, outputTypes));
   if (auto schedule = func->getAttrOfType<tile::ScheduleAttr>(
           tile::TileDialect::kScheduleAttrName))
     kernel.setScheduleAttr(schedule);
@@ -220,8 +221,8 @@ LogicalResult FunctionFuser::run() {
       name += std::to_string(index++);
     tile::KernelOp kernel = buildKernel(group, name);
     symbols.insert(kernel);
-    SmallVector<Value> operands = llvm::map_to_vector(
-        group.inputs, [&](Value input) {
+    SmallVector<Value> operands =
+        llvm::map_to_vector(group.inputs, [&](Value input) {
           auto it = launched.find(input);
           return it == launched.end() ? input : it->second;
         });

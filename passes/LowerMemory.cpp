@@ -132,8 +132,8 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
          rowRepeat < rowRepeats; ++rowRepeat) {
       Value row = address.getRow(rowRepeat);
       if (address.mayLeaveRows()) {
-        Value last = arith::SubIOp::create(
-            rewriter, loc, address.getRowCount(), address.constant(1));
+        Value last = arith::SubIOp::create(rewriter, loc, address.getRowCount(),
+                                           address.constant(1));
         row = arith::MinUIOp::create(rewriter, loc, row, last);
       }
       for (int64_t repeat = 0,
@@ -141,13 +141,13 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
            repeat < repeats; ++repeat) {
         Value column = address.getColumn(repeat);
         if (address.mayLeaveColumns()) {
-          Value last = address.constant(memref.getShape().back() -
-                                        layout.getVector());
+          Value last =
+              address.constant(memref.getShape().back() - layout.getVector());
           column = arith::MinUIOp::create(rewriter, loc, column, last);
         }
-        auto load = LLVM::LoadOp::create(rewriter, loc, getPieceType(type),
-                                         address.getAddress(row, column),
-                                         alignment);
+        auto load =
+            LLVM::LoadOp::create(rewriter, loc, getPieceType(type),
+                                 address.getAddress(row, column), alignment);
         load.setInvariant(op.getInvariant());
         pieces.push_back(load);
       }
@@ -235,8 +235,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
               address.constant(0));
     Value all;
     for (Value condition : conditions)
-      all = all ? arith::AndIOp::create(builder, loc, all, condition)
-                : condition;
+      all =
+          all ? arith::AndIOp::create(builder, loc, all, condition) : condition;
     return all;
   }
 };

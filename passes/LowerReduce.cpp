@@ -88,9 +88,8 @@ Value Reducer::reduceInThread(ValueRange pieces) {
 /// Butterfly over groups of `lanes` lanes: every lane ends with the result.
 Value Reducer::reduceInWarp(Value value, int64_t lanes) {
   for (int64_t offset = lanes / 2; offset > 0; offset /= 2) {
-    auto shuffle =
-        gpu::ShuffleOp::create(rewriter, loc, value, offset, kWarp,
-                               gpu::ShuffleMode::XOR);
+    auto shuffle = gpu::ShuffleOp::create(rewriter, loc, value, offset, kWarp,
+                                          gpu::ShuffleMode::XOR);
     value = combine(value, shuffle.getShuffleResult());
   }
   return value;
@@ -117,8 +116,8 @@ Value Reducer::createScratch(int64_t elements) {
 }
 
 Value Reducer::getSharedAddress(Value base, Value index) {
-  Value offset = arith::IndexCastUIOp::create(rewriter, loc,
-                                              rewriter.getI32Type(), index);
+  Value offset =
+      arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(), index);
   return LLVM::GEPOp::create(rewriter, loc, base.getType(),
                              input.getElementType(), base, ValueRange{offset},
                              LLVM::GEPNoWrapFlags::none);
@@ -135,11 +134,11 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   int64_t warps = grid.getWarpsPerRow();
   Value scratch = createScratch(values.size() * grid.rows * warps);
   Value thread = getThreadId(rewriter, loc);
-  Value lane = arith::RemUIOp::create(rewriter, loc, thread,
-                                      constantIndex(kWarp));
+  Value lane =
+      arith::RemUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
   // Warps are numbered along the rows, so a warp's number is its slot.
-  Value warp = arith::DivUIOp::create(rewriter, loc, thread,
-                                      constantIndex(kWarp));
+  Value warp =
+      arith::DivUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
   Value firstSlot = constantIndex(0);
   if (grid.rows > 1)
     firstSlot = arith::MulIOp::create(
@@ -165,33 +164,32 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   gpu::BarrierOp::create(rewriter, loc);
 
   for (auto [repeat, value] : llvm::enumerate(values)) {
-    Value first = arith::AddIOp::create(
-        rewriter, loc, firstSlot, constantIndex(repeat * slotsPerRepeat));
+    Value first = arith::AddIOp::create(rewriter, loc, firstSlot,
+                                        constantIndex(repeat * slotsPerRepeat));
     if (warps <= kMaxPartialsToRead) {
       SmallVector<Value> partials;
       for (int64_t index = 0; index < warps; ++index)
-        partials.push_back(loadShared(
-            scratch, arith::AddIOp::create(rewriter, loc, first,
-                                           constantIndex(index))));
+        partials.push_back(
+            loadShared(scratch, arith::AddIOp::create(rewriter, loc, first,
+                                                      constantIndex(index))));
       value = partials.front();
       for (Value partial : ArrayRef(partials).drop_front())
         value = combine(value, partial);
       continue;
     }
     // Lanes past the last warp read its slot again and drop it.
-    Value index = arith::MinUIOp::create(rewriter, loc, lane,
-                                         constantIndex(warps - 1));
-    Value partial = loadShared(
-        scratch, arith::AddIOp::create(rewriter, loc, first, index));
+    Value index =
+        arith::MinUIOp::create(rewriter, loc, lane, constantIndex(warps - 1));
+    Value partial =
+        loadShared(scratch, arith::AddIOp::create(rewriter, loc, first, index));
     Value neutral = arith::ConstantOp::create(
         rewriter, loc,
         tile::ReduceOp::getNeutral(op.getKind(), input.getElementType()));
-    Value isPartial =
-        arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, lane,
-                              constantIndex(warps));
-    value = reduceInWarp(arith::SelectOp::create(rewriter, loc, isPartial,
-                                                 partial, neutral),
-                         kWarp);
+    Value isPartial = arith::CmpIOp::create(
+        rewriter, loc, arith::CmpIPredicate::ult, lane, constantIndex(warps));
+    value = reduceInWarp(
+        arith::SelectOp::create(rewriter, loc, isPartial, partial, neutral),
+        kWarp);
   }
 }
 

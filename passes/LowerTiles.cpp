@@ -6,7 +6,6 @@
 
 #include "passes/LowerTiles.h"
 
-#include "bastile/Target.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -17,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
+#include "passes/TargetLookup.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_LOWERTILES
@@ -71,8 +71,8 @@ Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
   if (layout.getThreadColumns() == 1)
     return offset;
   Value column = getThreadPosition(builder, loc, layout).column;
-  column = arith::MulIOp::create(builder, loc, column,
-                                 constant(layout.getVector()));
+  column =
+      arith::MulIOp::create(builder, loc, column, constant(layout.getVector()));
   return arith::AddIOp::create(builder, loc, column, offset);
 }
 
@@ -184,14 +184,13 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
     Value outside = arith::ConstantOp::create(rewriter, loc, other);
     // The vector width divides the row, so a piece lies inside or outside as a
     // whole.
-    Value limit =
-        arith::ConstantIndexOp::create(rewriter, loc, op.getLimit());
+    Value limit = arith::ConstantIndexOp::create(rewriter, loc, op.getLimit());
     int64_t columns = layout.getColumnRepeats(type.getShape());
     SmallVector<Value> isInside;
     for (int64_t column = 0; column < columns; ++column) {
-      Value position = arith::AddIOp::create(
-          rewriter, loc, adaptor.getColumn()[0],
-          getPieceColumn(rewriter, loc, layout, column));
+      Value position =
+          arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
+                                getPieceColumn(rewriter, loc, layout, column));
       isInside.push_back(arith::CmpIOp::create(
           rewriter, loc, arith::CmpIPredicate::ult, position, limit));
     }
@@ -219,10 +218,9 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
     SmallVector<Attribute> attributes;
     for (BlockArgument argument : op.getArguments()) {
       size_t count = signature.getInputMapping(argument.getArgNumber())->size;
-      attributes.push_back(
-          op.getArgAttrDict(argument.getArgNumber())
-              ? op.getArgAttrDict(argument.getArgNumber())
-              : rewriter.getDictionaryAttr({}));
+      attributes.push_back(op.getArgAttrDict(argument.getArgNumber())
+                               ? op.getArgAttrDict(argument.getArgNumber())
+                               : rewriter.getDictionaryAttr({}));
       attributes.append(count - 1, rewriter.getDictionaryAttr({}));
     }
     rewriter.applySignatureConversion(&op.getBody().front(), signature,
@@ -240,19 +238,18 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
   using LowerTilesBase::LowerTilesBase;
 
   void runOnOperation() override {
-    llvm::Expected<const Target &> found = Target::lookup(target);
-    if (!found) {
-      getOperation().emitError(llvm::toString(found.takeError()));
+    const Target *found = lookupTarget(getOperation(), this->target);
+    if (!found)
       return signalPassFailure();
-    }
     unsigned addressSpace =
-        found->isHost() ? 0 : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+        found->isHost() ? 0
+                        : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
     converter.addConversion(
-        [](RankedTensorType type, SmallVectorImpl<Type> &pieces)
-            -> std::optional<LogicalResult> {
+        [](RankedTensorType type,
+           SmallVectorImpl<Type> &pieces) -> std::optional<LogicalResult> {
           tile::BlockedAttr layout = getLayout(type);
           if (!layout)
             return std::nullopt;

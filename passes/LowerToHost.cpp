@@ -7,8 +7,8 @@
 #include "passes/Passes.h"
 
 #include "dialect/Tile.h"
-#include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -33,9 +33,8 @@ void buildHostFunction(tile::KernelOp kernel) {
   ImplicitLocOpBuilder builder(kernel.getLoc(), kernel);
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type(), index = builder.getIndexType();
-  auto type =
-      LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
-                                  {pointer, i64, i64, i64});
+  auto type = LLVM::LLVMFunctionType::get(
+      LLVM::LLVMVoidType::get(builder.getContext()), {pointer, i64, i64, i64});
   auto func = LLVM::LLVMFuncOp::create(builder, kernel.getSymName(), type);
   builder.setInsertionPointToStart(func.addEntryBlock(builder));
   auto toIndex = [&](Value value) -> Value {
@@ -52,7 +51,8 @@ void buildHostFunction(tile::KernelOp kernel) {
         LLVM::LoadOp::create(builder, isIndex ? i64 : argument, address);
     arguments.push_back(isIndex ? toIndex(value) : value);
   }
-  Value begin = toIndex(func.getArgument(1)), end = toIndex(func.getArgument(2));
+  Value begin = toIndex(func.getArgument(1)),
+        end = toIndex(func.getArgument(2));
   Value count = toIndex(func.getArgument(3));
   Value one = arith::ConstantIndexOp::create(builder, 1);
   auto loop = scf::ForOp::create(builder, begin, end, one);
@@ -69,8 +69,7 @@ void buildHostFunction(tile::KernelOp kernel) {
   });
   Block &body = kernel.getBody().front();
   body.getTerminator()->erase();
-  for (auto [argument, value] :
-       llvm::zip_equal(body.getArguments(), arguments))
+  for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
     argument.replaceAllUsesWith(value);
   Block *target = loop.getBody();
   target->getOperations().splice(target->getTerminator()->getIterator(),
@@ -78,7 +77,8 @@ void buildHostFunction(tile::KernelOp kernel) {
   kernel.erase();
 }
 
-struct LowerToHostPass : public bastile::impl::LowerToHostBase<LowerToHostPass> {
+struct LowerToHostPass
+    : public bastile::impl::LowerToHostBase<LowerToHostPass> {
   void runOnOperation() override {
     eraseLaunchPlan(getOperation());
     for (auto kernel :

@@ -17,9 +17,9 @@ class ModuleOp;
 namespace bastile {
 
 /// Adds what one target needs beside the common patterns.
-using AddPatternsFn = llvm::function_ref<void(
-    mlir::LLVMTypeConverter &, mlir::RewritePatternSet &,
-    mlir::ConversionTarget &)>;
+using AddPatternsFn = llvm::function_ref<void(mlir::LLVMTypeConverter &,
+                                              mlir::RewritePatternSet &,
+                                              mlir::ConversionTarget &)>;
 
 /// Converts everything in `module` to the LLVM dialect with upstream's patterns
 /// and those that `addPatterns` adds.

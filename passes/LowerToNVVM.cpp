@@ -35,7 +35,8 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto &converter = *getTypeConverter<LLVMTypeConverter>();
     TypeConverter::SignatureConversion signature(op.getNumArguments());
-    if (failed(converter.convertSignatureArgs(op.getArgumentTypes(), signature)))
+    if (failed(
+            converter.convertSignatureArgs(op.getArgumentTypes(), signature)))
       return failure();
     auto type = LLVM::LLVMFunctionType::get(
         LLVM::LLVMVoidType::get(getContext()), signature.getConvertedTypes());
@@ -94,14 +95,15 @@ struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Type type = this->getTypeConverter()->convertType(op.getType());
-    Value narrow = TargetOp::create(rewriter, op.getLoc(),
-                                    rewriter.getI32Type());
+    Value narrow =
+        TargetOp::create(rewriter, op.getLoc(), rewriter.getI32Type());
     rewriter.replaceOpWithNewOp<LLVM::ZExtOp>(op, type, narrow);
     return success();
   }
 };
 
-struct LowerToNVVMPass : public bastile::impl::LowerToNVVMBase<LowerToNVVMPass> {
+struct LowerToNVVMPass
+    : public bastile::impl::LowerToNVVMBase<LowerToNVVMPass> {
   using LowerToNVVMBase::LowerToNVVMBase;
 
   void runOnOperation() override {

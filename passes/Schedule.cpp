@@ -6,11 +6,11 @@
 
 #include "passes/Passes.h"
 
-#include "bastile/Target.h"
 #include "dialect/Tile.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/KernelShape.h"
+#include "passes/TargetLookup.h"
 #include "passes/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -76,9 +76,9 @@ void chooseRowThreads(Fields &fields, int64_t pieces, int64_t maxThreads,
     fields.columns = bestPadded * fields.vector;
 }
 
-/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors that
-/// may each have a block of their own: one vector a thread, so that many small
-/// blocks keep loads in flight, and the fewest vectors of padding.
+/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors
+/// that may each have a block of their own: one vector a thread, so that many
+/// small blocks keep loads in flight, and the fewest vectors of padding.
 void chooseTileThreads(Fields &fields, int64_t pieces, int64_t minThreads,
                        int64_t maxThreads) {
   int64_t best = 0, bestPadded = 0;
@@ -126,9 +126,10 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   if (!fields.rows)
     fields.rows = 1;
   if (shape.numReductions == 0) {
-    chooseTileThreads(fields, pieces, /*minThreads=*/std::min<int64_t>(
-                          4 * kWarp, llvm::alignTo(pieces, kWarp)),
-                      /*maxThreads=*/16 * kWarp);
+    chooseTileThreads(
+        fields, pieces, /*minThreads=*/
+        std::min<int64_t>(4 * kWarp, llvm::alignTo(pieces, kWarp)),
+        /*maxThreads=*/16 * kWarp);
     return;
   }
   // A row stays in registers as long as it fits: up to 64 elements a thread,
@@ -157,9 +158,8 @@ void completeForHost(Fields &fields, const KernelShape &shape,
                      const Target &target) {
   // On the host a piece is a register of the computing type.
   if (!fields.vector)
-    fields.vector = shape.getVector(
-        target.vectorBytes * shape.minElementBytes /
-        (shape.usesFloat64 ? 8 : 4));
+    fields.vector = shape.getVector(target.vectorBytes * shape.minElementBytes /
+                                    (shape.usesFloat64 ? 8 : 4));
   if (!fields.rows)
     fields.rows = 1;
   if (!fields.threads)
@@ -202,7 +202,8 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
   if (fields.threads % kWarp != 0)
     return error() << fields.threads
                    << " threads are not a multiple of the warp of " << kWarp;
-  FailureOr<ThreadGrid> grid = ThreadGrid::get(fields.getAttr(kernel.getContext()));
+  FailureOr<ThreadGrid> grid =
+      ThreadGrid::get(fields.getAttr(kernel.getContext()));
   if (failed(grid)) {
     int64_t pieces = fields.columns / fields.vector;
     return error() << fields.rows << " rows of " << pieces
@@ -225,11 +226,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
   using ScheduleBase::ScheduleBase;
 
   void runOnOperation() override {
-    llvm::Expected<const Target &> target = Target::lookup(this->target);
-    if (!target) {
-      getOperation().emitError(llvm::toString(target.takeError()));
+    const Target *target = lookupTarget(getOperation(), this->target);
+    if (!target)
       return signalPassFailure();
-    }
     auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0);
     if (!schedule.empty() && failed(parseSchedule(pinned)))
       return signalPassFailure();
@@ -242,14 +241,14 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
   LogicalResult parseSchedule(tile::ScheduleAttr &result) {
     std::string message;
     {
-      ScopedDiagnosticHandler collector(
-          &getContext(), [&](Diagnostic &diagnostic) {
-            if (message.empty())
-              message = diagnostic.str();
-            return success();
-          });
-      result = dyn_cast_or_null<tile::ScheduleAttr>(parseAttribute(
-          "#tile.schedule<" + schedule + ">", &getContext()));
+      ScopedDiagnosticHandler collector(&getContext(),
+                                        [&](Diagnostic &diagnostic) {
+                                          if (message.empty())
+                                            message = diagnostic.str();
+                                          return success();
+                                        });
+      result = dyn_cast_or_null<tile::ScheduleAttr>(
+          parseAttribute("#tile.schedule<" + schedule + ">", &getContext()));
     }
     if (!result)
       return getOperation().emitError()

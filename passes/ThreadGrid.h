@@ -30,8 +30,8 @@ struct ThreadGrid {
     if (columns == 0 || pieces % columns != 0 || threads % columns != 0)
       return mlir::failure();
     int64_t rows = threads / columns;
-    bool aligned = columns >= kWarp ? columns % kWarp == 0
-                                    : llvm::isPowerOf2_64(columns);
+    bool aligned =
+        columns >= kWarp ? columns % kWarp == 0 : llvm::isPowerOf2_64(columns);
     if (schedule.getRows() % rows != 0 || (threads > 1 && !aligned))
       return mlir::failure();
     return ThreadGrid{rows, columns};

@@ -6,7 +6,6 @@
 
 #include "passes/Passes.h"
 
-#include "bastile/Target.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -14,6 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/KernelShape.h"
+#include "passes/TargetLookup.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace bastile {
@@ -123,8 +123,7 @@ void Tiler::createProgram() {
       strides.push_back(1);
       layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
     }
-    arguments.push_back(
-        MemRefType::get(sizes, type.getElementType(), layout));
+    arguments.push_back(MemRefType::get(sizes, type.getElementType(), layout));
     NamedAttrList list;
     list.set(tile::TileDialect::kAlignmentAttrName,
              builder.getI64IntegerAttr(getAlignment(type)));
@@ -164,8 +163,8 @@ tile::KernelOp Tiler::run() {
   Value rows = program.getSizes().front();
   for (Value size : program.getSizes().drop_front())
     rows = arith::MulIOp::create(builder, rows, size);
-  Value blocks = arith::CeilDivUIOp::create(
-      builder, rows, constantIndex(schedule.getRows()));
+  Value blocks = arith::CeilDivUIOp::create(builder, rows,
+                                            constantIndex(schedule.getRows()));
   blocks = arith::MulIOp::create(builder, blocks, constantIndex(columnBlocks));
   Value count = tile::ProgramCountOp::create(builder);
   auto loop = scf::ForOp::create(builder, id, blocks, count);
@@ -183,8 +182,8 @@ void Tiler::buildRows(Value block) {
     columnBlock = arith::RemUIOp::create(builder, block, count);
     block = arith::DivUIOp::create(builder, block, count);
   }
-  row = arith::MulIOp::create(builder, block,
-                              constantIndex(schedule.getRows()));
+  row =
+      arith::MulIOp::create(builder, block, constantIndex(schedule.getRows()));
   column = arith::MulIOp::create(builder, columnBlock,
                                  constantIndex(schedule.getColumns()));
   if (shape.numReductions == 0 || schedule.getColumns() >= shape.rowLength)
@@ -236,9 +235,9 @@ void Tiler::buildPass(int64_t depth) {
                      type, Attribute(tile::ReduceOp::getNeutral(
                                reduce.getKind(), type.getElementType())))));
   }
-  auto loop = scf::ForOp::create(
-      builder, constantIndex(0), constantIndex(shape.rowLength),
-      constantIndex(schedule.getColumns()), initial);
+  auto loop = scf::ForOp::create(builder, constantIndex(0),
+                                 constantIndex(shape.rowLength),
+                                 constantIndex(schedule.getColumns()), initial);
   columnLoop = loop;
   columnScope.clear();
   column = loop.getInductionVar();
@@ -246,9 +245,9 @@ void Tiler::buildPass(int64_t depth) {
   SmallVector<Value> combined;
   for (auto [reduce, partial] :
        llvm::zip_equal(reductions, loop.getRegionIterArgs()))
-    combined.push_back(tile::ReduceOp::combine(
-        builder, reduce.getLoc(), reduce.getKind(), partial,
-        emitMasked(reduce)));
+    combined.push_back(tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                               reduce.getKind(), partial,
+                                               emitMasked(reduce)));
   for (unsigned index : rowResults)
     emitStore(index);
   if (!combined.empty())
@@ -337,9 +336,8 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
                                      emit(broadcast.getSource()), Value());
   if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && type) {
     auto splat = cast<SplatElementsAttr>(constant.getValue());
-    return arith::ConstantOp::create(
-        builder, op->getLoc(),
-        splat.resizeSplat(getTileType(type)));
+    return arith::ConstantOp::create(builder, op->getLoc(),
+                                     splat.resizeSplat(getTileType(type)));
   }
   IRMapping operands;
   for (Value operand : op->getOperands())
@@ -355,11 +353,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   using TileBase::TileBase;
 
   void runOnOperation() override {
-    llvm::Expected<const Target &> target = Target::lookup(this->target);
-    if (!target) {
-      getOperation().emitError(llvm::toString(target.takeError()));
+    const Target *target = lookupTarget(getOperation(), this->target);
+    if (!target)
       return signalPassFailure();
-    }
     SymbolTable symbols(getOperation());
     auto result = getOperation().walk([&](tile::LaunchOp launch) {
       auto kernel = symbols.lookup<tile::KernelOp>(

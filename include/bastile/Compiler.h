@@ -54,8 +54,8 @@ struct CompileOptions {
 mlir::OwningOpRef<mlir::ModuleOp> parseSource(llvm::SourceMgr &source,
                                               mlir::MLIRContext &context);
 
-/// Lowers `module` to `stage`. If `metadata` is not null and the stage lies past
-/// `Tiled`, it receives the launch metadata (docs/metadata.md). Errors are
+/// Lowers `module` to `stage`. If `metadata` is not null and the stage lies
+/// past `Tiled`, it receives the launch metadata (docs/metadata.md). Errors are
 /// reported as diagnostics.
 llvm::LogicalResult lower(mlir::ModuleOp module, Stage stage,
                           const CompileOptions &options,

@@ -45,15 +45,14 @@ LogicalResult bastile::printReport(ModuleOp module,
   if (failed(lower(*scheduled, Stage::Scheduled, options)))
     return failure();
   OwningOpRef<ModuleOp> compiled = module.clone();
-  llvm::StringMap<KernelResources> resources =
-      getResources(*compiled, options);
+  llvm::StringMap<KernelResources> resources = getResources(*compiled, options);
 
   const Target &target = *options.target;
   os << "target " << target.name << ", " << rows << " rows, "
      << llvm::formatv("{0:f2} TB/s\n", target.memoryBytesPerSecond / 1e12);
   for (const KernelCost &cost : getKernelCosts(*scheduled)) {
-    double bytes = static_cast<double>(cost.bytesPerRow) * rows +
-                   cost.bytesShared;
+    double bytes =
+        static_cast<double>(cost.bytesPerRow) * rows + cost.bytesShared;
     os << "\n" << cost.name << "\n";
     auto line = [&](StringRef label, const llvm::Twine &value) {
       os << llvm::formatv("  {0,-22}{1}\n", label, value.str());
@@ -65,18 +64,18 @@ LogicalResult bastile::printReport(ModuleOp module,
              .str());
     if (cost.passes > 1)
       line("passes over the row", llvm::Twine(cost.passes));
-    line("operations", llvm::formatv("{0} a row, {1:f1} a byte",
-                                     cost.operationsPerRow,
-                                     static_cast<double>(cost.operationsPerRow) /
-                                         cost.bytesPerRow)
-                           .str());
+    line("operations",
+         llvm::formatv("{0} a row, {1:f1} a byte", cost.operationsPerRow,
+                       static_cast<double>(cost.operationsPerRow) /
+                           cost.bytesPerRow)
+             .str());
     auto found = resources.find(cost.name);
     if (found != resources.end()) {
       const KernelResources &kernel = found->second;
-      line("registers", llvm::Twine(kernel.registers) + " a thread, " +
-                            llvm::Twine(kernel.spillStoreBytes +
-                                        kernel.spillLoadBytes) +
-                            " bytes spilled");
+      line("registers",
+           llvm::Twine(kernel.registers) + " a thread, " +
+               llvm::Twine(kernel.spillStoreBytes + kernel.spillLoadBytes) +
+               " bytes spilled");
       line("shared memory",
            llvm::Twine(kernel.staticSharedBytes) + " bytes a block");
     } else if (!target.isHost()) {

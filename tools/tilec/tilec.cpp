@@ -48,8 +48,9 @@ cl::OptionCategory category("tilec options");
 
 cl::opt<std::string> inputPath(cl::Positional, cl::desc("<input .mlir>"),
                                cl::init("-"), cl::cat(category));
-cl::opt<std::string> outputPath("o", cl::desc("Where to write; - is the "
-                                              "standard output"),
+cl::opt<std::string> outputPath("o",
+                                cl::desc("Where to write; - is the "
+                                         "standard output"),
                                 cl::value_desc("file"), cl::init("-"),
                                 cl::cat(category));
 cl::opt<std::string>
@@ -63,8 +64,9 @@ cl::opt<std::string> schedule(
              "'rows=2,threads=128,vector=8,columns=1024,persistent=1'"),
     cl::cat(category));
 cl::opt<Emit> emit(
-    "emit", cl::desc("What to write (by default what the output's suffix says, "
-                     "else PTX, or assembly for the host)"),
+    "emit",
+    cl::desc("What to write (by default what the output's suffix says, "
+             "else PTX, or assembly for the host)"),
     cl::init(Emit::Default), cl::cat(category),
     cl::values(
         clEnumValN(Emit::Tile, "tile", "the input, parsed and verified"),
@@ -89,8 +91,7 @@ cl::opt<bool> explain("explain",
 cl::opt<int64_t> rows("rows",
                       cl::desc("Rows for the predicted time (default 8192)"),
                       cl::init(8192), cl::cat(category));
-cl::opt<bool> timing("timing",
-                     cl::desc("Report where the compile time goes"),
+cl::opt<bool> timing("timing", cl::desc("Report where the compile time goes"),
                      cl::cat(category));
 
 /// Reports an error that has no place in the source.
@@ -292,9 +293,8 @@ LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
 void hideOptionsOfLLVM() {
   for (auto &[name, option] : cl::getRegisteredOptions())
     if (!llvm::is_contained(option->Categories, &category) &&
-        !name.starts_with("mlir-") && name != "help" &&
-        name != "help-hidden" && name != "version" &&
-        option->getOptionHiddenFlag() == cl::NotHidden)
+        !name.starts_with("mlir-") && name != "help" && name != "help-hidden" &&
+        name != "version" && option->getOptionHiddenFlag() == cl::NotHidden)
       option->setHiddenFlag(cl::Hidden);
 }
 
@@ -323,9 +323,8 @@ int main(int argc, char **argv) {
         return argument == "--help" || argument == "-help";
       }))
     hideOptionsOfLLVM();
-  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
-    os << "tilec " BASTILE_VERSION "\n";
-  });
+  cl::SetVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "tilec " BASTILE_VERSION "\n"; });
   cl::ParseCommandLineOptions(argc, argv,
                               "tilec: compiles tile kernels to PTX or for the "
                               "host\n");
@@ -334,8 +333,8 @@ int main(int argc, char **argv) {
   if (!target)
     return failed(report(target.takeError()));
   if (rows < 0)
-    return failed(report("--rows must not be negative, but is " +
-                         llvm::Twine(rows)));
+    return failed(
+        report("--rows must not be negative, but is " + llvm::Twine(rows)));
   std::string error;
   auto input = openInputFile(inputPath, &error);
   if (!input)

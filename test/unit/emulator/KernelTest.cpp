@@ -169,10 +169,10 @@ protected:
     double worst = 0;
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < length; ++column)
-        worst = std::max(
-            worst, runtime::ulpDistance(
-                       type, out.get(row, column),
-                       geglu(gate.get(row, column), up.get(row, column))));
+        worst =
+            std::max(worst, runtime::ulpDistance(type, out.get(row, column),
+                                                 geglu(gate.get(row, column),
+                                                       up.get(row, column))));
     return worst;
   }
 
@@ -183,7 +183,8 @@ protected:
         out(type, rows, length);
     x.fill(random);
     weight.fill(random);
-    message = run({x.view(), weight.view(/*isVector=*/true)}, out.view(), order);
+    message =
+        run({x.view(), weight.view(/*isVector=*/true)}, out.view(), order);
     double worst = 0;
     for (int64_t row = 0; row < rows; ++row) {
       double squares = 0;
@@ -191,10 +192,10 @@ protected:
         squares += x.get(row, column) * x.get(row, column);
       double rstd = 1 / std::sqrt(squares / length + 1e-6);
       for (int64_t column = 0; column < length; ++column)
-        worst = std::max(worst, runtime::ulpDistance(
-                                    type, out.get(row, column),
-                                    x.get(row, column) * rstd *
-                                        weight.get(0, column)));
+        worst =
+            std::max(worst, runtime::ulpDistance(type, out.get(row, column),
+                                                 x.get(row, column) * rstd *
+                                                     weight.get(0, column)));
     }
     return worst;
   }
@@ -224,8 +225,8 @@ TEST_F(KernelTest, GegluAgreesWithTheFormula) {
       lowerToNVVM(kGeglu, length, type.name, "");
       for (int64_t rows : {0, 1, 3}) {
         std::string message;
-        double worst = runGeglu(rows, length, type.element,
-                                kOrders[rows % 3], message);
+        double worst =
+            runGeglu(rows, length, type.element, kOrders[rows % 3], message);
         EXPECT_EQ(message, "");
         EXPECT_LE(worst, type.bound) << rows << "x" << length << type.name;
       }
@@ -238,8 +239,8 @@ TEST_F(KernelTest, RmsNormAgreesWithTheFormula) {
       lowerToNVVM(kRmsNorm, length, type.name, "");
       for (int64_t rows : {0, 1, 3}) {
         std::string message;
-        double worst = runRmsNorm(rows, length, type.element,
-                                  kOrders[rows % 3], message);
+        double worst =
+            runRmsNorm(rows, length, type.element, kOrders[rows % 3], message);
         EXPECT_EQ(message, "");
         EXPECT_LE(worst, type.bound) << rows << "x" << length << type.name;
       }
@@ -264,8 +265,8 @@ TEST_F(KernelTest, SchedulesDoNotChangeTheResult) {
 
 TEST_F(KernelTest, TakesAnyAlignmentAndStride) {
   lowerToNVVM(kGeglu, 128, "bf16", "");
-  for (auto [gap, offset] : {std::pair<int64_t, int64_t>(0, 1), {5, 0}, {3, 3},
-                             {8, 0}}) {
+  for (auto [gap, offset] :
+       {std::pair<int64_t, int64_t>(0, 1), {5, 0}, {3, 3}, {8, 0}}) {
     std::string message;
     EXPECT_LE(runGeglu(3, 128, ElementType::BF16, Emulator::Order::Forward,
                        message, gap, offset),
