@@ -10,6 +10,15 @@ endmacro()
 # of its classes has to agree.
 function(bastile_use_llvm_language target)
   target_compile_options(${target} PRIVATE -fno-rtti -fno-exceptions)
+  if(NOT BASTILE_PRECOMPILE)
+    return()
+  endif()
+  if(target STREQUAL "BastileDialect")
+    target_precompile_headers(${target}
+                              PRIVATE "${PROJECT_SOURCE_DIR}/cmake/Precompiled.h")
+  else()
+    target_precompile_headers(${target} REUSE_FROM BastileDialect)
+  endif()
 endfunction()
 
 # bastile_add_compiler_library(name [EXCLUDE sources...] LINK libraries...)

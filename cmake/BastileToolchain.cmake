@@ -9,7 +9,6 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_STANDARD 17)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
@@ -20,6 +19,9 @@ include(GNUInstallDirs)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 add_compile_options(
+  # Not CMake's property, which makes it -fPIE in executables: they could not
+  # share the precompiled headers of the libraries.
+  -fPIC
   -Wall -Wextra
   -Wno-unused-parameter # Pattern and interface signatures are fixed by MLIR.
   -Wno-missing-field-initializers
@@ -32,10 +34,23 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                       -Wno-stringop-overread)
 endif()
 
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(BASTILE_PRECOMPILE_DEFAULT ON)
+  # With a time stamp inside, every precompiled header would be another one to
+  # ccache.
+  add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
+else()
+  set(BASTILE_PRECOMPILE_DEFAULT OFF)
+endif()
+option(BASTILE_PRECOMPILE "Precompile MLIR's headers" ${BASTILE_PRECOMPILE_DEFAULT})
+
 find_program(BASTILE_CCACHE ccache)
 if(BASTILE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_C_COMPILER_LAUNCHER "${BASTILE_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${BASTILE_CCACHE}")
+  # ccache keeps its hands off precompiled headers unless told so.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND}" -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      "${BASTILE_CCACHE}")
 endif()
 
 find_program(BASTILE_LLD NAMES ld.lld ld.lld-22
