@@ -127,7 +127,9 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
     it matters. `row` itself must be in range.
 
     `alignment` is what the address of every row is a multiple of, in bytes.
-    `invariant` says that the kernel does not write the operand.
+    `invariant` says that the kernel does not write the operand. With `offset`
+    and `length`, columns are those of a piece of the row: `length` of them from
+    `offset` on.
 
     Example:
 
@@ -140,7 +142,9 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
                        Variadic<Index>:$indices,
                        OptionalAttr<I64Attr>:$alignment,
-                       UnitAttr:$invariant);
+                       UnitAttr:$invariant,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
+                       OptionalAttr<I64Attr>:$length);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
     $memref `[` $indices `]` attr-dict `:` type($memref) `->` type($result)
@@ -163,7 +167,9 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins AnyStaticShapeTensor:$value,
                        Arg<AnyMemRef, "", [MemWrite]>:$memref,
                        Variadic<Index>:$indices,
-                       OptionalAttr<I64Attr>:$alignment);
+                       OptionalAttr<I64Attr>:$alignment,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
+                       OptionalAttr<I64Attr>:$length);
   let assemblyFormat = [{
     $value `,` $memref `[` $indices `]` attr-dict `:` type($value) `,`
     type($memref)

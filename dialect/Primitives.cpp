@@ -34,20 +34,33 @@ LogicalResult BroadcastOp::verify() {
   auto tensor = dyn_cast<RankedTensorType>(source);
   if (!tensor)
     return success();
-  bool isVector = tensor.getRank() == 1;
-  bool rowMatches = tensor.getShape().back() == result.getShape().back() ||
-                    (!isVector && tensor.getShape().back() == 1);
-  ArrayRef<int64_t> leading = tensor.getShape().drop_back();
-  // A row vector that was loaded is a tile of one row.
-  bool isVectorTile = !getLike() && llvm::all_equal(leading) &&
-                      !leading.empty() && leading.front() == 1;
-  bool leadingMatches =
-      isVector || (tensor.getRank() == result.getRank() &&
-                   (isVectorTile || leading == result.getShape().drop_back()));
-  if (!rowMatches || !leadingMatches)
+  int64_t length = tensor.getShape().back();
+  bool fits = length == 1 || length == result.getShape().back();
+  if (tensor.getRank() != 1) {
+    fits &= tensor.getRank() == result.getRank();
+    for (auto [from, to] : llvm::zip(tensor.getShape().drop_back(),
+                                     result.getShape().drop_back()))
+      fits &= from == to || from == 1;
+  }
+  if (!fits)
     return emitOpError("cannot repeat a source of type ")
            << tensor << " to a result of type " << result;
   return success();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor) {
+  return getSource().getType() == getType() ? getSource() : Value();
+}
+
+bool BroadcastOp::repeatsRows() {
+  auto source = dyn_cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  return source && source.getRank() == result.getRank() &&
+         source.getShape().drop_back() != result.getShape().drop_back();
+}
+
+OpFoldResult ReduceOp::fold(FoldAdaptor) {
+  return getInput().getType() == getType() ? getInput() : Value();
 }
 
 LogicalResult ReduceOp::verify() {
@@ -86,4 +99,61 @@ Value ReduceOp::combine(OpBuilder &builder, Location loc, ReduceKind kind,
     return arith::MinimumFOp::create(builder, loc, lhs, rhs);
   }
   llvm_unreachable("unknown reduce kind");
+}
+
+LogicalResult ReduceRowsOp::verify() {
+  RankedTensorType input = getInput().getType();
+  int64_t length = input.getShape().back();
+  RankedTensorType expected = input.clone(ArrayRef(length));
+  if (getPartial())
+    expected = input.clone({ShapedType::kDynamic, length});
+  else if (input.hasStaticShape() && getType().getRank() == 2)
+    expected = input.clone({1, length});
+  if (getType().clone(expected.getElementType()).getShape() !=
+          expected.getShape() ||
+      getType().getElementType() != expected.getElementType())
+    return emitOpError("combines the rows of ")
+           << input << " to " << expected << ", not to " << getType();
+  return success();
+}
+
+/// Checks that `pieces` of one type together are rows of type `row`.
+static LogicalResult verifyPieces(Operation *op, ValueRange pieces,
+                                  RankedTensorType row) {
+  if (pieces.size() < 2)
+    return op->emitOpError("needs two pieces or more, but has ")
+           << pieces.size();
+  auto type = cast<RankedTensorType>(pieces.front().getType());
+  for (Value piece : pieces)
+    if (piece.getType() != type)
+      return op->emitOpError("has pieces of different types: ")
+             << type << " and " << piece.getType();
+  int64_t length = type.getShape().back() * static_cast<int64_t>(pieces.size());
+  if (type.getElementType() != row.getElementType() ||
+      type.getShape().drop_back() != row.getShape().drop_back() ||
+      length != row.getShape().back())
+    return op->emitOpError() << pieces.size() << " pieces of type " << type
+                             << " are not a row of type " << row;
+  return success();
+}
+
+LogicalResult SplitOp::verify() {
+  return verifyPieces(*this, getPieces(),
+                      cast<RankedTensorType>(getInput().getType()));
+}
+
+LogicalResult JoinOp::verify() {
+  return verifyPieces(*this, getPieces(), cast<RankedTensorType>(getType()));
+}
+
+LogicalResult IotaOp::verify() {
+  auto like = getLike();
+  if (!like)
+    return success();
+  auto type = cast<RankedTensorType>(like.getType());
+  if (type.getShape() != getType().getShape())
+    return emitOpError("result of type ")
+           << getType() << " does not have the shape of 'like' of type "
+           << type;
+  return success();
 }

@@ -32,6 +32,15 @@ def Tile_RowVector : Type<
     "row vector of f16, bf16, f32 or f64 (one static dimension of at least 1)",
     "::mlir::RankedTensorType">;
 
+/// One number a row that counts or names something, such as a token's target.
+def Tile_IntegerStatistic : Type<
+    And<[RankedTensorOf<[I32, I64]>.predicate, Tile_IsRowTensor,
+         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+               ".getShape().back() == 1">]>,
+    "statistic of i32 or i64 (at least one leading dimension and a last "
+    "dimension of 1)",
+    "::mlir::RankedTensorType">;
+
 /// Reductions run in the precision that formulas are computed in.
 def Tile_ComputeTensor : Type<
     And<[RankedTensorOf<[F32, F64]>.predicate, Tile_IsRowTensor]>,
@@ -39,11 +48,21 @@ def Tile_ComputeTensor : Type<
     "dimension of at least 1)",
     "::mlir::RankedTensorType">;
 
+/// A row tensor or vector, in a precision that reductions have.
+def Tile_ComputeRows : Type<
+    And<[RankedTensorOf<[F32, F64]>.predicate,
+         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+               ".getShape().back() > 0">]>,
+    "row tensor or row vector of f32 or f64",
+    "::mlir::RankedTensorType">;
+
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, a row vector or a statistic over a row tensor";
   let description = [{
     The result has the leading sizes of `like`. A scalar is repeated everywhere,
-    a row vector over all rows, a statistic (last dimension 1) along its row.
+    a row vector over all rows, a statistic (last dimension 1) along its row, a
+    row vector of length 1 over all rows and along them. A row tensor with
+    leading dimensions of the static size 1 is repeated over those of `like`.
     Tiles need no `like`: their shape is static.
 
     Example:
@@ -51,9 +70,12 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
     ```mlir
     %0 = tile.broadcast %w like %x
         : tensor<2880xf32>, tensor<?x2880xbf16> -> tensor<?x2880xf32>
+    %1 = tile.broadcast %cos like %q
+        : tensor<1x?x1x64xf32>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xf32>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Tile_Float, AnyRankedTensor]>:$source,
+  let arguments = (ins AnyTypeOf<[AnyFloat, AnySignlessInteger,
+                                  AnyRankedTensor]>:$source,
                        Optional<AnyRankedTensor>:$like);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
@@ -61,6 +83,12 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
     `->` type($result)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
+  let extraClassDeclaration = [{
+    /// Whether the source has rows of its own that are fewer than the result's:
+    /// some of its leading sizes are 1.
+    bool repeatsRows();
+  }];
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
@@ -81,6 +109,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let assemblyFormat =
       "$kind $input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
   let extraClassDeclaration = [{
     /// The value that leaves any other unchanged under `kind`.
     static ::mlir::TypedAttr getNeutral(ReduceKind kind, ::mlir::Type type);
@@ -89,6 +118,124 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
                                  ::mlir::Location loc, ReduceKind kind,
                                  ::mlir::Value lhs, ::mlir::Value rhs);
   }];
+}
+
+def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
+  let summary = "combines all rows into one";
+  let description = [{
+    The result is a row vector that combines the rows elementwise, such as the
+    gradient of a weight that all rows share. The order is not defined; it is
+    the same in every run of the same schedule on the same machine.
+
+    `fuse` makes two of it: one in the kernel that computes the rows, `partial`,
+    whose result has one row for each program of the kernel, and one in a kernel
+    that combines those. On tiles, the result is a tile of one row.
+
+    Example:
+
+    ```mlir
+    %0 = tile.reduce_rows add %x : tensor<?x2880xf32> -> tensor<2880xf32>
+    %1 = tile.reduce_rows add %x partial
+        : tensor<?x?x2880xf32> -> tensor<?x2880xf32>
+    %2 = tile.reduce_rows add %t : tensor<8x1024xf32> -> tensor<1x1024xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input,
+                       UnitAttr:$partial);
+  let results = (outs Tile_ComputeRows:$result);
+  let assemblyFormat = [{
+    $kind $input (`partial` $partial^)? attr-dict `:` type($input) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SplitOp : Tile_Op<"split", [Pure]> {
+  let summary = "takes rows apart into pieces of equal length";
+  let description = [{
+    The n results together hold the row: the first holds its first n-th, and so
+    on. With `interleaved`, the first holds every n-th element from the first
+    on, the second every n-th from the second on.
+
+    Example:
+
+    ```mlir
+    %low, %high = tile.split %x
+        : tensor<?x128xbf16> -> tensor<?x64xbf16>, tensor<?x64xbf16>
+    %gate, %up = tile.split interleaved %x
+        : tensor<?x5760xbf16> -> tensor<?x2880xbf16>, tensor<?x2880xbf16>
+    ```
+  }];
+  let arguments = (ins UnitAttr:$interleaved, AnyRankedTensor:$input);
+  let results = (outs Variadic<AnyRankedTensor>:$pieces);
+  let assemblyFormat = [{
+    (`interleaved` $interleaved^)? $input attr-dict `:` type($input) `->`
+    type($pieces)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_JoinOp : Tile_Op<"join", [Pure]> {
+  let summary = "puts pieces of equal length together to rows";
+  let description = [{
+    The inverse of `tile.split`.
+
+    Example:
+
+    ```mlir
+    %0 = tile.join %low, %high
+        : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x128xbf16>
+    ```
+  }];
+  let arguments = (ins UnitAttr:$interleaved,
+                       Variadic<AnyRankedTensor>:$pieces);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    (`interleaved` $interleaved^)? $pieces attr-dict `:` type($pieces) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
+  let summary = "the number of each element in its row, from 0";
+  let description = [{
+    The result has the leading sizes of `like`. On a tile, whose first column is
+    `column` of the row, columns count from there.
+
+    Example:
+
+    ```mlir
+    %0 = tile.iota like %x : tensor<?x128256xi32>, tensor<?x128256xbf16>
+    ```
+  }];
+  let arguments = (ins Optional<AnyRankedTensor>:$like,
+                       Optional<Index>:$column);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = [{
+    (`like` $like^)? (`from` $column^)? attr-dict `:` type($result)
+    (`,` type($like)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StopGradientOp : Tile_Op<"stop_gradient", [
+    Pure, SameOperandsAndResultType]> {
+  let summary = "a value that derivatives take for a constant";
+  let description = [{
+    Stands where a value is subtracted and added again for the sake of rounding
+    alone, as the maximum in a softmax is: the true derivative with respect to
+    it is zero, which a computed one would only approach.
+
+    Example:
+
+    ```mlir
+    %0 = tile.stop_gradient %max : tensor<?x1xf32>
+    ```
+  }];
+  let arguments = (ins AnyType:$input);
+  let results = (outs AnyType:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
 }
 
 #endif // BASTILE_DIALECT_PRIMITIVES_TD

@@ -127,7 +127,9 @@ LogicalResult FunctionFuser::collectGroups() {
   for (Operation &op : func.front().without_terminator())
     if (classes.contains(&op))
       byLeader[classes.getLeaderValue(&op)].ops.insert(&op);
-  for (auto &[leader, group] : byLeader) {
+  for (auto &entry : byLeader) {
+    Operation *leader = entry.first;
+    Group &group = entry.second;
     // Adding inputs adds the ops on row vectors that they come from.
     for (Operation *op : llvm::to_vector(group.ops)) {
       addInputs(group, op);

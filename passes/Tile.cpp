@@ -284,7 +284,8 @@ void Tiler::emitStore(unsigned resultIndex) {
   int64_t alignment = getAlignment(cast<RankedTensorType>(value.getType()));
   tile::StoreOp::create(builder, value.getLoc(), tile, memory,
                         ValueRange{row, start},
-                        builder.getI64IntegerAttr(alignment));
+                        builder.getI64IntegerAttr(alignment),
+                        /*offset=*/nullptr, /*length=*/nullptr);
 }
 
 void Tiler::emitArguments() {
@@ -318,7 +319,8 @@ Value Tiler::emit(Value value) {
       indices.insert(indices.begin(), row);
     tile = tile::LoadOp::create(
         builder, value.getLoc(), getTileType(type), memory, indices,
-        builder.getI64IntegerAttr(getAlignment(type)), builder.getUnitAttr());
+        builder.getI64IntegerAttr(getAlignment(type)), builder.getUnitAttr(),
+        /*offset=*/nullptr, /*length=*/nullptr);
   } else {
     tile = emitOp(value.getDefiningOp(), cast<OpResult>(value));
   }
