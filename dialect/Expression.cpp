@@ -62,16 +62,22 @@ Expr Expr::constant(double number) const {
               BroadcastOp::create(*builder, getType(), scalar, value));
 }
 
+Expr Expr::like(const Expr &other) const {
+  RankedTensorType target =
+      other.getType().clone(getType().getElementType());
+  if (target == getType())
+    return *this;
+  return wrap(*builder,
+              BroadcastOp::create(*builder, target, value, other.value));
+}
+
 /// Repeats `expr` over the shape of `other` if that shape is larger.
 static Value broadcastTo(const Expr &expr, const Expr &other) {
   RankedTensorType type = expr.getType(), target = other.getType();
-  if (type.getShape() == target.getShape() ||
-      target.getRank() < type.getRank() ||
-      (target.getRank() == type.getRank() && target.getShape().back() == 1))
-    return expr.getValue();
-  return BroadcastOp::create(expr.getBuilder(),
-                             target.clone(type.getElementType()),
-                             expr.getValue(), other.getValue());
+  bool isSmaller = type.getRank() < target.getRank() ||
+                   (type.getRank() == target.getRank() &&
+                    type.getShape().back() < target.getShape().back());
+  return isSmaller ? expr.like(other).getValue() : expr.getValue();
 }
 
 template <typename OpTy>
@@ -101,34 +107,59 @@ Expr operator/(const Expr &lhs, const Expr &rhs) {
 }
 Expr operator+(const Expr &lhs, double rhs) { return lhs + lhs.constant(rhs); }
 Expr operator-(const Expr &lhs, double rhs) { return lhs - lhs.constant(rhs); }
+Expr operator-(double lhs, const Expr &rhs) { return rhs.constant(lhs) - rhs; }
 Expr operator*(const Expr &lhs, double rhs) { return lhs * lhs.constant(rhs); }
 Expr operator*(double lhs, const Expr &rhs) { return rhs.constant(lhs) * rhs; }
 Expr operator/(const Expr &lhs, double rhs) { return lhs / lhs.constant(rhs); }
 Expr operator/(double lhs, const Expr &rhs) { return rhs.constant(lhs) / rhs; }
 Expr operator-(const Expr &operand) { return unary<arith::NegFOp>(operand); }
 
-Expr min(const Expr &lhs, double rhs) {
-  return binary<arith::MinimumFOp>(lhs, lhs.constant(rhs));
+Expr min(const Expr &lhs, const Expr &rhs) {
+  return binary<arith::MinimumFOp>(lhs, rhs);
 }
-Expr max(const Expr &lhs, double rhs) {
-  return binary<arith::MaximumFOp>(lhs, lhs.constant(rhs));
+Expr max(const Expr &lhs, const Expr &rhs) {
+  return binary<arith::MaximumFOp>(lhs, rhs);
+}
+Expr min(const Expr &lhs, double rhs) { return min(lhs, lhs.constant(rhs)); }
+Expr max(const Expr &lhs, double rhs) { return max(lhs, lhs.constant(rhs)); }
+
+Value compare(arith::CmpFPredicate predicate, const Expr &lhs,
+              const Expr &rhs) {
+  return arith::CmpFOp::create(lhs.getBuilder(), predicate,
+                               broadcastTo(lhs, rhs), broadcastTo(rhs, lhs));
+}
+Value compare(arith::CmpFPredicate predicate, const Expr &lhs, double rhs) {
+  return compare(predicate, lhs, lhs.constant(rhs));
+}
+
+Expr select(Value condition, const Expr &lhs, const Expr &rhs) {
+  ImplicitLocOpBuilder &builder = lhs.getBuilder();
+  return wrap(builder,
+              arith::SelectOp::create(builder, condition, broadcastTo(lhs, rhs),
+                                      broadcastTo(rhs, lhs)));
+}
+
+Expr stopGradient(const Expr &operand) {
+  return unary<StopGradientOp>(operand);
 }
 
 Expr exp(const Expr &operand) { return unary<math::ExpOp>(operand); }
+Expr log(const Expr &operand) { return unary<math::LogOp>(operand); }
+Expr tanh(const Expr &operand) { return unary<math::TanhOp>(operand); }
+Expr sin(const Expr &operand) { return unary<math::SinOp>(operand); }
+Expr cos(const Expr &operand) { return unary<math::CosOp>(operand); }
+Expr power(const Expr &base, const Expr &exponent) {
+  return binary<math::PowFOp>(base, exponent);
+}
 Expr erfc(const Expr &operand) { return unary<math::ErfcOp>(operand); }
 Expr rsqrt(const Expr &operand) { return unary<math::RsqrtOp>(operand); }
 Expr abs(const Expr &operand) { return unary<math::AbsFOp>(operand); }
 
 Expr sigmoid(const Expr &operand) {
-  ImplicitLocOpBuilder &builder = operand.getBuilder();
-  Expr small = exp(-abs(operand));
-  Value isPositive = arith::CmpFOp::create(builder, arith::CmpFPredicate::OGE,
-                                           operand.getValue(),
-                                           operand.constant(0.0).getValue());
-  Expr numerator =
-      wrap(builder, arith::SelectOp::create(builder, isPositive,
-                                            operand.constant(1.0).getValue(),
-                                            small.getValue()));
+  // Not exp(-abs(x)): the absolute value has no derivative at zero.
+  Value isPositive = compare(arith::CmpFPredicate::OGE, operand, 0.0);
+  Expr small = exp(select(isPositive, -operand, operand));
+  Expr numerator = select(isPositive, operand.constant(1.0), small);
   return numerator * (1.0 / (small + 1.0));
 }
 
@@ -143,15 +174,30 @@ Expr geluTanh(const Expr &operand) {
   return operand * sigmoid(cubic * twiceSqrtTwoOverPi);
 }
 
-Expr rowMean(const Expr &operand) {
+static Expr reduce(const Expr &operand, ReduceKind kind) {
   ImplicitLocOpBuilder &builder = operand.getBuilder();
   RankedTensorType type = operand.getType();
   SmallVector<int64_t> shape(type.getShape());
-  double length = shape.back();
   shape.back() = 1;
-  Value sum = ReduceOp::create(builder, type.clone(shape), ReduceKind::Add,
-                               operand.getValue());
-  return wrap(builder, sum) / length;
+  return wrap(builder, ReduceOp::create(builder, type.clone(shape), kind,
+                                        operand.getValue()));
+}
+
+Expr rowSum(const Expr &operand) { return reduce(operand, ReduceKind::Add); }
+Expr rowMax(const Expr &operand) { return reduce(operand, ReduceKind::Max); }
+Expr rowMean(const Expr &operand) {
+  return rowSum(operand) /
+         static_cast<double>(operand.getType().getShape().back());
+}
+
+Expr sumOfRows(const Expr &operand) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  RankedTensorType type = operand.getType();
+  return wrap(builder,
+              ReduceRowsOp::create(builder,
+                                   type.clone(type.getShape().take_back()),
+                                   ReduceKind::Add, operand.getValue(),
+                                   /*partial=*/false));
 }
 
 } // namespace bastile::tile

@@ -11,6 +11,7 @@
 #ifndef BASTILE_DIALECT_EXPRESSION_H
 #define BASTILE_DIALECT_EXPRESSION_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -39,6 +40,8 @@ public:
   }
   /// A constant of this expression's shape and precision.
   Expr constant(double number) const;
+  /// This row vector, statistic or number repeated over the shape of `other`.
+  Expr like(const Expr &other) const;
 
 private:
   friend Expr wrap(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
@@ -54,6 +57,7 @@ Expr operator*(const Expr &lhs, const Expr &rhs);
 Expr operator/(const Expr &lhs, const Expr &rhs);
 Expr operator+(const Expr &lhs, double rhs);
 Expr operator-(const Expr &lhs, double rhs);
+Expr operator-(double lhs, const Expr &rhs);
 Expr operator*(const Expr &lhs, double rhs);
 Expr operator*(double lhs, const Expr &rhs);
 Expr operator/(const Expr &lhs, double rhs);
@@ -61,15 +65,32 @@ Expr operator/(double lhs, const Expr &rhs);
 Expr operator-(const Expr &operand);
 
 /// The smaller and the larger operand; NaN if either is.
+Expr min(const Expr &lhs, const Expr &rhs);
+Expr max(const Expr &lhs, const Expr &rhs);
 Expr min(const Expr &lhs, double rhs);
 Expr max(const Expr &lhs, double rhs);
 
+/// Compares elementwise; a tensor of i1, for `select`.
+mlir::Value compare(mlir::arith::CmpFPredicate predicate, const Expr &lhs,
+                    const Expr &rhs);
+mlir::Value compare(mlir::arith::CmpFPredicate predicate, const Expr &lhs,
+                    double rhs);
+Expr select(mlir::Value condition, const Expr &lhs, const Expr &rhs);
+/// The value, as a constant to derivatives.
+Expr stopGradient(const Expr &operand);
+
 Expr exp(const Expr &operand);
+Expr log(const Expr &operand);
+Expr tanh(const Expr &operand);
+Expr sin(const Expr &operand);
+Expr cos(const Expr &operand);
+Expr power(const Expr &base, const Expr &exponent);
 Expr erfc(const Expr &operand);
 Expr rsqrt(const Expr &operand);
 Expr abs(const Expr &operand);
 /// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|): no
-/// intermediate overflows, so the tail is right down to the smallest numbers.
+/// intermediate overflows, so the tail is right down to the smallest numbers, and
+/// so is that of the derivative.
 Expr sigmoid(const Expr &operand);
 /// x * Phi(x), Phi being the normal distribution, as 0.5 x erfc(-x / sqrt 2):
 /// unlike 0.5 x (1 + erf(x / sqrt 2)), it does not cancel for negative x.
@@ -79,8 +100,12 @@ Expr geluErf(const Expr &operand);
 /// (Hendrycks and Gimpel, arXiv 1606.08415).
 Expr geluTanh(const Expr &operand);
 
-/// The mean of each row, a statistic.
+/// The sum, mean and maximum of each row, a statistic.
+Expr rowSum(const Expr &operand);
 Expr rowMean(const Expr &operand);
+Expr rowMax(const Expr &operand);
+/// The sum of all rows, a row vector.
+Expr sumOfRows(const Expr &operand);
 
 } // namespace bastile::tile
 

@@ -40,7 +40,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     }
     ```
 
-    Every row operand of a kernel has the same leading sizes.
+    Every row operand of a kernel has the same leading sizes. `column_blocks`
+    programs share a group of rows, 1 if absent; with `row_programs`, as many
+    walk all of them, however many rows there are.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -49,7 +51,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        OptionalAttr<Tile_ScheduleAttr>:$schedule,
                        OptionalAttr<I64Attr>:$leading,
-                       OptionalAttr<I64Attr>:$column_blocks);
+                       OptionalAttr<I64Attr>:$column_blocks,
+                       OptionalAttr<I64Attr>:$row_programs);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -196,6 +199,28 @@ def Tile_MaskOp : Tile_Op<"mask", [
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
     $input `from` $column `limit` $limit `else` $other attr-dict `:` type($input)
+  }];
+}
+
+def Tile_MaskRowsOp : Tile_Op<"mask_rows", [
+    Pure, AllTypesMatch<["input", "result"]>]> {
+  let summary = "replaces the rows of a tile beyond the last one";
+  let description = [{
+    With the tile's first row at `row`, every element of a row at or past
+    `limit` becomes `other`.
+
+    Example:
+
+    ```mlir
+    %0 = tile.mask_rows %t from %row limit %rows else 0.000000e+00 : f32
+        : tensor<8x1024xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, Index:$row, Index:$limit,
+                       TypedAttrInterface:$other);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = [{
+    $input `from` $row `limit` $limit `else` $other attr-dict `:` type($input)
   }];
 }
 

@@ -41,8 +41,19 @@ def Tile_Dialect : Dialect {
     /// address and each of its leading strides.
     static constexpr ::llvm::StringLiteral kAlignmentAttrName =
         "tile.alignment";
-    /// Argument attribute of a function: the name its source gives the argument.
+    /// Function attribute: how to call the function's backward (see the pass
+    /// `differentiate`).
+    static constexpr ::llvm::StringLiteral kBackwardAttrName = "tile.backward";
+    /// Argument and result attribute of a function: the name its source gives
+    /// the argument, or `differentiate` the result.
     static constexpr ::llvm::StringLiteral kNameAttrName = "tile.name";
+    /// Unit argument attribute of a tiled kernel: holds one row for each program,
+    /// without gaps.
+    static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
+    /// Argument attribute of a kernel: a result may take the operand's place in
+    /// memory. Result attribute of a function: the argument whose place it may
+    /// take.
+    static constexpr ::llvm::StringLiteral kInPlaceAttrName = "tile.in_place";
     /// Function attribute with which a user pins a schedule.
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 

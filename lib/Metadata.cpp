@@ -42,11 +42,15 @@ public:
 private:
   json::Array describeInputs();
   json::Object describeBuffer(Value value);
-  json::Object describeOperand(Value value);
+  json::Object describeOperand(Value value, bool isPartial);
   json::Object describeLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::KernelOp kernel);
+  json::Value describePrograms(tile::KernelOp kernel, json::Value rows);
   json::Value describeGrid(tile::KernelOp kernel);
-  BlockArgument getSizeSource(Value value);
+  json::Array describeShape(Value value);
+  BlockArgument getSizeSource(Value value, int64_t dimension);
+  tile::KernelOp getKernel(tile::LaunchOp launch);
+  bool isPartial(OpResult result);
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -73,32 +77,73 @@ json::Array FunctionDescriber::describeInputs() {
   return inputs;
 }
 
-/// The input that has the leading sizes of `value`: all row tensors of a launch
-/// have the same ones.
-BlockArgument FunctionDescriber::getSizeSource(Value value) {
+/// The input that has the size of `value` in `dimension`: all row tensors of a
+/// launch have the same ones, but for those that are repeated.
+BlockArgument FunctionDescriber::getSizeSource(Value value,
+                                               int64_t dimension) {
   while (auto launch = value.getDefiningOp<tile::LaunchOp>())
-    value = *llvm::find_if(launch.getInputs(), isRowTensor);
+    value = *llvm::find_if(launch.getInputs(), [&](Value input) {
+      auto type = cast<RankedTensorType>(input.getType());
+      return type.getRank() >= 2 && type.isDynamicDim(dimension);
+    });
   return cast<BlockArgument>(value);
 }
 
-json::Object FunctionDescriber::describeBuffer(Value value) {
+/// The sizes of a buffer of `value`'s shape.
+json::Array FunctionDescriber::describeShape(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
-  BlockArgument source = getSizeSource(value);
   json::Array shape;
   for (auto [dimension, size] : llvm::enumerate(type.getShape())) {
     if (!ShapedType::isDynamic(size))
       shape.push_back(size);
     else
-      shape.push_back(
-          json::Object{{"input", source.getArgNumber()},
-                       {"dimension", static_cast<int64_t>(dimension)}});
+      shape.push_back(json::Object{
+          {"input", getSizeSource(value, dimension).getArgNumber()},
+          {"dimension", static_cast<int64_t>(dimension)}});
+  }
+  return shape;
+}
+
+/// The first variant of the kernel that `launch` runs.
+tile::KernelOp FunctionDescriber::getKernel(tile::LaunchOp launch) {
+  return symbols.lookup<tile::KernelOp>(
+      cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+}
+
+bool FunctionDescriber::isPartial(OpResult result) {
+  auto launch = cast<tile::LaunchOp>(result.getOwner());
+  tile::KernelOp kernel = getKernel(launch);
+  unsigned position = *kernel.getLeading() + launch.getInputs().size() +
+                      result.getResultNumber();
+  return bool(
+      kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName));
+}
+
+json::Object FunctionDescriber::describeBuffer(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  json::Array shape;
+  if (auto result = dyn_cast<OpResult>(value); result && isPartial(result)) {
+    auto launch = cast<tile::LaunchOp>(result.getOwner());
+    // The launch's rows in terms of its inputs.
+    Value rows = *llvm::find_if(launch.getInputs(), isRowTensor);
+    json::Array sizes = describeShape(rows);
+    sizes.pop_back();
+    json::Value count = sizes.size() == 1
+                            ? std::move(sizes[0])
+                            : json::Value(json::Object{
+                                  {"mul", std::move(sizes)}});
+    shape.push_back(describePrograms(getKernel(launch), std::move(count)));
+    shape.push_back(type.getShape().back());
+  } else {
+    shape = describeShape(value);
   }
   return json::Object{{"type", getTypeName(type.getElementType())},
                       {"shape", std::move(shape)}};
 }
 
-json::Object FunctionDescriber::describeOperand(Value value) {
-  json::Object operand{{"rows", isRowTensor(value)}};
+json::Object FunctionDescriber::describeOperand(Value value,
+                                                bool isPartial) {
+  json::Object operand{{"rows", isRowTensor(value) && !isPartial}};
   if (auto argument = dyn_cast<BlockArgument>(value))
     operand["input"] = argument.getArgNumber();
   else if (auto it = outputs.find(value); it != outputs.end())
@@ -108,19 +153,34 @@ json::Object FunctionDescriber::describeOperand(Value value) {
   return operand;
 }
 
-json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
+/// How many programs share out the `rows` of a launch among them.
+json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
+                                                json::Value rows) {
+  if (auto fixed = kernel.getRowPrograms())
+    return *fixed;
   tile::ScheduleAttr schedule = *kernel.getSchedule();
-  json::Value grid = "rows";
+  json::Value groups = std::move(rows);
   if (schedule.getRows() > 1)
-    grid = json::Object{{"ceildiv", json::Array{grid, schedule.getRows()}}};
+    groups = json::Object{
+        {"ceildiv", json::Array{std::move(groups), schedule.getRows()}}};
+  int64_t persistent = schedule.getPersistent();
+  if (!persistent)
+    return groups;
+  json::Value most =
+      json::Object{{"mul", json::Array{"multiprocessors", persistent}}};
   if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
       columnBlocks > 1)
-    grid = json::Object{{"mul", json::Array{grid, columnBlocks}}};
-  if (int64_t persistent = schedule.getPersistent())
-    grid = json::Object{
-        {"min",
-         json::Array{grid, json::Object{{"mul", json::Array{"multiprocessors",
-                                                            persistent}}}}}};
+    most = json::Object{
+        {"ceildiv", json::Array{std::move(most), columnBlocks}}};
+  return json::Object{
+      {"min", json::Array{std::move(groups), std::move(most)}}};
+}
+
+json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
+  json::Value grid = describePrograms(kernel, "rows");
+  if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
+      columnBlocks > 1)
+    grid = json::Object{{"mul", json::Array{std::move(grid), columnBlocks}}};
   return grid;
 }
 
@@ -139,6 +199,8 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
                             .getInt());
     arguments.push_back(json::Object{{"pointer", operand}});
     auto type = cast<MemRefType>(kernel.getArgumentTypes()[position]);
+    if (type.getLayout().isIdentity())
+      continue;
     for (int64_t dimension = 0; dimension < type.getRank() - 1; ++dimension)
       arguments.push_back(
           json::Object{{"stride", operand}, {"dimension", dimension}});
@@ -157,13 +219,13 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   json::Array operands, variants;
   int64_t leading = 0;
-  for (Value value :
-       llvm::concat<Value>(llvm::to_vector(launch.getInputs()),
-                           llvm::to_vector(launch.getResults()))) {
-    operands.push_back(describeOperand(value));
+  for (Value value : launch.getInputs()) {
+    operands.push_back(describeOperand(value, /*isPartial=*/false));
     if (isRowTensor(value))
       leading = cast<RankedTensorType>(value.getType()).getRank() - 1;
   }
+  for (OpResult result : launch.getResults())
+    operands.push_back(describeOperand(result, isPartial(result)));
   std::string name;
   for (Attribute symbol : launch.getKernels()) {
     auto kernel = symbols.lookup<tile::KernelOp>(
@@ -186,6 +248,8 @@ json::Object FunctionDescriber::describe() {
   for (Value value : returnOp.getOperands()) {
     json::Object buffer = describeBuffer(value);
     buffer["name"] = "result" + std::to_string(outputs.size());
+    if (!isRowTensor(value))
+      buffer["zero_if_no_rows"] = true;
     outputs[value] = outputs.size();
     outputBuffers.push_back(std::move(buffer));
   }

@@ -21,6 +21,15 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
     passes.addPass(createDecompose());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
+    passes.addPass(createDifferentiate(
+        {SmallVector<std::string>(options.gradients.begin(),
+                                  options.gradients.end()),
+         options.together,
+         options.inPlace}));
+    if (!options.gradients.empty()) {
+      passes.addPass(createCanonicalizerPass());
+      passes.addPass(createCSEPass());
+    }
   }
   if (stage >= Stage::Fused)
     passes.addPass(createFuse());

@@ -29,15 +29,28 @@ int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
   return depth;
 }
 
+/// Whether `value` is only loaded or stored in pieces, or not at all: only its
+/// sizes are of use.
+static bool isOnlyPieces(Value value) {
+  if (value.getDefiningOp<tile::JoinOp>())
+    return true;
+  return isa<BlockArgument>(value) &&
+         llvm::all_of(value.getUses(), [](OpOperand &use) {
+           Operation *user = use.getOwner();
+           return isa<tile::SplitOp, tile::IotaOp>(user) ||
+                  (isa<tile::BroadcastOp>(user) && use.getOperandNumber() == 1);
+         });
+}
+
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
   DenseMap<Value, int64_t> depths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
-    if (tensor && tensor.getRank() >= 2) {
+    if (tensor && tensor.getRank() >= 2)
       shape.leading = tensor.getRank() - 1;
+    if (tensor && !isOnlyPieces(value))
       shape.rowLength = std::max(shape.rowLength, tensor.getShape().back());
-    }
     shape.reductionDepth =
         std::max(shape.reductionDepth, getReductionDepth(value, depths));
     shape.usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
@@ -45,6 +58,13 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
   for (BlockArgument argument : kernel.getArguments())
     visitValue(argument);
   for (Operation &op : kernel.getBody().front()) {
+    if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
+      (reduce.getPartial() ? shape.hasPartialRows : shape.hasCombinedRows) =
+          true;
+      // Its rank is that of the partial results, one row a program.
+      if (reduce.getPartial())
+        continue;
+    }
     for (Value result : op.getResults())
       visitValue(result);
     shape.numReductions += isa<tile::ReduceOp>(op);
@@ -52,11 +72,11 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
 
   auto visitOperand = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getShape().back() != shape.rowLength)
+    if (tensor.getShape().back() == 1 ||
+        tensor.getShape().back() % shape.rowLength != 0)
       return;
     int64_t bytes = tensor.getElementTypeBitWidth() / 8;
     shape.minElementBytes = std::min(shape.minElementBytes, bytes);
-    shape.rowOperands += tensor.getRank() >= 2;
   };
   for (Type type : kernel.getArgumentTypes())
     visitOperand(type);

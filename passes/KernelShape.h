@@ -13,18 +13,22 @@ namespace bastile {
 
 /// The rows that a kernel on whole tensors walks.
 struct KernelShape {
-  /// Elements of a row; statistics aside, all row tensors have as many.
+  /// Elements of a row; statistics aside, all row tensors have as many, or a
+  /// multiple if they are only taken apart or put together.
   int64_t rowLength = 1;
   /// Leading dimensions of the row tensors.
   int64_t leading = 1;
   /// Bytes of the narrowest element in memory.
   int64_t minElementBytes = 8;
   bool usesFloat64 = false;
-  /// Row tensors, of full length, read and written.
-  int64_t rowOperands = 0;
   /// Whether a row is reduced, and how often one reduction waits for another.
   int64_t reductionDepth = 0;
   int64_t numReductions = 0;
+  /// Whether rows are combined: each program its own, or one program all.
+  bool hasPartialRows = false;
+  bool hasCombinedRows = false;
+
+  bool combinesRows() const { return hasPartialRows || hasCombinedRows; }
 
   static KernelShape get(tile::KernelOp kernel);
 

@@ -16,16 +16,23 @@ using namespace bastile;
 /// Sizes of tiles and grids stay far from overflow below this.
 static constexpr int64_t kMaxRowLength = int64_t(1) << 31;
 
-static bool isOperandType(Type elementType) {
-  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(elementType);
+static bool isIntegerOf(Type elementType, ArrayRef<unsigned> widths) {
+  auto integer = dyn_cast<IntegerType>(elementType);
+  return integer && integer.isSignless() &&
+         llvm::is_contained(widths, integer.getWidth());
 }
 
-/// Between ops there are comparisons and integers, too.
+static constexpr StringLiteral kOperandTypes = "f16, bf16, f32, f64, i8, i32 or i64";
+
+static bool isOperandType(Type elementType) {
+  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(
+             elementType) ||
+         isIntegerOf(elementType, {8, 32, 64});
+}
+
+/// Between ops there are comparisons and other integers, too.
 static bool isComputedType(Type elementType) {
-  auto integer = dyn_cast<IntegerType>(elementType);
-  return isOperandType(elementType) ||
-         (integer && integer.isSignless() &&
-          llvm::is_contained({1, 8, 16, 32, 64}, integer.getWidth()));
+  return isOperandType(elementType) || isIntegerOf(elementType, {1, 16});
 }
 
 /// Whether `type` is that of rows: a tensor whose last dimension is static.
@@ -43,14 +50,15 @@ static LogicalResult verifyArgument(BlockArgument argument) {
     return success();
   return emitError(argument.getLoc())
          << "argument " << argument.getArgNumber() << " of type " << type
-         << " must be a row tensor or row vector of f16, bf16, f32 or f64 "
-            "with a static row length from 1 to "
+         << " must be a row tensor or row vector of " << kOperandTypes
+         << " with a static row length from 1 to "
          << kMaxRowLength;
 }
 
 static LogicalResult verifyOp(Operation &op) {
   // Scalars come from constants and are computed by any op without effects.
-  bool isTileOp = isa<tile::BroadcastOp, tile::ReduceOp>(op);
+  bool isTileOp = isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp,
+                      tile::SplitOp, tile::JoinOp, tile::IotaOp>(op);
   bool isElementwise = OpTrait::hasElementwiseMappableTraits(&op) &&
                        isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
                        op.getNumResults() == 1;
@@ -69,6 +77,15 @@ static LogicalResult verifyOp(Operation &op) {
   return success();
 }
 
+/// Whether `value`, a row vector or scalar, combines all rows of something.
+static bool dependsOnRows(Value value) {
+  Operation *producer = value.getDefiningOp();
+  if (!producer)
+    return false;
+  return isa<tile::ReduceRowsOp>(producer) ||
+         llvm::any_of(producer->getOperands(), dependsOnRows);
+}
+
 static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
   Value value = returnOp.getOperand(index);
   Type type = value.getType();
@@ -77,12 +94,12 @@ static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
            << index << " of type " << type << " ";
   };
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || tensor.getRank() < 2)
-    return error() << "is not a row tensor";
+  if (!tensor || (tensor.getRank() < 2 && !dependsOnRows(value)))
+    return error() << "is not a row tensor, nor does it combine rows of one";
   if (isa<BlockArgument>(value))
     return error() << "is an argument; return a value that was computed";
   if (!isOperandType(tensor.getElementType()))
-    return error() << "does not hold f16, bf16, f32 or f64";
+    return error() << "does not hold " << kOperandTypes;
   if (llvm::is_contained(returnOp.getOperands().take_front(index), value))
     return returnOp.emitOpError("returns one value twice, as result ")
            << index << " and before";
@@ -94,6 +111,8 @@ static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
 static LogicalResult verifyAttributes(func::FuncOp func) {
   for (NamedAttribute attribute : func->getDiscardableAttrs()) {
     if (!attribute.getName().getValue().starts_with("tile."))
+      continue;
+    if (attribute.getName() == tile::TileDialect::kBackwardAttrName)
       continue;
     if (attribute.getName() != tile::TileDialect::kScheduleAttrName)
       return func.emitOpError("has the unknown attribute '")

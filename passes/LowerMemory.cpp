@@ -72,6 +72,9 @@ private:
 
   /// Splits a row's number into leading indices, the last of them fastest.
   Value getRowOffset(Value elementRow) {
+    if (memref.getLayout().isIdentity())
+      return arith::MulIOp::create(builder, loc, elementRow,
+                                   constant(memref.getShape().back()));
     ValueRange strides = parts.drop_front();
     Value offset, remaining = elementRow;
     for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {

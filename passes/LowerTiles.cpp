@@ -203,6 +203,45 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
   }
 };
 
+struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MaskRowsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    Type pieceType = getPieceType(type);
+    TypedAttr other = cast<TypedAttr>(op.getOther());
+    if (auto vector = dyn_cast<VectorType>(pieceType))
+      other = DenseElementsAttr::get(vector, Attribute(other));
+    Value beyond = arith::ConstantOp::create(rewriter, loc, other);
+    Value first = arith::AddIOp::create(
+        rewriter, loc, adaptor.getRow()[0],
+        getThreadPosition(rewriter, loc, layout).row);
+    SmallVector<Value> isRow;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(type.getShape());
+         ++repeat) {
+      Value offset = arith::ConstantIndexOp::create(
+          rewriter, loc, repeat * layout.getThreadRows());
+      Value row = arith::AddIOp::create(rewriter, loc, first, offset);
+      isRow.push_back(arith::CmpIOp::create(rewriter, loc,
+                                            arith::CmpIPredicate::ult, row,
+                                            adaptor.getLimit()[0]));
+    }
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    SmallVector<Value> pieces;
+    for (auto [index, piece] : llvm::enumerate(adaptor.getInput()))
+      pieces.push_back(arith::SelectOp::create(
+          rewriter, loc, isRow[index / columns], piece, beyond));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
 /// An operand in memory becomes its address and the strides of its leading
 /// dimensions.
 struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
@@ -260,13 +299,14 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     converter.addConversion([&](MemRefType type, SmallVectorImpl<Type> &parts)
                                 -> std::optional<LogicalResult> {
       parts.push_back(LLVM::LLVMPointerType::get(&getContext(), addressSpace));
-      parts.append(type.getRank() - 1, IndexType::get(&getContext()));
+      if (!type.getLayout().isIdentity())
+        parts.append(type.getRank() - 1, IndexType::get(&getContext()));
       return success();
     });
 
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerElementwise, LowerConstant, LowerBroadcast, LowerMask,
-                 LowerKernel>(converter, &getContext());
+                 LowerMaskRows, LowerKernel>(converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
 

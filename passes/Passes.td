@@ -23,6 +23,45 @@ def Decompose : Pass<"decompose", "::mlir::ModuleOp"> {
     "::bastile::tile::TileDialect"];
 }
 
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "derive the backward of each function";
+  let description = [{
+    For each function `f` with one of the arguments that `gradients` names
+    (`all`: every argument of floats), a function `f_backward` computes their
+    gradients from those of the results. It reads what of the forward's
+    arguments and results takes the fewest bytes, and statistics of rows, which
+    the forward is made to return as `saved0`, `saved1`, ...; the rest it
+    computes again. The attribute `tile.backward` of `f` says what it takes:
+
+    ```mlir
+    func.func @f(%x: ...) -> (..., ...) attributes {tile.backward = {
+        function = @f_backward,
+        inputs = [{grad = 0}, {input = 0}, {output = 1} ],
+        gradients = {x = {result = 0}}}}
+    ```
+
+    A gradient may also be that of a result as it is, `{grad = 0}`, and two
+    arguments may share one.
+
+    With `together`, `f` itself returns the gradients of the sum of its first
+    result, `in-place` in the place of the arguments where types agree.
+
+    Without `gradients`, nothing is derived. Either way, no
+    `tile.stop_gradient` is left.
+  }];
+  let options = [
+    ListOption<"gradients", "gradients", "std::string",
+               "arguments to compute gradients for, or 'all'">,
+    Option<"together", "together", "bool", /*default=*/"false",
+           "add the gradients to the function instead of a backward">,
+    Option<"inPlace", "in-place", "bool", /*default=*/"false",
+           "gradients computed together take the arguments' memory">
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::bastile::tile::TileDialect"];
+}
+
 def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   let summary = "gather the ops of each function into kernels";
   let description = [{

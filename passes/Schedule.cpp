@@ -111,8 +111,30 @@ void chooseShortRows(Fields &fields, int64_t pieces) {
     fields.rows = 2 * threadRows;
 }
 
+/// For kernels in which one program combines all rows: the rows, one for each
+/// program before, are few, and many threads share them out for a few columns.
+void chooseCombinedRows(Fields &fields, const KernelShape &shape) {
+  if (!fields.vector)
+    fields.vector = 1;
+  if (!fields.columns)
+    fields.columns =
+        std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(shape.rowLength)) *
+        fields.vector;
+  if (!fields.threads)
+    fields.threads = 16 * kWarp;
+  int64_t threadRows =
+      std::max<int64_t>(1, fields.threads * fields.vector / fields.columns);
+  // Several rows to a thread keep as many loads in flight.
+  if (!fields.rows)
+    fields.rows = 4 * threadRows;
+}
+
 void completeForGPU(Fields &fields, const KernelShape &shape,
                     const Target &target) {
+  if (shape.combinesRows() && !fields.persistent)
+    fields.persistent = shape.hasCombinedRows ? 1 : 2;
+  if (shape.hasCombinedRows)
+    return chooseCombinedRows(fields, shape);
   if (!fields.vector)
     fields.vector = shape.getVector(target.vectorBytes);
   int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
@@ -156,6 +178,8 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
 
 void completeForHost(Fields &fields, const KernelShape &shape,
                      const Target &target) {
+  if (shape.combinesRows() && !fields.persistent)
+    fields.persistent = 1;
   // On the host a piece is a register of the computing type.
   if (!fields.vector)
     fields.vector = shape.getVector(target.vectorBytes * shape.minElementBytes /
@@ -180,6 +204,8 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
            << "schedule " << fields.getAttr(kernel.getContext())
            << " does not fit " << target.name << ": ";
   };
+  if (shape.combinesRows() && !fields.persistent)
+    return error() << "programs that combine rows are persistent";
   if (shape.rowLength % fields.vector != 0)
     return error() << "a vector of " << fields.vector
                    << " does not divide the row of " << shape.rowLength;

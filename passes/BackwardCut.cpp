@@ -1,0 +1,112 @@
+//===- BackwardCut.cpp - What a backward function reads -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/BackwardCut.h"
+
+#include "dialect/Tile.h"
+#include "passes/Derivatives.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Bytes that a row of `value` takes; what all rows share costs nothing.
+static int64_t getRowBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getRank() < 2)
+    return 0;
+  return type.getShape().back() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
+    : forward(forward) {
+  Block &source = forward.front(), &copy = backward.front();
+  for (auto [argument, copied] :
+       llvm::zip(source.getArguments(), copy.getArguments()))
+    originals[copied] = argument;
+  for (auto [op, copied] : llvm::zip(source.without_terminator(), copy)) {
+    bool waits = isa<tile::ReduceOp, tile::ReduceRowsOp>(copied) ||
+                 dependsOnAny(&copied, reduced);
+    for (auto [result, copiedResult] :
+         llvm::zip_equal(op.getResults(), copied.getResults())) {
+      originals[copiedResult] = result;
+      if (waits)
+        reduced.insert(copiedResult);
+    }
+  }
+  for (auto [index, value] :
+       llvm::enumerate(copy.getTerminator()->getOperands()))
+    resultNumbers.try_emplace(value, index);
+}
+
+/// Whether `value` of the forward is a number a row, or a vector, for which a
+/// reduction has been waited.
+bool BackwardCut::isStatistic(Value value) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && reduced.contains(value) &&
+         (type.getRank() == 1 || type.getShape().back() == 1) &&
+         isa<FloatType>(type.getElementType());
+}
+
+BackwardCut::Reading
+BackwardCut::trace(const DenseSet<Value> &available) const {
+  Reading reading;
+  DenseSet<Value> seen;
+  SmallVector<Value> pending(required);
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    bool isForward = originals.contains(value);
+    if (isa<BlockArgument>(value)) {
+      reading.read.insert(value);
+      if (isForward)
+        reading.bytes += getRowBytes(value);
+      continue;
+    }
+    bool isResult = resultNumbers.contains(value);
+    if (isForward && isStatistic(value)) {
+      if (isResult)
+        reading.cutResults.insert(value);
+      else
+        reading.statistics.insert(value);
+      continue;
+    }
+    if (available.contains(value)) {
+      reading.cutResults.insert(value);
+      reading.bytes += getRowBytes(value);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    for (Value operand : op->getOperands())
+      pending.push_back(operand);
+  }
+  return reading;
+}
+
+void BackwardCut::choose() {
+  DenseSet<Value> available;
+  current = trace(available);
+  for (auto [value, index] : resultNumbers) {
+    if (isa<BlockArgument>(value) || isStatistic(value))
+      continue;
+    available.insert(value);
+    Reading reading = trace(available);
+    if (reading.bytes < current.bytes)
+      current = std::move(reading);
+    else
+      available.erase(value);
+  }
+  for (Value value : current.cutResults)
+    results.push_back(resultNumbers.lookup(value));
+  llvm::sort(results);
+  // In the order in which the forward computes them.
+  SmallVector<Value> statistics = current.statistics.takeVector();
+  llvm::sort(statistics, [](Value lhs, Value rhs) {
+    return lhs.getDefiningOp()->isBeforeInBlock(rhs.getDefiningOp());
+  });
+  current.statistics.insert(statistics.begin(), statistics.end());
+}

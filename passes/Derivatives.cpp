@@ -1,0 +1,352 @@
+//===- Derivatives.cpp - The derivative of each primitive -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a function has a corner, its derivative there is PyTorch's: a minimum
+// or maximum of a value and a constant passes the gradient on at equality, one
+// of two values shares it out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Derivatives.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bastile;
+using tile::Expr;
+
+bool bastile::isDifferentiable(Type type) {
+  return isa<RankedTensorType>(type) &&
+         isa<FloatType>(getElementTypeOrSelf(type));
+}
+
+bool bastile::dependsOnAny(Operation *op, const DenseSet<Value> &values) {
+  ValueRange operands = op->getOperands();
+  if (isa<tile::BroadcastOp>(op))
+    operands = operands.take_front();
+  if (isa<tile::IotaOp>(op))
+    return false;
+  return llvm::any_of(operands,
+                      [&](Value operand) { return values.contains(operand); });
+}
+
+void Gradients::add(Value value, Value gradient) {
+  if (!isActive(value))
+    return;
+  // In the precision that formulas of the value are computed in.
+  Type element = getElementTypeOrSelf(value.getType());
+  if (!element.isF64())
+    element = builder.getF32Type();
+  gradient = Expr(builder, gradient).as(element);
+  Value &sum = sums[value];
+  sum = sum ? arith::AddFOp::create(builder, sum, gradient).getResult()
+            : gradient;
+}
+
+void Gradients::add(Value value, const Expr &gradient) {
+  add(value, gradient.getValue());
+}
+
+namespace {
+
+/// The derivative of one op with one result, whose gradient is `g`.
+class Rule {
+public:
+  Rule(Operation *op, Gradients &gradients)
+      : op(op), gradients(gradients), builder(gradients.getBuilder()),
+        g(builder, gradients.lookup(op->getResult(0))) {}
+
+  /// Adds to the gradients of the operands. Fails if there is no rule.
+  LogicalResult apply();
+
+private:
+  Expr operand(unsigned index) { return Expr(builder, op->getOperand(index)); }
+  Expr result() { return Expr(builder, op->getResult(0)); }
+  void add(unsigned index, const Expr &gradient) {
+    gradients.add(op->getOperand(index), gradient);
+  }
+  bool isActive(unsigned index) {
+    return gradients.isActive(op->getOperand(index));
+  }
+
+  void chooseOne(bool larger);
+  void applyPower();
+  LogicalResult applyBroadcast(tile::BroadcastOp broadcast);
+  void applyReduce(tile::ReduceOp reduce);
+  void applyReduceRows(tile::ReduceRowsOp reduce);
+  void applyJoin(tile::JoinOp join);
+  /// The gradient of a minimum or maximum along rows or over them, `repeated`
+  /// being its result and `sum` how a tensor is summed in its place.
+  void shareAmongEqual(const Expr &repeated, const Expr &gradient,
+                       llvm::function_ref<Expr(const Expr &)> sum);
+
+  Operation *op;
+  Gradients &gradients;
+  ImplicitLocOpBuilder &builder;
+  Expr g;
+};
+
+/// The gradient of a minimum or maximum of two values.
+void Rule::chooseOne(bool larger) {
+  Expr lhs = operand(0), rhs = operand(1), zero = g.constant(0);
+  auto orEqual = larger ? arith::CmpFPredicate::OGE : arith::CmpFPredicate::OLE;
+  auto strictly = larger ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
+  if (!isActive(1))
+    return add(0, select(compare(orEqual, lhs, rhs), g, zero));
+  if (!isActive(0))
+    return add(1, select(compare(orEqual, rhs, lhs), g, zero));
+  Expr shared =
+      select(compare(arith::CmpFPredicate::OEQ, lhs, rhs), g * 0.5, zero);
+  add(0, select(compare(strictly, lhs, rhs), g, shared));
+  add(1, select(compare(strictly, rhs, lhs), g, shared));
+}
+
+void Rule::applyPower() {
+  Expr base = operand(0), exponent = operand(1);
+  if (isActive(0))
+    add(0, g * exponent * power(base, exponent - 1.0));
+  if (isActive(1))
+    add(1, g * result() * log(base));
+}
+
+LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
+  if (broadcast.repeatsRows())
+    return op->emitOpError("repeats rows over leading dimensions; a gradient "
+                           "with respect to such an operand is not supported");
+  auto source = cast<RankedTensorType>(broadcast.getSource().getType());
+  auto result = cast<RankedTensorType>(broadcast.getType());
+  Expr sum = g;
+  if (source.getShape().back() != result.getShape().back())
+    sum = rowSum(sum);
+  if (source.getRank() != result.getRank())
+    sum = sumOfRows(sum);
+  add(0, sum);
+  return success();
+}
+
+void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
+                           llvm::function_ref<Expr(const Expr &)> sum) {
+  Expr input = operand(0);
+  Value isEqual = compare(arith::CmpFPredicate::OEQ, input, repeated);
+  Expr one = input.constant(1), zero = input.constant(0);
+  Expr share = gradient / sum(select(isEqual, one, zero));
+  add(0, select(isEqual, share.like(input), zero));
+}
+
+void Rule::applyReduce(tile::ReduceOp reduce) {
+  if (reduce.getKind() == tile::ReduceKind::Add)
+    return add(0, g.like(operand(0)));
+  shareAmongEqual(result().like(operand(0)), g,
+                  [](const Expr &tensor) { return rowSum(tensor); });
+}
+
+void Rule::applyReduceRows(tile::ReduceRowsOp reduce) {
+  if (reduce.getKind() == tile::ReduceKind::Add)
+    return add(0, g.like(operand(0)));
+  shareAmongEqual(result().like(operand(0)), g,
+                  [](const Expr &tensor) { return sumOfRows(tensor); });
+}
+
+void Rule::applyJoin(tile::JoinOp join) {
+  Type element = g.getType().getElementType();
+  SmallVector<Type> types = llvm::map_to_vector(
+      join.getPieces().getTypes(), [&](Type type) -> Type {
+        return cast<RankedTensorType>(type).clone(element);
+      });
+  auto pieces = tile::SplitOp::create(builder, types, join.getInterleaved(),
+                                      g.getValue());
+  for (auto [operand, piece] :
+       llvm::zip_equal(join.getPieces(), pieces.getPieces()))
+    gradients.add(operand, piece);
+}
+
+LogicalResult Rule::apply() {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](arith::AddFOp) {
+        add(0, g);
+        add(1, g);
+        return success();
+      })
+      .Case([&](arith::SubFOp) {
+        add(0, g);
+        if (isActive(1))
+          add(1, -g);
+        return success();
+      })
+      .Case([&](arith::MulFOp) {
+        if (isActive(0))
+          add(0, g * operand(1));
+        if (isActive(1))
+          add(1, g * operand(0));
+        return success();
+      })
+      .Case([&](arith::DivFOp) {
+        Expr quotient = g / operand(1);
+        add(0, quotient);
+        if (isActive(1))
+          add(1, -(quotient * result()));
+        return success();
+      })
+      .Case([&](arith::NegFOp) {
+        add(0, -g);
+        return success();
+      })
+      .Case<arith::MaximumFOp, arith::MaxNumFOp>([&](auto) {
+        chooseOne(/*larger=*/true);
+        return success();
+      })
+      .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) {
+        chooseOne(/*larger=*/false);
+        return success();
+      })
+      .Case([&](arith::SelectOp choice) {
+        if (isActive(1))
+          add(1, select(choice.getCondition(), g, g.constant(0)));
+        if (isActive(2))
+          add(2, select(choice.getCondition(), g.constant(0), g));
+        return success();
+      })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) {
+        add(0, g);
+        return success();
+      })
+      .Case([&](math::ExpOp) {
+        add(0, g * result());
+        return success();
+      })
+      .Case([&](math::Exp2Op) {
+        constexpr double ln2 = 0.69314718055994530942;
+        add(0, g * result() * ln2);
+        return success();
+      })
+      .Case([&](math::ExpM1Op) {
+        add(0, g * (result() + 1.0));
+        return success();
+      })
+      .Case([&](math::LogOp) {
+        add(0, g / operand(0));
+        return success();
+      })
+      .Case([&](math::Log2Op) {
+        constexpr double log2e = 1.4426950408889634074;
+        add(0, g / operand(0) * log2e);
+        return success();
+      })
+      .Case([&](math::Log1pOp) {
+        add(0, g / (operand(0) + 1.0));
+        return success();
+      })
+      .Case([&](math::SqrtOp) {
+        add(0, g / result() * 0.5);
+        return success();
+      })
+      .Case([&](math::RsqrtOp) {
+        Expr root = result();
+        add(0, g * (root * root * root * -0.5));
+        return success();
+      })
+      .Case([&](math::TanhOp) {
+        Expr tanh = result();
+        add(0, g * (1.0 - tanh * tanh));
+        return success();
+      })
+      .Case<math::ErfOp, math::ErfcOp>([&](auto) {
+        constexpr double twoOverSqrtPi = 1.12837916709551257390;
+        Expr x = operand(0);
+        Expr slope = exp(-(x * x)) * twoOverSqrtPi;
+        add(0, isa<math::ErfcOp>(op) ? -(g * slope) : g * slope);
+        return success();
+      })
+      .Case([&](math::SinOp) {
+        add(0, g * cos(operand(0)));
+        return success();
+      })
+      .Case([&](math::CosOp) {
+        add(0, -(g * sin(operand(0))));
+        return success();
+      })
+      .Case([&](math::AbsFOp) {
+        Expr x = operand(0), zero = g.constant(0);
+        Expr whereNegative =
+            select(compare(arith::CmpFPredicate::OLT, x, zero), -g, zero);
+        add(0, select(compare(arith::CmpFPredicate::OGT, x, zero), g,
+                      whereNegative));
+        return success();
+      })
+      .Case([&](math::PowFOp) {
+        applyPower();
+        return success();
+      })
+      .Case([&](math::FmaOp) {
+        if (isActive(0))
+          add(0, g * operand(1));
+        if (isActive(1))
+          add(1, g * operand(0));
+        add(2, g);
+        return success();
+      })
+      // Steps are flat wherever they have a derivative.
+      .Case<math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+            math::TruncOp>([](auto) { return success(); })
+      .Case([&](tile::BroadcastOp broadcast) {
+        return applyBroadcast(broadcast);
+      })
+      .Case([&](tile::ReduceOp reduce) {
+        applyReduce(reduce);
+        return success();
+      })
+      .Case([&](tile::ReduceRowsOp reduce) {
+        applyReduceRows(reduce);
+        return success();
+      })
+      .Case([&](tile::JoinOp join) {
+        applyJoin(join);
+        return success();
+      })
+      .Default([](Operation *op) {
+        return op->emitOpError("has no derivative");
+      });
+}
+
+/// Pieces that nothing depends on have a gradient of zero.
+void propagateThroughSplit(tile::SplitOp split, Gradients &gradients) {
+  ImplicitLocOpBuilder &builder = gradients.getBuilder();
+  Value any;
+  for (Value piece : split.getPieces())
+    if (Value gradient = gradients.lookup(piece))
+      any = gradient;
+  SmallVector<Value> pieces = llvm::map_to_vector(
+      split.getPieces(), [&](Value piece) -> Value {
+        Value gradient = gradients.lookup(piece);
+        return gradient ? gradient : Expr(builder, any).constant(0).getValue();
+      });
+  Type element = getElementTypeOrSelf(any.getType());
+  auto type = cast<RankedTensorType>(split.getInput().getType());
+  gradients.add(split.getInput(),
+                tile::JoinOp::create(builder, type.clone(element),
+                                     split.getInterleaved(), pieces)
+                    .getResult());
+}
+
+} // namespace
+
+LogicalResult bastile::propagateGradients(Operation *op, Gradients &gradients) {
+  if (!dependsOnAny(op, gradients.getActive()))
+    return success();
+  if (llvm::none_of(op->getResults(), [&](Value result) {
+        return bool(gradients.lookup(result));
+      }))
+    return success();
+  gradients.getBuilder().setLoc(op->getLoc());
+  if (auto split = dyn_cast<tile::SplitOp>(op)) {
+    propagateThroughSplit(split, gradients);
+    return success();
+  }
+  return Rule(op, gradients).apply();
+}

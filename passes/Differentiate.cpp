@@ -1,0 +1,331 @@
+//===- Differentiate.cpp - Derive backward functions ----------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The backward of a function begins as a copy of it, to which the gradients are
+// added from results to arguments. What it reads of the copy is then cut off
+// where least has to be moved: at arguments and results, which exist anyway,
+// and at the statistics of rows, which the forward returns as well.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/BackwardCut.h"
+#include "passes/Derivatives.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+using tile::Expr;
+
+namespace {
+
+std::string getInputName(func::FuncOp func, unsigned index) {
+  auto name =
+      func.getArgAttrOfType<StringAttr>(index, tile::TileDialect::kNameAttrName);
+  return name ? name.str() : "arg" + std::to_string(index);
+}
+
+void setInputName(func::FuncOp func, unsigned index, const Twine &name) {
+  func.setArgAttr(index, tile::TileDialect::kNameAttrName,
+                  StringAttr::get(func.getContext(), name));
+}
+
+void setResultName(func::FuncOp func, unsigned index, const Twine &name) {
+  func.setResultAttr(index, tile::TileDialect::kNameAttrName,
+                     StringAttr::get(func.getContext(), name));
+}
+
+/// The values of `func` that depend on `arguments` by differentiable ops.
+DenseSet<Value> findActive(func::FuncOp func, ArrayRef<unsigned> arguments) {
+  DenseSet<Value> active;
+  for (unsigned index : arguments)
+    active.insert(func.getArgument(index));
+  for (Operation &op : func.front().without_terminator())
+    if (!isa<tile::StopGradientOp>(op) && dependsOnAny(&op, active))
+      for (Value result : op.getResults())
+        if (isDifferentiable(result.getType()))
+          active.insert(result);
+  return active;
+}
+
+/// Derives the gradients of one function with respect to some arguments.
+class Differentiator {
+public:
+  Differentiator(func::FuncOp func, ArrayRef<unsigned> arguments)
+      : func(func), arguments(arguments) {}
+
+  /// Makes `func` return the gradients of its first result's sum too.
+  LogicalResult addGradients(bool inPlace);
+  /// Creates the backward of `func`, which is made to return what it needs.
+  LogicalResult createBackward(SymbolTable &symbols);
+
+private:
+  using Seeds = ArrayRef<Value>;
+  /// Builds, at the end of `body`, the gradients of `arguments` from those of
+  /// the results, which `seeds` gives (null for none).
+  FailureOr<SmallVector<Value>> buildGradients(func::FuncOp body, Seeds seeds);
+  bool hasGradient(unsigned result) {
+    return isDifferentiable(func.getResultTypes()[result]);
+  }
+
+  func::FuncOp func;
+  ArrayRef<unsigned> arguments;
+};
+
+FailureOr<SmallVector<Value>>
+Differentiator::buildGradients(func::FuncOp body, Seeds seeds) {
+  Operation *returnOp = body.front().getTerminator();
+  ImplicitLocOpBuilder builder(body.getLoc(), returnOp);
+  SmallVector<Operation *> ops;
+  for (Operation &op : body.front().without_terminator())
+    ops.push_back(&op);
+  DenseSet<Value> active = findActive(body, arguments);
+  Gradients gradients(builder, active);
+  for (auto [result, seed] : llvm::zip_equal(returnOp->getOperands(), seeds))
+    if (seed)
+      gradients.add(result, seed);
+  for (Operation *op : llvm::reverse(ops))
+    if (failed(propagateGradients(op, gradients)))
+      return failure();
+
+  SmallVector<Value> results;
+  builder.setLoc(body.getLoc());
+  for (unsigned index : arguments) {
+    BlockArgument argument = body.getArgument(index);
+    Value gradient = gradients.lookup(argument);
+    if (gradient)
+      gradient = Expr(builder, gradient)
+                     .as(getElementTypeOrSelf(argument.getType()));
+    results.push_back(gradient);
+  }
+  return results;
+}
+
+LogicalResult Differentiator::addGradients(bool inPlace) {
+  auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
+  if (!hasGradient(0))
+    return func.emitOpError("first result of type ")
+           << func.getResultTypes()[0] << " has no gradient";
+  ImplicitLocOpBuilder builder(func.getLoc(), returnOp);
+  SmallVector<Value> seeds(func.getNumResults());
+  seeds.front() =
+      Expr(builder, returnOp.getOperand(0)).constant(1).getValue();
+  FailureOr<SmallVector<Value>> gradients = buildGradients(func, seeds);
+  if (failed(gradients))
+    return failure();
+  SmallVector<Type> types(func.getResultTypes());
+  SmallVector<std::pair<unsigned, unsigned>> added;
+  for (auto [index, gradient] : llvm::zip_equal(arguments, *gradients)) {
+    if (!gradient)
+      continue;
+    added.push_back({types.size(), index});
+    types.push_back(gradient.getType());
+    returnOp->insertOperands(returnOp->getNumOperands(), gradient);
+  }
+  func.setFunctionType(
+      builder.getFunctionType(func.getArgumentTypes(), types));
+  for (auto [result, argument] : added) {
+    setResultName(func, result, "grad_" + getInputName(func, argument));
+    if (inPlace && types[result] == func.getArgumentTypes()[argument])
+      func.setResultAttr(result, tile::TileDialect::kInPlaceAttrName,
+                         builder.getIndexAttr(argument));
+  }
+  return success();
+}
+
+LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
+  auto backward = cast<func::FuncOp>(func->clone());
+  backward.setName((func.getName() + "_backward").str());
+  symbols.insert(backward, ++Block::iterator(func));
+  Block &body = backward.front();
+  Operation *returnOp = body.getTerminator();
+  unsigned numArguments = func.getNumArguments();
+
+  SmallVector<Value> seeds;
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes()))
+    seeds.push_back(hasGradient(index)
+                        ? body.addArgument(type, returnOp->getLoc())
+                        : Value());
+  FailureOr<SmallVector<Value>> gradients = buildGradients(backward, seeds);
+  if (failed(gradients))
+    return failure();
+
+  // Cut off the forward's ops, all that came before the gradients'.
+  BackwardCut cut(func, backward);
+  for (Value gradient : *gradients)
+    if (gradient)
+      cut.require(gradient);
+  cut.choose();
+
+  // The new signature: gradients of results, then arguments and results of the
+  // forward, and what it returns in addition.
+  OpBuilder builder(func.getContext());
+  SmallVector<Attribute> inputs;
+  SmallVector<std::string> names;
+  SmallVector<Value> sources;
+  auto addInput = [&](Value value, StringRef kind, unsigned index,
+                      const Twine &name) {
+    sources.push_back(value);
+    names.push_back(name.str());
+    inputs.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(kind, builder.getI64IntegerAttr(index))));
+  };
+  auto getResultName = [&](unsigned index) {
+    auto name = func.getResultAttrOfType<StringAttr>(
+        index, tile::TileDialect::kNameAttrName);
+    return name ? name.str() : "result" + std::to_string(index);
+  };
+  for (auto [index, seed] : llvm::enumerate(seeds))
+    if (seed && cut.isRead(seed))
+      addInput(seed, "grad", index, "grad_" + getResultName(index));
+  for (unsigned index = 0; index < numArguments; ++index)
+    if (cut.isRead(body.getArgument(index)))
+      addInput(body.getArgument(index), "input", index,
+               getInputName(func, index));
+  for (unsigned index : cut.getResults())
+    addInput(returnOp->getOperand(index), "output", index,
+             getResultName(index));
+  auto forwardReturn = cast<func::ReturnOp>(func.front().getTerminator());
+  SmallVector<Type> forwardTypes(func.getResultTypes());
+  unsigned firstSaved = forwardTypes.size();
+  for (Value saved : cut.getStatistics()) {
+    unsigned index = forwardTypes.size();
+    addInput(saved, "output", index,
+             "saved" + std::to_string(index - firstSaved));
+    forwardTypes.push_back(saved.getType());
+    forwardReturn->insertOperands(index, cut.getForward(saved));
+  }
+  func.setFunctionType(
+      builder.getFunctionType(func.getArgumentTypes(), forwardTypes));
+  for (unsigned index = firstSaved; index < forwardTypes.size(); ++index)
+    setResultName(func, index, "saved" + std::to_string(index - firstSaved));
+
+  // One result for each gradient that differs from the others.
+  NamedAttrList gradientAttrs;
+  SmallVector<Value> results;
+  SmallVector<std::string> resultNames;
+  for (auto [index, gradient] : llvm::zip_equal(arguments, *gradients)) {
+    if (!gradient)
+      continue;
+    std::string name = getInputName(func, index);
+    auto setGradient = [&](StringRef kind, unsigned number) {
+      gradientAttrs.set(name, builder.getDictionaryAttr(builder.getNamedAttr(
+                                  kind, builder.getI64IntegerAttr(number))));
+    };
+    if (auto *it = llvm::find(seeds, gradient); it != seeds.end()) {
+      setGradient("grad", it - seeds.begin());
+      continue;
+    }
+    auto *it = llvm::find(results, gradient);
+    setGradient("result", it - results.begin());
+    if (it != results.end())
+      continue;
+    results.push_back(gradient);
+    resultNames.push_back("grad_" + name);
+  }
+
+  builder.setInsertionPoint(returnOp);
+  func::ReturnOp::create(builder, returnOp->getLoc(), results);
+  returnOp->erase();
+  SmallVector<Type> inputTypes = llvm::map_to_vector(
+      sources, [](Value source) { return source.getType(); });
+  unsigned oldArguments = body.getNumArguments();
+  for (Value source : sources) {
+    BlockArgument argument = body.addArgument(source.getType(), source.getLoc());
+    source.replaceAllUsesWith(argument);
+  }
+  SmallVector<Operation *> ops = llvm::map_to_vector(
+      body.without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      op->erase();
+  body.eraseArguments(0, oldArguments);
+  for (StringRef name : {"arg_attrs", "res_attrs"})
+    backward->removeAttr(name);
+  backward.setFunctionType(builder.getFunctionType(
+      inputTypes, ValueRange(results).getTypes()));
+  for (auto [index, name] : llvm::enumerate(names))
+    setInputName(backward, index, name);
+  for (auto [index, name] : llvm::enumerate(resultNames))
+    setResultName(backward, index, name);
+
+  NamedAttrList description;
+  if (results.empty())
+    symbols.erase(backward);
+  else
+    description.set("function",
+                    FlatSymbolRefAttr::get(backward.getSymNameAttr()));
+  description.set("inputs", builder.getArrayAttr(inputs));
+  description.set("gradients",
+                  gradientAttrs.getDictionary(builder.getContext()));
+  func->setAttr(tile::TileDialect::kBackwardAttrName,
+                description.getDictionary(builder.getContext()));
+  return success();
+}
+
+struct DifferentiatePass
+    : public bastile::impl::DifferentiateBase<DifferentiatePass> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (!gradients.empty() && failed(differentiate(module)))
+      return signalPassFailure();
+    module.walk([](tile::StopGradientOp op) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    });
+  }
+
+  LogicalResult differentiate(ModuleOp module) {
+    SymbolTable symbols(module);
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    bool isAll = llvm::equal(gradients, ArrayRef<StringRef>("all"));
+    llvm::StringSet<> found;
+    for (func::FuncOp func : functions) {
+      if (func.isExternal() || !func.getBody().hasOneBlock())
+        continue;
+      SmallVector<unsigned> arguments;
+      for (unsigned index = 0; index < func.getNumArguments(); ++index) {
+        std::string name = getInputName(func, index);
+        if (!isAll && !llvm::is_contained(gradients, name))
+          continue;
+        found.insert(name);
+        if (isDifferentiable(func.getArgumentTypes()[index]))
+          arguments.push_back(index);
+        else if (!isAll)
+          return func.emitOpError("argument '")
+                 << name << "' of type " << func.getArgumentTypes()[index]
+                 << " has no gradient";
+      }
+      if (arguments.empty())
+        continue;
+      Differentiator differentiator(func, arguments);
+      if (failed(together ? differentiator.addGradients(inPlace)
+                          : differentiator.createBackward(symbols)))
+        return failure();
+    }
+    for (const std::string &name : gradients)
+      if (!isAll && !found.contains(name))
+        return module.emitError("no function has an argument called '")
+               << name << "' to compute a gradient for";
+    return success();
+  }
+};
+
+} // namespace

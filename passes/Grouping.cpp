@@ -1,0 +1,275 @@
+//===- Grouping.cpp - Which ops become one kernel -------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Grouping.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace bastile;
+
+bool bastile::isRowTensor(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() >= 2;
+}
+
+namespace {
+
+/// The length of the rows that `op` computes: that of its longest row tensor,
+/// of the pieces where it takes rows apart or puts them together.
+int64_t getRowLength(Operation *op) {
+  ValueRange values = op->getResults();
+  if (isa<tile::JoinOp>(op))
+    values = op->getOperands();
+  int64_t length = 0;
+  auto visit = [&](Value value) {
+    if (isRowTensor(value))
+      length = std::max(
+          length, cast<RankedTensorType>(value.getType()).getShape().back());
+  };
+  llvm::for_each(values, visit);
+  if (isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
+    visit(op->getOperand(0));
+  return length;
+}
+
+class Grouper {
+public:
+  explicit Grouper(func::FuncOp func) : func(func) {}
+
+  FailureOr<SmallVector<Group>> run();
+
+private:
+  void findStages();
+  LogicalResult formRowGroups();
+  void formVectorGroups();
+  void addInputs(Group &group, Operation *op, int64_t stage);
+  void collectOutputs();
+
+  /// Whether `value` is a row vector that depends on all rows of something.
+  bool isCombined(Value value) const {
+    return combinedValues.contains(value);
+  }
+  bool isRowOp(Operation *op) const { return rowStages.contains(op); }
+
+  func::FuncOp func;
+  DenseSet<Value> combinedValues;
+  /// When an op on rows runs: a stage reads what earlier ones combine.
+  DenseMap<Operation *, int64_t> rowStages;
+  SmallVector<Group> groups;
+  /// The group that an op belongs to, of those that it may be repeated in.
+  DenseMap<Operation *, size_t> owners;
+};
+
+/// Finds the first stage in which each op could run, and from the last of those
+/// backwards the last one in which it may.
+void Grouper::findStages() {
+  DenseMap<Value, int64_t> earliest;
+  int64_t last = 0;
+  for (Operation &op : func.front().without_terminator()) {
+    int64_t stage = 0;
+    bool combined = isa<tile::ReduceRowsOp>(op);
+    for (Value operand : op.getOperands()) {
+      stage = std::max(stage, earliest.lookup(operand));
+      combined |= isCombined(operand);
+    }
+    bool onRows = llvm::any_of(op.getResults(), isRowTensor);
+    if (onRows || isa<tile::ReduceRowsOp>(op)) {
+      rowStages[&op] = 0;
+      last = std::max(last, stage);
+    }
+    for (Value result : op.getResults()) {
+      earliest[result] = stage + isa<tile::ReduceRowsOp>(op);
+      if (combined && !onRows)
+        combinedValues.insert(result);
+    }
+  }
+
+  // The stage by which each value is needed; vectors are ready between stages.
+  DenseMap<Value, int64_t> needed;
+  for (Operation &op : llvm::reverse(func.front().without_terminator())) {
+    int64_t stage = isRowOp(&op) && !isa<tile::ReduceRowsOp>(op) ? last
+                                                                 : last + 1;
+    for (Value result : op.getResults())
+      if (auto it = needed.find(result); it != needed.end())
+        stage = std::min(stage, it->second);
+    if (isa<tile::ReduceRowsOp>(op))
+      --stage;
+    if (isRowOp(&op))
+      rowStages[&op] = stage;
+    for (Value operand : op.getOperands()) {
+      auto [it, isNew] = needed.try_emplace(operand, stage);
+      it->second = std::min(it->second, stage);
+    }
+  }
+}
+
+LogicalResult Grouper::formRowGroups() {
+  // A kernel walks rows of one length, statistics aside: a class of ops knows
+  // that length, 1 as long as it has met nothing but statistics.
+  llvm::EquivalenceClasses<Operation *> classes;
+  DenseMap<Operation *, int64_t> lengths;
+  auto join = [&](Operation *lhs, Operation *rhs) {
+    if (rowStages.lookup(lhs) != rowStages.lookup(rhs))
+      return;
+    int64_t left = lengths.lookup(classes.getLeaderValue(lhs));
+    int64_t right = lengths.lookup(classes.getLeaderValue(rhs));
+    if (left != right && left != 1 && right != 1)
+      return;
+    classes.unionSets(lhs, rhs);
+    lengths[classes.getLeaderValue(lhs)] = std::max(left, right);
+  };
+  DenseMap<Value, SmallVector<Operation *>> readers;
+  for (Operation &op : func.front().without_terminator()) {
+    if (!isRowOp(&op))
+      continue;
+    classes.insert(&op);
+    lengths[&op] = getRowLength(&op);
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (!isRowTensor(operand.get()))
+        continue;
+      // Fewer rows, each read for several of the result's.
+      if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+          broadcast && operand.getOperandNumber() == 0 &&
+          broadcast.repeatsRows())
+        continue;
+      if (Operation *producer = operand.get().getDefiningOp())
+        join(&op, producer);
+      SmallVector<Operation *> &others = readers[operand.get()];
+      for (Operation *other : others)
+        join(&op, other);
+      others.push_back(&op);
+    }
+  }
+
+  llvm::MapVector<Operation *, SmallVector<Operation *>> byLeader;
+  for (Operation &op : func.front().without_terminator())
+    if (isRowOp(&op))
+      byLeader[classes.getLeaderValue(&op)].push_back(&op);
+  for (auto &entry : byLeader) {
+    for (Operation *op : entry.second)
+      owners[op] = groups.size();
+    Group &group = groups.emplace_back();
+    group.ops.insert(entry.second.begin(), entry.second.end());
+    for (Operation *op : entry.second) {
+      addInputs(group, op, rowStages.lookup(op));
+      if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
+        group.partials.push_back(reduce);
+        group.ops.remove(op);
+      }
+    }
+    if (llvm::none_of(group.inputs, isRowTensor))
+      return entry.first->emitOpError("depends on no row tensor among the "
+                                      "arguments, so its rows are unknown");
+  }
+  return success();
+}
+
+/// Adds what `op` reads from outside the group. Ops on row vectors and scalars
+/// join the group that needs them, and so do ops of earlier stages, down to
+/// arguments and row statistics: computing again costs less than storing.
+void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
+  for (Value operand : op->getOperands()) {
+    Operation *producer = operand.getDefiningOp();
+    if (producer && group.ops.contains(producer))
+      continue;
+    bool repeat = producer && !isCombined(operand);
+    if (repeat && isRowOp(producer))
+      repeat = rowStages.lookup(producer) < stage &&
+               !isa<tile::ReduceOp>(producer);
+    if (!repeat) {
+      group.inputs.insert(operand);
+      continue;
+    }
+    group.ops.insert(producer);
+    addInputs(group, producer, stage);
+  }
+}
+
+/// Makes a group of what one row group combines in rows of one length, and adds
+/// each op on the results to the last group that it needs a value of.
+void Grouper::formVectorGroups() {
+  DenseMap<std::pair<size_t, int64_t>, size_t> byRows;
+  size_t firstGroup = groups.size();
+  auto getOrder = [&](size_t group) {
+    int64_t stage = rowStages.lookup(groups[group].combined.front());
+    return std::make_pair(stage, group);
+  };
+  for (Operation &op : func.front().without_terminator()) {
+    if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
+      int64_t length = reduce.getType().getShape().back();
+      auto [it, isNew] = byRows.try_emplace(
+          std::make_pair(owners.lookup(&op), length), groups.size());
+      if (isNew)
+        groups.emplace_back();
+      owners[&op] = it->second;
+      groups[it->second].combined.push_back(reduce);
+      continue;
+    }
+    if (isRowOp(&op) || llvm::none_of(op.getResults(), [&](Value result) {
+          return isCombined(result);
+        }))
+      continue;
+    std::optional<size_t> owner;
+    for (Value operand : op.getOperands()) {
+      if (!isCombined(operand))
+        continue;
+      size_t candidate = owners.lookup(operand.getDefiningOp());
+      if (!owner || getOrder(*owner) < getOrder(candidate))
+        owner = candidate;
+    }
+    owners[&op] = *owner;
+    groups[*owner].ops.insert(&op);
+  }
+
+  for (Group &group : MutableArrayRef(groups).drop_front(firstGroup)) {
+    for (Operation *op : llvm::to_vector(group.ops))
+      addInputs(group, op, /*stage=*/0);
+    for (tile::ReduceRowsOp reduce : group.combined)
+      group.inputs.remove(reduce.getResult());
+  }
+}
+
+/// Every value that a group reads or the function returns is an output of the
+/// group that it belongs to.
+void Grouper::collectOutputs() {
+  auto addOutput = [&](Value value) {
+    if (Operation *producer = value.getDefiningOp())
+      groups[owners.lookup(producer)].outputs.insert(value);
+  };
+  for (Group &group : groups)
+    llvm::for_each(group.inputs, addOutput);
+  llvm::for_each(func.front().getTerminator()->getOperands(), addOutput);
+  llvm::erase_if(groups, [](const Group &group) {
+    return group.outputs.empty() && group.partials.empty();
+  });
+}
+
+FailureOr<SmallVector<Group>> Grouper::run() {
+  for (Operation &op : func.front().without_terminator()) {
+    if (isa<tile::ReduceRowsOp>(op))
+      continue;
+    for (Value result : op.getResults())
+      if (isa<RankedTensorType>(result.getType()) && !isRowTensor(result) &&
+          llvm::any_of(op.getOperands(), isRowTensor))
+        return op.emitOpError("turns a row tensor into ")
+               << result.getType() << ", which kernels cannot do";
+  }
+  findStages();
+  if (failed(formRowGroups()))
+    return failure();
+  formVectorGroups();
+  collectOutputs();
+  return std::move(groups);
+}
+
+} // namespace
+
+FailureOr<SmallVector<Group>> bastile::collectGroups(func::FuncOp func) {
+  return Grouper(func).run();
+}

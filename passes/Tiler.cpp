@@ -1,0 +1,537 @@
+//===- Tiler.cpp - The program of one variant of a kernel -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Tiler.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// The widest access that any target has.
+static constexpr int64_t kMaxAlignment = 16;
+
+static int64_t getLength(Type type) {
+  return cast<RankedTensorType>(type).getShape().back();
+}
+
+static TypedAttr getNeutral(tile::ReduceRowsOp reduce) {
+  return tile::ReduceOp::getNeutral(
+      reduce.getKind(), reduce.getInput().getType().getElementType());
+}
+
+Tiler::Tiler(tile::KernelOp kernel, const TileVariant &variant)
+    : kernel(kernel), variant(variant), shape(KernelShape::get(kernel)),
+      schedule(*kernel.getSchedule()), builder(kernel.getLoc(), kernel) {}
+
+Value Tiler::constantIndex(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+Value Tiler::constantTile(RankedTensorType type, TypedAttr scalar) {
+  return arith::ConstantOp::create(
+      builder, DenseElementsAttr::get(type, Attribute(scalar)));
+}
+
+Value Tiler::getRowCount() {
+  Value rows = program.getSizes().front();
+  for (Value size : program.getSizes().drop_front())
+    rows = arith::MulIOp::create(builder, rows, size);
+  return rows;
+}
+
+/// Whether `value` differs between the columns of a row.
+bool Tiler::isRow(Value value) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && (shape.rowLength == 1 || getLength(type) != 1);
+}
+
+int64_t Tiler::getAlignment(RankedTensorType type) const {
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  bool vectorized = getLength(type) != 1;
+  if (!variant.aligned || !vectorized)
+    return bytes;
+  return std::min(kMaxAlignment, schedule.getVector() * bytes);
+}
+
+/// A whole row that is taken apart in registers has a tile as many times wider.
+RankedTensorType Tiler::getTileType(RankedTensorType type) const {
+  int64_t rows = type.getRank() >= 2 ? schedule.getRows() : 1;
+  int64_t columns = 1;
+  if (shape.rowLength == 1 || getLength(type) != 1)
+    columns = getLength(type) / shape.rowLength * schedule.getColumns();
+  return RankedTensorType::get({rows, columns}, type.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// The program's signature
+//===----------------------------------------------------------------------===//
+
+void Tiler::addOperand(RankedTensorType type, bool isPartial,
+                       DictionaryAttr marks) {
+  MemRefLayoutAttrInterface layout;
+  SmallVector<int64_t> sizes{getLength(type)};
+  if (isPartial) {
+    sizes.insert(sizes.begin(), ShapedType::kDynamic);
+  } else if (type.getRank() >= 2) {
+    sizes.insert(sizes.begin(), variant.leading, ShapedType::kDynamic);
+    SmallVector<int64_t> strides(variant.leading, ShapedType::kDynamic);
+    strides.push_back(1);
+    layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
+  }
+  operandTypes.push_back(MemRefType::get(sizes, type.getElementType(), layout));
+  NamedAttrList list(marks);
+  list.set(tile::TileDialect::kAlignmentAttrName,
+           builder.getI64IntegerAttr(getAlignment(type)));
+  if (isPartial)
+    list.set(tile::TileDialect::kPartialAttrName, builder.getUnitAttr());
+  operandMarks.push_back(list.getDictionary(builder.getContext()));
+}
+
+void Tiler::createProgram() {
+  operandTypes.append(variant.leading, builder.getIndexType());
+  operandMarks.append(variant.leading, builder.getDictionaryAttr({}));
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+    NamedAttrList marks;
+    if (!kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
+      marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
+    addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
+               /*isPartial=*/false, marks.getDictionary(builder.getContext()));
+  }
+  for (Value result : getReturn()->getOperands()) {
+    auto reduce = result.getDefiningOp<tile::ReduceRowsOp>();
+    addOperand(cast<RankedTensorType>(result.getType()),
+               reduce && reduce.getPartial(), builder.getDictionaryAttr({}));
+  }
+
+  program = tile::KernelOp::create(builder, variant.name,
+                                   builder.getFunctionType(operandTypes, {}));
+  program.setScheduleAttr(schedule);
+  program.setLeadingAttr(builder.getI64IntegerAttr(variant.leading));
+  program.setArgAttrsAttr(builder.getArrayAttr(operandMarks));
+  if (columnBlocks > 1)
+    program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
+  if (shape.hasCombinedRows)
+    program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
+  Block *body = builder.createBlock(&program.getBody());
+  for (Type type : operandTypes)
+    body->addArgument(type, kernel.getLoc());
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+tile::KernelOp Tiler::run() {
+  // Without reductions, tiles are independent along the row too.
+  if (shape.numReductions == 0)
+    columnBlocks = llvm::divideCeil(shape.rowLength, schedule.getColumns());
+  rowReductions = llvm::to_vector(
+      kernel.getBody().front().getOps<tile::ReduceRowsOp>());
+  createProgram();
+
+  Value id = tile::ProgramIdOp::create(builder);
+  column = constantIndex(0);
+  if (columnBlocks > 1) {
+    Value count = constantIndex(columnBlocks);
+    column = arith::RemUIOp::create(builder, id, count);
+    column = arith::MulIOp::create(builder, column,
+                                   constantIndex(schedule.getColumns()));
+    id = arith::DivUIOp::create(builder, id, count);
+  }
+  if (schedule.getPersistent() == 0)
+    buildRows(id);
+  else
+    buildPersistentRows(id);
+  tile::ReturnOp::create(builder, ValueRange());
+  return program;
+}
+
+void Tiler::buildPersistentRows(Value id) {
+  rowProgram = id;
+  Value step = constantIndex(1);
+  if (shape.hasCombinedRows) {
+    rowProgram = constantIndex(0);
+  } else {
+    step = tile::ProgramCountOp::create(builder);
+    if (columnBlocks > 1)
+      step = arith::DivUIOp::create(builder, step, constantIndex(columnBlocks));
+  }
+  Value groups = arith::CeilDivUIOp::create(builder, getRowCount(),
+                                            constantIndex(schedule.getRows()));
+  SmallVector<Value> initial;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (isInRegisters(reduce))
+      initial.push_back(constantTile(getTileType(reduce.getInput().getType()),
+                                     getNeutral(reduce)));
+    else
+      clearInMemory(reduce);
+
+  auto loop = scf::ForOp::create(builder, rowProgram, groups, step, initial);
+  builder.setInsertionPointToStart(loop.getBody());
+  accumulators = loop.getRegionIterArgs();
+  buildRows(loop.getInductionVar());
+  if (!initial.empty())
+    scf::YieldOp::create(builder, accumulated);
+  builder.setInsertionPointAfter(loop);
+  rowScope.clear();
+  columnScope.clear();
+  finishAccumulators(loop.getResults());
+}
+
+void Tiler::buildRows(Value group) {
+  row =
+      arith::MulIOp::create(builder, group, constantIndex(schedule.getRows()));
+  if (shape.numReductions == 0 || schedule.getColumns() >= shape.rowLength)
+    buildWholeRow();
+  else
+    buildPasses();
+}
+
+void Tiler::buildWholeRow() {
+  // Loads first, so that all of them are under way before the first value is
+  // needed, and none waits behind a reduction's barrier.
+  emitArguments();
+  // What follows a combination of all rows waits for the end of the loop.
+  if (!shape.hasCombinedRows) {
+    for (Operation &op : kernel.getBody().front().without_terminator())
+      if (!isa<tile::ReduceRowsOp, tile::JoinOp>(op))
+        for (OpResult result : op.getResults())
+          emit(result);
+    for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
+      emitStore(index);
+  }
+  accumulate();
+}
+
+/// Walks the row once for each depth of reductions: pass d computes what waits
+/// for d reductions, recomputing from memory what it shares with earlier ones.
+void Tiler::buildPasses() {
+  for (int64_t depth = 0; depth <= shape.reductionDepth; ++depth)
+    buildPass(depth);
+  accumulate();
+}
+
+void Tiler::buildPass(int64_t depth) {
+  SmallVector<tile::ReduceOp> reductions;
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
+    if (getReductionDepth(reduce.getInput(), depths) == depth)
+      reductions.push_back(reduce);
+  SmallVector<tile::ReduceRowsOp> inMemory;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (!isInRegisters(reduce) &&
+        getReductionDepth(reduce.getInput(), depths) == depth)
+      inMemory.push_back(reduce);
+  SmallVector<unsigned> rowResults, statistics;
+  for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
+    if (!value.getDefiningOp<tile::ReduceRowsOp>() &&
+        getReductionDepth(value, depths) == depth)
+      (isRow(value) ? rowResults : statistics).push_back(index);
+  for (unsigned index : statistics)
+    emitStore(index);
+  if (reductions.empty() && rowResults.empty() && inMemory.empty())
+    return;
+
+  // Each thread combines what it meets; the threads meet once, after the loop.
+  SmallVector<Value> initial;
+  for (tile::ReduceOp reduce : reductions) {
+    RankedTensorType type = getTileType(reduce.getInput().getType());
+    initial.push_back(constantTile(
+        type, tile::ReduceOp::getNeutral(reduce.getKind(),
+                                         type.getElementType())));
+  }
+  Value firstColumn = column;
+  auto loop = scf::ForOp::create(builder, firstColumn,
+                                 constantIndex(shape.rowLength),
+                                 constantIndex(schedule.getColumns()), initial);
+  columnLoop = loop;
+  columnScope.clear();
+  column = loop.getInductionVar();
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> combined;
+  for (auto [reduce, partial] :
+       llvm::zip_equal(reductions, loop.getRegionIterArgs()))
+    combined.push_back(tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                               reduce.getKind(), partial,
+                                               emitMasked(reduce)));
+  for (unsigned index : rowResults)
+    emitStore(index);
+  for (tile::ReduceRowsOp reduce : inMemory)
+    accumulateInMemory(reduce);
+  if (!combined.empty())
+    scf::YieldOp::create(builder, combined);
+
+  builder.setInsertionPointAfter(loop);
+  columnLoop = nullptr;
+  column = firstColumn;
+  for (auto [reduce, partial] : llvm::zip_equal(reductions, loop.getResults()))
+    rowScope.map(reduce.getResult(),
+                 tile::ReduceOp::create(builder, reduce.getLoc(),
+                                        getTileType(reduce.getType()),
+                                        reduce.getKind(), partial)
+                     .getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Combining rows
+//===----------------------------------------------------------------------===//
+
+bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
+  return !isRow(reduce.getInput()) || shape.numReductions == 0 ||
+         schedule.getColumns() >= shape.rowLength;
+}
+
+Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
+  Value input = emit(reduce.getInput());
+  if (schedule.getRows() == 1)
+    return input;
+  return tile::MaskRowsOp::create(builder, reduce.getLoc(), input, row,
+                                  getRowCount(), getNeutral(reduce));
+}
+
+/// Adds the current rows to the accumulators that are in registers.
+void Tiler::accumulate() {
+  accumulated.clear();
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (isInRegisters(reduce))
+      accumulated.push_back(tile::ReduceOp::combine(
+          builder, reduce.getLoc(), reduce.getKind(),
+          accumulators[accumulated.size()], emitRowMasked(reduce)));
+}
+
+Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getDimSize(0) == 1)
+    return tile;
+  return tile::ReduceRowsOp::create(
+      builder, reduce.getLoc(), type.clone({1, type.getDimSize(1)}),
+      reduce.getKind(), tile, /*partial=*/false);
+}
+
+Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
+  return getResultMemory(reduce->getUses().begin()->getOperandNumber());
+}
+
+/// Sets this program's row of the partial results to the neutral value. Each
+/// thread comes back only to what it wrote itself.
+void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
+  auto loop = scf::ForOp::create(builder, constantIndex(0),
+                                 constantIndex(shape.rowLength),
+                                 constantIndex(schedule.getColumns()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  RankedTensorType type = getTileType(reduce.getInput().getType());
+  Value neutral = constantTile(type.clone({1, type.getDimSize(1)}),
+                               getNeutral(reduce));
+  llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
+  emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
+            reduce.getInput().getType());
+}
+
+void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
+  RankedTensorType type = reduce.getInput().getType();
+  Value tile = combineTileRows(reduce, emitRowMasked(reduce));
+  Value memory = getAccumulatorMemory(reduce);
+  Value before = tile::LoadOp::create(
+      builder, reduce.getLoc(), tile.getType(), memory,
+      ValueRange{rowProgram, column},
+      builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
+      /*offset=*/nullptr, /*length=*/nullptr);
+  Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                        reduce.getKind(), before, tile);
+  emitStore(after, memory, rowProgram, type);
+}
+
+/// Stores what the program has combined, or computes and stores what follows
+/// from the combination of all rows.
+void Tiler::finishAccumulators(ValueRange sums) {
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = combineTileRows(reduce, sums.front());
+    sums = sums.drop_front();
+    if (reduce.getPartial())
+      emitStore(tile, getAccumulatorMemory(reduce), rowProgram,
+                reduce.getInput().getType());
+    else
+      (isRow(reduce.getResult()) ? columnScope : rowScope)
+          .map(reduce.getResult(), tile);
+  }
+  if (shape.hasCombinedRows)
+    for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
+      emitStore(index);
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value Tiler::emitMasked(tile::ReduceOp reduce) {
+  Value input = emit(reduce.getInput());
+  if (shape.rowLength % schedule.getColumns() == 0)
+    return input;
+  return tile::MaskOp::create(
+      builder, reduce.getLoc(), input, column,
+      builder.getI64IntegerAttr(shape.rowLength),
+      tile::ReduceOp::getNeutral(reduce.getKind(),
+                                 reduce.getType().getElementType()));
+}
+
+void Tiler::emitStore(unsigned resultIndex) {
+  Value value = getReturn()->getOperand(resultIndex);
+  // Partial results are stored once the program has seen all of its rows.
+  if (auto reduce = value.getDefiningOp<tile::ReduceRowsOp>();
+      reduce && reduce.getPartial())
+    return;
+  auto type = cast<RankedTensorType>(value.getType());
+  Value memory = getResultMemory(resultIndex);
+  auto join = value.getDefiningOp<tile::JoinOp>();
+  if (!join)
+    return emitStore(emit(value), memory, row, type);
+  SmallVector<Value> pieces = llvm::map_to_vector(
+      join.getPieces(), [&](Value piece) { return emit(piece); });
+  if (join.getInterleaved()) {
+    Value tile = tile::JoinOp::create(builder, join.getLoc(), getTileType(type),
+                                      /*interleaved=*/true, pieces);
+    return emitStore(tile, memory, row, type);
+  }
+  for (auto [index, piece] : llvm::enumerate(pieces))
+    emitStore(piece, memory, row, type, index, pieces.size());
+}
+
+void Tiler::emitStore(Value tile, Value memory, Value firstRow,
+                      RankedTensorType type, int64_t piece, int64_t pieces) {
+  bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
+  int64_t width =
+      cast<RankedTensorType>(tile.getType()).getDimSize(1) * pieces;
+  SmallVector<Value> indices{isStatistic ? constantIndex(0)
+                                         : getColumn(width / pieces)};
+  if (cast<MemRefType>(memory.getType()).getRank() >= 2)
+    indices.insert(indices.begin(), firstRow);
+  int64_t length = getLength(type) / pieces;
+  tile::StoreOp::create(
+      builder, tile.getLoc(), tile, memory, indices,
+      builder.getI64IntegerAttr(getAlignment(type)),
+      pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
+      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr);
+}
+
+/// The first column of a tile that is `width` wide.
+Value Tiler::getColumn(int64_t width) {
+  int64_t factor = width / schedule.getColumns();
+  if (factor <= 1)
+    return column;
+  return arith::MulIOp::create(builder, column, constantIndex(factor));
+}
+
+Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  int64_t length = getLength(type) / pieces;
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes.back() = length;
+  RankedTensorType tileType = getTileType(type.clone(sizes));
+  unsigned index = argument.getArgNumber();
+  bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
+  SmallVector<Value> indices{isStatistic ? constantIndex(0)
+                                         : getColumn(tileType.getDimSize(1))};
+  if (type.getRank() >= 2)
+    indices.insert(indices.begin(), row);
+  bool inPlace =
+      bool(kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName));
+  return tile::LoadOp::create(
+      builder, argument.getLoc(), tileType, getMemory(index), indices,
+      builder.getI64IntegerAttr(getAlignment(type)),
+      inPlace ? nullptr : builder.getUnitAttr(),
+      pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
+      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr);
+}
+
+void Tiler::emitArguments() {
+  for (BlockArgument argument : kernel.getArguments()) {
+    bool isRead = false;
+    for (OpOperand &use : argument.getUses()) {
+      Operation *user = use.getOwner();
+      if (auto split = dyn_cast<tile::SplitOp>(user))
+        for (Value piece : split.getPieces())
+          emit(piece);
+      // These take only the sizes of the tensor they are like.
+      else if (!isa<tile::IotaOp>(user) &&
+               (!isa<tile::BroadcastOp>(user) || use.getOperandNumber() == 0))
+        isRead = true;
+    }
+    if (isRead)
+      emit(argument);
+  }
+}
+
+Value Tiler::emit(Value value) {
+  IRMapping &scope = isRow(value) ? columnScope : rowScope;
+  if (Value tile = scope.lookupOrNull(value))
+    return tile;
+  OpBuilder::InsertionGuard guard(builder);
+  if (columnLoop && !isRow(value))
+    builder.setInsertionPoint(columnLoop);
+
+  Value tile;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    tile = emitLoad(argument);
+  else
+    tile = emitOp(value.getDefiningOp(), cast<OpResult>(value));
+  scope.map(value, tile);
+  return tile;
+}
+
+/// Interleaved pieces come out of one load, others are loaded apart.
+Value Tiler::emitSplit(tile::SplitOp split, unsigned piece) {
+  auto argument = cast<BlockArgument>(split.getInput());
+  if (!split.getInterleaved())
+    return emitLoad(argument, piece, split.getNumResults());
+  SmallVector<Type> types = llvm::map_to_vector(
+      split.getResultTypes(), [&](Type type) -> Type {
+        return getTileType(cast<RankedTensorType>(type));
+      });
+  auto tiles = tile::SplitOp::create(builder, split.getLoc(), types,
+                                     /*interleaved=*/true, emitLoad(argument));
+  for (auto [value, tile] :
+       llvm::zip_equal(split.getPieces(), tiles.getPieces()))
+    columnScope.map(value, tile);
+  return tiles.getPieces()[piece];
+}
+
+Value Tiler::emitOp(Operation *op, OpResult result) {
+  auto type = dyn_cast<RankedTensorType>(result.getType());
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return tile::ReduceOp::create(builder, op->getLoc(), getTileType(type),
+                                  reduce.getKind(), emitMasked(reduce));
+  if (auto split = dyn_cast<tile::SplitOp>(op))
+    return emitSplit(split, result.getResultNumber());
+  if (isa<tile::IotaOp>(op))
+    return tile::IotaOp::create(builder, op->getLoc(), getTileType(type),
+                                /*like=*/Value(), column);
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    Value source = emit(broadcast.getSource());
+    if (source.getType() == getTileType(type))
+      return source;
+    return tile::BroadcastOp::create(builder, op->getLoc(), getTileType(type),
+                                     source, Value());
+  }
+  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && type) {
+    auto splat = cast<SplatElementsAttr>(constant.getValue());
+    return arith::ConstantOp::create(builder, op->getLoc(),
+                                     splat.resizeSplat(getTileType(type)));
+  }
+  IRMapping operands;
+  for (Value operand : op->getOperands())
+    operands.map(operand, emit(operand));
+  Operation *clone = builder.clone(*op, operands);
+  for (Value cloned : clone->getResults())
+    if (auto tensor = dyn_cast<RankedTensorType>(cloned.getType()))
+      cloned.setType(getTileType(tensor));
+  return clone->getResult(result.getResultNumber());
+}

@@ -1,0 +1,117 @@
+//===- Tiler.h - The program of one variant of a kernel ---------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_TILER_H
+#define BASTILE_PASSES_TILER_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/KernelShape.h"
+
+namespace bastile {
+
+/// One way in which a kernel's operands may lie in memory.
+struct TileVariant {
+  std::string name;
+  /// Leading dimensions that the program walks.
+  int64_t leading;
+  /// Whether addresses are aligned to the vector width.
+  bool aligned;
+};
+
+/// Builds the program of one variant of a kernel on tensors.
+class Tiler {
+public:
+  Tiler(tile::KernelOp kernel, const TileVariant &variant);
+
+  tile::KernelOp run();
+
+private:
+  void createProgram();
+  void addOperand(mlir::RankedTensorType type, bool isPartial,
+                  mlir::DictionaryAttr marks);
+  int64_t getAlignment(mlir::RankedTensorType type) const;
+  mlir::RankedTensorType getTileType(mlir::RankedTensorType type) const;
+  bool isRow(mlir::Value value) const;
+
+  /// Builds the loop of a program that walks several groups of rows.
+  void buildPersistentRows(mlir::Value id);
+  void buildRows(mlir::Value group);
+  void buildWholeRow();
+  void buildPasses();
+  void buildPass(int64_t depth);
+
+  /// A program combines rows in registers, or if a row does not fit those, in
+  /// memory, in its row of the partial results.
+  bool isInRegisters(tile::ReduceRowsOp reduce) const;
+  mlir::Value emitRowMasked(tile::ReduceRowsOp reduce);
+  mlir::Value combineTileRows(tile::ReduceRowsOp reduce, mlir::Value tile);
+  void accumulate();
+  mlir::Value getAccumulatorMemory(tile::ReduceRowsOp reduce);
+  void clearInMemory(tile::ReduceRowsOp reduce);
+  void accumulateInMemory(tile::ReduceRowsOp reduce);
+  void finishAccumulators(mlir::ValueRange sums);
+
+  /// Loads the arguments that the kernel reads.
+  void emitArguments();
+  /// Returns the tile of `value`, building what it needs.
+  mlir::Value emit(mlir::Value value);
+  mlir::Value emitOp(mlir::Operation *op, mlir::OpResult result);
+  mlir::Value emitMasked(tile::ReduceOp reduce);
+  mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
+                       int64_t pieces = 1);
+  mlir::Value emitSplit(tile::SplitOp split, unsigned piece);
+  void emitStore(unsigned resultIndex);
+  void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,
+                 mlir::RankedTensorType type, int64_t piece = 0,
+                 int64_t pieces = 1);
+
+  mlir::Value getMemory(unsigned operand) {
+    return program.getArgument(variant.leading + operand);
+  }
+  mlir::Value getResultMemory(unsigned result) {
+    return getMemory(kernel.getNumArguments() + result);
+  }
+  mlir::Operation *getReturn() {
+    return kernel.getBody().front().getTerminator();
+  }
+  mlir::Value getColumn(int64_t width);
+  mlir::Value constantIndex(int64_t value);
+  mlir::Value constantTile(mlir::RankedTensorType type, mlir::TypedAttr scalar);
+  mlir::Value getRowCount();
+
+  tile::KernelOp kernel;
+  const TileVariant &variant;
+  KernelShape shape;
+  tile::ScheduleAttr schedule;
+  mlir::ImplicitLocOpBuilder builder;
+
+  tile::KernelOp program;
+  llvm::SmallVector<mlir::Type> operandTypes;
+  llvm::SmallVector<mlir::Attribute> operandMarks;
+  int64_t columnBlocks = 1;
+  /// The first row and column of the current tile, and the number of the program
+  /// among those down the rows.
+  mlir::Value row, column, rowProgram;
+  /// What combines rows, and the tiles in which it does, those in registers, as
+  /// they come into the loop over rows and as they leave it.
+  llvm::SmallVector<tile::ReduceRowsOp> rowReductions;
+  mlir::ValueRange accumulators;
+  llvm::SmallVector<mlir::Value> accumulated;
+
+  /// Tiles of the values that are the same in every column of the row, and
+  /// where to build more of them while a loop over columns is being built.
+  mlir::IRMapping rowScope;
+  mlir::Operation *columnLoop = nullptr;
+  /// Tiles of the values of the current columns.
+  mlir::IRMapping columnScope;
+  llvm::DenseMap<mlir::Value, int64_t> depths;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_TILER_H
