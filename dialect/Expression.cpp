@@ -200,4 +200,79 @@ Expr sumOfRows(const Expr &operand) {
                                    /*partial=*/false));
 }
 
+Expr silu(const Expr &operand) { return operand * sigmoid(operand); }
+
+Expr relu(const Expr &operand) {
+  Expr zero = operand.constant(0);
+  return select(compare(arith::CmpFPredicate::OLE, operand, zero), zero,
+                operand);
+}
+
+SmallVector<Value> splitRows(ImplicitLocOpBuilder &builder, Value rows,
+                             int64_t count, bool interleaved) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() /= count;
+  SmallVector<Type> types(count, type.clone(shape));
+  return SmallVector<Value>(
+      SplitOp::create(builder, types, interleaved, rows).getPieces());
+}
+
+Value joinRows(ImplicitLocOpBuilder &builder, ValueRange pieces,
+               bool interleaved) {
+  auto type = cast<RankedTensorType>(pieces.front().getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() *= pieces.size();
+  return JoinOp::create(builder, type.clone(shape), interleaved, pieces);
+}
+
+TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
+                       int64_t ignored, int64_t length)
+    : builder(builder) {
+  auto type = cast<RankedTensorType>(targets.getType());
+  auto compareTo = [&](arith::CmpIPredicate predicate, int64_t number) {
+    Value scalar = arith::ConstantOp::create(
+        builder, builder.getIntegerAttr(type.getElementType(), number));
+    Value repeated = BroadcastOp::create(builder, type, scalar, targets);
+    return arith::CmpIOp::create(builder, predicate, targets, repeated);
+  };
+  this->ignored = compareTo(arith::CmpIPredicate::eq, ignored);
+  // Unsigned, so that negative targets are out of range as well.
+  inRange = compareTo(arith::CmpIPredicate::ult, length);
+  column = targets;
+  if (type.getElementType().isInteger(64))
+    column = arith::TruncIOp::create(builder, type.clone(builder.getI32Type()),
+                                     targets);
+}
+
+Value TargetRows::isTarget(const Expr &rows) const {
+  RankedTensorType type = rows.getType().clone(builder.getI32Type());
+  Value columns = IotaOp::create(builder, type, rows.getValue(), Value());
+  Value repeated = BroadcastOp::create(builder, type, column, rows.getValue());
+  Value isEqual = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                        columns, repeated);
+  // The low half of a target out of range may look like one in range.
+  Value found = BroadcastOp::create(builder, type.clone(builder.getI1Type()),
+                                    inRange, rows.getValue());
+  return arith::AndIOp::create(builder, isEqual, found);
+}
+
+Value toInteger(const Expr &operand) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  return arith::FPToSIOp::create(
+      builder, operand.getType().clone(builder.getI8Type()),
+      operand.getValue());
+}
+
+LogicalResult verifyRowLength(Operation *op, Value vector, StringRef vectorName,
+                              Value rows, StringRef rowsName) {
+  auto vectorType = cast<RankedTensorType>(vector.getType());
+  auto rowsType = cast<RankedTensorType>(rows.getType());
+  if (vectorType.getShape().back() == rowsType.getShape().back())
+    return success();
+  return op->emitOpError() << vectorName << " of type " << vectorType
+                           << " does not have the row length of the "
+                           << rowsName << " of type " << rowsType;
+}
+
 } // namespace bastile::tile

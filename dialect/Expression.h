@@ -107,6 +107,46 @@ Expr rowMax(const Expr &operand);
 /// The sum of all rows, a row vector.
 Expr sumOfRows(const Expr &operand);
 
+/// x * sigmoid(x).
+Expr silu(const Expr &operand);
+/// The positive part; NaN stays, and the derivative at zero is zero.
+Expr relu(const Expr &operand);
+
+/// Takes rows apart into `count` pieces, and puts pieces together.
+llvm::SmallVector<mlir::Value> splitRows(mlir::ImplicitLocOpBuilder &builder,
+                                         mlir::Value rows, int64_t count,
+                                         bool interleaved = false);
+mlir::Value joinRows(mlir::ImplicitLocOpBuilder &builder,
+                     mlir::ValueRange pieces, bool interleaved = false);
+
+/// The targets of a loss, one number a row that names one of its elements.
+class TargetRows {
+public:
+  /// `targets` are statistics of i32 or i64 that name elements of rows of
+  /// `length`, or say with `ignored` that the row has no target.
+  TargetRows(mlir::ImplicitLocOpBuilder &builder, mlir::Value targets,
+             int64_t ignored, int64_t length);
+
+  /// Statistics of i1.
+  mlir::Value isIgnored() const { return ignored; }
+  mlir::Value isInRange() const { return inRange; }
+  /// A row tensor of i1 with the shape of `rows`, true at most once a row.
+  mlir::Value isTarget(const Expr &rows) const;
+
+private:
+  mlir::ImplicitLocOpBuilder &builder;
+  mlir::Value column, ignored, inRange;
+};
+
+/// `operand` as i8, cut off after the point.
+mlir::Value toInteger(const Expr &operand);
+
+/// Checks that the row vector `vector` is as long as the rows of `rows`, and
+/// reports at `op`, in which they are called by these names.
+llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
+                                    llvm::StringRef vectorName,
+                                    mlir::Value rows, llvm::StringRef rowsName);
+
 } // namespace bastile::tile
 
 #endif // BASTILE_DIALECT_EXPRESSION_H

@@ -4,6 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#ifndef BASTILE_DIALECT_OPS_RMS_NORM_TD
+#define BASTILE_DIALECT_OPS_RMS_NORM_TD
+
 include "dialect/ModelOpBase.td"
 
 def Tile_RmsNormCasting : I32EnumAttr<"RmsNormCasting",
@@ -63,13 +66,7 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
           return emitOpError("has an 'offset' but no weight to add it to");
         return ::mlir::success();
       }
-      ::mlir::RankedTensorType input = getInput().getType();
-      auto weight = ::mlir::cast<::mlir::RankedTensorType>(getWeight().getType());
-      if (weight.getShape().back() != input.getShape().back())
-        return emitOpError("weight of type ")
-               << weight << " does not have the row length of the input of type "
-               << input;
-      return ::mlir::success();
+      return verifyRowLength(*this, getWeight(), "weight", getInput(), "input");
     }
 
     ::llvm::SmallVector<::mlir::Value>
@@ -89,3 +86,5 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
     }
   }];
 }
+
+#endif // BASTILE_DIALECT_OPS_RMS_NORM_TD

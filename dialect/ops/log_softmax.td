@@ -1,0 +1,38 @@
+//===- log_softmax.td - Logarithm of the softmax -----------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+include "dialect/ModelOpBase.td"
+
+def Tile_LogSoftmaxOp : Tile_ModelOp<"log_softmax", [SameOperandsAndResultType]> {
+  let summary = "the logarithm of each row's softmax";
+  let description = [{
+    `result = x - max(x) - log(sum(exp(x - max(x))))`, computed in float32
+    (float64 for float64 operands) and rounded once. Entries of -inf count as
+    absent; a row of nothing else is NaN, as in PyTorch.
+
+    The maximum is a constant to the derivative: shifting by it changes rounding
+    and overflow, not the value.
+
+    Example:
+
+    ```mlir
+    %0 = tile.log_softmax %x : tensor<?x4096xbf16>
+    ```
+  }];
+  let arguments = (ins Tile_RowTensor:$input);
+  let results = (outs Tile_RowTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<::mlir::Value>
+    $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
+      Expr x(builder, getInput());
+      Expr shifted = x - stopGradient(rowMax(x));
+      return {(shifted - log(rowSum(exp(shifted))))
+                  .as(getType().getElementType())};
+    }
+  }];
+}
