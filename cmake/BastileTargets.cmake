@@ -34,11 +34,22 @@ function(bastile_add_compiler_library name)
   bastile_depend_on_generated(${name})
 endfunction()
 
-# bastile_add_tool(name LINK libraries...): the executable of tools/<name>.
+# bastile_add_tool(name [LIBRARY library] LINK libraries...): the executable of
+# tools/<name>. With LIBRARY, all but its main file becomes a library, for tests.
 function(bastile_add_tool name)
-  cmake_parse_arguments(arg "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(arg "" "LIBRARY" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS
        "${CMAKE_CURRENT_SOURCE_DIR}/${name}/*.cpp")
+  if(arg_LIBRARY)
+    set(main "${CMAKE_CURRENT_SOURCE_DIR}/${name}/${name}.cpp")
+    list(REMOVE_ITEM sources "${main}")
+    add_library(${arg_LIBRARY} STATIC ${sources})
+    target_link_libraries(${arg_LIBRARY} PUBLIC ${arg_LINK})
+    bastile_use_llvm_language(${arg_LIBRARY})
+    bastile_depend_on_generated(${arg_LIBRARY})
+    set(sources "${main}")
+    list(APPEND arg_LINK ${arg_LIBRARY})
+  endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_LINK})
   bastile_use_llvm_language(${name})

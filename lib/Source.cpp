@@ -1,16 +1,18 @@
-//===- Source.cpp - Parsing with the names of arguments -------------------===//
+//===- Source.cpp - Files, and parsing with the names of arguments --------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CodeGen.h"
 #include "bastile/Compiler.h"
+#include "bastile/Registration.h"
 #include "dialect/Tile.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
-#include "llvm/Support/SourceMgr.h"
+#include "mlir/Support/FileUtilities.h"
 
 using namespace mlir;
 
@@ -62,4 +64,28 @@ OwningOpRef<ModuleOp> bastile::parseSource(llvm::SourceMgr &source,
   if (module)
     nameArguments(*module, state);
   return module;
+}
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  bastile::registerDialects(registry);
+  bastile::registerTranslations(registry);
+  return registry;
+}
+
+// One small module gains nothing from threads, and starting them costs more
+// than compiling it.
+bastile::SourceFile::SourceFile(std::unique_ptr<llvm::MemoryBuffer> contents)
+    : context(makeRegistry(), MLIRContext::Threading::DISABLED),
+      diagnostics(source, &context) {
+  source.AddNewSourceBuffer(std::move(contents), llvm::SMLoc());
+}
+
+llvm::Expected<std::unique_ptr<bastile::SourceFile>>
+bastile::SourceFile::open(StringRef path) {
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> contents = openInputFile(path, &error);
+  if (!contents)
+    return llvm::createStringError(error);
+  return std::unique_ptr<SourceFile>(new SourceFile(std::move(contents)));
 }

@@ -39,7 +39,7 @@ Expression::evaluate(const ExpressionContext &context) const {
   case Kind::Constant:
     return value;
   case Kind::Rows:
-    return context.rows;
+    return context.rows[space];
   case Kind::Multiprocessors:
     return context.multiprocessors;
   case Kind::InputSize:

@@ -187,6 +187,32 @@ void bastile::runtime::storeElement(ElementType type, void *data,
   assert(false && "unknown type");
 }
 
+int64_t bastile::runtime::loadInteger(ElementType type, const void *data) {
+  if (type == ElementType::I64) {
+    int64_t value;
+    std::memcpy(&value, data, sizeof(value));
+    return value;
+  }
+  assert(!isFloat(type) && "not an integer");
+  // A double holds all narrower integers.
+  return static_cast<int64_t>(loadElement(type, data));
+}
+
+void bastile::runtime::storeInteger(ElementType type, void *data,
+                                    int64_t value) {
+  switch (type) {
+  case ElementType::I1:
+    return storeAs(data, static_cast<uint8_t>(value & 1));
+  case ElementType::I8:
+    return storeAs(data, static_cast<int8_t>(value));
+  case ElementType::I32:
+    return storeAs(data, static_cast<int32_t>(value));
+  default:
+    assert(type == ElementType::I64 && "not an integer");
+    return storeAs(data, value);
+  }
+}
+
 double bastile::runtime::roundTo(ElementType type, double value) {
   char element[sizeof(double)];
   storeElement(type, element, value);

@@ -27,49 +27,63 @@ std::string LaunchPlan::prefix(const Launch &launch) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Checks that the row operands have the same leading sizes and that the rest
-/// are contiguous: a kernel is given no strides for those.
-Error LaunchPlan::checkOperands(const Launch &launch) const {
-  const Operand *first = nullptr;
+/// Checks that the operands that all rows share are contiguous: a kernel is
+/// given no strides for those.
+Error LaunchPlan::checkShared(const Launch &launch) const {
   for (const Operand &operand : launch.operands) {
     const TensorView &tensor = view(operand);
-    if (!operand.rows) {
-      if (!tensor.isContiguous())
-        return makeError(prefix(launch), describe(*function, operand),
-                         " of shape ", print(tensor.sizes), " has strides ",
-                         print(tensor.strides), ", expected contiguous");
-      continue;
-    }
-    if (!first)
-      first = &operand;
-    const Dimensions &sizes = view(*first).sizes;
-    if (!std::equal(sizes.begin(), sizes.begin() + launch.leading,
-                    tensor.sizes.begin()))
-      return makeError(
-          prefix(launch), describe(*function, *first), " has shape ",
-          print(sizes), ", but ", describe(*function, operand), " has shape ",
-          print(tensor.sizes), ": all but the last size must agree");
+    if (!operand.rows && !tensor.isContiguous())
+      return makeError(prefix(launch), describe(*function, operand),
+                       " of shape ", print(tensor.sizes), " has strides ",
+                       print(tensor.strides), ", expected contiguous");
   }
   return Error::success();
 }
 
-Error LaunchPlan::countRows(const Launch &launch, int64_t &rows) const {
-  rows = 1;
+/// Finds the size that the row operands of `space` have in `dimension`. Those
+/// that are always 1 there repeat their rows.
+Error LaunchPlan::findSize(const Launch &launch, unsigned space,
+                           unsigned dimension) {
+  const Operand *first = nullptr;
   for (const Operand &operand : launch.operands) {
-    if (!operand.rows)
+    if (!operand.rows || operand.space != space ||
+        function->isAlwaysOne(operand, dimension))
       continue;
-    const Dimensions &sizes = view(operand).sizes;
+    if (!first)
+      first = &operand;
+    const Dimensions &sizes = view(*first).sizes, &others = view(operand).sizes;
+    if (sizes[dimension] != others[dimension])
+      return makeError(prefix(launch), describe(*function, *first),
+                       " has shape ", print(sizes), ", but ",
+                       describe(*function, operand), " has shape ",
+                       print(others), ": all but the last size must agree");
+  }
+  spaces[space].sizes.push_back(first ? view(*first).sizes[dimension] : 1);
+  return Error::success();
+}
+
+Error LaunchPlan::findSizes(const Launch &launch) {
+  spaces.assign(launch.spaces, Space());
+  for (unsigned space = 0; space != launch.spaces; ++space)
+    for (unsigned d = 0; d != launch.leading; ++d)
+      if (Error error = findSize(launch, space, d))
+        return error;
+  return Error::success();
+}
+
+Error LaunchPlan::countRows(const Launch &launch) {
+  rows.clear();
+  for (const Space &space : spaces) {
+    const Dimensions &sizes = space.sizes;
     // A zero settles the product, however large the other sizes are.
-    const int64_t *end = sizes.begin() + launch.leading;
-    if (std::find(sizes.begin(), end, 0) != end) {
-      rows = 0;
-      return Error::success();
-    }
-    for (const int64_t *size = sizes.begin(); size != end; ++size)
-      if (__builtin_mul_overflow(rows, *size, &rows))
-        return makeError(prefix(launch), describe(*function, operand),
-                         " of shape ", print(sizes), " has too many rows");
-    break;
+    const bool isEmpty =
+        std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+    int64_t count = isEmpty ? 0 : 1;
+    for (int64_t size : sizes)
+      if (!isEmpty && __builtin_mul_overflow(count, size, &count))
+        return makeError(prefix(launch), "leading sizes ", print(sizes),
+                         " are too many rows");
+    rows.push_back(count);
   }
   return Error::success();
 }
@@ -93,41 +107,48 @@ static bool isMergeable(int64_t outer, int64_t inner, int64_t size) {
   return !__builtin_mul_overflow(inner, size, &distance) && distance == outer;
 }
 
-/// Merges the leading dimensions as far as the strides of all row operands
-/// allow. The result does not depend on the order of merging.
-void LaunchPlan::mergeLeading(const Launch &launch) {
+/// The stride of a row operand, 0 where it repeats its rows.
+int64_t LaunchPlan::leadingStride(const Operand &operand,
+                                  unsigned dimension) const {
+  if (function->isAlwaysOne(operand, dimension))
+    return 0;
+  return view(operand).strides[dimension];
+}
+
+/// Merges the leading dimensions of a space as far as the strides of all its
+/// operands allow. The result does not depend on the order of merging.
+void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
+  auto isMember = [&](const Operand &operand) {
+    return operand.rows && operand.space == space;
+  };
   const unsigned operandCount = launch.operands.size();
-  leadingSizes.clear();
-  // Never shrunk, so that the next call finds the memory.
-  if (leadingStrides.size() < operandCount)
-    leadingStrides.resize(operandCount);
-  for (Dimensions &strides : leadingStrides)
-    strides.clear();
-
-  const Operand *first = nullptr;
-  for (const Operand &operand : launch.operands)
-    if (operand.rows && !first)
-      first = &operand;
-  if (!first)
+  const Dimensions &sizes = spaces[space].sizes;
+  Dimensions &merged = spaces[space].merged;
+  // Nobody walks rows that are not there, so their strides do not matter.
+  if (rows[space] == 0) {
+    merged.push_back(0);
+    for (unsigned k = 0; k != operandCount; ++k)
+      if (isMember(launch.operands[k]))
+        leadingStrides[k].push_back(0);
     return;
-
+  }
   for (unsigned d = 0; d != launch.leading; ++d) {
-    const int64_t size = view(*first).sizes[d];
+    const int64_t size = sizes[d];
     if (size == 1)
       continue;
-    bool merge = !leadingSizes.empty();
+    bool merge = !merged.empty();
     for (unsigned k = 0; merge && k != operandCount; ++k)
-      if (launch.operands[k].rows)
+      if (isMember(launch.operands[k]))
         merge = isMergeable(leadingStrides[k].back(),
-                            view(launch.operands[k]).strides[d], size);
+                            leadingStride(launch.operands[k], d), size);
     if (merge)
-      leadingSizes.back() *= size;
+      merged.back() *= size;
     else
-      leadingSizes.push_back(size);
+      merged.push_back(size);
     for (unsigned k = 0; k != operandCount; ++k) {
-      if (!launch.operands[k].rows)
+      if (!isMember(launch.operands[k]))
         continue;
-      const int64_t stride = view(launch.operands[k]).strides[d];
+      const int64_t stride = leadingStride(launch.operands[k], d);
       if (merge)
         leadingStrides[k].back() = stride;
       else
@@ -136,19 +157,35 @@ void LaunchPlan::mergeLeading(const Launch &launch) {
   }
 }
 
+void LaunchPlan::mergeLeading(const Launch &launch) {
+  // Never shrunk, so that the next call finds the memory.
+  if (leadingStrides.size() < launch.operands.size())
+    leadingStrides.resize(launch.operands.size());
+  for (Dimensions &strides : leadingStrides)
+    strides.clear();
+  for (unsigned space = 0; space != launch.spaces; ++space)
+    mergeSpace(launch, space);
+}
+
 /// Whether `variant` can take the operands. If not and `reason` is given, says
 /// why there.
 bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
                         std::string *reason) const {
-  if (leadingSizes.size() > variant.leading) {
+  for (const Space &space : spaces) {
+    if (space.merged.size() <= variant.leading)
+      continue;
     if (reason)
       *reason = concat("'", variant.entry, "' walks ", variant.leading,
                        " leading dimensions, but these strides need ",
-                       leadingSizes.size());
+                       space.merged.size());
     return false;
   }
   for (unsigned k = 0; k != launch.operands.size(); ++k) {
-    const TensorView &tensor = view(launch.operands[k]);
+    const Operand &operand = launch.operands[k];
+    // The kernel does not access rows that are not there.
+    if (operand.rows && rows[operand.space] == 0)
+      continue;
+    const TensorView &tensor = view(operand);
     // A power of two divides all of these if it divides their union.
     int64_t bits = reinterpret_cast<intptr_t>(tensor.data);
     for (int64_t stride : leadingStrides[k])
@@ -156,11 +193,11 @@ bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
     if ((bits & (variant.alignment[k] - 1)) == 0)
       continue;
     if (reason)
-      *reason = concat("'", variant.entry, "' needs ",
-                       describe(*function, launch.operands[k]),
-                       " and its rows aligned to ", variant.alignment[k],
-                       " bytes, but it is at ", tensor.data, " with strides ",
-                       print(tensor.strides));
+      *reason =
+          concat("'", variant.entry, "' needs ", describe(*function, operand),
+                 " and its rows aligned to ", variant.alignment[k],
+                 " bytes, but it is at ", tensor.data, " with strides ",
+                 print(tensor.strides));
     return false;
   }
   return true;
@@ -185,16 +222,19 @@ Error LaunchPlan::chooseVariant(const Launch &launch,
 
 void LaunchPlan::pack(const Launch &launch, const Variant &variant,
                       PlannedLaunch &result) const {
-  // A variant that walks more dimensions than there are left is given sizes
-  // of 1 in front.
-  const unsigned padding = variant.leading - leadingSizes.size();
+  // A variant that walks more dimensions than a space has left is given sizes
+  // of 1 and strides of 0 in front.
+  auto pad = [&](const Dimensions &values, unsigned dimension, int64_t fill) {
+    const unsigned padding = variant.leading - values.size();
+    return dimension < padding ? fill : values[dimension - padding];
+  };
   result.variant = &variant;
   result.values.clear();
   for (const Argument &argument : variant.arguments) {
-    const unsigned d = argument.dimension;
     switch (argument.kind) {
     case Argument::Kind::Size:
-      result.values.push_back(d < padding ? 1 : leadingSizes[d - padding]);
+      result.values.push_back(
+          pad(spaces[argument.space].merged, argument.dimension, 1));
       break;
     case Argument::Kind::Pointer:
       result.values.push_back(reinterpret_cast<intptr_t>(
@@ -202,7 +242,7 @@ void LaunchPlan::pack(const Launch &launch, const Variant &variant,
       break;
     case Argument::Kind::Stride:
       result.values.push_back(
-          d < padding ? 0 : leadingStrides[argument.operand][d - padding]);
+          pad(leadingStrides[argument.operand], argument.dimension, 0));
       break;
     }
   }
@@ -245,12 +285,15 @@ Error LaunchPlan::skip(const Launch &launch) {
 }
 
 Error LaunchPlan::prepareLaunch(const Launch &launch) {
-  if (Error error = checkOperands(launch))
+  if (Error error = checkShared(launch))
     return error;
-  int64_t rows = 0;
-  if (Error error = countRows(launch, rows))
+  if (Error error = findSizes(launch))
     return error;
-  if (rows == 0 || lacksContents(launch))
+  if (Error error = countRows(launch))
+    return error;
+  const bool isEmpty =
+      std::all_of(rows.begin(), rows.end(), [](int64_t n) { return n == 0; });
+  if (isEmpty || lacksContents(launch))
     return skip(launch);
 
   mergeLeading(launch);

@@ -73,6 +73,15 @@ Expected<Metadata> bastile::runtime::loadMetadata(const std::string &path) {
   return metadata;
 }
 
+bool Function::isAlwaysOne(const Operand &operand, unsigned dimension) const {
+  if (operand.kind == Operand::Kind::Input)
+    return inputs[operand.index].shape[dimension] == 1;
+  const std::vector<BufferSpec> &buffers =
+      operand.kind == Operand::Kind::Output ? outputs : temporaries;
+  const Expression &size = buffers[operand.index].shape[dimension];
+  return size.kind == Expression::Kind::Constant && size.value == 1;
+}
+
 const Function *Metadata::find(std::string_view name) const {
   auto found = std::find_if(
       functions.begin(), functions.end(),

@@ -39,9 +39,10 @@ static Expression readInputSize(const JsonCursor &cursor,
 }
 
 /// Reads an expression over the inputs of `function`; "rows" has a meaning
-/// only within a launch.
+/// only within a `launch`.
 static Expression readExpression(const JsonCursor &cursor,
-                                 const Function &function, bool inLaunch) {
+                                 const Function &function,
+                                 const Launch *launch) {
   Expression result;
   if (cursor.isInteger()) {
     result.value = cursor.asInteger();
@@ -49,7 +50,7 @@ static Expression readExpression(const JsonCursor &cursor,
   }
   if (cursor.isString()) {
     std::string leaf = cursor.asString();
-    if (leaf == "rows" && inLaunch)
+    if (leaf == "rows" && launch)
       result.kind = Expression::Kind::Rows;
     else if (leaf == "multiprocessors")
       result.kind = Expression::Kind::Multiprocessors;
@@ -59,6 +60,11 @@ static Expression readExpression(const JsonCursor &cursor,
   }
   if (cursor.has("input"))
     return readInputSize(cursor, function);
+  if (cursor.has("rows") && launch) {
+    result.kind = Expression::Kind::Rows;
+    result.space = cursor["rows"].asIndex(launch->spaces, "spaces");
+    return result;
+  }
 
   for (const Operator &candidate : operators) {
     std::optional<JsonCursor> operands = cursor.find(candidate.key);
@@ -67,7 +73,7 @@ static Expression readExpression(const JsonCursor &cursor,
     result.kind = candidate.kind;
     for (size_t i = 0; i != operands->size(); ++i)
       result.operands.push_back(
-          readExpression((*operands)[i], function, inLaunch));
+          readExpression((*operands)[i], function, launch));
     if (result.operands.empty())
       operands->fail("expected at least one operand");
     if (candidate.kind == Expression::Kind::CeilDiv &&
@@ -124,8 +130,34 @@ static BufferSpec readBuffer(const JsonCursor &cursor,
   size_t rank = readRank(shape);
   for (size_t i = 0; i != rank; ++i)
     result.shape.push_back(
-        readExpression(shape[i], function, /*inLaunch=*/false));
+        readExpression(shape[i], function, /*launch=*/nullptr));
   return result;
+}
+
+/// Reads the input whose memory an output may take: one of the same type and,
+/// as far as the document knows them, the same sizes.
+static unsigned readAlias(const JsonCursor &cursor, const BufferSpec &output,
+                          const Function &function) {
+  const unsigned index = cursor.asIndex(function.inputs.size(), "inputs");
+  const InputSpec &input = function.inputs[index];
+  bool fits =
+      input.type == output.type && input.shape.size() == output.shape.size();
+  for (size_t d = 0; fits && d != output.shape.size(); ++d)
+    if (input.shape[d] && output.shape[d].kind == Expression::Kind::Constant)
+      fits = *input.shape[d] == output.shape[d].value;
+  if (!fits)
+    cursor.fail(concat("input '", input.name, "' of shape ", print(input.shape),
+                       " and type ", name(input.type), " is not like output '",
+                       output.name, "'"));
+  for (const BufferSpec &other : function.outputs)
+    if (other.mayAlias == index)
+      cursor.fail(concat("output '", other.name,
+                         "' may take the memory of input '", input.name,
+                         "' already"));
+  // The zeros would come before the launch that reads the input.
+  if (output.zeroIfNoRows)
+    cursor.fail("an output with 'zero_if_no_rows' needs memory of its own");
+  return index;
 }
 
 static BufferSpec readOutput(const JsonCursor &cursor,
@@ -134,6 +166,8 @@ static BufferSpec readOutput(const JsonCursor &cursor,
   result.name = cursor["name"].asString();
   if (auto flag = cursor.find("zero_if_no_rows"))
     result.zeroIfNoRows = flag->asBool();
+  if (auto input = cursor.find("may_alias"))
+    result.mayAlias = readAlias(*input, result, function);
   return result;
 }
 
@@ -154,7 +188,7 @@ static BufferSpec readTemporary(const JsonCursor &cursor,
 //===----------------------------------------------------------------------===//
 
 static Operand readOperand(const JsonCursor &cursor, const Function &function,
-                           unsigned leading) {
+                           unsigned leading, size_t operandCount) {
   Operand result;
   size_t rank = 0;
   if (auto input = cursor.find("input")) {
@@ -173,6 +207,12 @@ static Operand readOperand(const JsonCursor &cursor, const Function &function,
   }
   if (auto rows = cursor.find("rows"))
     result.rows = rows->asBool();
+  if (auto space = cursor.find("space")) {
+    // With more spaces than operands, one would have none.
+    result.space = space->asIndex(operandCount, "operands");
+    if (result.space != 0 && !result.rows)
+      space->fail("an operand without rows is in no space");
+  }
   if (result.rows && rank != leading + 1)
     cursor.fail(concat(describe(function, result), " has rank ", rank,
                        ", but the launch walks ", leading,
@@ -186,6 +226,8 @@ static Argument readArgument(const JsonCursor &cursor, const Launch &launch,
   if (auto size = cursor.find("size")) {
     result.kind = Argument::Kind::Size;
     result.dimension = size->asIndex(leading, "leading dimensions");
+    if (auto space = cursor.find("space"))
+      result.space = space->asIndex(launch.spaces, "spaces");
     return result;
   }
   if (auto pointer = cursor.find("pointer")) {
@@ -235,7 +277,7 @@ static Variant readVariant(const JsonCursor &cursor, const Function &function,
     result.arguments.push_back(
         readArgument(arguments[i], launch, result.leading));
 
-  result.grid = readExpression(cursor["grid"], function, /*inLaunch=*/true);
+  result.grid = readExpression(cursor["grid"], function, &launch);
   result.block = cursor["block"].asInteger(/*least=*/1);
   if (auto cluster = cursor.find("cluster"))
     result.cluster = cluster->asInteger(/*least=*/1);
@@ -248,6 +290,20 @@ static Variant readVariant(const JsonCursor &cursor, const Function &function,
   return result;
 }
 
+/// Checks that the sizes of `space` are the sizes of something.
+static void checkSpace(const JsonCursor &cursor, const Launch &launch,
+                       unsigned space) {
+  if (std::any_of(launch.operands.begin(), launch.operands.end(),
+                  [&](const Operand &operand) {
+                    return operand.rows && operand.space == space;
+                  }))
+    return;
+  if (launch.spaces != 1)
+    cursor["operands"].fail(concat("none has the rows of space ", space));
+  if (launch.leading != 0)
+    cursor["leading"].fail("no operand has rows to take the sizes from");
+}
+
 static Launch readLaunch(const JsonCursor &cursor, const Function &function) {
   Launch result;
   result.kernel = cursor["kernel"].asString();
@@ -255,11 +311,11 @@ static Launch readLaunch(const JsonCursor &cursor, const Function &function) {
   JsonCursor operands = cursor["operands"];
   for (size_t i = 0; i != operands.size(); ++i)
     result.operands.push_back(
-        readOperand(operands[i], function, result.leading));
-  bool hasRows = std::any_of(result.operands.begin(), result.operands.end(),
-                             [](const Operand &o) { return o.rows; });
-  if (result.leading != 0 && !hasRows)
-    cursor["leading"].fail("no operand has rows to take the sizes from");
+        readOperand(operands[i], function, result.leading, operands.size()));
+  for (const Operand &operand : result.operands)
+    result.spaces = std::max(result.spaces, operand.space + 1);
+  for (unsigned space = 0; space != result.spaces; ++space)
+    checkSpace(cursor, result, space);
 
   JsonCursor variants = cursor["variants"];
   for (size_t i = 0; i != variants.size(); ++i)

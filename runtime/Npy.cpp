@@ -33,7 +33,7 @@ static std::string_view descriptor(ElementType type) {
     return "<V2";
   case ElementType::F8E4M3FN:
   case ElementType::F8E5M2:
-    return "<V1";
+    return "|u1";
   case ElementType::I1:
     return "|b1";
   case ElementType::I8:
@@ -47,7 +47,8 @@ static std::string_view descriptor(ElementType type) {
 }
 
 static bool isNamedByFormat(ElementType type) {
-  return descriptor(type)[1] != 'V';
+  const char kind = descriptor(type)[1];
+  return kind != 'V' && kind != 'u';
 }
 
 /// The type of the elements that a file calls `text`, if the file alone says.

@@ -95,7 +95,7 @@ Error bastile::runtime::resolveShapes(const Function &function,
                                       ResolvedShapes &result) {
   if (Error error = checkInputs(function, inputs))
     return error;
-  ExpressionContext context = {/*rows=*/0, multiprocessors, inputs};
+  ExpressionContext context = {/*rows=*/{}, multiprocessors, inputs};
   if (Error error = resolveAll(function, Operand::Kind::Output,
                                function.outputs, context, result.outputs))
     return error;
@@ -122,6 +122,9 @@ static Error checkBuffer(const Function &function, const Operand &operand,
 /// Whether elements of `view` share memory because a stride is 0. Inputs may;
 /// what is written must not.
 static bool repeatsElements(const TensorView &view) {
+  // A size of 0 makes the strides further out 0.
+  if (std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end())
+    return false;
   for (unsigned i = 0; i != view.rank(); ++i)
     if (view.sizes[i] > 1 && view.strides[i] == 0)
       return true;
@@ -135,7 +138,7 @@ Error bastile::runtime::checkOutputs(const Function &function,
   if (Error error = checkCount(function, "outputs", function.outputs.size(),
                                outputs.size()))
     return error;
-  ExpressionContext context = {/*rows=*/0, multiprocessors, inputs};
+  ExpressionContext context = {/*rows=*/{}, multiprocessors, inputs};
   for (unsigned i = 0; i != outputs.size(); ++i) {
     const BufferSpec &spec = function.outputs[i];
     Operand operand = {Operand::Kind::Output, i};
@@ -161,7 +164,7 @@ Error bastile::runtime::checkTemporaries(const Function &function,
   if (Error error = checkCount(function, "temporaries",
                                function.temporaries.size(), temporaries.size()))
     return error;
-  ExpressionContext context = {/*rows=*/0, multiprocessors, inputs};
+  ExpressionContext context = {/*rows=*/{}, multiprocessors, inputs};
   for (unsigned i = 0; i != temporaries.size(); ++i) {
     Operand operand = {Operand::Kind::Temporary, i};
     if (Error error = checkBuffer(function, operand, function.temporaries[i],

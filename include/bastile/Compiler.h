@@ -9,18 +9,17 @@
 
 #include "bastile/Target.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
 #include <memory>
 #include <string>
 #include <vector>
-
-namespace llvm {
-class LLVMContext;
-class Module;
-class SourceMgr;
-} // namespace llvm
 
 namespace mlir {
 class PassManager;
@@ -61,6 +60,26 @@ struct CompileOptions {
 /// so that messages and metadata can use them. Null after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp> parseSource(llvm::SourceMgr &source,
                                               mlir::MLIRContext &context);
+
+/// A file in a context of its own, which has everything registered that the
+/// compiler needs and reports errors with the lines they stand in.
+class SourceFile {
+public:
+  /// Opens `path`; - is the standard input.
+  static llvm::Expected<std::unique_ptr<SourceFile>> open(llvm::StringRef path);
+
+  /// Parses the file as `parseSource` does. The module must not outlive it.
+  mlir::OwningOpRef<mlir::ModuleOp> parse() {
+    return parseSource(source, context);
+  }
+
+private:
+  explicit SourceFile(std::unique_ptr<llvm::MemoryBuffer> contents);
+
+  llvm::SourceMgr source;
+  mlir::MLIRContext context;
+  mlir::SourceMgrDiagnosticHandler diagnostics;
+};
 
 /// Lowers `module` to `stage`. If `metadata` is not null and the stage lies
 /// past `Tiled`, it receives the launch metadata (docs/metadata.md). Errors are

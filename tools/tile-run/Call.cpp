@@ -49,38 +49,57 @@ run::makeOutputs(const Machine &machine, const Function &function,
   return outputs;
 }
 
-Error Call::place(const Machine &machine, const std::vector<Tensor> &tensors,
+Error Call::place(const Machine &machine, const Tensor &tensor,
                   Placed &placed) {
-  for (const Tensor &tensor : tensors) {
-    auto memory = machine.allocate(tensor.memory().size());
-    if (!memory)
-      return memory.takeError();
-    if (Error error = machine.write(**memory, tensor.memory()))
-      return error;
-    placed.views.push_back(tensor.view((*memory)->data()));
-    placed.memory.push_back(std::move(*memory));
-  }
+  auto memory = machine.allocate(tensor.memory().size());
+  if (!memory)
+    return memory.takeError();
+  if (Error error = machine.write(**memory, tensor.memory()))
+    return error;
+  placed.views.push_back(tensor.view((*memory)->data()));
+  placed.memory.push_back(std::move(*memory));
   return Error::success();
 }
 
-Expected<std::unique_ptr<Call>>
-Call::create(const Machine &machine, const Function &function,
-             const std::vector<Tensor> &inputs,
-             const std::vector<Tensor> &outputs) {
+Error Call::placeOutput(const Machine &machine, const Tensor &tensor,
+                        const runtime::BufferSpec &spec, bool inPlace) {
+  if (!inPlace || !spec.mayAlias)
+    return place(machine, tensor, outputs);
+  const unsigned input = *spec.mayAlias;
+  if (inputs.views[input].sizes != tensor.sizes())
+    return Error("function '" + function.name + "': output '" + spec.name +
+                 "' does not have the shape of input '" +
+                 function.inputs[input].name + "', whose memory it is to take");
+  // Both are placed alike, so the guard bytes lie where the output has them.
+  outputs.views.push_back(inputs.views[input]);
+  outputs.memory.push_back(inputs.memory[input]);
+  overwritten.insert(input);
+  return Error::success();
+}
+
+Expected<std::unique_ptr<Call>> Call::create(const Machine &machine,
+                                             const Function &function,
+                                             const std::vector<Tensor> &inputs,
+                                             const std::vector<Tensor> &outputs,
+                                             bool inPlace) {
   ResolvedShapes shapes;
   if (Error error = resolve(machine, function, inputs, shapes))
     return error;
 
   std::unique_ptr<Call> call(new Call(function));
-  for (size_t i = 0; i != function.temporaries.size(); ++i)
-    call->scratch.emplace_back(function.temporaries[i].type,
-                               shapes.temporaries[i], Placement());
-  if (Error error = place(machine, inputs, call->inputs))
-    return error;
-  if (Error error = place(machine, outputs, call->outputs))
-    return error;
-  if (Error error = place(machine, call->scratch, call->temporaries))
-    return error;
+  for (const Tensor &input : inputs)
+    if (Error error = place(machine, input, call->inputs))
+      return error;
+  for (size_t i = 0; i != outputs.size(); ++i)
+    if (Error error = call->placeOutput(machine, outputs[i],
+                                        function.outputs[i], inPlace))
+      return error;
+  for (size_t i = 0; i != function.temporaries.size(); ++i) {
+    const Tensor &temporary = call->scratch.emplace_back(
+        function.temporaries[i].type, shapes.temporaries[i], Placement());
+    if (Error error = place(machine, temporary, call->temporaries))
+      return error;
+  }
   if (Error error = call->launches.prepare(
           function,
           {call->inputs.views, call->outputs.views, call->temporaries.views},
@@ -104,6 +123,8 @@ Error Call::checkMemory(const Machine &machine,
                  name + "'");
   };
   for (size_t i = 0; i != before.size(); ++i) {
+    if (overwritten.count(i))
+      continue;
     std::vector<char> after(before[i].memory().size());
     if (Error error = machine.read(*inputs.memory[i], after))
       return error;

@@ -9,17 +9,20 @@
 
 #include "Machine.h"
 #include "Tensor.h"
+#include <set>
 
 namespace bastile::run {
 
 /// A function with the tensors that it is called on, in a machine's memory.
 class Call {
 public:
-  /// Copies `inputs` and `outputs` to `machine` and plans the launches. The
-  /// function and the machine must outlive the call.
+  /// Copies `inputs` and `outputs` to `machine` and plans the launches. With
+  /// `inPlace`, outputs that may take the memory of an input do. The function
+  /// and the machine must outlive the call.
   static runtime::Expected<std::unique_ptr<Call>>
   create(const Machine &machine, const runtime::Function &function,
-         const std::vector<Tensor> &inputs, const std::vector<Tensor> &outputs);
+         const std::vector<Tensor> &inputs, const std::vector<Tensor> &outputs,
+         bool inPlace);
 
   runtime::LaunchPlan &plan() { return launches; }
 
@@ -28,7 +31,8 @@ public:
                       std::vector<Tensor> &outputs) const;
 
   /// Checks that the call has written nothing but elements of its outputs and
-  /// temporaries. `outputs` are those that `read` filled.
+  /// temporaries, and of the inputs whose memory they take. `outputs` are those
+  /// that `read` filled.
   runtime::Error checkMemory(const Machine &machine,
                              const std::vector<Tensor> &inputs,
                              const std::vector<Tensor> &outputs);
@@ -36,17 +40,20 @@ public:
 private:
   /// Tensors on the machine.
   struct Placed {
-    std::vector<std::unique_ptr<Memory>> memory;
+    std::vector<std::shared_ptr<Memory>> memory;
     std::vector<runtime::TensorView> views;
   };
 
   explicit Call(const runtime::Function &function) : function(function) {}
-  static runtime::Error place(const Machine &machine,
-                              const std::vector<Tensor> &tensors,
+  static runtime::Error place(const Machine &machine, const Tensor &tensor,
                               Placed &placed);
+  runtime::Error placeOutput(const Machine &machine, const Tensor &tensor,
+                             const runtime::BufferSpec &spec, bool inPlace);
 
   const runtime::Function &function;
   Placed inputs, outputs, temporaries;
+  /// The inputs whose memory outputs have taken.
+  std::set<unsigned> overwritten;
   std::vector<Tensor> scratch;
   runtime::LaunchPlan launches;
 };

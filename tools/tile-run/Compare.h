@@ -8,8 +8,6 @@
 #define BASTILE_TOOLS_TILERUN_COMPARE_H
 
 #include "Tensor.h"
-#include <vector>
-
 namespace bastile::run {
 
 /// The largest errors of a tensor.
@@ -22,14 +20,15 @@ struct Comparison {
   double relative = 0;
 };
 
-/// Compares with the numbers expected, in row-major order.
-Comparison compare(const Tensor &actual, const std::vector<double> &expected);
+/// Compares with `expected`, of the same shape and of float64 or the same type.
+/// The error of an integer is the difference.
+Comparison compare(const Tensor &actual, const Tensor &expected);
 
 /// What is allowed by default for results of `type`, in units in the last
 /// place: one for 16 bits and narrower, where a rounding of the exact result
 /// costs up to a half; 32 for the types that formulas are computed in, where
 /// the exponential of a number in the tens alone costs as much, that number
-/// being rounded.
+/// being rounded. Integers are exact.
 double getDefaultTolerance(runtime::ElementType type);
 
 } // namespace bastile::run

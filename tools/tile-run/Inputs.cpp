@@ -94,6 +94,8 @@ static Expected<Given> getGiven(const InputSpec &spec,
   if (file != options.files.end()) {
     if (shape != options.shapes.end())
       return Error(describe(spec) + " is given both a file and a shape");
+    if (options.ranges.count(spec.name))
+      return Error(describe(spec) + " is given both a file and a range");
     Expected<const NpyArray *> array = files.load(file->second, {spec.type});
     if (!array)
       return array.takeError();
@@ -114,26 +116,32 @@ static Expected<Given> getGiven(const InputSpec &spec,
   return given;
 }
 
-/// The last size of `spec` that is known only at launch, if any.
-static std::optional<unsigned> findRowDimension(const InputSpec &spec) {
-  for (unsigned i = spec.shape.size(); i-- > 0;)
-    if (!spec.shape[i])
-      return i;
-  return std::nullopt;
+/// The last dimension that any input of this rank has a size in that is known
+/// only at launch: one that repeats its rows in that dimension does not.
+static std::optional<unsigned> findRowDimension(const Function &function,
+                                                unsigned rank) {
+  std::optional<unsigned> last;
+  for (const InputSpec &spec : function.inputs)
+    for (unsigned i = 0; spec.shape.size() == rank && i != rank; ++i)
+      if (!spec.shape[i])
+        last = std::max(last.value_or(0), i);
+  return last;
 }
 
 /// Chooses the sizes of an input; `others` are given for all of them.
-static Dimensions chooseSizes(const InputSpec &spec, const Given &given,
+static Dimensions chooseSizes(const Function &function, const InputSpec &spec,
+                              const Given &given,
                               const std::vector<Given> &others,
                               const InputOptions &options) {
   const std::optional<Dimensions> *source = &given.sizes;
   for (const Given &other : others)
     if (!*source && other.sizes && other.sizes->size() == spec.shape.size())
       source = &other.sizes;
-  std::optional<unsigned> rowDimension = findRowDimension(spec);
+  std::optional<unsigned> rowDimension =
+      findRowDimension(function, spec.shape.size());
   Dimensions sizes;
   for (unsigned i = 0; i != spec.shape.size(); ++i) {
-    bool isRows = rowDimension == i;
+    bool isRows = rowDimension == i && !spec.shape[i];
     if (given.sizes && !(isRows && options.rows))
       sizes.push_back((*given.sizes)[i]);
     else if (spec.shape[i])
@@ -160,6 +168,44 @@ Error run::setLeadingElements(Tensor &tensor, const NpyArray &array,
   return Error::success();
 }
 
+/// The range of integers that `text` says, as in "-4:4".
+static Expected<IntegerRange> parseRange(const InputSpec &spec,
+                                         const std::string &text) {
+  if (runtime::isFloat(spec.type))
+    return Error(describe(spec) + " is of " +
+                 std::string(runtime::name(spec.type)) +
+                 ", but --range is for integers");
+  auto [low, high] = StringRef(text).split(':');
+  IntegerRange range;
+  if (low.getAsInteger(10, range.low) || high.getAsInteger(10, range.high))
+    return Error("malformed range '" + text + "' for " + describe(spec) +
+                 ", expected low:high");
+  if (range.low >= range.high)
+    return Error("the range " + text + " for " + describe(spec) + " is empty");
+  if (!holds(spec.type, range))
+    return Error("the range " + text + " for " + describe(spec) +
+                 " is beyond " + std::string(runtime::name(spec.type)));
+  return range;
+}
+
+/// Makes the elements of an input that no file gives.
+static Expected<std::vector<char>> makeElements(const InputSpec &spec,
+                                                int64_t count,
+                                                const InputOptions &options,
+                                                uint64_t seed) {
+  IntegerRange range;
+  auto given = options.ranges.find(spec.name);
+  if (given != options.ranges.end()) {
+    Expected<IntegerRange> parsed = parseRange(spec, given->second);
+    if (!parsed)
+      return parsed.takeError();
+    range = *parsed;
+  }
+  if (runtime::isFloat(spec.type))
+    return makeRandomElements(spec.type, count, seed);
+  return makeRandomIntegers(spec.type, count, range, seed);
+}
+
 /// Fails if a name that was given is none of the function's inputs.
 static Error checkNames(const Function &function, const NamedValues &values) {
   for (const auto &[name, value] : values) {
@@ -176,7 +222,8 @@ static Error checkNames(const Function &function, const NamedValues &values) {
 Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
                                               const InputOptions &options,
                                               ArrayFiles &files) {
-  for (const NamedValues *values : {&options.files, &options.shapes})
+  for (const NamedValues *values :
+       {&options.files, &options.shapes, &options.ranges})
     if (Error error = checkNames(function, *values))
       return error;
   std::vector<Given> given;
@@ -190,7 +237,7 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
   std::vector<Tensor> inputs;
   for (size_t i = 0; i != given.size(); ++i) {
     const InputSpec &spec = function.inputs[i];
-    Dimensions sizes = chooseSizes(spec, given[i], given, options);
+    Dimensions sizes = chooseSizes(function, spec, given[i], given, options);
     Tensor &input = inputs.emplace_back(spec.type, sizes, options.placement);
     if (const NpyArray *array = given[i].array) {
       if (Error error =
@@ -198,13 +245,12 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
         return error;
       continue;
     }
-    if (!runtime::isFloat(spec.type))
-      return Error(describe(spec) +
-                   " is not of floats, so --input has to give it");
     // Every input gets numbers of its own.
-    std::vector<char> elements = makeRandomElements(
-        spec.type, input.elementCount(), options.seed * 1000 + i);
-    input.setElements(elements.data());
+    auto elements = makeElements(spec, input.elementCount(), options,
+                                 options.seed * 1000 + i);
+    if (!elements)
+      return elements.takeError();
+    input.setElements(elements->data());
   }
   return inputs;
 }

@@ -32,8 +32,8 @@ private:
 };
 
 struct InputOptions {
-  /// Files and shapes, by the names of the inputs.
-  NamedValues files, shapes;
+  /// Files, shapes and ranges of integers, by the names of the inputs.
+  NamedValues files, shapes, ranges;
   /// The number of rows; by default what the files say, or 8192.
   std::optional<int64_t> rows;
   uint64_t seed = 0;
@@ -44,9 +44,12 @@ struct InputOptions {
 ///
 /// The sizes that are known only at launch are those of the input's file or
 /// given shape, else those of another input of the same rank that has one. Of
-/// the rest, the last is the number of rows and the others are 1. When the
-/// number of rows is given, it is that of every input, and of a file with more
-/// rows than that, the first ones are taken.
+/// the rest, the last of all inputs of the same rank is the number of rows and
+/// the others are 1. When the number of rows is given, it is that of every
+/// input, and of a file with more rows than that, the first ones are taken.
+///
+/// Without a file, floats are normal random numbers, and integers are evenly
+/// distributed over their range, by default 0 and 1.
 runtime::Expected<std::vector<Tensor>>
 makeInputs(const runtime::Function &function, const InputOptions &options,
            ArrayFiles &files);

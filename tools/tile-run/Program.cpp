@@ -59,25 +59,21 @@ Expected<const Target *> run::getTarget(const CudaDevice &device) {
   return best;
 }
 
-/// Generates code for a module in the LLVM dialect and loads it.
 static llvm::FailureOr<std::unique_ptr<Machine>>
-load(mlir::ModuleOp module, const ProgramOptions &options) {
+loadHost(mlir::ModuleOp module, const ProgramOptions &options) {
   llvm::LLVMContext context;
   auto llvmModule = translateToLLVM(module, context, *options.target);
   if (!llvmModule)
     return ::report(llvmModule.takeError());
-  if (options.target->isHost()) {
-    auto jit = Jit::create(**llvmModule);
-    if (!jit)
-      return ::report(jit.takeError());
-    return makeHostMachine(std::move(*jit), options.threads);
-  }
+  auto jit = Jit::create(**llvmModule);
+  if (!jit)
+    return ::report(jit.takeError());
+  return makeHostMachine(std::move(*jit), options.threads);
+}
 
-  auto target = createTargetMachine(*options.target);
-  if (!target)
-    return ::report(target.takeError());
-  optimize(**llvmModule, **target);
-  auto ptx = emitAssembly(**llvmModule, **target);
+static llvm::FailureOr<std::unique_ptr<Machine>>
+loadGPU(mlir::ModuleOp module, const ProgramOptions &options) {
+  auto ptx = generateAssembly(module, *options.target);
   if (!ptx)
     return ::report(ptx.takeError());
   auto machine = makeCudaMachine(options.device, *ptx);
@@ -100,7 +96,9 @@ llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
   auto metadata = runtime::parseMetadata(text);
   if (!metadata)
     return run::report(metadata.takeError());
-  llvm::FailureOr<std::unique_ptr<Machine>> machine = load(module, options);
+  llvm::FailureOr<std::unique_ptr<Machine>> machine =
+      options.target->isHost() ? loadHost(module, options)
+                               : loadGPU(module, options);
   if (failed(machine))
     return llvm::failure();
   return Program{std::move(*metadata), std::move(*machine)};

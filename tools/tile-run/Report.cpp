@@ -55,11 +55,12 @@ static std::string printNumber(StringRef format, double number) {
 }
 
 static void printFailure(const CheckedOutput &output, llvm::raw_ostream &os) {
+  const char *format = runtime::isFloat(output.type) ? "%.9g" : "%.0f";
   const Comparison &comparison = output.comparison;
   os << "  " << output.name << "[";
   llvm::interleaveComma(getIndices(comparison.position, output.sizes), os);
-  os << "]: got " << printNumber("%.9g", comparison.got) << ", expected "
-     << printNumber("%.9g", comparison.expected) << "; "
+  os << "]: got " << printNumber(format, comparison.got) << ", expected "
+     << printNumber(format, comparison.expected) << "; "
      << printNumber("%.3g", comparison.ulps) << " ulp, allowed "
      << printNumber("%g", output.tolerance) << "\n";
 }

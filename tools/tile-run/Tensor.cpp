@@ -8,6 +8,7 @@
 #include "Tensor.h"
 
 #include "bastile/runtime/HostTypes.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
 #include <random>
@@ -79,15 +80,24 @@ std::vector<char> Tensor::getElements() const {
   return elements;
 }
 
-std::vector<double> Tensor::getNumbers() const {
-  std::vector<double> numbers;
-  numbers.reserve(elementCount());
+template <typename T>
+std::vector<T> Tensor::getValues(T (*load)(ElementType, const void *)) const {
+  std::vector<T> values;
+  values.reserve(elementCount());
   const size_t elementBytes = runtime::byteSize(type());
   forEachRow([&](size_t row, size_t rowBytes) {
     for (size_t offset = 0; offset != rowBytes; offset += elementBytes)
-      numbers.push_back(runtime::loadElement(type(), &bytes[row + offset]));
+      values.push_back(load(type(), &bytes[row + offset]));
   });
-  return numbers;
+  return values;
+}
+
+std::vector<double> Tensor::getNumbers() const {
+  return getValues(runtime::loadElement);
+}
+
+std::vector<int64_t> Tensor::getIntegers() const {
+  return getValues(runtime::loadInteger);
 }
 
 bool Tensor::isIntact() const {
@@ -102,20 +112,48 @@ bool Tensor::isIntact() const {
   return intact && std::all_of(position, bytes.end(), isPoison);
 }
 
-std::vector<char> run::makeRandomElements(ElementType type, int64_t count,
-                                          uint64_t seed) {
-  // Large tensors repeat a part whose size is prime, so that no two rows are
-  // alike: making and rounding each number would take longer than the kernels.
+/// Calls `store` on each element of a part of the result, which the rest
+/// repeats. The size of the part is prime, so that no two rows are alike:
+/// making and rounding each number would take longer than the kernels.
+template <typename Store>
+static std::vector<char> makeElements(ElementType type, int64_t count,
+                                      Store store) {
   constexpr int64_t period = 1000003;
   const size_t elementBytes = runtime::byteSize(type);
-  std::mt19937_64 engine(seed);
-  std::normal_distribution<double> normal;
   std::vector<char> elements(count * elementBytes);
   const size_t made = std::min(count, period) * elementBytes;
   for (size_t offset = 0; offset != made; offset += elementBytes)
-    runtime::storeElement(type, &elements[offset], normal(engine));
+    store(&elements[offset]);
   for (size_t offset = made; offset < elements.size(); offset += made)
     std::memcpy(&elements[offset], elements.data(),
                 std::min(made, elements.size() - offset));
   return elements;
+}
+
+bool run::holds(ElementType type, const IntegerRange &range) {
+  return llvm::all_of(llvm::ArrayRef({range.low, range.high - 1}),
+                      [&](int64_t value) {
+                        char element[sizeof(value)];
+                        runtime::storeInteger(type, element, value);
+                        return runtime::loadInteger(type, element) == value;
+                      });
+}
+
+std::vector<char> run::makeRandomIntegers(ElementType type, int64_t count,
+                                          const IntegerRange &range,
+                                          uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::uniform_int_distribution<int64_t> uniform(range.low, range.high - 1);
+  return makeElements(type, count, [&](char *element) {
+    runtime::storeInteger(type, element, uniform(engine));
+  });
+}
+
+std::vector<char> run::makeRandomElements(ElementType type, int64_t count,
+                                          uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::normal_distribution<double> normal;
+  return makeElements(type, count, [&](char *element) {
+    runtime::storeElement(type, element, normal(engine));
+  });
 }

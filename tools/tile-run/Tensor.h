@@ -48,6 +48,9 @@ public:
   /// The elements as float64, in row-major order.
   std::vector<double> getNumbers() const;
 
+  /// The same of a tensor of integers, without rounding.
+  std::vector<int64_t> getIntegers() const;
+
   /// Whether the bytes that are no elements are as they were at first.
   bool isIntact() const;
 
@@ -56,11 +59,28 @@ private:
   template <typename Visitor>
   void forEachRow(Visitor visit) const;
 
+  /// All elements as `load` reads them, in row-major order.
+  template <typename T>
+  std::vector<T> getValues(T (*load)(runtime::ElementType, const void *)) const;
+
   /// Its address is an offset into `bytes`.
   runtime::TensorView layout;
   size_t start = 0;
   std::vector<char> bytes;
 };
+
+/// Integers from `low` to below `high`.
+struct IntegerRange {
+  int64_t low = 0, high = 2;
+};
+
+/// Whether `type`, of integers, has every number of `range`.
+bool holds(runtime::ElementType type, const IntegerRange &range);
+
+/// Integers evenly distributed over `range`, in row-major order; the same for
+/// the same seed.
+std::vector<char> makeRandomIntegers(runtime::ElementType type, int64_t count,
+                                     const IntegerRange &range, uint64_t seed);
 
 /// Normal random numbers in row-major order, each rounded to `type`; the same
 /// for the same seed.

@@ -20,8 +20,6 @@ using runtime::Expected;
 using runtime::Function;
 using runtime::NpyArray;
 
-using Numbers = std::vector<double>;
-
 /// The most calls that a pass of the timing goes over.
 static constexpr size_t kMaxCalls = 256;
 
@@ -30,15 +28,15 @@ bool TrialResult::passed() const {
 }
 
 /// Reads numbers of float64, or of the output's own type.
-static Expected<Numbers> loadExpected(const std::string &file,
-                                      const Tensor &output, ArrayFiles &files) {
+static Expected<Tensor> loadExpected(const std::string &file,
+                                     const Tensor &output, ArrayFiles &files) {
   auto array = files.load(file, {ElementType::F64, output.type()});
   if (!array)
     return array.takeError();
   Tensor tensor((*array)->type, output.sizes(), Placement());
   if (Error error = setLeadingElements(tensor, **array, file))
     return error;
-  return tensor.getNumbers();
+  return tensor;
 }
 
 static Error saveOutput(const std::string &file, const Tensor &output) {
@@ -61,8 +59,8 @@ static Error checkNames(const Function &function, const NamedValues &values) {
   return Error::success();
 }
 
-/// Runs the reference on the numbers of `inputs`.
-static Expected<std::vector<Numbers>>
+/// Runs the reference on the numbers of `inputs`, in memory of its own.
+static Expected<std::vector<Tensor>>
 computeReference(Program &reference, const std::string &name,
                  const std::vector<Tensor> &inputs) {
   Machine &machine = *reference.machine;
@@ -75,43 +73,51 @@ computeReference(Program &reference, const std::string &name,
       input.setElements(inputs[i].getElements().data());
       continue;
     }
-    Numbers numbers = inputs[i].getNumbers();
+    std::vector<double> numbers = inputs[i].getNumbers();
     input.setElements(reinterpret_cast<const char *>(numbers.data()));
   }
   auto outputs = makeOutputs(machine, function, promoted, Placement());
   if (!outputs)
     return outputs.takeError();
-  auto call = Call::create(machine, function, promoted, *outputs);
+  auto call = Call::create(machine, function, promoted, *outputs,
+                           /*inPlace=*/false);
   if (!call)
     return call.takeError();
   if (Error error = machine.run((*call)->plan()))
     return error;
   if (Error error = (*call)->read(machine, *outputs))
     return error;
-  std::vector<Numbers> results;
-  for (const Tensor &output : *outputs)
-    results.push_back(output.getNumbers());
-  return results;
+  return outputs;
 }
 
 /// Measures the time of a call, going over enough copies of its tensors.
 static Expected<double> measure(Machine &machine, const Function &function,
                                 const std::vector<Tensor> &inputs,
                                 const std::vector<Tensor> &outputs,
-                                int64_t bytes, unsigned repeat) {
+                                int64_t bytes, const TrialOptions &options) {
   size_t count = 1;
   if (size_t total = machine.bytesPastCaches(); total != 0 && bytes != 0)
     count = std::min(kMaxCalls, llvm::divideCeil(total, bytes) + 1);
   std::vector<std::unique_ptr<Call>> calls;
   std::vector<runtime::LaunchPlan *> plans;
   for (size_t i = 0; i != count; ++i) {
-    auto call = Call::create(machine, function, inputs, outputs);
+    auto call =
+        Call::create(machine, function, inputs, outputs, options.inPlace);
     if (!call)
       return call.takeError();
     plans.push_back(&(*call)->plan());
     calls.push_back(std::move(*call));
   }
-  return machine.time(plans, repeat);
+  return machine.time(plans, options.repeat);
+}
+
+/// The error that is allowed for an output.
+static double getTolerance(ElementType type, const TrialOptions &options) {
+  if (options.tolerance)
+    return *options.tolerance;
+  const double tolerance = getDefaultTolerance(type);
+  return runtime::isFloat(type) ? tolerance + options.innerRoundings
+                                : tolerance;
 }
 
 /// Compares the outputs with files and with the reference.
@@ -119,7 +125,7 @@ static Error check(const std::vector<Tensor> &inputs,
                    const std::vector<Tensor> &outputs, Program *reference,
                    const Function &function, const TrialOptions &options,
                    ArrayFiles &files, TrialResult &result) {
-  std::vector<Numbers> computed;
+  std::vector<Tensor> computed;
   if (reference) {
     auto results = computeReference(*reference, function.name, inputs);
     if (!results)
@@ -129,22 +135,20 @@ static Error check(const std::vector<Tensor> &inputs,
   for (size_t i = 0; i != outputs.size(); ++i) {
     const std::string &name = function.outputs[i].name;
     auto file = options.expectedFiles.find(name);
-    Numbers expected;
+    Comparison comparison;
     if (file != options.expectedFiles.end()) {
-      Expected<Numbers> loaded = loadExpected(file->second, outputs[i], files);
-      if (!loaded)
-        return loaded.takeError();
-      expected = std::move(*loaded);
+      Expected<Tensor> expected = loadExpected(file->second, outputs[i], files);
+      if (!expected)
+        return expected.takeError();
+      comparison = compare(outputs[i], *expected);
     } else if (reference) {
-      expected = std::move(computed[i]);
+      comparison = compare(outputs[i], computed[i]);
     } else {
       continue;
     }
-    CheckedOutput checked{name, outputs[i].type(), outputs[i].sizes(),
-                          compare(outputs[i], expected)};
-    checked.tolerance = options.tolerance.value_or(
-        getDefaultTolerance(checked.type) + options.innerRoundings);
-    result.outputs.push_back(std::move(checked));
+    result.outputs.push_back({name, outputs[i].type(), outputs[i].sizes(),
+                              comparison,
+                              getTolerance(outputs[i].type(), options)});
   }
   return Error::success();
 }
@@ -165,7 +169,8 @@ Expected<TrialResult> run::runTrial(Program &program, Program *reference,
       makeOutputs(machine, function, *inputs, options.inputs.placement);
   if (!poisoned)
     return poisoned.takeError();
-  auto call = Call::create(machine, function, *inputs, *poisoned);
+  auto call =
+      Call::create(machine, function, *inputs, *poisoned, options.inPlace);
   if (!call)
     return call.takeError();
   if (Error error = machine.run((*call)->plan()))
@@ -198,8 +203,8 @@ Expected<TrialResult> run::runTrial(Program &program, Program *reference,
   bool isEmpty = llvm::all_of(
       outputs, [](const Tensor &output) { return output.elementCount() == 0; });
   if (options.repeat != 0 && !isEmpty) {
-    Expected<double> seconds = measure(machine, function, *inputs, *poisoned,
-                                       result.bytes, options.repeat);
+    Expected<double> seconds =
+        measure(machine, function, *inputs, *poisoned, result.bytes, options);
     if (!seconds)
       return seconds.takeError();
     result.seconds = *seconds;

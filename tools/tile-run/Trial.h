@@ -19,8 +19,10 @@ struct TrialOptions {
   /// Where to write outputs, and what they should be, by their names.
   NamedValues outputFiles, expectedFiles;
   /// In units in the last place; by default what `getDefaultTolerance` says,
-  /// and one more for each inner rounding.
+  /// and for floats one more for each inner rounding.
   std::optional<double> tolerance;
+  /// Whether outputs that may take the memory of an input do.
+  bool inPlace = false;
   unsigned innerRoundings = 0;
   /// How often to run for the time; 0 for no time.
   unsigned repeat = 0;

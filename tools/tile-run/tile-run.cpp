@@ -10,16 +10,10 @@
 #include "Trial.h"
 #include "bastile/Compiler.h"
 #include "bastile/Reference.h"
-#include "bastile/Registration.h"
 #include "bastile/Version.h"
-#include "lib/CodeGen.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 #include <thread>
 
 using namespace mlir;
@@ -34,8 +28,10 @@ cl::OptionCategory category("tile-run options");
 cl::opt<std::string> inputPath(cl::Positional, cl::desc("<input .mlir>"),
                                cl::init("-"), cl::cat(category));
 cl::opt<std::string> functionName("function",
-                                  cl::desc("The function to run (default all)"),
-                                  cl::cat(category));
+                                  cl::desc("The function to run, of the "
+                                           "source or one that the compiler "
+                                           "added (default all)"),
+                                  cl::value_desc("name"), cl::cat(category));
 cl::opt<std::string>
     targetName("target",
                cl::desc("Where to run: host (default), gpu for the first GPU, "
@@ -61,9 +57,14 @@ cl::list<std::string>
            cl::value_desc("name=sizes"), cl::cat(category));
 cl::list<std::string>
     inputs("input",
-           cl::desc("Read an input from an .npy file; other inputs are normal "
-                    "random numbers"),
+           cl::desc("Read an input from an .npy file; other inputs are random, "
+                    "floats normal, integers 0 or 1"),
            cl::value_desc("name=file"), cl::cat(category));
+cl::list<std::string>
+    ranges("range",
+           cl::desc("Make the random integers of an input at least low and "
+                    "less than high"),
+           cl::value_desc("name=low:high"), cl::cat(category));
 cl::list<std::string> outputs("output",
                               cl::desc("Write an output to an .npy file"),
                               cl::value_desc("name=file"), cl::cat(category));
@@ -78,10 +79,15 @@ cl::opt<bool> check("check",
 cl::opt<double>
     tolerance("tolerance",
               cl::desc("Errors to allow, in units in the last place (default 1 "
-                       "for f16 and bf16 and one more for each rounding to "
-                       "them in the middle, 32 for f32 and f64)"),
+                       "for floats of at most 16 bits and one more for each "
+                       "rounding to them in the middle, 32 for f32 and f64, 0 "
+                       "for integers)"),
               cl::value_desc("ulps"), cl::cat(category));
 
+cl::opt<bool> inPlace("in-place",
+                      cl::desc("Let outputs take the memory of inputs where "
+                               "the function allows it"),
+                      cl::cat(category));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the random numbers"),
                        cl::init(0), cl::cat(category));
 cl::opt<int64_t> gap("gap", cl::desc("Leave so many elements between rows"),
@@ -107,6 +113,7 @@ FailureOr<TrialOptions> getTrialOptions() {
   std::pair<const cl::list<std::string> &, NamedValues &> lists[] = {
       {inputs, options.inputs.files},
       {shapes, options.inputs.shapes},
+      {ranges, options.inputs.ranges},
       {outputs, options.outputFiles},
       {expected, options.expectedFiles}};
   for (auto &[list, values] : lists) {
@@ -124,6 +131,7 @@ FailureOr<TrialOptions> getTrialOptions() {
   options.inputs.seed = seed;
   if (tolerance.getNumOccurrences() != 0)
     options.tolerance = tolerance;
+  options.inPlace = inPlace;
   options.repeat = repeat;
   return options;
 }
@@ -154,16 +162,40 @@ FailureOr<ProgramOptions> getProgramOptions() {
   return options;
 }
 
-/// Leaves only the function asked for, if one is.
-LogicalResult selectFunction(ModuleOp module) {
-  if (functionName.empty())
-    return success();
-  if (!module.lookupSymbol<func::FuncOp>(functionName))
-    return report("no function is called '" + functionName + "'");
+/// Leaves only the function asked for, so that no other has to compile. One
+/// that the compiler is going to add may come of any.
+void selectSource(ModuleOp module) {
+  if (functionName.empty() || !module.lookupSymbol<func::FuncOp>(functionName))
+    return;
   for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     if (func.getName() != functionName)
       func.erase();
-  return success();
+}
+
+/// The compiled functions that are to run.
+FailureOr<SmallVector<const runtime::Function *>>
+selectFunctions(const runtime::Metadata &metadata) {
+  SmallVector<const runtime::Function *> functions;
+  if (functionName.empty()) {
+    for (const runtime::Function &function : metadata.functions)
+      functions.push_back(&function);
+  } else if (const runtime::Function *found = metadata.find(functionName)) {
+    functions.push_back(found);
+  } else {
+    std::string names;
+    for (const runtime::Function &function : metadata.functions)
+      names += (names.empty() ? "; there is '" : ", '") + function.name + "'";
+    return report("no function is called '" + functionName + "'" + names);
+  }
+  auto takesInput = [](const runtime::BufferSpec &output) {
+    return output.mayAlias.has_value();
+  };
+  if (inPlace && llvm::none_of(functions, [&](const auto *function) {
+        return llvm::any_of(function->outputs, takesInput);
+      }))
+    return report("--in-place needs an output that may take the memory of an "
+                  "input, but there is none");
+  return functions;
 }
 
 FailureOr<Program> compileReference(ModuleOp module) {
@@ -179,8 +211,9 @@ LogicalResult runAll(ModuleOp module) {
   if (failed(options))
     return failure();
   FailureOr<ProgramOptions> programOptions = getProgramOptions();
-  if (failed(programOptions) || failed(selectFunction(module)))
+  if (failed(programOptions))
     return failure();
+  selectSource(module);
 
   Reference reference;
   std::optional<Program> referenceProgram;
@@ -201,19 +234,22 @@ LogicalResult runAll(ModuleOp module) {
   std::vector<std::optional<int64_t>> rowCounts(rows.begin(), rows.end());
   if (rowCounts.empty())
     rowCounts.emplace_back();
-  const auto &functions = program->metadata.functions;
-  if (!options->outputFiles.empty() && functions.size() * rowCounts.size() != 1)
+  auto functions = selectFunctions(program->metadata);
+  if (failed(functions))
+    return failure();
+  if (!options->outputFiles.empty() &&
+      functions->size() * rowCounts.size() != 1)
     return report("--output takes one function and one number of rows");
 
   ArrayFiles files;
   std::vector<TrialResult> results;
-  for (const runtime::Function &function : functions) {
-    options->innerRoundings = reference.innerRoundings.lookup(function.name);
+  for (const runtime::Function *function : *functions) {
+    options->innerRoundings = reference.innerRoundings.lookup(function->name);
     for (std::optional<int64_t> count : rowCounts) {
       options->inputs.rows = count;
       auto result =
           runTrial(*program, referenceProgram ? &*referenceProgram : nullptr,
-                   function, *options, files);
+                   *function, *options, files);
       if (!result)
         return report(result.takeError());
       results.push_back(std::move(*result));
@@ -236,17 +272,9 @@ int main(int argc, char **argv) {
   cl::ParseCommandLineOptions(
       argc, argv, "tile-run: runs tile kernels, checks and times them\n");
 
-  std::string error;
-  auto input = openInputFile(inputPath, &error);
-  if (!input)
-    return failed(report(error));
-  llvm::SourceMgr source;
-  source.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-  DialectRegistry registry;
-  registerDialects(registry);
-  registerTranslations(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  SourceMgrDiagnosticHandler diagnostics(source, &context);
-  OwningOpRef<ModuleOp> module = parseSource(source, context);
+  auto source = SourceFile::open(inputPath);
+  if (!source)
+    return failed(report(llvm::toString(source.takeError())));
+  OwningOpRef<ModuleOp> module = (*source)->parse();
   return failed(module ? runAll(*module) : failure());
 }

@@ -11,14 +11,11 @@
 #include "lib/CodeGen.h"
 #include "lib/Ptxas.h"
 #include "mlir/IR/AsmState.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
@@ -236,8 +233,7 @@ LogicalResult write(const Result &result) {
   return success();
 }
 
-LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
-                      const Target &target) {
+LogicalResult compile(SourceFile &source, const Target &target) {
   Emit what = emit == Emit::Default ? getDefaultEmit(target) : emit;
   if (failed(checkEmit(what, target)))
     return failure();
@@ -249,7 +245,7 @@ LogicalResult compile(MLIRContext &context, llvm::SourceMgr &source,
   TimingScope total = timingManager.getRootScope();
 
   TimingScope parsing = total.nest("Parse");
-  OwningOpRef<ModuleOp> module = parseSource(source, context);
+  OwningOpRef<ModuleOp> module = source.parse();
   if (!module)
     return failure();
   parsing.stop();
@@ -335,19 +331,8 @@ int main(int argc, char **argv) {
   if (rows < 0)
     return failed(
         report("--rows must not be negative, but is " + llvm::Twine(rows)));
-  std::string error;
-  auto input = openInputFile(inputPath, &error);
-  if (!input)
-    return failed(report(error));
-  llvm::SourceMgr source;
-  source.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-
-  DialectRegistry registry;
-  registerDialects(registry);
-  registerTranslations(registry);
-  // One small module gains nothing from threads, and starting them costs more
-  // than compiling it.
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  SourceMgrDiagnosticHandler diagnostics(source, &context);
-  return failed(compile(context, source, *target));
+  auto source = SourceFile::open(inputPath);
+  if (!source)
+    return failed(report(source.takeError()));
+  return failed(compile(**source, *target));
 }

@@ -13,7 +13,8 @@ namespace bastile::runtime {
 
 /// What the leaves of an expression stand for.
 struct ExpressionContext {
-  int64_t rows = 0;
+  /// The rows of each space of the launch; empty outside of launches.
+  Span<const int64_t> rows;
   int64_t multiprocessors = 1;
   Span<const TensorView> inputs;
 };
@@ -23,6 +24,7 @@ struct ExpressionContext {
 struct Expression {
   enum class Kind : uint8_t {
     Constant,
+    /// The rows of space `space`.
     Rows,
     Multiprocessors,
     /// The size of dimension `dimension` of input `input`.
@@ -40,6 +42,7 @@ struct Expression {
 
   Kind kind = Kind::Constant;
   int64_t value = 0;
+  unsigned space = 0;
   unsigned input = 0;
   unsigned dimension = 0;
   /// Two for `CeilDiv`, one or more for the other operators.

@@ -16,6 +16,11 @@ double loadElement(ElementType type, const void *data);
 /// which has no infinity; an integer saturates, and NaN becomes 0.
 void storeElement(ElementType type, void *data, double value);
 
+/// The same of an integer type, without rounding. What is stored loses the
+/// bits that the type has no room for.
+int64_t loadInteger(ElementType type, const void *data);
+void storeInteger(ElementType type, void *data, int64_t value);
+
 /// `value` as an element of `type` holds it.
 double roundTo(ElementType type, double value);
 

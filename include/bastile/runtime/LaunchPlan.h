@@ -63,17 +63,27 @@ private:
     Missing,
   };
 
+  /// The leading dimensions that some row operands have in common.
+  struct Space {
+    Dimensions sizes;
+    Dimensions merged;
+  };
+
   Error checkBuffers() const;
   Error prepareTemporaries();
   Error prepareLaunches();
   Error prepareLaunch(const Launch &launch);
-  Error checkOperands(const Launch &launch) const;
-  Error countRows(const Launch &launch, int64_t &rows) const;
+  Error checkShared(const Launch &launch) const;
+  Error findSizes(const Launch &launch);
+  Error findSize(const Launch &launch, unsigned space, unsigned dimension);
+  Error countRows(const Launch &launch);
   Error checkPointers(const Launch &launch) const;
   Error chooseVariant(const Launch &launch, const Variant *&choice) const;
   bool admits(const Launch &launch, const Variant &variant,
               std::string *reason) const;
   void mergeLeading(const Launch &launch);
+  void mergeSpace(const Launch &launch, unsigned space);
+  int64_t leadingStride(const Operand &operand, unsigned dimension) const;
   void pack(const Launch &launch, const Variant &variant,
             PlannedLaunch &result) const;
   bool lacksContents(const Launch &launch) const;
@@ -88,9 +98,11 @@ private:
   int64_t multiprocessors = 1;
   std::vector<Contents> temporaryContents;
 
-  // The launch being prepared: its leading dimensions after merging, and the
-  // strides that each operand has in them (none if all rows share it).
-  Dimensions leadingSizes;
+  // The launch being prepared: the leading dimensions and the rows of each of
+  // its spaces, and the strides that each operand has in the dimensions that
+  // merging leaves (none if all rows share it).
+  std::vector<Space> spaces;
+  std::vector<int64_t> rows;
   std::vector<Dimensions> leadingStrides;
 
   // The result.

@@ -38,6 +38,8 @@ struct BufferSpec {
   /// Outputs: filled with zeros when a launch that would write it is skipped
   /// because there is nothing to compute.
   bool zeroIfNoRows = false;
+  /// Outputs: the input whose memory the output may take.
+  std::optional<unsigned> mayAlias;
 };
 
 /// A tensor that a launch works on, named by its place in the function.
@@ -48,6 +50,8 @@ struct Operand {
   /// Whether the kernel walks the rows of this operand; otherwise all rows
   /// share it.
   bool rows = false;
+  /// Which of the launch's sets of rows it has.
+  unsigned space = 0;
 };
 
 /// One parameter of an entry, an 8-byte value.
@@ -56,6 +60,8 @@ struct Argument {
   Kind kind = Kind::Size;
   unsigned operand = 0;
   unsigned dimension = 0;
+  /// The space whose size it is.
+  unsigned space = 0;
 };
 
 /// One compiled form of a kernel, with the operands it is able to take.
@@ -78,12 +84,18 @@ struct Launch {
   std::string kernel;
   std::vector<Operand> operands;
   unsigned leading = 0;
+  /// How many sets of rows the kernel walks.
+  unsigned spaces = 1;
   /// Fastest first.
   std::vector<Variant> variants;
   bool overlapNext = false;
 };
 
 struct Function {
+  /// Whether every call has size 1 in dimension `dimension` of `operand`. A
+  /// launch whose other operands have another size there repeats its rows.
+  bool isAlwaysOne(const Operand &operand, unsigned dimension) const;
+
   std::string name;
   std::vector<InputSpec> inputs;
   std::vector<BufferSpec> outputs;

@@ -30,8 +30,8 @@ Expected<NpyArray> parseNpy(std::string_view contents,
 Expected<NpyArray> loadNpy(const std::string &path,
                            std::optional<ElementType> expected = std::nullopt);
 
-/// The contents of a file that holds `array`; bf16 and the 8-bit floats are
-/// stored as opaque bytes.
+/// The contents of a file that holds `array`; bf16 is stored as opaque bytes,
+/// the 8-bit floats as unsigned integers.
 std::string formatNpy(const NpyArray &array);
 Error saveNpy(const std::string &path, const NpyArray &array);
 

@@ -130,6 +130,24 @@ TEST(HostTypesTest, convertsIntegers) {
   EXPECT_EQ(value, INT64_MIN);
 }
 
+TEST(HostTypesTest, keepsIntegersExact) {
+  // Neighbours that no double can tell apart.
+  const int64_t large = (int64_t(1) << 53) + 1;
+  for (int64_t value : {large, INT64_MAX, INT64_MIN, int64_t(-1)}) {
+    int64_t element = 0;
+    storeInteger(ElementType::I64, &element, value);
+    EXPECT_EQ(element, value);
+    EXPECT_EQ(loadInteger(ElementType::I64, &element), value);
+  }
+  char element[4];
+  storeInteger(ElementType::I32, element, -3);
+  EXPECT_EQ(loadInteger(ElementType::I32, element), -3);
+  storeInteger(ElementType::I8, element, 128);
+  EXPECT_EQ(loadInteger(ElementType::I8, element), -128);
+  storeInteger(ElementType::I1, element, 2);
+  EXPECT_EQ(loadInteger(ElementType::I1, element), 0);
+}
+
 TEST(HostTypesTest, measuresUlps) {
   EXPECT_EQ(ulp(ElementType::F64, 1.0), 0x1p-52);
   EXPECT_EQ(ulp(ElementType::F32, 1.5), 0x1p-23);

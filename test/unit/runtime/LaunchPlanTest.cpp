@@ -223,7 +223,8 @@ TEST(LaunchPlanTest, rejectsNullPointersAndTooManyRows) {
   many.outputs[0].strides = {8, 8, 1};
   expectError(
       many.plan.prepare(many.function, {many.inputs, many.outputs, {}}, 132),
-      "has too many rows");
+      "kernel 'copy': leading sizes [1099511627776, 1099511627776] are too "
+      "many rows");
 }
 
 TEST(LaunchPlanTest, checksAgreementOfLeadingSizes) {

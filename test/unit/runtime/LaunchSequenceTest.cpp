@@ -129,7 +129,7 @@ TEST(ExpressionTest, evaluates) {
     std::vector<TensorView> inputs = {
         TensorView::contiguous(nullptr, ElementType::F32, {rows, 8})};
     return function.launches[0].variants[0].grid.evaluate(
-        {rows, /*multiprocessors=*/132, inputs});
+        {{&rows, 1}, /*multiprocessors=*/132, inputs});
   };
   EXPECT_EQ(evaluate("7", 100), 7);
   EXPECT_EQ(evaluate(R"("rows")", 100), 100);

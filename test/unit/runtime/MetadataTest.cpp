@@ -181,6 +181,42 @@ TEST(MetadataTest, rejectsInconsistentLaunches) {
                   launch + ".overlap_next: expected true or false");
 }
 
+TEST(MetadataTest, readsAliases) {
+  const std::string output = "\"dimension\": 0}, 2880]}";
+  auto withAlias = [&](const std::string &input) {
+    return replace(document(geglu), output,
+                   "\"dimension\": 0}, 2880], \"may_alias\": " + input + "}");
+  };
+  Expected<Metadata> metadata = parseMetadata(withAlias("1"));
+  ASSERT_OK(metadata.takeError());
+  EXPECT_EQ(metadata->functions[0].outputs[0].mayAlias, 1u);
+  metadata = parseMetadata(document(geglu));
+  ASSERT_OK(metadata.takeError());
+  EXPECT_EQ(metadata->functions[0].outputs[0].mayAlias, std::nullopt);
+
+  const std::string place = "functions[0].outputs[0].may_alias: ";
+  auto expect = [&](const std::string &document, const std::string &message) {
+    expectError(parseMetadata(document).takeError(), place + message);
+  };
+  expect(withAlias("2"), "2 is out of range: there are 2 inputs");
+  expect(withAlias("\"up\""), "expected an integer, got string");
+  expect(withAlias("1, \"zero_if_no_rows\": true"),
+         "an output with 'zero_if_no_rows' needs memory of its own");
+  expect(replace(withAlias("1"), "\"result0\", \"type\": \"bf16\"",
+                 "\"result0\", \"type\": \"f16\""),
+         "input 'up' of shape [?, 2880] and type bf16 is not like output "
+         "'result0'");
+  expect(replace(withAlias("1"), output.substr(0, 20), "\"dimension\": 0}, 28"),
+         "input 'up' of shape");
+  expect(replace(withAlias("1"), "{\"input\": 0, \"dimension\": 0}, ", ""),
+         "input 'up' of shape");
+  const std::string second = "1}, {\"name\": \"again\", \"type\": \"bf16\", "
+                             "\"shape\": [1, 2880], \"may_alias\": 1";
+  expectError(parseMetadata(withAlias(second)).takeError(),
+              "functions[0].outputs[1].may_alias: output 'result0' may take "
+              "the memory of input 'up' already");
+}
+
 TEST(MetadataTest, loadsFromBesideACompiledFile) {
   const std::string object = testing::TempDir() + "bastile-metadata-test.o";
   ASSERT_OK(writeFile(object + ".json", document(geglu)));

@@ -84,6 +84,17 @@ TEST(NpyTest, readsOpaqueElementsAsAsked) {
                   .takeError());
 }
 
+TEST(NpyTest, writesSmallFloatsAsUnsignedIntegers) {
+  for (ElementType type : {ElementType::F8E4M3FN, ElementType::F8E5M2}) {
+    std::string file = formatNpy({type, {2}, "ab"});
+    EXPECT_NE(file.find("'descr': '|u1'"), std::string::npos) << file;
+    Expected<NpyArray> array = parseNpy(file, type);
+    ASSERT_OK(array.takeError());
+    EXPECT_EQ(array->type, type);
+    EXPECT_EQ(array->data, "ab");
+  }
+}
+
 TEST(NpyTest, readsHeadersOfLaterVersions) {
   std::string header = makeHeader("'<f2'", "(2, 1)");
   std::string file = "\x93NUMPY";

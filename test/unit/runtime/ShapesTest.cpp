@@ -104,6 +104,15 @@ TEST(ShapesTest, checksOutputs) {
   norm = Norm();
   norm.outputs[0].strides = {16, 48, 1};
   EXPECT_OK(norm.prepare());
+
+  // Without elements there is nothing to share.
+  norm = Norm();
+  norm.inputs[0] =
+      TensorView::contiguous(norm.data, ElementType::BF16, {3, 0, 16});
+  norm.outputs[0] = norm.inputs[0];
+  norm.temporaries[0] =
+      TensorView::contiguous(norm.data, ElementType::F32, {0, 1});
+  EXPECT_OK(norm.prepare());
 }
 
 TEST(ShapesTest, checksTemporaries) {

@@ -1,0 +1,329 @@
+//===- LaunchSpacesTest.cpp - Repeated rows, several sets of rows ---------===//
+
+#include "Support.h"
+
+#include <cstdlib>
+#include <new>
+
+using namespace bastile::runtime;
+
+/// How often this program has taken memory from the heap.
+static size_t allocations = 0;
+
+void *operator new(size_t bytes) {
+  ++allocations;
+  if (void *memory = std::malloc(bytes ? bytes : 1))
+    return memory;
+  std::abort();
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+
+namespace {
+
+/// Rotates the rows of q by angles that do not depend on the batch and the
+/// head, as `angles` states their shape.
+Function makeRotation(const std::string &angles = "[1, null, 1, 4]",
+                      unsigned leading = 3) {
+  std::string arguments = R"({"pointer": 0}, {"pointer": 1}, {"pointer": 2})";
+  for (unsigned d = 0; d != leading; ++d) {
+    const std::string index = std::to_string(d);
+    arguments += R"(, {"size": )" + index +
+                 R"(}, {"stride": 0, "dimension": )" + index +
+                 R"(}, {"stride": 1, "dimension": )" + index + "}";
+  }
+  return parseFunction(R"({
+    "name": "rotate",
+    "inputs": [{"name": "q", "type": "f32", "shape": [null, null, null, 8]},
+               {"name": "angles", "type": "f32", "shape": )" +
+                       angles + R"(}],
+    "outputs": [{"name": "result", "type": "f32",
+                 "shape": [{"input": 0, "dimension": 0},
+                           {"input": 0, "dimension": 1},
+                           {"input": 0, "dimension": 2}, 8]}],
+    "launches": [{"kernel": "rotate", "leading": 3,
+      "operands": [{"input": 0, "rows": true}, {"input": 1, "rows": true},
+                   {"output": 0, "rows": true}],
+      "variants": [{"entry": "rotate", "alignment": [16, 16, 16],
+                    "leading": )" +
+                       std::to_string(leading) + R"(, "arguments": [)" +
+                       arguments + R"(], "grid": "rows", "block": 32}]}]})");
+}
+
+struct Rotation {
+  Rotation(const Dimensions &q, const Dimensions &angles)
+      : inputs{makeView(0x1000, q), makeView(0x2000, angles)},
+        outputs{makeView(0x3000, q)} {}
+
+  static TensorView makeView(intptr_t address, const Dimensions &sizes) {
+    return TensorView::contiguous(fakeAddress(address), ElementType::F32,
+                                  sizes);
+  }
+  Error prepare(const Function &function) {
+    return plan.prepare(function, {inputs, outputs, {}}, 132);
+  }
+  std::vector<int64_t> values() {
+    std::vector<int64_t> values = plan.launches()[0].values;
+    EXPECT_EQ(values[0], 0x1000);
+    EXPECT_EQ(values[1], 0x2000);
+    EXPECT_EQ(values[2], 0x3000);
+    return {values.begin() + 3, values.end()};
+  }
+
+  std::vector<TensorView> inputs, outputs;
+  LaunchPlan plan;
+};
+
+TEST(RepeatedRowsTest, haveStrideZero) {
+  Function function = makeRotation();
+  Rotation rotation({2, 5, 3, 8}, {1, 5, 1, 4});
+  // The strides of dimensions of size 1 must not matter.
+  rotation.inputs[1].strides = {7, 4, 7, 1};
+  ASSERT_OK(rotation.prepare(function));
+  // Size, stride of q and stride of the angles, for each dimension.
+  EXPECT_EQ(rotation.values(),
+            (std::vector<int64_t>{2, 120, 0, 5, 24, 4, 3, 8, 0}));
+  EXPECT_EQ(rotation.plan.launches()[0].config.grid, 30);
+}
+
+TEST(RepeatedRowsTest, mergeLikeOtherStrides) {
+  Function function = makeRotation();
+  // A single head: the rows of q follow each other, those of the angles do so
+  // within a batch.
+  Rotation oneHead({2, 5, 1, 8}, {1, 5, 1, 4});
+  ASSERT_OK(oneHead.prepare(function));
+  EXPECT_EQ(oneHead.values(),
+            (std::vector<int64_t>{1, 0, 0, 2, 40, 0, 5, 8, 4}));
+
+  // A single position: everything repeats one row.
+  Rotation onePosition({2, 1, 3, 8}, {1, 1, 1, 4});
+  ASSERT_OK(onePosition.prepare(function));
+  EXPECT_EQ(onePosition.values(),
+            (std::vector<int64_t>{1, 0, 0, 1, 0, 0, 6, 8, 0}));
+}
+
+TEST(RepeatedRowsTest, needNoAlignedStride) {
+  Function function = makeRotation("[1, null, 1, 4]");
+  Rotation rotation({2, 5, 3, 8}, {1, 5, 1, 4});
+  rotation.inputs[1].strides[0] = rotation.inputs[1].strides[2] = 3;
+  EXPECT_OK(rotation.prepare(function));
+  rotation.inputs[1].strides[1] = 5;
+  expectError(rotation.prepare(function), "'rotate' needs input 'angles' and "
+                                          "its rows aligned to 16 bytes");
+}
+
+TEST(RepeatedRowsTest, mustBeStated) {
+  // Only at run time is the batch of the angles 1.
+  Function function = makeRotation("[null, null, 1, 4]");
+  Rotation rotation({2, 5, 3, 8}, {1, 5, 1, 4});
+  expectError(rotation.prepare(function),
+              "kernel 'rotate': input 'q' has shape [2, 5, 3, 8], but input "
+              "'angles' has shape [1, 5, 1, 4]: all but the last size must "
+              "agree");
+  rotation.inputs[1] = Rotation::makeView(0x2000, {2, 5, 1, 4});
+  EXPECT_OK(rotation.prepare(function));
+  // What is not 1 always has to agree.
+  rotation.inputs[1] = Rotation::makeView(0x2000, {2, 4, 1, 4});
+  expectError(rotation.prepare(function), "all but the last size must agree");
+}
+
+TEST(RepeatedRowsTest, leaveOneRowIfAllRepeat) {
+  Function function = parseFunction(R"({
+    "name": "f", "outputs": [],
+    "inputs": [{"name": "x", "type": "f32", "shape": [1, 1, 8]}],
+    "launches": [{"kernel": "k", "leading": 2,
+      "operands": [{"input": 0, "rows": true}],
+      "variants": [{"entry": "k", "leading": 1, "alignment": [4],
+        "arguments": [{"size": 0}, {"stride": 0, "dimension": 0}],
+        "grid": "rows", "block": 32}]}]})");
+  std::vector<TensorView> inputs = {Rotation::makeView(0x1000, {1, 1, 8})};
+  LaunchPlan plan;
+  ASSERT_OK(plan.prepare(function, {inputs, {}, {}}, 1));
+  EXPECT_EQ(plan.launches()[0].values, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(plan.launches()[0].config.grid, 1);
+}
+
+TEST(RepeatedRowsTest, mayBeOfATemporary) {
+  Function function = parseFunction(R"({
+    "name": "f", "outputs": [],
+    "inputs": [{"name": "x", "type": "f32", "shape": [null, 8]}],
+    "temporaries": [{"type": "f32", "shape": [1, 8], "zeroed_by": "runtime"}],
+    "launches": [{"kernel": "k", "leading": 1,
+      "operands": [{"temporary": 0, "rows": true}, {"input": 0, "rows": true}],
+      "variants": [{"entry": "k", "leading": 1, "alignment": [4, 4],
+        "arguments": [{"size": 0}, {"stride": 0, "dimension": 0},
+                      {"stride": 1, "dimension": 0}],
+        "grid": "rows", "block": 32}]}]})");
+  std::vector<TensorView> inputs = {Rotation::makeView(0x1000, {5, 8})};
+  std::vector<TensorView> temporaries = {Rotation::makeView(0x2000, {1, 8})};
+  LaunchPlan plan;
+  ASSERT_OK(plan.prepare(function, {inputs, {}, temporaries}, 1));
+  EXPECT_EQ(plan.launches()[0].values, (std::vector<int64_t>{5, 0, 8}));
+}
+
+/// Turns the rows of q and of k, which has fewer heads, in one launch.
+const char *const turn = R"({
+  "name": "turn",
+  "inputs": [{"name": "q", "type": "f32", "shape": [null, null, 8]},
+             {"name": "k", "type": "f32", "shape": [null, null, 8]},
+             {"name": "angles", "type": "f32", "shape": [null, 1, 8]}],
+  "outputs": [
+    {"name": "q_out", "type": "f32",
+     "shape": [{"input": 0, "dimension": 0}, {"input": 0, "dimension": 1}, 8]},
+    {"name": "k_out", "type": "f32",
+     "shape": [{"input": 1, "dimension": 0}, {"input": 1, "dimension": 1}, 8]},
+    {"name": "total", "type": "f32", "shape": [8], "zero_if_no_rows": true}],
+  "launches": [{"kernel": "turn", "leading": 2,
+    "operands": [{"input": 0, "rows": true},
+                 {"input": 2, "rows": true, "space": 0},
+                 {"output": 0, "rows": true},
+                 {"input": 1, "rows": true, "space": 1},
+                 {"input": 2, "rows": true, "space": 1},
+                 {"output": 1, "rows": true, "space": 1}, {"output": 2}],
+    "variants": [
+      {"entry": "flat", "leading": 1, "alignment": [16, 16, 16, 16, 16, 16, 4],
+       "arguments": [{"size": 0}, {"size": 0, "space": 1}],
+       "grid": "rows", "block": 32},
+      {"entry": "strided", "leading": 2,
+       "alignment": [4, 4, 4, 4, 4, 4, 4],
+       "arguments": [
+         {"size": 0}, {"size": 1},
+         {"stride": 0, "dimension": 0}, {"stride": 0, "dimension": 1},
+         {"stride": 1, "dimension": 0}, {"stride": 1, "dimension": 1},
+         {"size": 0, "space": 1}, {"size": 1, "space": 1},
+         {"stride": 3, "dimension": 0}, {"stride": 3, "dimension": 1},
+         {"stride": 4, "dimension": 0}, {"stride": 4, "dimension": 1}],
+       "grid": {"add": ["rows", {"mul": [{"rows": 1}, 100]}]},
+       "block": 32}]}]})";
+
+struct Turn {
+  Turn(int64_t batch, int64_t qHeads, int64_t kHeads, int64_t kBatch = -1) {
+    if (kBatch < 0)
+      kBatch = batch;
+    inputs = {Rotation::makeView(0x1000, {batch, qHeads, 8}),
+              Rotation::makeView(0x2000, {kBatch, kHeads, 8}),
+              Rotation::makeView(0x3000, {batch, 1, 8})};
+    outputs = {Rotation::makeView(0x4000, inputs[0].sizes),
+               Rotation::makeView(0x5000, inputs[1].sizes),
+               Rotation::makeView(0x6000, {8})};
+  }
+  Error prepare() { return plan.prepare(function, {inputs, outputs, {}}, 132); }
+  const PlannedLaunch &launch() { return plan.launches()[0]; }
+
+  Function function = parseFunction(turn);
+  std::vector<TensorView> inputs, outputs;
+  LaunchPlan plan;
+};
+
+TEST(RowSpacesTest, haveSizesOfTheirOwn) {
+  Turn turn(5, 6, 2);
+  ASSERT_OK(turn.prepare());
+  EXPECT_EQ(turn.launch().variant->entry, "strided");
+  EXPECT_EQ(turn.launch().values,
+            (std::vector<int64_t>{5, 6, 48, 8, 8, 0, 5, 2, 16, 8, 8, 0}));
+  EXPECT_EQ(turn.launch().config.grid, 30 + 1000);
+}
+
+TEST(RowSpacesTest, mergeOnTheirOwn) {
+  // One head of k merges with the batch, padded to what the variant walks.
+  Turn turn(5, 6, 1);
+  ASSERT_OK(turn.prepare());
+  EXPECT_EQ(turn.launch().variant->entry, "strided");
+  EXPECT_EQ(turn.launch().values,
+            (std::vector<int64_t>{5, 6, 48, 8, 8, 0, 1, 5, 0, 8, 0, 8}));
+
+  // The fast variant has to take all spaces.
+  Turn flat(5, 1, 1);
+  ASSERT_OK(flat.prepare());
+  EXPECT_EQ(flat.launch().variant->entry, "flat");
+  EXPECT_EQ(flat.launch().values, (std::vector<int64_t>{5, 5}));
+  flat.inputs[1].data = fakeAddress(0x2004);
+  ASSERT_OK(flat.prepare());
+  EXPECT_EQ(flat.launch().variant->entry, "strided");
+}
+
+TEST(RowSpacesTest, agreeWithinASpaceOnly) {
+  Turn turn(5, 6, 2, /*kBatch=*/4);
+  expectError(turn.prepare(),
+              "input 'k' has shape [4, 2, 8], but input 'angles' has shape "
+              "[5, 1, 8]: all but the last size must agree");
+}
+
+TEST(RowSpacesTest, runWhileAnyHasRows) {
+  Turn noKeys(5, 6, 0);
+  // Whatever an empty tensor says of its memory.
+  noKeys.inputs[1].data = fakeAddress(0x2001);
+  noKeys.inputs[1].strides = {77, 5, 1};
+  noKeys.outputs[1].data = nullptr;
+  ASSERT_OK(noKeys.prepare());
+  EXPECT_TRUE(noKeys.plan.zeroFills().empty());
+  EXPECT_EQ(noKeys.launch().values,
+            (std::vector<int64_t>{5, 6, 48, 8, 8, 0, 1, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(noKeys.launch().config.grid, 30);
+
+  Turn noQueries(5, 0, 2);
+  ASSERT_OK(noQueries.prepare());
+  EXPECT_EQ(noQueries.launch().variant->entry, "strided");
+  EXPECT_EQ(noQueries.launch().config.grid, 1000);
+
+  // The grid of the fast variant counts the rows of the first space only.
+  Turn noBlocks(5, 0, 1);
+  ASSERT_OK(noBlocks.prepare());
+  EXPECT_TRUE(noBlocks.plan.launches().empty());
+  EXPECT_EQ(noBlocks.plan.zeroFills().size(), 1u);
+
+  Turn nothing(0, 6, 2);
+  ASSERT_OK(nothing.prepare());
+  EXPECT_TRUE(nothing.plan.launches().empty());
+  ASSERT_EQ(nothing.plan.zeroFills().size(), 1u);
+  EXPECT_EQ(nothing.plan.zeroFills()[0].data, fakeAddress(0x6000));
+}
+
+TEST(RowSpacesTest, takeNoMemoryAfterTheFirstCall) {
+  Turn turn(5, 6, 2), other(3, 4, 0);
+  ASSERT_OK(turn.prepare());
+  const size_t before = allocations;
+  Error again = turn.prepare();
+  turn.inputs = other.inputs;
+  EXPECT_EQ(allocations, before);
+  turn.outputs = other.outputs;
+  Error smaller = turn.prepare();
+  EXPECT_EQ(allocations, before);
+  EXPECT_OK(std::move(again));
+  EXPECT_OK(std::move(smaller));
+  EXPECT_EQ(turn.launch().config.grid, 12);
+}
+
+void expectMalformed(const std::string &from, const std::string &to,
+                     const std::string &message) {
+  std::string text = turn;
+  const size_t position = text.find(from);
+  ASSERT_NE(position, std::string::npos) << from;
+  text.replace(position, from.size(), to);
+  expectError(parseMetadata(document(text)).takeError(), message);
+}
+
+TEST(RowSpacesTest, areCheckedWhenRead) {
+  const std::string launch = "functions[0].launches[0]";
+  EXPECT_EQ(parseFunction(turn).launches[0].spaces, 2u);
+  expectMalformed(R"({"output": 2})", R"({"output": 2, "space": 1})",
+                  launch + ".operands[6].space: an operand without rows is in "
+                           "no space");
+  expectMalformed(R"({"input": 0, "rows": true})",
+                  R"({"input": 0, "rows": true, "space": 3})",
+                  launch + ".operands: none has the rows of space 2");
+  expectMalformed(R"({"input": 0, "rows": true})",
+                  R"({"input": 0, "rows": true, "space": 7})",
+                  launch + ".operands[0].space: 7 is out of range: there are "
+                           "7 operands");
+  expectMalformed(R"({"size": 0, "space": 1})", R"({"size": 0, "space": 2})",
+                  launch + ".variants[0].arguments[1].space: 2 is out of "
+                           "range: there are 2 spaces");
+  expectMalformed(R"({"rows": 1})", R"({"rows": 2})",
+                  launch + ".variants[1].grid.add[1].mul[0].rows: 2 is out of "
+                           "range: there are 2 spaces");
+  expectMalformed(R"({"input": 0, "dimension": 0})", R"({"rows": 0})",
+                  "functions[0].outputs[0].shape[0]: expected an integer");
+}
+
+} // namespace

@@ -1,0 +1,349 @@
+//===- TrialTest.cpp - tile-run on kernels written by hand ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TrialTest.h"
+
+#include "bastile/runtime/HostTypes.h"
+#include <algorithm>
+#include <gtest/gtest.h>
+
+using namespace bastile;
+using namespace bastile::run;
+using namespace bastile::runtime;
+
+namespace {
+
+template <typename T>
+T &argument(void **arguments, unsigned index) {
+  return *static_cast<T *>(arguments[index]);
+}
+
+/// Copies rows of `bytes` bytes.
+template <size_t bytes>
+void copyRows(void **arguments, int64_t begin, int64_t end, int64_t count) {
+  const char *source = argument<const char *>(arguments, 0);
+  const int64_t sourceStride = argument<int64_t>(arguments, 1);
+  char *target = argument<char *>(arguments, 2);
+  const int64_t targetStride = argument<int64_t>(arguments, 3);
+  const size_t elementBytes = bytes / 4;
+  for (int64_t row = begin; row != end; ++row)
+    std::memmove(target + row * targetStride * elementBytes,
+                 source + row * sourceStride * elementBytes, bytes);
+}
+
+/// A function that copies rows of four elements of `type`, whose output has
+/// the `extra` keys.
+std::string makeCopy(const std::string &type, const std::string &extra = "") {
+  return R"({
+    "name": "copy",
+    "inputs": [{"name": "x", "type": ")" +
+         type + R"(", "shape": [null, 4]}],
+    "outputs": [{"name": "y", "type": ")" +
+         type + R"(", "shape": [{"input": 0, "dimension": 0}, 4])" + extra +
+         R"(}],
+    "launches": [{"kernel": "copy", "leading": 1,
+      "operands": [{"input": 0, "rows": true}, {"output": 0, "rows": true}],
+      "variants": [{"entry": "copy", "leading": 1, "alignment": [1, 1],
+        "arguments": [{"pointer": 0}, {"stride": 0, "dimension": 0},
+                      {"pointer": 1}, {"stride": 1, "dimension": 0}],
+        "grid": "rows", "block": 1}]}]})";
+}
+
+class TrialTest : public testing::Test {
+protected:
+  TrialTest() { options.inputs.rows = 5; }
+
+  /// Runs `function` with `entry` as its kernel, and expects it to succeed.
+  TrialResult run(const std::string &function, HostEntry entry) {
+    Expected<TrialResult> result = tryRun(function, entry);
+    Error error = result.takeError();
+    EXPECT_FALSE(error) << error.message();
+    return error ? TrialResult() : *result;
+  }
+  Expected<TrialResult> tryRun(const std::string &function, HostEntry entry) {
+    Program program = makeProgram(function, entry);
+    std::optional<Program> other;
+    if (reference)
+      other = makeProgram(
+          referenceFunction.empty() ? function : referenceFunction, reference);
+    return runTrial(program, other ? &*other : nullptr,
+                    program.metadata.functions.front(), options, files);
+  }
+
+  void expectFailure(const std::string &function, HostEntry entry,
+                     const std::string &part) {
+    Error error = tryRun(function, entry).takeError();
+    ASSERT_TRUE(error) << "expected a failure that says: " << part;
+    EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
+  }
+
+  TrialOptions options;
+  ArrayFiles files;
+  /// What computes the expected results, if anything.
+  HostEntry reference = nullptr;
+  std::string referenceFunction;
+};
+
+/// Adds 1 to what `Type` says of each element of a row of 4.
+template <typename Type>
+void addOne(void **arguments, int64_t begin, int64_t end, int64_t count) {
+  const Type *source = argument<const Type *>(arguments, 0);
+  const int64_t sourceStride = argument<int64_t>(arguments, 1);
+  Type *target = argument<Type *>(arguments, 2);
+  const int64_t targetStride = argument<int64_t>(arguments, 3);
+  for (int64_t row = begin; row != end; ++row)
+    for (int64_t i = 0; i != 4; ++i)
+      target[row * targetStride + i] = source[row * sourceStride + i] + 1;
+}
+
+//===----------------------------------------------------------------------===//
+// In place
+//===----------------------------------------------------------------------===//
+
+TEST_F(TrialTest, takesTheMemoryOfAnInput) {
+  const std::string inPlace = makeCopy("f32", R"(, "may_alias": 0)");
+  static const void *source, *target;
+  auto entry = [](void **arguments, int64_t begin, int64_t end, int64_t count) {
+    source = argument<void *>(arguments, 0);
+    target = argument<void *>(arguments, 2);
+    addOne<float>(arguments, begin, end, count);
+  };
+  referenceFunction = makeCopy("f64", R"(, "may_alias": 0)");
+  reference = addOne<double>;
+  for (Placement placement : {Placement{0, 0}, Placement{3, 1}}) {
+    options.inputs.placement = placement;
+    options.inPlace = false;
+    EXPECT_TRUE(run(inPlace, entry).passed());
+    EXPECT_NE(source, target);
+    options.inPlace = true;
+    TrialResult result = run(inPlace, entry);
+    EXPECT_EQ(source, target);
+    // The reference has inputs of its own, which nobody has overwritten.
+    ASSERT_EQ(result.outputs.size(), 1u);
+    EXPECT_TRUE(result.passed()) << result.outputs[0].comparison.ulps;
+  }
+  // What may not, does not.
+  EXPECT_TRUE(run(makeCopy("f32"), entry).passed());
+  EXPECT_NE(source, target);
+}
+
+TEST_F(TrialTest, findsWritesToInputs) {
+  auto entry = [](void **arguments, int64_t begin, int64_t end, int64_t count) {
+    copyRows<16>(arguments, begin, end, count);
+    argument<float *>(arguments, 0)[0] += 1;
+  };
+  expectFailure(makeCopy("f32"), entry, "'copy' wrote to its input 'x'");
+  expectFailure(makeCopy("f32", R"(, "may_alias": 0)"), entry,
+                "'copy' wrote to its input 'x'");
+  options.inPlace = true;
+  run(makeCopy("f32", R"(, "may_alias": 0)"), entry);
+}
+
+TEST_F(TrialTest, findsWritesAroundWhatIsInPlace) {
+  options.inPlace = true;
+  expectFailure(
+      makeCopy("f32", R"(, "may_alias": 0)"),
+      [](void **arguments, int64_t begin, int64_t end, int64_t count) {
+        copyRows<16>(arguments, begin, end, count);
+        argument<float *>(arguments, 2)[-1] = 0;
+      },
+      "'copy' wrote outside the elements of its output 'y'");
+}
+
+TEST_F(TrialTest, takesOnlyMemoryOfItsShape) {
+  std::string function = makeCopy("f32", R"(, "may_alias": 0)");
+  const std::string size = R"({"input": 0, "dimension": 0})";
+  function.replace(function.find(size), size.size(), "1");
+  options.inPlace = true;
+  expectFailure(function, addOne<float>,
+                "output 'y' does not have the shape of input 'x', whose "
+                "memory it is to take");
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+/// The elements that a copy of `type` was given.
+template <typename Type>
+class Elements {
+public:
+  static std::vector<Type> seen;
+
+  static void record(void **arguments, int64_t begin, int64_t end,
+                     int64_t count) {
+    copyRows<4 * sizeof(Type)>(arguments, begin, end, count);
+    const Type *x = argument<const Type *>(arguments, 0);
+    seen.assign(x, x + 4 * count);
+  }
+};
+template <typename Type>
+std::vector<Type> Elements<Type>::seen;
+
+TEST_F(TrialTest, makesIntegers) {
+  options.inputs.rows = 100;
+  run(makeCopy("i64"), Elements<int64_t>::record);
+  auto &wide = Elements<int64_t>::seen;
+  EXPECT_EQ(*std::min_element(wide.begin(), wide.end()), 0);
+  EXPECT_EQ(*std::max_element(wide.begin(), wide.end()), 1);
+  // About half of the 400 are 1.
+  EXPECT_NEAR(std::count(wide.begin(), wide.end(), 1), 200, 60);
+
+  options.inputs.ranges["x"] = "-3:4";
+  run(makeCopy("i32"), Elements<int32_t>::record);
+  auto &narrow = Elements<int32_t>::seen;
+  EXPECT_EQ(*std::min_element(narrow.begin(), narrow.end()), -3);
+  EXPECT_EQ(*std::max_element(narrow.begin(), narrow.end()), 3);
+
+  options.inputs.ranges["x"] = "9007199254740993:9007199254740994";
+  run(makeCopy("i64"), Elements<int64_t>::record);
+  EXPECT_EQ(wide[7], (int64_t(1) << 53) + 1);
+
+  options.inputs.ranges["x"] = "-128:128";
+  run(makeCopy("i8"), Elements<int8_t>::record);
+}
+
+TEST_F(TrialTest, checksRanges) {
+  auto expect = [&](const char *type, const char *range, const char *message) {
+    options.inputs.ranges = {{"x", range}};
+    expectFailure(makeCopy(type), copyRows<16>, message);
+  };
+  expect("i32", "5", "malformed range '5' for input 'x', expected low:high");
+  expect("i32", "1:b", "malformed range '1:b'");
+  expect("i32", "3:3", "the range 3:3 for input 'x' is empty");
+  expect("i8", "0:129", "the range 0:129 for input 'x' is beyond i8");
+  expect("i8", "-129:0", "the range -129:0 for input 'x' is beyond i8");
+  expect("i1", "0:3", "the range 0:3 for input 'x' is beyond i1");
+  expect("f32", "0:3", "input 'x' is of f32, but --range is for integers");
+  options.inputs.ranges = {{"z", "0:3"}};
+  expectFailure(makeCopy("i32"), copyRows<16>, "has no input 'z'");
+  options.inputs.ranges = {{"x", "0:3"}};
+  options.inputs.files = {{"x", "x.npy"}};
+  expectFailure(makeCopy("i32"), copyRows<16>,
+                "input 'x' is given both a file and a range");
+}
+
+TEST_F(TrialTest, comparesIntegersExactly) {
+  // Numbers that float64 cannot tell apart.
+  options.inputs.ranges["x"] = "9007199254740992:9007199254740993";
+  options.innerRoundings = 3;
+  reference = copyRows<32>;
+  EXPECT_TRUE(run(makeCopy("i64"), copyRows<32>).passed());
+  TrialResult result = run(makeCopy("i64"), addOne<int64_t>);
+  EXPECT_FALSE(result.passed());
+  EXPECT_EQ(result.outputs[0].comparison.ulps, 1);
+  EXPECT_EQ(result.outputs[0].comparison.position, 0);
+  EXPECT_EQ(result.outputs[0].tolerance, 0);
+  options.tolerance = 1;
+  EXPECT_TRUE(run(makeCopy("i64"), addOne<int64_t>).passed());
+}
+
+TEST_F(TrialTest, measuresAnyDifferenceOfIntegers) {
+  Tensor least(ElementType::I64, {1}, Placement());
+  Tensor most = least;
+  for (auto [tensor, value] :
+       {std::pair(&least, INT64_MIN), std::pair(&most, INT64_MAX)}) {
+    int64_t element = value;
+    tensor->setElements(reinterpret_cast<const char *>(&element));
+  }
+  EXPECT_EQ(compare(most, least).ulps, 0x1p64);
+  EXPECT_EQ(compare(least, least).ulps, 0);
+  EXPECT_EQ(compare(least, least).position, -1);
+}
+
+TEST_F(TrialTest, readsAndWritesIntegers) {
+  const std::string in = testing::TempDir() + "bastile-trial-in.npy";
+  const std::string out = testing::TempDir() + "bastile-trial-out.npy";
+  const int32_t elements[] = {INT32_MIN, -1, 0, INT32_MAX};
+  NpyArray array{ElementType::I32, {1, 4}, std::string(16, '\0')};
+  std::memcpy(array.data.data(), elements, sizeof(elements));
+  ASSERT_FALSE(saveNpy(in, array));
+  options.inputs.rows = std::nullopt;
+  options.inputs.files["x"] = in;
+  options.outputFiles["y"] = out;
+  options.expectedFiles["y"] = in;
+  TrialResult result = run(makeCopy("i32"), copyRows<16>);
+  EXPECT_EQ(result.outputs.size(), 1u);
+  EXPECT_TRUE(result.passed());
+  EXPECT_FALSE(run(makeCopy("i32"), addOne<int32_t>).passed());
+
+  run(makeCopy("i32"), copyRows<16>);
+  Expected<NpyArray> written = loadNpy(out);
+  ASSERT_TRUE(bool(written));
+  EXPECT_EQ(written->type, ElementType::I32);
+  EXPECT_EQ(written->data, array.data);
+}
+
+//===----------------------------------------------------------------------===//
+// Floats of 8 bits
+//===----------------------------------------------------------------------===//
+
+TEST_F(TrialTest, takesFloatsOf8Bits) {
+  options.inputs.rows = 100;
+  for (ElementType type : {ElementType::F8E4M3FN, ElementType::F8E5M2}) {
+    reference = copyRows<32>;
+    referenceFunction = makeCopy("f64");
+    const std::string copy = makeCopy(std::string(name(type)));
+    TrialResult result = run(copy, Elements<uint8_t>::record);
+    EXPECT_TRUE(result.passed());
+    EXPECT_EQ(result.outputs[0].tolerance, 1);
+    double sum = 0, squares = 0;
+    for (uint8_t bits : Elements<uint8_t>::seen) {
+      const double number = loadElement(type, &bits);
+      sum += number;
+      squares += number * number;
+    }
+    EXPECT_NEAR(sum / 400, 0, 0.2);
+    EXPECT_NEAR(squares / 400, 1, 0.3);
+
+    // The next pattern is the next number.
+    result = run(copy, addOne<uint8_t>);
+    EXPECT_TRUE(result.passed());
+    EXPECT_EQ(result.outputs[0].comparison.ulps, 1);
+    options.tolerance = 0.5;
+    EXPECT_FALSE(run(copy, addOne<uint8_t>).passed());
+    options.tolerance = std::nullopt;
+  }
+}
+
+TEST_F(TrialTest, readsAndWritesFloatsOf8BitsAsBits) {
+  const std::string in = testing::TempDir() + "bastile-trial-in8.npy";
+  const std::string out = testing::TempDir() + "bastile-trial-out8.npy";
+  // What NumPy writes of an array of uint8.
+  ASSERT_FALSE(saveNpy(in, {ElementType::F8E5M2, {1, 4}, "\x01\x3c\x7b\xc0"}));
+  options.inputs.rows = std::nullopt;
+  options.inputs.files["x"] = in;
+  options.outputFiles["y"] = out;
+  options.expectedFiles["y"] = in;
+  EXPECT_TRUE(run(makeCopy("f8E5M2"), copyRows<4>).passed());
+  Expected<NpyArray> written = loadNpy(out, ElementType::F8E5M2);
+  ASSERT_TRUE(bool(written));
+  EXPECT_EQ(written->data, "\x01\x3c\x7b\xc0");
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+TEST_F(TrialTest, givesRepeatedRowsTheSizesOfTheRest) {
+  const std::string rotation = R"({
+    "name": "rotation", "outputs": [], "launches": [],
+    "inputs": [{"name": "angles", "type": "f32", "shape": [1, null, 1, 4]},
+               {"name": "q", "type": "f32", "shape": [null, null, null, 8]}]})";
+  auto shapes = [&] {
+    std::vector<Dimensions> sizes;
+    for (auto &[name, shape] : run(rotation, nullptr).shapes)
+      sizes.push_back(shape);
+    return sizes;
+  };
+  EXPECT_EQ(shapes(), (std::vector<Dimensions>{{1, 1, 1, 4}, {1, 1, 5, 8}}));
+  options.inputs.shapes["q"] = "2x3x7x8";
+  EXPECT_EQ(shapes(), (std::vector<Dimensions>{{1, 3, 1, 4}, {2, 3, 5, 8}}));
+  options.inputs.rows = std::nullopt;
+  EXPECT_EQ(shapes(), (std::vector<Dimensions>{{1, 3, 1, 4}, {2, 3, 7, 8}}));
+}
+
+} // namespace
