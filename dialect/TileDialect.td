@@ -50,9 +50,9 @@ def Tile_Dialect : Dialect {
     /// Unit argument attribute of a tiled kernel: holds one row for each program,
     /// without gaps.
     static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
-    /// Argument attribute of a kernel: a result may take the operand's place in
-    /// memory. Result attribute of a function: the argument whose place it may
-    /// take.
+    /// Unit argument attribute of a kernel, and attribute of one that has such an
+    /// argument: a result may take the operand's place in memory. Result
+    /// attribute of a function: the argument whose place it may take.
     static constexpr ::llvm::StringLiteral kInPlaceAttrName = "tile.in_place";
     /// Function attribute with which a user pins a schedule.
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";

@@ -30,6 +30,25 @@ bool isRowTensor(Value value) {
   return cast<RankedTensorType>(value.getType()).getRank() >= 2;
 }
 
+/// Writes dictionaries, lists, symbols and integers as JSON has them.
+json::Value describeAttribute(Attribute attribute) {
+  if (auto dictionary = dyn_cast<DictionaryAttr>(attribute)) {
+    json::Object object;
+    for (NamedAttribute entry : dictionary)
+      object[entry.getName().getValue()] = describeAttribute(entry.getValue());
+    return object;
+  }
+  if (auto list = dyn_cast<ArrayAttr>(attribute)) {
+    json::Array array;
+    for (Attribute element : list)
+      array.push_back(describeAttribute(element));
+    return array;
+  }
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(attribute))
+    return symbol.getValue();
+  return cast<IntegerAttr>(attribute).getInt();
+}
+
 /// Describes one function.
 class FunctionDescriber {
 public:
@@ -247,7 +266,13 @@ json::Object FunctionDescriber::describe() {
   json::Array outputBuffers, temporaryBuffers, launches;
   for (Value value : returnOp.getOperands()) {
     json::Object buffer = describeBuffer(value);
-    buffer["name"] = "result" + std::to_string(outputs.size());
+    unsigned index = outputs.size();
+    auto name = func.getResultAttrOfType<StringAttr>(
+        index, tile::TileDialect::kNameAttrName);
+    buffer["name"] = name ? name.str() : "result" + std::to_string(index);
+    if (auto argument = func.getResultAttrOfType<IntegerAttr>(
+            index, tile::TileDialect::kInPlaceAttrName))
+      buffer["may_alias"] = argument.getInt();
     if (!isRowTensor(value))
       buffer["zero_if_no_rows"] = true;
     outputs[value] = outputs.size();
@@ -265,11 +290,14 @@ json::Object FunctionDescriber::describe() {
   }
   for (auto launch : func.front().getOps<tile::LaunchOp>())
     launches.push_back(describeLaunch(launch));
-  return json::Object{{"name", func.getSymName()},
-                      {"inputs", describeInputs()},
-                      {"outputs", std::move(outputBuffers)},
-                      {"temporaries", std::move(temporaryBuffers)},
-                      {"launches", std::move(launches)}};
+  json::Object function{{"name", func.getSymName()},
+                        {"inputs", describeInputs()},
+                        {"outputs", std::move(outputBuffers)},
+                        {"temporaries", std::move(temporaryBuffers)},
+                        {"launches", std::move(launches)}};
+  if (Attribute backward = func->getAttr(tile::TileDialect::kBackwardAttrName))
+    function["backward"] = describeAttribute(backward);
+  return function;
 }
 
 } // namespace

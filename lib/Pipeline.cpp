@@ -21,12 +21,12 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
     passes.addPass(createDecompose());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
+    const GradientOptions &gradients = options.gradients;
     passes.addPass(createDifferentiate(
-        {SmallVector<std::string>(options.gradients.begin(),
-                                  options.gradients.end()),
-         options.together,
-         options.inPlace}));
-    if (!options.gradients.empty()) {
+        {SmallVector<std::string>(gradients.arguments.begin(),
+                                  gradients.arguments.end()),
+         gradients.together, gradients.inPlace}));
+    if (!gradients.arguments.empty()) {
       passes.addPass(createCanonicalizerPass());
       passes.addPass(createCSEPass());
     }

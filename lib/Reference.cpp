@@ -82,10 +82,12 @@ static unsigned countInnerRoundings(func::FuncOp func) {
   return count;
 }
 
-FailureOr<Reference> bastile::buildReference(ModuleOp module) {
+FailureOr<Reference> bastile::buildReference(ModuleOp module,
+                                             const GradientOptions &gradients) {
   Reference reference;
   CompileOptions options;
   options.target = &Target::host();
+  options.gradients = gradients;
   OwningOpRef<ModuleOp> decomposed = module.clone();
   if (failed(lower(*decomposed, Stage::Decomposed, options)))
     return failure();
@@ -93,8 +95,10 @@ FailureOr<Reference> bastile::buildReference(ModuleOp module) {
     reference.innerRoundings[func.getName()] = countInnerRoundings(func);
 
   // Model ops are promoted before they are decomposed: the constants of their
-  // formulas then have all the digits of float64.
-  reference.module = module.clone();
+  // formulas then have all the digits of float64. Not so if a backward is
+  // derived: what it reads depends on the types.
+  reference.module =
+      gradients.arguments.empty() ? module.clone() : std::move(decomposed);
   promoteTypes(*reference.module);
   eraseNoOpCasts(*reference.module);
   if (failed(verify(*reference.module)))

@@ -52,6 +52,7 @@ private:
   tile::KernelOp buildKernel(const Group &group, StringRef name);
   void launch(const Group &group, StringRef name);
   bool isReady(const Group &group) const;
+  void placeResults(func::ReturnOp returnOp);
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -146,6 +147,33 @@ void FunctionFuser::launch(const Group &group, StringRef name) {
   }
 }
 
+/// Marks the operands of kernels in whose place a result is written. A result
+/// may not take the place of what a later launch reads.
+void FunctionFuser::placeResults(func::ReturnOp returnOp) {
+  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
+    auto argument = func.getResultAttrOfType<IntegerAttr>(
+        index, tile::TileDialect::kInPlaceAttrName);
+    if (!argument)
+      continue;
+    auto launchOp = value.getDefiningOp<tile::LaunchOp>();
+    BlockArgument source = func.getArgument(argument.getInt());
+    if (llvm::any_of(source.getUsers(), [&](Operation *user) {
+          return launchOp->isBeforeInBlock(user);
+        })) {
+      func.removeResultAttr(index,
+                            builder.getStringAttr(
+                                tile::TileDialect::kInPlaceAttrName));
+      continue;
+    }
+    auto kernel = symbols.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+    for (auto [position, input] : llvm::enumerate(launchOp.getInputs()))
+      if (input == source)
+        kernel.setArgAttr(position, tile::TileDialect::kInPlaceAttrName,
+                          builder.getUnitAttr());
+  }
+}
+
 LogicalResult FunctionFuser::run() {
   if (failed(verifyKernelSource(func)))
     return failure();
@@ -174,6 +202,7 @@ LogicalResult FunctionFuser::run() {
 
   for (OpOperand &operand : returnOp->getOpOperands())
     operand.set(launched.lookup(operand.get()));
+  placeResults(returnOp);
   SmallVector<Operation *> fused;
   for (Operation &op : func.front().without_terminator())
     if (!isa<tile::LaunchOp>(op))

@@ -57,15 +57,19 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
     return success();
   }
 
-  /// The operands of a launch do not overlap, which lets loads pass stores.
+  /// The operands of a launch do not overlap, which lets loads pass stores, but
+  /// for results that take the place of an operand.
   static void setArgumentAttributes(tile::KernelOp op, LLVM::LLVMFuncOp func,
                                     unsigned index) {
     if (!isa<LLVM::LLVMPointerType>(op.getArgumentTypes()[index]))
       return;
     Builder builder(op.getContext());
-    func.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
-                    builder.getUnitAttr());
-    if (op.getArgAttr(index, tile::TileDialect::kReadOnlyAttrName))
+    bool isReadOnly =
+        bool(op.getArgAttr(index, tile::TileDialect::kReadOnlyAttrName));
+    if (isReadOnly || !op->hasAttr(tile::TileDialect::kInPlaceAttrName))
+      func.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      builder.getUnitAttr());
+    if (isReadOnly)
       func.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
                       builder.getUnitAttr());
     if (Attribute alignment =

@@ -97,9 +97,12 @@ void Tiler::addOperand(RankedTensorType type, bool isPartial,
 void Tiler::createProgram() {
   operandTypes.append(variant.leading, builder.getIndexType());
   operandMarks.append(variant.leading, builder.getDictionaryAttr({}));
+  bool isInPlace = false;
   for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
     NamedAttrList marks;
-    if (!kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
+    if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
+      isInPlace = true;
+    else
       marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
     addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
                /*isPartial=*/false, marks.getDictionary(builder.getContext()));
@@ -119,6 +122,9 @@ void Tiler::createProgram() {
     program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
   if (shape.hasCombinedRows)
     program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
+  if (isInPlace)
+    program->setAttr(tile::TileDialect::kInPlaceAttrName,
+                     builder.getUnitAttr());
   Block *body = builder.createBlock(&program.getBody());
   for (Type type : operandTypes)
     body->addArgument(type, kernel.getLoc());

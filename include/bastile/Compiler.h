@@ -38,18 +38,23 @@ enum class Stage {
   NVVM,        ///< the LLVM dialect (with NVVM ops on a GPU)
 };
 
+/// Which gradients to derive.
+struct GradientOptions {
+  /// Arguments to derive gradients for, in a backward of each function that has
+  /// one of them; {"all"} for every argument of floats.
+  std::vector<std::string> arguments;
+  /// Add the gradients of the first result's sum to the function instead.
+  bool together = false;
+  /// Let those take the place of arguments of the same type in memory.
+  bool inPlace = false;
+};
+
 struct CompileOptions {
   /// What to compile for; must be set.
   const Target *target = nullptr;
   /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128".
   std::string schedule;
-  /// Arguments to derive gradients for, in a backward of each function that has
-  /// one of them; {"all"} for every argument of floats.
-  std::vector<std::string> gradients = {};
-  /// Add the gradients of the first result's sum to the function instead.
-  bool together = false;
-  /// Let those take the place of arguments of the same type in memory.
-  bool inPlace = false;
+  GradientOptions gradients = {};
   /// Keep the source's lines in the code, for profilers.
   bool lineInfo = true;
   /// Called on each pass manager before it runs, for timing and printing.

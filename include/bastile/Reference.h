@@ -26,8 +26,10 @@ struct Reference {
 };
 
 /// Builds the reference of `module`, which holds functions as written (see
-/// `Stage::Tile`) and is left as it is. Errors are reported as diagnostics.
-llvm::FailureOr<Reference> buildReference(mlir::ModuleOp module);
+/// `Stage::Tile`) and is left as it is, with what `gradients` adds to it. Errors
+/// are reported as diagnostics.
+llvm::FailureOr<Reference>
+buildReference(mlir::ModuleOp module, const GradientOptions &gradients = {});
 
 } // namespace bastile
 

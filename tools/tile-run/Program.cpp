@@ -87,6 +87,7 @@ llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
   CompileOptions compileOptions;
   compileOptions.target = options.target;
   compileOptions.schedule = options.schedule;
+  compileOptions.gradients = options.gradients;
   llvm::json::Value document = nullptr;
   if (failed(lower(module, Stage::NVVM, compileOptions, &document)))
     return llvm::failure();

@@ -8,6 +8,7 @@
 #define BASTILE_TOOLS_TILERUN_PROGRAM_H
 
 #include "Machine.h"
+#include "bastile/Compiler.h"
 #include "bastile/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -25,6 +26,8 @@ struct ProgramOptions {
   std::shared_ptr<const runtime::CudaDevice> device;
   /// Fields pinned in every schedule.
   std::string schedule;
+  /// Gradients to derive.
+  GradientOptions gradients;
   /// How many threads run the functions on the host.
   unsigned threads = 1;
 };

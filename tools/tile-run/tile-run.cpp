@@ -11,6 +11,7 @@
 #include "bastile/Compiler.h"
 #include "bastile/Reference.h"
 #include "bastile/Version.h"
+#include "tools/GradientFlags.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -84,9 +85,11 @@ cl::opt<double>
                        "for integers)"),
               cl::value_desc("ulps"), cl::cat(category));
 
+GradientFlags gradientFlags(category);
 cl::opt<bool> inPlace("in-place",
                       cl::desc("Let outputs take the memory of inputs where "
-                               "the function allows it"),
+                               "the function allows it, and gradients that of "
+                               "arguments"),
                       cl::cat(category));
 cl::opt<uint64_t> seed("seed", cl::desc("Seed of the random numbers"),
                        cl::init(0), cl::cat(category));
@@ -141,6 +144,9 @@ FailureOr<ProgramOptions> getProgramOptions() {
   ProgramOptions options;
   options.schedule = schedule;
   options.threads = threads;
+  options.gradients.inPlace = inPlace;
+  if (!gradientFlags.apply(options.gradients))
+    return failure();
   if (targetName != "gpu") {
     llvm::Expected<const Target &> target = Target::lookup(targetName);
     if (!target)
@@ -218,7 +224,7 @@ LogicalResult runAll(ModuleOp module) {
   Reference reference;
   std::optional<Program> referenceProgram;
   if (check) {
-    FailureOr<Reference> built = buildReference(module);
+    FailureOr<Reference> built = buildReference(module, programOptions->gradients);
     if (failed(built))
       return failure();
     reference = std::move(*built);

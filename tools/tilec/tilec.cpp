@@ -10,6 +10,7 @@
 #include "bastile/Version.h"
 #include "lib/CodeGen.h"
 #include "lib/Ptxas.h"
+#include "tools/GradientFlags.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
@@ -60,6 +61,11 @@ cl::opt<std::string> schedule(
     cl::desc("Pin fields of every kernel's schedule, as in "
              "'rows=2,threads=128,vector=8,columns=1024,persistent=1'"),
     cl::cat(category));
+GradientFlags gradientFlags(category);
+cl::opt<bool> inPlace("in-place",
+                      cl::desc("Let gradients that --value-and-grad computes "
+                               "take the memory of the arguments"),
+                      cl::cat(category));
 cl::opt<Emit> emit(
     "emit",
     cl::desc("What to write (by default what the output's suffix says, "
@@ -264,6 +270,9 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   CompileOptions options;
   options.target = &target;
   options.schedule = schedule;
+  options.gradients.inPlace = inPlace;
+  if (!gradientFlags.apply(options.gradients))
+    return failure();
   options.configure = configure;
   if (explain) {
     if (failed(printReport(*module, options, rows, llvm::outs())))
