@@ -104,31 +104,47 @@ LogicalResult ReturnOp::verify() {
 // LoadOp and StoreOp
 //===----------------------------------------------------------------------===//
 
-/// Checks a tile of type `tile` that lies in `memref` at `indices`.
-static LogicalResult verifyAccess(Operation *op, RankedTensorType tile,
-                                  MemRefType memref, size_t numIndices) {
-  if (tile.getRank() != 2)
-    return op->emitOpError("moves a tile of two dimensions, not ") << tile;
-  if (tile.getElementType() != memref.getElementType())
-    return op->emitOpError("moves between ")
-           << tile << " and " << memref << ", whose element types differ";
-  size_t expected = memref.getRank() == 1 ? 1 : 2;
-  if (numIndices != expected)
-    return op->emitOpError("takes ") << expected << " indices into " << memref
-                                     << ", but has " << numIndices;
-  if (memref.getRank() == 1 && tile.getDimSize(0) != 1)
-    return op->emitOpError("moves one row of ") << memref << ", not " << tile;
+/// Checks that the piece of a row that `op` moves lies in `memref`'s rows.
+template <typename Op>
+static LogicalResult verifyPiece(Op op, MemRefType memref) {
+  if (!op.getLength()) {
+    if (op.getOffset() != 0)
+      return op.emitOpError("has the offset ")
+             << op.getOffset() << ", but no 'length' of the piece there";
+    return success();
+  }
+  int64_t offset = op.getOffset(), length = *op.getLength();
+  int64_t row = memref.getShape().back();
+  if (offset < 0 || length < 1 || offset > row || length > row - offset)
+    return op.emitOpError("moves a piece of ")
+           << length << " columns from column " << offset
+           << " on, which is not within the rows of " << memref;
   return success();
 }
 
+/// Checks `op`, which moves a tile of type `tile` to or from memory.
+template <typename Op>
+static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
+  auto memref = cast<MemRefType>(op.getMemref().getType());
+  size_t numIndices = op.getIndices().size();
+  if (tile.getRank() != 2)
+    return op.emitOpError("moves a tile of two dimensions, not ") << tile;
+  if (tile.getElementType() != memref.getElementType())
+    return op.emitOpError("moves between ")
+           << tile << " and " << memref << ", whose element types differ";
+  size_t expected = memref.getRank() == 1 ? 1 : 2;
+  if (numIndices != expected)
+    return op.emitOpError("takes ") << expected << " indices into " << memref
+                                    << ", but has " << numIndices;
+  if (memref.getRank() == 1 && tile.getDimSize(0) != 1)
+    return op.emitOpError("moves one row of ") << memref << ", not " << tile;
+  return verifyPiece(op, memref);
+}
+
 LogicalResult LoadOp::verify() {
-  return verifyAccess(*this, cast<RankedTensorType>(getType()),
-                      cast<MemRefType>(getMemref().getType()),
-                      getIndices().size());
+  return verifyAccess(*this, cast<RankedTensorType>(getType()));
 }
 
 LogicalResult StoreOp::verify() {
-  return verifyAccess(*this, cast<RankedTensorType>(getValue().getType()),
-                      cast<MemRefType>(getMemref().getType()),
-                      getIndices().size());
+  return verifyAccess(*this, cast<RankedTensorType>(getValue().getType()));
 }

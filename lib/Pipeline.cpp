@@ -7,6 +7,7 @@
 #include "CodeGen.h"
 #include "Metadata.h"
 #include "bastile/Compiler.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
@@ -31,8 +32,10 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
       passes.addPass(createCSEPass());
     }
   }
-  if (stage >= Stage::Fused)
+  if (stage >= Stage::Fused) {
+    passes.addNestedPass<func::FuncOp>(createSplitRows());
     passes.addPass(createFuse());
+  }
   if (stage >= Stage::Scheduled)
     passes.addPass(createSchedule({options.target->name, options.schedule}));
   if (stage >= Stage::Tiled) {

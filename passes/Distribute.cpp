@@ -24,7 +24,8 @@ namespace {
 
 /// Every tile of a kernel has the shape of its schedule's tile or one of that
 /// shape's edges, so one layout serves them all and no tile ever moves between
-/// threads but by a reduction.
+/// threads but by a reduction. A tile of n times as many columns holds n
+/// interleaved pieces: vectors n times as wide give each thread their elements.
 struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   using DistributeBase::DistributeBase;
 
@@ -49,13 +50,17 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
                << schedule << " does not divide evenly among its threads";
       grid = *found;
     }
-    auto layout = tile::BlockedAttr::get(&getContext(), schedule.getVector(),
-                                         grid.rows, grid.columns);
     auto layOut = [&](Value value) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
-      if (type && type.hasStaticShape())
-        value.setType(RankedTensorType::get(type.getShape(),
-                                            type.getElementType(), layout));
+      if (!type || !type.hasStaticShape())
+        return;
+      int64_t interleaved =
+          std::max<int64_t>(1, type.getShape().back() / schedule.getColumns());
+      auto layout = tile::BlockedAttr::get(&getContext(),
+                                           interleaved * schedule.getVector(),
+                                           grid.rows, grid.columns);
+      value.setType(RankedTensorType::get(type.getShape(),
+                                          type.getElementType(), layout));
     };
     kernel.walk([&](Operation *op) {
       llvm::for_each(op->getResults(), layOut);

@@ -19,20 +19,27 @@ namespace {
 class TileAddress {
 public:
   /// `parts` are the operand's address and strides; `indices` the tile's first
-  /// row, unless the operand is a row vector, and column.
-  TileAddress(OpBuilder &builder, Operation *op, MemRefType memref,
-              RankedTensorType tile, ValueRange parts, ValueRange indices)
-      : builder(builder), loc(op->getLoc()),
-        kernel(op->getParentOfType<tile::KernelOp>()), memref(memref),
-        tile(tile), layout(getLayout(tile)), parts(parts),
-        row(memref.getRank() > 1 ? indices.front() : Value()),
-        column(indices.back()) {}
+  /// row, unless the operand is a row vector, and column. `op` is the load or
+  /// store.
+  template <typename Op>
+  TileAddress(OpBuilder &builder, Op op, RankedTensorType tile,
+              ValueRange parts, ValueRange indices)
+      : builder(builder), loc(op.getLoc()),
+        kernel(op->template getParentOfType<tile::KernelOp>()), tile(tile),
+        layout(getLayout(tile)), parts(parts), column(indices.back()),
+        offset(op.getOffset()) {
+    auto memref = cast<MemRefType>(op.getMemref().getType());
+    if (memref.getRank() > 1)
+      row = indices.front();
+    length = op.getLength().value_or(memref.getShape().back());
+  }
+
+  /// Columns that the op may touch, counted from the first of them.
+  int64_t getLength() const { return length; }
 
   /// Whether rows or columns of the tile may lie beyond the operand.
   bool mayLeaveRows() const { return row && tile.getDimSize(0) > 1; }
-  bool mayLeaveColumns() const {
-    return memref.getShape().back() % tile.getDimSize(1) != 0;
-  }
+  bool mayLeaveColumns() const { return length % tile.getDimSize(1) != 0; }
 
   Value getRow(int64_t repeat) {
     if (tile.getDimSize(0) == 1)
@@ -58,6 +65,8 @@ public:
     Value address = parts.front();
     if (row)
       address = advance(address, getRowOffset(elementRow));
+    if (offset)
+      elementColumn = add(elementColumn, constant(offset));
     return advance(address, elementColumn);
   }
 
@@ -101,11 +110,12 @@ private:
   OpBuilder &builder;
   Location loc;
   tile::KernelOp kernel;
-  MemRefType memref;
   RankedTensorType tile;
   tile::BlockedAttr layout;
   ValueRange parts;
   Value row, column;
+  /// The columns of the operand's rows that the op sees.
+  int64_t offset, length;
 };
 
 /// Elements beyond the operand are read from its last row or vector instead: an
@@ -117,7 +127,6 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
   matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    auto memref = cast<MemRefType>(op.getMemref().getType());
     tile::BlockedAttr layout = getLayout(type);
     if (!layout)
       return failure();
@@ -125,8 +134,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index[0]);
-    TileAddress address(rewriter, op, memref, type, adaptor.getMemref(),
-                        indices);
+    TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
     unsigned alignment =
         op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
     SmallVector<Value> pieces;
@@ -145,7 +153,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
         Value column = address.getColumn(repeat);
         if (address.mayLeaveColumns()) {
           Value last =
-              address.constant(memref.getShape().back() - layout.getVector());
+              address.constant(address.getLength() - layout.getVector());
           column = arith::MinUIOp::create(rewriter, loc, column, last);
         }
         auto load =
@@ -167,7 +175,6 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getValue().getType());
-    auto memref = cast<MemRefType>(op.getMemref().getType());
     tile::BlockedAttr layout = getLayout(type);
     if (!layout)
       return failure();
@@ -175,8 +182,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index[0]);
-    TileAddress address(rewriter, op, memref, type, adaptor.getMemref(),
-                        indices);
+    TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
     unsigned alignment =
         op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
     int64_t columns = layout.getColumnRepeats(type.getShape());
@@ -185,7 +191,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       Value column = address.getColumn(index % columns);
       Value pointer = address.getAddress(row, column);
       if (Value inside =
-              getCondition(rewriter, loc, address, type, memref, row, column))
+              getCondition(rewriter, loc, address, type, row, column))
         storeIf(rewriter, loc, inside, piece, pointer, alignment);
       else
         LLVM::StoreOp::create(rewriter, loc, piece, pointer, alignment);
@@ -220,7 +226,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   /// When this thread stores the piece at `row` and `column`; null for always.
   static Value getCondition(OpBuilder &builder, Location loc,
                             TileAddress &address, RankedTensorType type,
-                            MemRefType memref, Value row, Value column) {
+                            Value row, Value column) {
     SmallVector<Value> conditions;
     auto require = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
       conditions.push_back(
@@ -230,12 +236,17 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       require(arith::CmpIPredicate::ult, row, address.getRowCount());
     if (address.mayLeaveColumns())
       require(arith::CmpIPredicate::ult, column,
-              address.constant(memref.getShape().back()));
-    // Every thread along the row holds a statistic; one of them stores it.
-    if (type.getDimSize(1) == 1 && getLayout(type).getThreadColumns() > 1)
+              address.constant(address.getLength()));
+    // Every thread along the row holds a statistic, every row of threads a tile
+    // of one row; one of them stores it.
+    tile::BlockedAttr layout = getLayout(type);
+    if (type.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
       require(arith::CmpIPredicate::eq,
-              getThreadPosition(builder, loc, getLayout(type)).column,
+              getThreadPosition(builder, loc, layout).column,
               address.constant(0));
+    if (type.getDimSize(0) == 1 && layout.getThreadRows() > 1)
+      require(arith::CmpIPredicate::eq,
+              getThreadPosition(builder, loc, layout).row, address.constant(0));
     Value all;
     for (Value condition : conditions)
       all =

@@ -9,10 +9,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "passes/Scratch.h"
 #include "passes/ThreadGrid.h"
 
 using namespace mlir;
@@ -21,8 +20,6 @@ using namespace bastile;
 namespace {
 
 constexpr int64_t kWarp = ThreadGrid::kWarp;
-constexpr unsigned kSharedMemory =
-    static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
 /// Up to this many warps to a row, reading all partial results costs less than
 /// another round of shuffles.
 constexpr int64_t kMaxPartialsToRead = 8;
@@ -54,7 +51,6 @@ private:
   Value reduceInThread(ValueRange pieces);
   Value reduceInWarp(Value value, int64_t lanes);
   void reduceAcrossWarps(SmallVectorImpl<Value> &values);
-  Value createScratch(int64_t elements);
 
   Value combine(Value lhs, Value rhs) {
     return tile::ReduceOp::combine(rewriter, loc, op.getKind(), lhs, rhs);
@@ -63,7 +59,10 @@ private:
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   }
   Value loadShared(Value base, Value index);
-  Value getSharedAddress(Value base, Value index);
+  Value getSharedAddress(Value base, Value index) {
+    return getScratchAddress(rewriter, loc, base, input.getElementType(),
+                             index);
+  }
 
   ConversionPatternRewriter &rewriter;
   Location loc;
@@ -95,34 +94,6 @@ Value Reducer::reduceInWarp(Value value, int64_t lanes) {
   return value;
 }
 
-Value Reducer::createScratch(int64_t elements) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto kernel = op->getParentOfType<tile::KernelOp>();
-  std::string name;
-  unsigned index = 0;
-  do {
-    name = (kernel.getSymName() + "_scratch" + std::to_string(index++)).str();
-  } while (module.lookupSymbol(name));
-  Type type = LLVM::LLVMArrayType::get(input.getElementType(), elements);
-  LLVM::GlobalOp global;
-  {
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPoint(kernel);
-    global = LLVM::GlobalOp::create(
-        rewriter, loc, type, /*isConstant=*/false, LLVM::Linkage::Internal,
-        name, /*value=*/Attribute(), /*alignment=*/16, kSharedMemory);
-  }
-  return LLVM::AddressOfOp::create(rewriter, loc, global);
-}
-
-Value Reducer::getSharedAddress(Value base, Value index) {
-  Value offset =
-      arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(), index);
-  return LLVM::GEPOp::create(rewriter, loc, base.getType(),
-                             input.getElementType(), base, ValueRange{offset},
-                             LLVM::GEPNoWrapFlags::none);
-}
-
 Value Reducer::loadShared(Value base, Value index) {
   return LLVM::LoadOp::create(rewriter, loc, input.getElementType(),
                               getSharedAddress(base, index));
@@ -132,7 +103,8 @@ Value Reducer::loadShared(Value base, Value index) {
 /// barrier every thread reads those of its row.
 void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   int64_t warps = grid.getWarpsPerRow();
-  Value scratch = createScratch(values.size() * grid.rows * warps);
+  Value scratch = createScratch(rewriter, op, input.getElementType(),
+                                values.size() * grid.rows * warps);
   Value thread = getThreadId(rewriter, loc);
   Value lane =
       arith::RemUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
@@ -145,10 +117,7 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
         rewriter, loc, getThreadPosition(rewriter, loc, layout).row,
         constantIndex(warps));
 
-  // In a loop, a thread may come here again while another still reads what the
-  // last iteration left.
-  if (op->getParentOfType<scf::ForOp>())
-    gpu::BarrierOp::create(rewriter, loc);
+  waitForReaders(rewriter, op);
   Value isFirstLane = arith::CmpIOp::create(
       rewriter, loc, arith::CmpIPredicate::eq, lane, constantIndex(0));
   auto branch = scf::IfOp::create(rewriter, loc, isFirstLane);

@@ -203,6 +203,52 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
   }
 };
 
+struct LowerIota : public OpConversionPattern<tile::IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IotaOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    SmallVector<Value> numbers;
+    for (int64_t repeat = 0; repeat < columns; ++repeat) {
+      Value column = type.getDimSize(1) > 1
+                         ? getPieceColumn(rewriter, loc, layout, repeat)
+                         : arith::ConstantIndexOp::create(rewriter, loc, 0);
+      if (op.getColumn())
+        column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
+                                       column);
+      column = arith::IndexCastUIOp::create(rewriter, loc,
+                                            type.getElementType(), column);
+      numbers.push_back(count(rewriter, loc, column, getPieceType(type)));
+    }
+    // Every row is numbered alike.
+    SmallVector<Value> pieces;
+    for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
+      llvm::append_range(pieces, numbers);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+
+  /// The numbers from `first` on, as many as a piece of type `type` has.
+  static Value count(OpBuilder &builder, Location loc, Value first, Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector)
+      return first;
+    auto offsets =
+        llvm::to_vector(llvm::seq<int32_t>(0, vector.getNumElements()));
+    Value steps = arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(vector, ArrayRef(offsets)));
+    Value start = vector::BroadcastOp::create(builder, loc, vector, first);
+    return arith::AddIOp::create(builder, loc, start, steps);
+  }
+};
+
 struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -306,9 +352,11 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
 
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerElementwise, LowerConstant, LowerBroadcast, LowerMask,
-                 LowerMaskRows, LowerKernel>(converter, &getContext());
+                 LowerMaskRows, LowerIota, LowerKernel>(converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
+    populateReduceRowsPatterns(converter, patterns);
+    populateSplitPatterns(converter, patterns);
 
     ConversionTarget legality(getContext());
     legality.markUnknownOpDynamicallyLegal([&](Operation *op) {

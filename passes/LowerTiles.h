@@ -44,6 +44,10 @@ void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateReducePatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+void populateReduceRowsPatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
+void populateSplitPatterns(const mlir::TypeConverter &converter,
+                           mlir::RewritePatternSet &patterns);
 
 } // namespace bastile
 

@@ -10,6 +10,9 @@
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {
+namespace func {
+class FuncOp;
+} // namespace func
 namespace LLVM {
 class LLVMDialect;
 } // namespace LLVM

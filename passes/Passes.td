@@ -62,6 +62,27 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     "::bastile::tile::TileDialect"];
 }
 
+def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
+  let summary = "compute on the pieces of rows that are taken apart";
+  let description = [{
+    Moves every `tile.split` up to the function's arguments and every `tile.join`
+    down to its results, so that all between computes on pieces:
+
+    ```mlir
+    %0 = arith.mulf %x, %cos : tensor<?x128xf32>
+    %low, %high = tile.split %0 : tensor<?x128xf32> -> ...
+    ```
+
+    becomes a split of `%x`, a split of `%cos` and two products. A row that is
+    taken apart for one user is so for all; rows that are taken apart in several
+    ways are cut to the greatest length that divides all of their pieces. What
+    needs a whole row, and rows of both contiguous and interleaved pieces, are
+    errors. Functions without `tile.split` and `tile.join` stay as they are.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::bastile::tile::TileDialect"];
+}
+
 def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   let summary = "gather the ops of each function into kernels";
   let description = [{

@@ -268,15 +268,6 @@ func.func @broadcast_vector_length(%v: tensor<4xf32>, %x: tensor<?x8xf32>) {
 
 // -----
 
-// A vector of length one is not repeated along the row: that is a scalar.
-func.func @broadcast_vector_of_one(%v: tensor<1xf32>, %x: tensor<?x8xf32>) {
-  // expected-error @below {{cannot repeat a source of type 'tensor<1xf32>'}}
-  %0 = tile.broadcast %v like %x : tensor<1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
-  return
-}
-
-// -----
-
 func.func @broadcast_statistic_leading(%s: tensor<3x1xf32>, %x: tensor<?x8xf32>) {
   // expected-error @below {{cannot repeat a source of type 'tensor<3x1xf32>' to a result of type 'tensor<?x8xf32>'}}
   %0 = tile.broadcast %s like %x : tensor<3x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
@@ -293,18 +284,149 @@ func.func @broadcast_rows(%s: tensor<2x8xf32>) {
 
 // -----
 
-// Rows are repeated in tiles only; a tensor has its rows for a reason.
-func.func @broadcast_row_of_tensor(%s: tensor<1x8xf32>, %x: tensor<4x8xf32>) {
-  // expected-error @below {{cannot repeat a source of type 'tensor<1x8xf32>' to a result of type 'tensor<4x8xf32>'}}
-  %0 = tile.broadcast %s like %x : tensor<1x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+func.func @broadcast_row_of_other_rows(%s: tensor<1x3x8xf32>, %x: tensor<4x2x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<1x3x8xf32>' to a result of type 'tensor<4x2x8xf32>'}}
+  %0 = tile.broadcast %s like %x : tensor<1x3x8xf32>, tensor<4x2x8xf32> -> tensor<4x2x8xf32>
   return
 }
 
 // -----
 
-func.func @broadcast_integer(%s: i32, %x: tensor<?x8xi32>) {
-  // expected-error @below {{operand #0 must be f16, bf16, f32 or f64 or ranked tensor of any type values, but got 'i32'}}
-  %0 = tile.broadcast %s like %x : i32, tensor<?x8xi32> -> tensor<?x8xi32>
+func.func @broadcast_index(%s: index, %x: tensor<?x8xi32>) {
+  // expected-error @below {{operand #0 must be floating-point or signless integer or ranked tensor of any type values, but got 'index'}}
+  %0 = tile.broadcast %s like %x : index, tensor<?x8xi32> -> tensor<?x8xi32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.split and tile.join
+//===----------------------------------------------------------------------===//
+
+func.func @split_in_one(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.split' op needs two pieces or more, but has 1}}
+  %0 = tile.split %x : tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @split_unequal(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.split' op has pieces of different types: 'tensor<?x2xf32>' and 'tensor<?x6xf32>'}}
+  %0, %1 = tile.split %x : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x6xf32>
+  return
+}
+
+// -----
+
+func.func @split_length(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.split' op 2 pieces of type 'tensor<?x3xf32>' are not a row of type 'tensor<?x8xf32>'}}
+  %0, %1 = tile.split %x : tensor<?x8xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @split_leading(%x: tensor<?x?x8xf32>) {
+  // expected-error @below {{2 pieces of type 'tensor<?x4xf32>' are not a row of type 'tensor<?x?x8xf32>'}}
+  %0, %1 = tile.split %x : tensor<?x?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @split_element_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{2 pieces of type 'tensor<?x4xf16>' are not a row of type 'tensor<?x8xf32>'}}
+  %0, %1 = tile.split interleaved %x : tensor<?x8xf32> -> tensor<?x4xf16>, tensor<?x4xf16>
+  return
+}
+
+// -----
+
+func.func @join_of_one(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.join' op needs two pieces or more, but has 1}}
+  %0 = tile.join %x : tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @join_unequal(%x: tensor<?x8xf32>, %y: tensor<?x4xf32>) {
+  // expected-error @below {{'tile.join' op has pieces of different types: 'tensor<?x8xf32>' and 'tensor<?x4xf32>'}}
+  %0 = tile.join %x, %y : tensor<?x8xf32>, tensor<?x4xf32> -> tensor<?x12xf32>
+  return
+}
+
+// -----
+
+func.func @join_length(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.join' op 2 pieces of type 'tensor<?x8xf32>' are not a row of type 'tensor<?x8xf32>'}}
+  %0 = tile.join %x, %x : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.iota and tile.stop_gradient
+//===----------------------------------------------------------------------===//
+
+func.func @iota_shape(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.iota' op result of type 'tensor<?x4xi32>' does not have the shape of 'like' of type 'tensor<?x8xf32>'}}
+  %0 = tile.iota like %x : tensor<?x4xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_element_type() {
+  // expected-error @below {{result #0 must be ranked tensor of 32-bit signless integer values, but got 'tensor<1x8xf32>'}}
+  %0 = tile.iota : tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @stop_gradient_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.stop_gradient' op requires the same type for all operands and results}}
+  %0 = "tile.stop_gradient"(%x) : (tensor<?x8xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.reduce_rows
+//===----------------------------------------------------------------------===//
+
+func.func @reduce_rows_length(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.reduce_rows' op combines the rows of 'tensor<?x8xf32>' to 'tensor<8xf32>', not to 'tensor<4xf32>'}}
+  %0 = tile.reduce_rows add %x : tensor<?x8xf32> -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_rows_partial(%x: tensor<?x8xf32>) {
+  // expected-error @below {{combines the rows of 'tensor<?x8xf32>' to 'tensor<?x8xf32>', not to 'tensor<8xf32>'}}
+  %0 = tile.reduce_rows add %x partial : tensor<?x8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_rows_tile(%x: tensor<4x8xf32>) {
+  // expected-error @below {{combines the rows of 'tensor<4x8xf32>' to 'tensor<1x8xf32>', not to 'tensor<4x1xf32>'}}
+  %0 = tile.reduce_rows max %x : tensor<4x8xf32> -> tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_rows_element_type(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{operand #0 must be row tensor of f32 or f64}}
+  %0 = tile.reduce_rows add %x : tensor<?x8xbf16> -> tensor<8xbf16>
   return
 }
 
@@ -536,6 +658,46 @@ func.func @store_indices(%t: tensor<1x8xf32>, %x: memref<?x8xf32>, %i: index) {
 func.func @store_vector_rows(%t: tensor<2x8xf32>, %w: memref<8xf32>, %i: index) {
   // expected-error @below {{moves one row of 'memref<8xf32>', not 'tensor<2x8xf32>'}}
   tile.store %t, %w[%i] : tensor<2x8xf32>, memref<8xf32>
+  return
+}
+
+// -----
+
+func.func @load_piece_beyond(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{'tile.load' op moves a piece of 4 columns from column 6 on, which is not within the rows of 'memref<?x8xf32>'}}
+  %0 = tile.load %x[%i, %i] {offset = 6 : i64, length = 4 : i64} : memref<?x8xf32> -> tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @load_piece_before(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{moves a piece of 4 columns from column -1 on}}
+  %0 = tile.load %x[%i, %i] {offset = -1 : i64, length = 4 : i64} : memref<?x8xf32> -> tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @load_piece_empty(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{moves a piece of 0 columns from column 4 on}}
+  %0 = tile.load %x[%i, %i] {offset = 4 : i64, length = 0 : i64} : memref<?x8xf32> -> tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @load_offset_alone(%x: memref<?x8xf32>, %i: index) {
+  // expected-error @below {{'tile.load' op has the offset 4, but no 'length' of the piece there}}
+  %0 = tile.load %x[%i, %i] {offset = 4 : i64} : memref<?x8xf32> -> tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @store_piece_beyond(%t: tensor<1x4xf32>, %w: memref<8xf32>, %i: index) {
+  // expected-error @below {{'tile.store' op moves a piece of 9 columns from column 0 on, which is not within the rows of 'memref<8xf32>'}}
+  tile.store %t, %w[%i] {length = 9 : i64} : tensor<1x4xf32>, memref<8xf32>
   return
 }
 

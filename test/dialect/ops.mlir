@@ -86,6 +86,75 @@ func.func @broadcast_tile(%scalar: f32, %vector: tensor<1x8xf32>,
   return
 }
 
+// CHECK-LABEL: func @broadcast_rows
+func.func @broadcast_rows(%cos: tensor<1x?x8xf32>, %v: tensor<1xf32>, %x: tensor<?x?x8xf32>) {
+  // CHECK: tile.broadcast %{{.*}} like %{{.*}} : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %0 = tile.broadcast %cos like %x : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  // CHECK: tile.broadcast %{{.*}} like %{{.*}} : tensor<1xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = tile.broadcast %v like %x : tensor<1xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  return
+}
+
+// CHECK-LABEL: func @broadcast_integers
+func.func @broadcast_integers(%s: i32, %x: tensor<?x8xf32>, %t: tensor<4x1xi64>) {
+  // CHECK: tile.broadcast %{{.*}} like %{{.*}} : i32, tensor<?x8xf32> -> tensor<?x8xi32>
+  %0 = tile.broadcast %s like %x : i32, tensor<?x8xf32> -> tensor<?x8xi32>
+  // CHECK: tile.broadcast %{{.*}} : tensor<4x1xi64> -> tensor<4x8xi64>
+  %1 = tile.broadcast %t : tensor<4x1xi64> -> tensor<4x8xi64>
+  return
+}
+
+// CHECK-LABEL: func @split
+// CHECK-SAME:      %[[X:.*]]: tensor<?x12xbf16>, %[[W:.*]]: tensor<8xi32>
+func.func @split(%x: tensor<?x12xbf16>, %w: tensor<8xi32>) {
+  // CHECK: tile.split %[[X]] : tensor<?x12xbf16> -> tensor<?x4xbf16>, tensor<?x4xbf16>, tensor<?x4xbf16>
+  %0, %1, %2 = tile.split %x : tensor<?x12xbf16> -> tensor<?x4xbf16>, tensor<?x4xbf16>, tensor<?x4xbf16>
+  // CHECK: tile.split interleaved %[[W]] : tensor<8xi32> -> tensor<4xi32>, tensor<4xi32>
+  %3, %4 = tile.split interleaved %w : tensor<8xi32> -> tensor<4xi32>, tensor<4xi32>
+  return
+}
+
+// CHECK-LABEL: func @join
+// CHECK-SAME:      %[[X:.*]]: tensor<?x4xbf16>, %[[W:.*]]: tensor<4xi32>
+func.func @join(%x: tensor<?x4xbf16>, %w: tensor<4xi32>) {
+  // CHECK: tile.join %[[X]], %[[X]], %[[X]] : tensor<?x4xbf16>, tensor<?x4xbf16>, tensor<?x4xbf16> -> tensor<?x12xbf16>
+  %0 = tile.join %x, %x, %x : tensor<?x4xbf16>, tensor<?x4xbf16>, tensor<?x4xbf16> -> tensor<?x12xbf16>
+  // CHECK: tile.join interleaved %[[W]], %[[W]] : tensor<4xi32>, tensor<4xi32> -> tensor<8xi32>
+  %1 = tile.join interleaved %w, %w : tensor<4xi32>, tensor<4xi32> -> tensor<8xi32>
+  return
+}
+
+// CHECK-LABEL: func @iota
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xbf16>, %[[COLUMN:.*]]: index
+func.func @iota(%x: tensor<?x8xbf16>, %column: index) {
+  // CHECK: tile.iota like %[[X]] : tensor<?x8xi32>, tensor<?x8xbf16>
+  %0 = tile.iota like %x : tensor<?x8xi32>, tensor<?x8xbf16>
+  // CHECK: tile.iota from %[[COLUMN]] : tensor<4x8xi32>
+  %1 = tile.iota from %column : tensor<4x8xi32>
+  // CHECK: tile.iota : tensor<4x8xi32>
+  %2 = tile.iota : tensor<4x8xi32>
+  return
+}
+
+// CHECK-LABEL: func @stop_gradient
+func.func @stop_gradient(%x: tensor<?x1xf32>) {
+  // CHECK: tile.stop_gradient %{{.*}} : tensor<?x1xf32>
+  %0 = tile.stop_gradient %x : tensor<?x1xf32>
+  return
+}
+
+// CHECK-LABEL: func @reduce_rows
+// CHECK-SAME:      %[[X:.*]]: tensor<?x?x8xf32>, %[[T:.*]]: tensor<4x8xf64>
+func.func @reduce_rows(%x: tensor<?x?x8xf32>, %t: tensor<4x8xf64>) {
+  // CHECK: tile.reduce_rows {{ *}}add %[[X]] : tensor<?x?x8xf32> -> tensor<8xf32>
+  %0 = tile.reduce_rows add %x : tensor<?x?x8xf32> -> tensor<8xf32>
+  // CHECK: tile.reduce_rows {{ *}}max %[[X]] partial : tensor<?x?x8xf32> -> tensor<?x8xf32>
+  %1 = tile.reduce_rows max %x partial : tensor<?x?x8xf32> -> tensor<?x8xf32>
+  // CHECK: tile.reduce_rows {{ *}}min %[[T]] : tensor<4x8xf64> -> tensor<1x8xf64>
+  %2 = tile.reduce_rows min %t : tensor<4x8xf64> -> tensor<1x8xf64>
+  return
+}
+
 // CHECK-LABEL: func @reduce
 // CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[Y:.*]]: tensor<?x?x8xf64>
 func.func @reduce(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf64>) {
@@ -149,6 +218,12 @@ tile.kernel @on_tiles(%rows: index,
   // CHECK: tile.store %[[M]], %[[Y]][%[[ID]], %[[COUNT]]] {alignment = 16 : i64}
   // CHECK-SAME: : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
   tile.store %m, %y[%id, %count] {alignment = 16 : i64}
+      : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
+  // CHECK: tile.load %[[X]][%[[ID]], %[[COUNT]]] {length = 4 : i64, offset = 2 : i64}
+  %p = tile.load %x[%id, %count] {offset = 2 : i64, length = 4 : i64}
+      : memref<?x8xf32, strided<[?, 1]>> -> tensor<2x4xf32>
+  // CHECK: tile.store %{{.*}}, %[[Y]][%[[ID]], %[[COUNT]]] {length = 4 : i64, offset = 4 : i64}
+  tile.store %p, %y[%id, %count] {offset = 4 : i64, length = 4 : i64}
       : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
   // CHECK: tile.return{{$}}
   tile.return

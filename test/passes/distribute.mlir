@@ -53,6 +53,21 @@ tile.kernel @loop()
 
 // -----
 
+// Twice the schedule's columns hold two interleaved pieces: a thread's vector is
+// twice as wide.
+// CHECK-LABEL: tile.kernel @interleaved
+// CHECK:         tile.split interleaved %{{.*}} : tensor<1x256xbf16, #tile.blocked<vector = 8, threadRows = 1, threadColumns = 32>> -> tensor<1x128xbf16, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>,
+tile.kernel @interleaved(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %id = tile.program_id
+  %0 = tile.load %x[%id, %c0] : memref<?x256xbf16, strided<[?, 1]>> -> tensor<1x256xbf16>
+  %1, %2 = tile.split interleaved %0 : tensor<1x256xbf16> -> tensor<1x128xbf16>, tensor<1x128xbf16>
+  tile.return
+}
+
+// -----
+
 // Kernels on tensors have no tiles yet.
 // CHECK-LABEL: tile.kernel @on_tensors
 // CHECK:         arith.addf %{{.*}} : tensor<4x8xf32>{{$}}

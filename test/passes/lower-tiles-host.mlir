@@ -23,3 +23,21 @@ tile.kernel @reduction(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
   tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
 }
+
+// One thread combines all rows of a column by itself.
+// CHECK-LABEL: tile.kernel @rows(
+// CHECK-NOT:     gpu.
+// CHECK:         %[[A:.*]] = llvm.load
+// CHECK:         %[[B:.*]] = llvm.load
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[A]], %[[B]] : vector<8xf32>
+// CHECK-NOT:     masked.store
+// CHECK:         llvm.store %[[SUM]]
+tile.kernel @rows(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>, %y: memref<8xf32>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 1, vector = 8, columns = 8>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x8xf32, strided<[?, 1]>> -> tensor<2x8xf32>
+  %1 = tile.reduce_rows add %0 : tensor<2x8xf32> -> tensor<1x8xf32>
+  tile.store %1, %y[%c0] : tensor<1x8xf32>, memref<8xf32>
+  tile.return
+}

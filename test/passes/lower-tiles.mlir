@@ -403,3 +403,197 @@ tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
   tile.store %0, %x[%c0, %c0] : tensor<1x256xf32>, memref<?x256xf32, strided<[?, 1]>>
   tile.return
 }
+
+// -----
+
+// A piece of each row: columns count from its first, and end with its last.
+// CHECK-LABEL: tile.kernel @piece_of_row(
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 96 : index
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 100 : index
+// CHECK-DAG:     %[[OFFSET:.*]] = arith.constant 200 : index
+// CHECK:         %[[COLUMN:.*]] = arith.muli
+// CHECK-NEXT:    %[[CLAMPED:.*]] = arith.minui %[[COLUMN]], %[[LAST]]
+// CHECK:         %[[INROW:.*]] = arith.addi %[[CLAMPED]], %[[OFFSET]]
+// CHECK-NEXT:    %[[INROW64:.*]] = arith.index_castui %[[INROW]] : index to i64
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[INROW64]]]
+// CHECK-NEXT:    llvm.load %[[ADDRESS]]
+// CHECK:         %[[OUT:.*]] = arith.addi %[[COLUMN]], %[[LENGTH]]
+// CHECK-NEXT:    %[[OUT64:.*]] = arith.index_castui %[[OUT]] : index to i64
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[OUT64]]]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
+// CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
+// CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]]
+tile.kernel @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
+                          %y: memref<?x300xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant, offset = 200 : i64, length = 100 : i64}
+      : memref<?x300xf32, strided<[?, 1]>> -> tensor<1x128xf32>
+  tile.store %0, %y[%row, %c0] {alignment = 16 : i64, offset = 100 : i64, length = 100 : i64}
+      : tensor<1x128xf32>, memref<?x300xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A piece that whole tiles cover is neither clamped nor masked, whatever its row.
+// CHECK-LABEL: tile.kernel @whole_piece(
+// CHECK-NOT:     arith.minui
+// CHECK-NOT:     masked.store
+// CHECK:         tile.return
+tile.kernel @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
+                         %y: memref<?x300xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {offset = 100 : i64, length = 128 : i64}
+      : memref<?x300xf32, strided<[?, 1]>> -> tensor<1x128xf32>
+  tile.store %0, %y[%row, %c0] {offset = 0 : i64, length = 128 : i64}
+      : tensor<1x128xf32>, memref<?x300xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A thread's vector of the wide tile holds its vectors of both pieces. The wide
+// tile's columns are clamped as a whole vector, too.
+// CHECK-LABEL: tile.kernel @interleaved(
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 192 : index
+// CHECK:         arith.minui %{{.*}}, %[[LAST]]
+// CHECK:         %[[WIDE:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf32>
+// CHECK-NEXT:    %[[EVEN:.*]] = vector.shuffle %[[WIDE]], %[[WIDE]] [0, 2, 4, 6] : vector<8xf32>, vector<8xf32>
+// CHECK-NEXT:    %[[ODD:.*]] = vector.shuffle %[[WIDE]], %[[WIDE]] [1, 3, 5, 7] : vector<8xf32>, vector<8xf32>
+// CHECK-NEXT:    %[[DIFFERENCE:.*]] = arith.subf %[[EVEN]], %[[ODD]] : vector<4xf32>
+// CHECK-NEXT:    %[[JOIN:.*]] = vector.interleave %[[DIFFERENCE]], %[[EVEN]] : vector<4xf32> -> vector<8xf32>
+// CHECK:         masked.store %[[JOIN]]
+tile.kernel @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
+                         %y: memref<?x200xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] {alignment = 16 : i64}
+      : memref<?x200xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  %1, %2 = tile.split interleaved %0 : tensor<1x256xf32> -> tensor<1x128xf32>, tensor<1x128xf32>
+  %3 = arith.subf %1, %2 : tensor<1x128xf32>
+  %4 = tile.join interleaved %3, %1 : tensor<1x128xf32>, tensor<1x128xf32> -> tensor<1x256xf32>
+  tile.store %4, %y[%row, %c0] {alignment = 16 : i64}
+      : tensor<1x256xf32>, memref<?x200xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Pieces of one element are scalars.
+// CHECK-LABEL: tile.kernel @interleaved_scalars(
+// CHECK:         %[[A:.*]] = llvm.load {{.*}} -> vector<3xf32>
+// CHECK:         %[[B:.*]] = llvm.load {{.*}} -> vector<3xf32>
+// CHECK-DAG:     %[[A0:.*]] = vector.extract %[[A]][0] : f32 from vector<3xf32>
+// CHECK-DAG:     %[[A1:.*]] = vector.extract %[[A]][1]
+// CHECK-DAG:     %[[A2:.*]] = vector.extract %[[A]][2]
+// CHECK-DAG:     %[[B2:.*]] = vector.extract %[[B]][2]
+// CHECK-DAG:     %[[JOIN:.*]] = vector.from_elements %[[A2]], %[[A0]], %[[A1]] : vector<3xf32>
+// CHECK-DAG:     %[[OTHER:.*]] = vector.from_elements %[[B2]], %{{.*}}, %{{.*}} : vector<3xf32>
+// CHECK-DAG:     llvm.store %[[JOIN]]
+// CHECK-DAG:     llvm.store %[[OTHER]]
+tile.kernel @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
+                                 %y: memref<?x192xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x192xf32, strided<[?, 1]>> -> tensor<1x192xf32>
+  %1, %2, %3 = tile.split interleaved %0
+      : tensor<1x192xf32> -> tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
+  %4 = tile.join interleaved %3, %1, %2
+      : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x192xf32>
+  tile.store %4, %y[%row, %c0] : tensor<1x192xf32>, memref<?x192xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// More than two vectors go element by element.
+// CHECK-LABEL: tile.kernel @interleaved_three(
+// CHECK:         %[[WIDE:.*]] = llvm.load {{.*}} -> vector<6xf32>
+// CHECK-DAG:     %[[A:.*]] = vector.shuffle %[[WIDE]], %[[WIDE]] [0, 3]
+// CHECK-DAG:     %[[NEGATED:.*]] = arith.negf %[[A]]
+// CHECK-DAG:     %[[A0:.*]] = vector.extract %[[NEGATED]][0]
+// CHECK-DAG:     %[[A1:.*]] = vector.extract %[[NEGATED]][1]
+// CHECK-DAG:     %[[B0:.*]] = vector.extract %[[WIDE]][1]
+// CHECK-DAG:     %[[B1:.*]] = vector.extract %[[WIDE]][4]
+// CHECK-DAG:     %[[C0:.*]] = vector.extract %[[WIDE]][2]
+// CHECK-DAG:     %[[C1:.*]] = vector.extract %[[WIDE]][5]
+// CHECK:         vector.from_elements %[[C0]], %[[A0]], %[[B0]], %[[C1]], %[[A1]], %[[B1]] : vector<6xf32>
+tile.kernel @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
+                               %y: memref<?x192xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x192xf32, strided<[?, 1]>> -> tensor<1x192xf32>
+  %1, %2, %3 = tile.split interleaved %0
+      : tensor<1x192xf32> -> tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32>
+  %4 = arith.negf %1 : tensor<1x64xf32>
+  %5 = tile.join interleaved %3, %4, %2
+      : tensor<1x64xf32>, tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x192xf32>
+  tile.store %5, %y[%row, %c0] : tensor<1x192xf32>, memref<?x192xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// A vector of consecutive numbers for each repeat of the layout, the same for
+// all rows of a thread.
+// CHECK-LABEL: tile.kernel @iota(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[FROM:[^:]*]]: index
+// CHECK-DAG:     %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+// CHECK-DAG:     %[[REPEAT:.*]] = arith.constant 128 : index
+// CHECK:         %[[COLUMN:.*]] = arith.muli
+// CHECK-DAG:     %[[FIRST:.*]] = arith.addi %[[FROM]], %[[COLUMN]] : index
+// CHECK-DAG:     %[[FIRST32:.*]] = arith.index_castui %[[FIRST]] : index to i32
+// CHECK-DAG:     %[[START:.*]] = vector.broadcast %[[FIRST32]] : i32 to vector<4xi32>
+// CHECK-DAG:     %[[A:.*]] = arith.addi %[[START]], %[[STEPS]] : vector<4xi32>
+// CHECK-DAG:     %[[NEXT:.*]] = arith.addi %[[COLUMN]], %[[REPEAT]]
+// CHECK-DAG:     %[[SECOND:.*]] = arith.addi %[[FROM]], %[[NEXT]] : index
+// CHECK-DAG:     %[[SECOND32:.*]] = arith.index_castui %[[SECOND]] : index to i32
+// CHECK-DAG:     %[[START2:.*]] = vector.broadcast %[[SECOND32]] : i32 to vector<4xi32>
+// CHECK-DAG:     %[[B:.*]] = arith.addi %[[START2]], %[[STEPS]] : vector<4xi32>
+// CHECK:         masked.store %[[A]],
+// CHECK:         masked.store %[[B]],
+// CHECK:         masked.store %[[A]],
+// CHECK:         masked.store %[[B]],
+tile.kernel @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.iota from %from : tensor<2x256xi32>
+  tile.store %0, %y[%row, %c0] : tensor<2x256xi32>, memref<?x256xi32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Integers move, spread, compare and are masked as numbers do.
+// CHECK-LABEL: tile.kernel @integers(
+// CHECK-DAG:     %[[OTHER:.*]] = arith.constant dense<-1> : vector<4xi32>
+// CHECK-DAG:     %[[TARGET:.*]] = llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+// CHECK-DAG:     %[[MASKED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[OTHER]] : vector<4xi32>
+// CHECK-DAG:     %[[NARROW:.*]] = arith.trunci %[[TARGET]] : i64 to i32
+// CHECK-DAG:     %[[TARGETS:.*]] = vector.broadcast %[[NARROW]] : i32 to vector<4xi32>
+// CHECK-DAG:     %[[HIT:.*]] = arith.cmpi eq, %[[MASKED]], %[[TARGETS]] : vector<4xi32>
+// CHECK-DAG:     %[[BYTES:.*]] = arith.extui %[[HIT]] : vector<4xi1> to vector<4xi8>
+// CHECK:         llvm.store %[[BYTES]], %{{.*}} {alignment = 1 : i64} : vector<4xi8>
+tile.kernel @integers(%rows: index, %target: memref<?x1xi64, strided<[?, 1]>>,
+                      %y: memref<?x128xi8, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %target[%row, %c0] : memref<?x1xi64, strided<[?, 1]>> -> tensor<1x1xi64>
+  %1 = arith.trunci %0 : tensor<1x1xi64> to tensor<1x1xi32>
+  %2 = tile.broadcast %1 : tensor<1x1xi32> -> tensor<1x128xi32>
+  %3 = tile.iota from %c0 : tensor<1x128xi32>
+  %4 = tile.mask %3 from %c0 limit 100 else -1 : i32 : tensor<1x128xi32>
+  %5 = arith.cmpi eq, %4, %2 : tensor<1x128xi32>
+  %6 = arith.extui %5 : tensor<1x128xi1> to tensor<1x128xi8>
+  tile.store %6, %y[%row, %c0] : tensor<1x128xi8>, memref<?x128xi8, strided<[?, 1]>>
+  tile.return
+}

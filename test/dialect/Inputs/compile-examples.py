@@ -45,8 +45,11 @@ def types_of(statement):
 
 def wrap_statement(statement, number):
     """The op in a function with its operands as arguments."""
-    operation = re.sub(r"^%\w+ = ", "", statement)
+    operation = re.sub(r"^%\w+(, %\w+)* = ", "", statement)
     types = types_of(operation)
+    # Where the result's type stands first, those of the operands follow.
+    if operation.startswith("tile.iota"):
+        types = types[1:]
     # Indices stand in brackets or after `from`; the types are of the others.
     indices = set(re.findall(r"from (%\w+)", operation))
     for group in re.findall(r"\w\[(.*?)\]", operation):

@@ -1,0 +1,52 @@
+//===- Scratch.cpp - Shared memory of one op ------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Scratch.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+
+Value bastile::createScratch(ConversionPatternRewriter &rewriter, Operation *op,
+                             Type type, int64_t elements) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto kernel = op->getParentOfType<tile::KernelOp>();
+  std::string name;
+  unsigned index = 0;
+  do {
+    name = (kernel.getSymName() + "_scratch" + std::to_string(index++)).str();
+  } while (module.lookupSymbol(name));
+  LLVM::GlobalOp global;
+  {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(kernel);
+    global = LLVM::GlobalOp::create(
+        rewriter, op->getLoc(), LLVM::LLVMArrayType::get(type, elements),
+        /*isConstant=*/false, LLVM::Linkage::Internal, name,
+        /*value=*/Attribute(), /*alignment=*/16,
+        static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  }
+  return LLVM::AddressOfOp::create(rewriter, op->getLoc(), global);
+}
+
+Value bastile::getScratchAddress(OpBuilder &builder, Location loc,
+                                 Value scratch, Type type, Value index) {
+  Value offset =
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), index);
+  return LLVM::GEPOp::create(builder, loc, scratch.getType(), type, scratch,
+                             ValueRange{offset}, LLVM::GEPNoWrapFlags::none);
+}
+
+void bastile::waitForReaders(OpBuilder &builder, Operation *op) {
+  if (op->getParentOfType<scf::ForOp>())
+    gpu::BarrierOp::create(builder, op->getLoc());
+}

@@ -1,0 +1,400 @@
+// RUN: tile-opt %s --split-rows -split-input-file | FileCheck %s
+
+// Each piece of a result comes from the same pieces of the operands.
+// CHECK-LABEL: func @elementwise(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[Y:.*]]: tensor<?x8xf32>
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split %[[X]] : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+// CHECK-DAG:     %[[YS:.*]]:2 = tile.split %[[Y]]
+// CHECK-NEXT:    %[[LOW:.*]] = arith.addf %[[XS]]#0, %[[YS]]#0 : tensor<?x4xf32>
+// CHECK-NEXT:    %[[HIGH:.*]] = arith.addf %[[XS]]#1, %[[YS]]#1 : tensor<?x4xf32>
+// CHECK-NEXT:    %[[PRODUCT:.*]] = arith.mulf %[[LOW]], %[[HIGH]]
+// CHECK-NEXT:    return %[[PRODUCT]]
+func.func @elementwise(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x4xf32> {
+  %0 = arith.addf %x, %y : tensor<?x8xf32>
+  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = arith.mulf %low, %high : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// What follows a join computes on the pieces; the other operand is split.
+// CHECK-LABEL: func @elementwise_after_join(
+// CHECK-SAME:      %[[A:.*]]: tensor<?x4xf32>, %[[B:.*]]: tensor<?x4xf32>, %[[Y:.*]]: tensor<?x8xf32>
+// CHECK:         %[[YS:.*]]:2 = tile.split %[[Y]]
+// CHECK-NEXT:    %[[LOW:.*]] = arith.subf %[[A]], %[[YS]]#0
+// CHECK-NEXT:    %[[HIGH:.*]] = arith.subf %[[B]], %[[YS]]#1
+// CHECK-NEXT:    %[[JOIN:.*]] = tile.join %[[LOW]], %[[HIGH]] : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+// CHECK-NEXT:    return %[[JOIN]]
+func.func @elementwise_after_join(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>,
+                                  %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.join %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %1 = arith.subf %0, %y : tensor<?x8xf32>
+  return %1 : tensor<?x8xf32>
+}
+
+// -----
+
+// A scalar condition serves all pieces, a condition on rows is split; attributes
+// stay.
+// CHECK-LABEL: func @conditions_and_attributes(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[C:.*]]: i1
+// CHECK:         %[[XS:.*]]:2 = tile.split %[[X]]
+// CHECK-NEXT:    %[[N0:.*]] = arith.negf %[[XS]]#0 fastmath<nnan>
+// CHECK-NEXT:    %[[N1:.*]] = arith.negf %[[XS]]#1 fastmath<nnan>
+// CHECK-NEXT:    %[[S0:.*]] = arith.select %[[C]], %[[XS]]#0, %[[N0]] : tensor<?x4xf32>
+// CHECK-NEXT:    %[[S1:.*]] = arith.select %[[C]], %[[XS]]#1, %[[N1]] : tensor<?x4xf32>
+// CHECK-NEXT:    %[[C0:.*]] = arith.cmpf olt, %[[S0]], %[[XS]]#0 : tensor<?x4xf32>
+// CHECK-NEXT:    %[[C1:.*]] = arith.cmpf olt, %[[S1]], %[[XS]]#1 : tensor<?x4xf32>
+// CHECK-NEXT:    %[[T0:.*]] = arith.select %[[C0]], %[[XS]]#0, %[[S0]] : tensor<?x4xi1>, tensor<?x4xf32>
+// CHECK-NEXT:    %[[T1:.*]] = arith.select %[[C1]], %[[XS]]#1, %[[S1]] : tensor<?x4xi1>, tensor<?x4xf32>
+// CHECK-NEXT:    return %[[T0]], %[[T1]]
+func.func @conditions_and_attributes(%x: tensor<?x8xf32>, %c: i1)
+    -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = arith.negf %x fastmath<nnan> : tensor<?x8xf32>
+  %1 = arith.select %c, %x, %0 : tensor<?x8xf32>
+  %2 = arith.cmpf olt, %1, %x : tensor<?x8xf32>
+  %3 = arith.select %2, %x, %1 : tensor<?x8xi1>, tensor<?x8xf32>
+  %low, %high = tile.split %3 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %low, %high : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @split_of_join(
+// CHECK-SAME:      %[[A:.*]]: tensor<?x4xf32>, %[[B:.*]]: tensor<?x4xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[A]], %[[B]]
+// CHECK-NEXT:    return %[[SUM]]
+func.func @split_of_join(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = tile.join interleaved %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %c, %d = tile.split interleaved %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = arith.addf %c, %d : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// Half of four pieces are two of them.
+// CHECK-LABEL: func @split_of_larger_join(
+// CHECK-SAME:      %[[A:[^:]*]]: {{.*}}, %[[B:[^:]*]]: {{.*}}, %[[C:[^:]*]]: {{.*}}, %[[D:[^:]*]]: tensor<?x2xf32>)
+// CHECK-NEXT:    %[[AC:.*]] = arith.addf %[[A]], %[[C]]
+// CHECK-NEXT:    %[[BD:.*]] = arith.addf %[[B]], %[[D]]
+// CHECK-NEXT:    %[[JOIN:.*]] = tile.join %[[AC]], %[[BD]] : tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x4xf32>
+// CHECK-NEXT:    return %[[JOIN]]
+func.func @split_of_larger_join(%a: tensor<?x2xf32>, %b: tensor<?x2xf32>, %c: tensor<?x2xf32>,
+                                %d: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  %0 = tile.join %a, %b, %c, %d
+      : tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x8xf32>
+  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = arith.addf %low, %high : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// Every fourth element in turn is every second of every second: a, c; b, d.
+// CHECK-LABEL: func @interleaved_split_of_larger_join(
+// CHECK-SAME:      %[[A:[^:]*]]: {{.*}}, %[[B:[^:]*]]: {{.*}}, %[[C:[^:]*]]: {{.*}}, %[[D:[^:]*]]: tensor<?x2xf32>)
+// CHECK-NEXT:    %[[AB:.*]] = arith.subf %[[A]], %[[B]]
+// CHECK-NEXT:    %[[CD:.*]] = arith.subf %[[C]], %[[D]]
+// CHECK-NEXT:    %[[JOIN:.*]] = tile.join interleaved %[[AB]], %[[CD]]
+// CHECK-NEXT:    return %[[JOIN]]
+func.func @interleaved_split_of_larger_join(%a: tensor<?x2xf32>, %b: tensor<?x2xf32>,
+    %c: tensor<?x2xf32>, %d: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  %0 = tile.join interleaved %a, %b, %c, %d
+      : tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x8xf32>
+  %even, %odd = tile.split interleaved %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = arith.subf %even, %odd : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// Pieces of pieces are pieces: of 12 elements in halves, one half in thirds.
+// CHECK-LABEL: func @split_of_split(
+// CHECK:         %[[XS:.*]]:6 = tile.split %[[X:.*]] : tensor<?x12xf32> -> tensor<?x2xf32>,
+// CHECK-NEXT:    %[[N0:.*]] = arith.negf %[[XS]]#0
+// CHECK-NEXT:    %[[N1:.*]] = arith.negf %[[XS]]#1
+// CHECK-NEXT:    %[[N2:.*]] = arith.negf %[[XS]]#2
+// CHECK-NEXT:    %[[JOIN:.*]] = tile.join %[[N0]], %[[N1]], %[[N2]] : {{.*}} -> tensor<?x6xf32>
+// CHECK-NEXT:    return %[[JOIN]], %[[XS]]#4
+func.func @split_of_split(%x: tensor<?x12xf32>) -> (tensor<?x6xf32>, tensor<?x2xf32>) {
+  %low, %high = tile.split %x : tensor<?x12xf32> -> tensor<?x6xf32>, tensor<?x6xf32>
+  %a, %b, %c = tile.split %high : tensor<?x6xf32> -> tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>
+  %0 = arith.negf %low : tensor<?x6xf32>
+  return %0, %b : tensor<?x6xf32>, tensor<?x2xf32>
+}
+
+// -----
+
+// Halves and thirds of one row are sixths.
+// CHECK-LABEL: func @two_counts(
+// CHECK:         %[[XS:.*]]:6 = tile.split
+// CHECK-DAG:     tile.join %[[XS]]#0, %[[XS]]#1, %[[XS]]#2 :
+// CHECK-DAG:     tile.join %[[XS]]#2, %[[XS]]#3 :
+func.func @two_counts(%x: tensor<?x12xf32>) -> (tensor<?x6xf32>, tensor<?x4xf32>) {
+  %low, %high = tile.split %x : tensor<?x12xf32> -> tensor<?x6xf32>, tensor<?x6xf32>
+  %a, %b, %c = tile.split %x : tensor<?x12xf32> -> tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+  return %low, %b : tensor<?x6xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// Scalars, statistics and vectors of one element are the same for every piece,
+// and a piece has the leading sizes.
+// CHECK-LABEL: func @broadcast_uniform(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[S:.*]]: tensor<?x1xf32>, %[[V:.*]]: tensor<1xf32>
+// CHECK-DAG:     %[[SCALAR:.*]] = arith.constant 2.000000e+00 : f32
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split %[[X]]
+// CHECK-DAG:     %[[TWO:.*]] = tile.broadcast %[[SCALAR]] like %[[XS]]#0 : f32, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-DAG:     %[[MEAN:.*]] = tile.broadcast %[[S]] like %[[XS]]#0 : tensor<?x1xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-DAG:     %[[ONE:.*]] = tile.broadcast %[[V]] like %[[XS]]#0 : tensor<1xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-DAG:     arith.mulf %[[XS]]#0, %[[TWO]]
+// CHECK-DAG:     arith.mulf %[[XS]]#1, %[[TWO]]
+// CHECK-COUNT-2: arith.addf %{{.*}}, %[[MEAN]]
+// CHECK-COUNT-2: arith.subf %{{.*}}, %[[ONE]]
+// CHECK-NOT:     tensor<?x8xf32>{{$}}
+// CHECK:         return
+func.func @broadcast_uniform(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %v: tensor<1xf32>)
+    -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %two = arith.constant 2.0 : f32
+  %0 = tile.broadcast %two like %x : f32, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = tile.broadcast %v like %x : tensor<1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %3 = arith.mulf %x, %0 : tensor<?x8xf32>
+  %4 = arith.addf %3, %1 : tensor<?x8xf32>
+  %5 = arith.subf %4, %2 : tensor<?x8xf32>
+  %low, %high = tile.split %5 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %low, %high : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @broadcast_vector(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[W:.*]]: tensor<8xf32>
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split interleaved %[[X]]
+// CHECK-DAG:     %[[WS:.*]]:2 = tile.split interleaved %[[W]] : tensor<8xf32> -> tensor<4xf32>, tensor<4xf32>
+// CHECK-DAG:     tile.broadcast %[[WS]]#0 like %[[XS]]#0 : tensor<4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-DAG:     tile.broadcast %[[WS]]#1 like %[[XS]]#0 : tensor<4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK:         return
+func.func @broadcast_vector(%x: tensor<?x8xf32>, %w: tensor<8xf32>) -> tensor<?x4xf32> {
+  %0 = tile.broadcast %w like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x8xf32>
+  %even, %odd = tile.split interleaved %1 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %2 = arith.addf %even, %odd : tensor<?x4xf32>
+  return %2 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @broadcast_rows(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x?x8xf32>, %[[COS:.*]]: tensor<1x?x8xf32>
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split %[[X]]
+// CHECK-DAG:     %[[COSS:.*]]:2 = tile.split %[[COS]]
+// CHECK-DAG:     tile.broadcast %[[COSS]]#1 like %[[XS]]#0 : tensor<1x?x4xf32>, tensor<?x?x4xf32> -> tensor<?x?x4xf32>
+// CHECK:         return
+func.func @broadcast_rows(%x: tensor<?x?x8xf32>, %cos: tensor<1x?x8xf32>) -> tensor<?x?x4xf32> {
+  %0 = tile.broadcast %cos like %x : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x?x8xf32>
+  %low, %high = tile.split %1 : tensor<?x?x8xf32> -> tensor<?x?x4xf32>, tensor<?x?x4xf32>
+  return %high : tensor<?x?x4xf32>
+}
+
+// -----
+
+// A tensor that only lends its sizes need not be whole.
+// CHECK-LABEL: func @broadcast_like_join(
+// CHECK-SAME:      %[[A:.*]]: tensor<?x4xf32>, %[[B:.*]]: tensor<?x4xf32>, %[[S:.*]]: tensor<?x1xf32>
+// CHECK-NOT:     tile.join
+// CHECK:         tile.broadcast %[[S]] like %[[A]] : tensor<?x1xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+// CHECK-NOT:     tile.join
+// CHECK:         return
+func.func @broadcast_like_join(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %s: tensor<?x1xf32>)
+    -> tensor<?x8xf32> {
+  %0 = tile.join %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %1 = tile.broadcast %s like %0 : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return %1 : tensor<?x8xf32>
+}
+
+// -----
+
+// Equal columns tie nothing together: %y stays whole though one constant serves
+// both.
+// CHECK-LABEL: func @shared_constant(
+// CHECK-SAME:      %[[X:.*]]: tensor<2x8xf32>, %[[Y:.*]]: tensor<2x8xf32>
+// CHECK-DAG:     %[[WHOLE:.*]] = arith.constant dense<1.000000e+00> : tensor<2x8xf32>
+// CHECK-DAG:     %[[PIECE:.*]] = arith.constant dense<1.000000e+00> : tensor<2x4xf32>
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split %[[X]]
+// CHECK-DAG:     %[[LOW:.*]] = arith.addf %[[XS]]#0, %[[PIECE]]
+// CHECK-DAG:     %[[SUM:.*]] = arith.addf %[[Y]], %[[WHOLE]] : tensor<2x8xf32>
+// CHECK:         return %[[LOW]], %[[SUM]]
+func.func @shared_constant(%x: tensor<2x8xf32>, %y: tensor<2x8xf32>)
+    -> (tensor<2x4xf32>, tensor<2x8xf32>) {
+  %one = arith.constant dense<1.0> : tensor<2x8xf32>
+  %0 = arith.addf %x, %one : tensor<2x8xf32>
+  %low, %high = tile.split %0 : tensor<2x8xf32> -> tensor<2x4xf32>, tensor<2x4xf32>
+  %1 = arith.addf %y, %one : tensor<2x8xf32>
+  return %low, %1 : tensor<2x4xf32>, tensor<2x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @split_of_broadcast(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[S:.*]]: tensor<?x1xf32>
+// CHECK-NEXT:    %[[PIECE:.*]] = tile.broadcast %[[S]] like %[[X]] : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x4xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[PIECE]], %[[PIECE]]
+// CHECK-NEXT:    return %[[SUM]]
+func.func @split_of_broadcast(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>) -> tensor<?x4xf32> {
+  %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = arith.addf %low, %high : tensor<?x4xf32>
+  return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @iota_contiguous(
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : i32
+// CHECK-DAG:     %[[FIRST:.*]] = tile.iota like %[[XS]]#0 : tensor<?x4xi32>, tensor<?x4xf32>
+// CHECK-DAG:     %[[OFFSET:.*]] = tile.broadcast %[[C4]] like %[[XS]]#0 : i32, tensor<?x4xf32> -> tensor<?x4xi32>
+// CHECK:         %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[OFFSET]]
+// CHECK-NEXT:    return %[[FIRST]], %[[SECOND]]
+func.func @iota_contiguous(%x: tensor<?x8xf32>) -> (tensor<?x4xi32>, tensor<?x4xi32>) {
+  %0 = tile.iota like %x : tensor<?x8xi32>, tensor<?x8xf32>
+  %low, %high = tile.split %0 : tensor<?x8xi32> -> tensor<?x4xi32>, tensor<?x4xi32>
+  return %low, %high : tensor<?x4xi32>, tensor<?x4xi32>
+}
+
+// -----
+
+// CHECK-LABEL: func @iota_interleaved(
+// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : i32
+// CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : i32
+// CHECK-DAG:     %[[IOTA:.*]] = tile.iota : tensor<2x4xi32>
+// CHECK-DAG:     %[[COUNT:.*]] = tile.broadcast %[[C2]] : i32 -> tensor<2x4xi32>
+// CHECK-DAG:     %[[EVEN:.*]] = arith.muli %[[IOTA]], %[[COUNT]]
+// CHECK-DAG:     %[[ONE:.*]] = tile.broadcast %[[C1]] : i32 -> tensor<2x4xi32>
+// CHECK:         %[[ODD:.*]] = arith.addi %[[EVEN]], %[[ONE]]
+// CHECK-NEXT:    return %[[EVEN]], %[[ODD]]
+func.func @iota_interleaved() -> (tensor<2x4xi32>, tensor<2x4xi32>) {
+  %0 = tile.iota : tensor<2x8xi32>
+  %even, %odd = tile.split interleaved %0 : tensor<2x8xi32> -> tensor<2x4xi32>, tensor<2x4xi32>
+  return %even, %odd : tensor<2x4xi32>, tensor<2x4xi32>
+}
+
+// -----
+
+// CHECK-LABEL: func @stop_gradient(
+// CHECK:         %[[XS:.*]]:2 = tile.split
+// CHECK-NEXT:    tile.stop_gradient %[[XS]]#0 : tensor<?x4xf32>
+// CHECK-NEXT:    tile.stop_gradient %[[XS]]#1 : tensor<?x4xf32>
+func.func @stop_gradient(%x: tensor<?x8xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = tile.stop_gradient %x : tensor<?x8xf32>
+  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %low, %high : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// One reduction of what the pieces combine to.
+// CHECK-LABEL: func @reduce(
+// CHECK-SAME:      %[[A:.*]]: tensor<?x4xf32>, %[[B:.*]]: tensor<?x4xf32>
+// CHECK-NEXT:    %[[MAX:.*]] = arith.maximumf %[[A]], %[[B]]
+// CHECK-NEXT:    %[[STATISTIC:.*]] = tile.reduce {{ *}}max %[[MAX]] : tensor<?x4xf32> -> tensor<?x1xf32>
+// CHECK-NEXT:    return %[[STATISTIC]]
+func.func @reduce(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x1xf32> {
+  %0 = tile.join %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %1 = tile.reduce max %0 : tensor<?x8xf32> -> tensor<?x1xf32>
+  return %1 : tensor<?x1xf32>
+}
+
+// -----
+
+// Vectors are joined too, and computed with in pieces.
+// CHECK-LABEL: func @reduce_rows(
+// CHECK-SAME:      %[[A:.*]]: tensor<?x4xf32>, %[[B:.*]]: tensor<?x4xf32>
+// CHECK-DAG:     %[[RA:.*]] = tile.reduce_rows {{ *}}add %[[A]] : tensor<?x4xf32> -> tensor<4xf32>
+// CHECK-DAG:     %[[RB:.*]] = tile.reduce_rows {{ *}}add %[[B]] : tensor<?x4xf32> -> tensor<4xf32>
+// CHECK-DAG:     %[[LOW:.*]] = arith.truncf %[[RA]] : tensor<4xf32> to tensor<4xbf16>
+// CHECK-DAG:     %[[HIGH:.*]] = arith.truncf %[[RB]] : tensor<4xf32> to tensor<4xbf16>
+// CHECK:         %[[JOIN:.*]] = tile.join %[[LOW]], %[[HIGH]] : tensor<4xbf16>, tensor<4xbf16> -> tensor<8xbf16>
+// CHECK-NEXT:    return %[[JOIN]]
+func.func @reduce_rows(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<8xbf16> {
+  %0 = tile.join %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %1 = tile.reduce_rows add %0 : tensor<?x8xf32> -> tensor<8xf32>
+  %2 = arith.truncf %1 : tensor<8xf32> to tensor<8xbf16>
+  return %2 : tensor<8xbf16>
+}
+
+// -----
+
+// What is used whole as well is taken apart there too: a norm of the whole row
+// before its halves are turned.
+// CHECK-LABEL: func @used_whole_too(
+// CHECK:         %[[XS:.*]]:2 = tile.split
+// CHECK-NEXT:    %[[S0:.*]] = arith.mulf %[[XS]]#0, %[[XS]]#0
+// CHECK-NEXT:    %[[S1:.*]] = arith.mulf %[[XS]]#1, %[[XS]]#1
+// CHECK-NEXT:    %[[SQUARES:.*]] = arith.addf %[[S0]], %[[S1]]
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[SQUARES]] : tensor<?x4xf32> -> tensor<?x1xf32>
+// CHECK-NEXT:    %[[SUMS:.*]] = tile.broadcast %[[SUM]] like %[[XS]]#0 : tensor<?x1xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+// CHECK-NEXT:    %[[N0:.*]] = arith.divf %[[XS]]#0, %[[SUMS]]
+// CHECK-NEXT:    %[[N1:.*]] = arith.divf %[[XS]]#1, %[[SUMS]]
+// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[N1]]
+// CHECK-NEXT:    %[[T0:.*]] = arith.addf %[[N0]], %[[NEGATED]]
+// CHECK-NEXT:    %[[T1:.*]] = arith.addf %[[N1]], %[[N0]]
+// CHECK-NEXT:    %[[TURNED:.*]] = tile.join %[[T0]], %[[T1]]
+// CHECK-NEXT:    %[[NORM:.*]] = tile.join %[[N0]], %[[N1]]
+// CHECK-NEXT:    return %[[TURNED]], %[[NORM]]
+func.func @used_whole_too(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %0 = arith.mulf %x, %x : tensor<?x8xf32>
+  %1 = tile.reduce add %0 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %3 = arith.divf %x, %2 : tensor<?x8xf32>
+  %low, %high = tile.split %3 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %4 = arith.negf %high : tensor<?x4xf32>
+  %5 = tile.join %4, %low : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %6 = arith.addf %3, %5 : tensor<?x8xf32>
+  return %6, %3 : tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// An argument that is returned stays the argument.
+// CHECK-LABEL: func @returned_argument(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>
+// CHECK:         %[[XS:.*]]:2 = tile.split %[[X]]
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[XS]]#0, %[[XS]]#1
+// CHECK-NEXT:    return %[[SUM]], %[[X]]
+func.func @returned_argument(%x: tensor<?x8xf32>) -> (tensor<?x4xf32>, tensor<?x8xf32>) {
+  %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %0 = arith.addf %low, %high : tensor<?x4xf32>
+  return %0, %x : tensor<?x4xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// Pieces of rows that are taken apart in different ways may meet.
+// CHECK-LABEL: func @kinds_of_separate_rows(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x8xf32>, %[[Y:.*]]: tensor<?x8xf32>
+// CHECK-DAG:     %[[XS:.*]]:2 = tile.split %[[X]]
+// CHECK-DAG:     %[[YS:.*]]:2 = tile.split interleaved %[[Y]]
+// CHECK:         arith.addf %[[XS]]#0, %[[YS]]#1 : tensor<?x4xf32>
+func.func @kinds_of_separate_rows(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x4xf32> {
+  %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %even, %odd = tile.split interleaved %y : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %0 = arith.addf %low, %odd : tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @nothing_to_split(
+// CHECK-NEXT:    arith.addf
+// CHECK-NEXT:    arith.subf
+// CHECK-NEXT:    return
+func.func @nothing_to_split(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %dead = arith.addf %x, %x : tensor<?x8xf32>
+  %0 = arith.subf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
