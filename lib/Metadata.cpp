@@ -46,6 +46,7 @@ private:
   json::Object describeLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::KernelOp kernel);
   json::Value describeGrid(tile::KernelOp kernel);
+  int64_t getCluster(tile::KernelOp kernel);
   BlockArgument getSizeSource(Value value);
 
   func::FuncOp func;
@@ -108,6 +109,10 @@ json::Object FunctionDescriber::describeOperand(Value value) {
   return operand;
 }
 
+int64_t FunctionDescriber::getCluster(tile::KernelOp kernel) {
+  return target.isHost() ? 1 : kernel.getSchedule()->getBlocks();
+}
+
 json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
   tile::ScheduleAttr schedule = *kernel.getSchedule();
   json::Value grid = "rows";
@@ -116,11 +121,16 @@ json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
   if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
       columnBlocks > 1)
     grid = json::Object{{"mul", json::Array{grid, columnBlocks}}};
-  if (int64_t persistent = schedule.getPersistent())
-    grid = json::Object{
-        {"min",
-         json::Array{grid, json::Object{{"mul", json::Array{"multiprocessors",
-                                                            persistent}}}}}};
+  int64_t cluster = getCluster(kernel);
+  if (int64_t persistent = schedule.getPersistent()) {
+    json::Value limit =
+        json::Object{{"mul", json::Array{"multiprocessors", persistent}}};
+    if (cluster > 1)
+      limit = json::Object{{"ceildiv", json::Array{limit, cluster}}};
+    grid = json::Object{{"min", json::Array{grid, limit}}};
+  }
+  if (cluster > 1)
+    grid = json::Object{{"mul", json::Array{grid, cluster}}};
   return grid;
 }
 
@@ -144,14 +154,11 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
           json::Object{{"stride", operand}, {"dimension", dimension}});
   }
   int64_t threads = target.isHost() ? 1 : kernel.getSchedule()->getThreads();
-  return json::Object{{"entry", kernel.getSymName()},
-                      {"leading", leading},
-                      {"alignment", std::move(alignment)},
-                      {"arguments", std::move(arguments)},
-                      {"grid", describeGrid(kernel)},
-                      {"block", threads},
-                      {"cluster", 1},
-                      {"shared_memory", 0}};
+  return json::Object{
+      {"entry", kernel.getSymName()},      {"leading", leading},
+      {"alignment", std::move(alignment)}, {"arguments", std::move(arguments)},
+      {"grid", describeGrid(kernel)},      {"block", threads},
+      {"cluster", getCluster(kernel)},     {"shared_memory", 0}};
 }
 
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {

@@ -38,7 +38,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   }
 
   LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
-    ThreadGrid grid{1, 1};
+    ThreadGrid grid{1, 1, 1};
     tile::ScheduleAttr schedule = kernel.getSchedule().value_or(nullptr);
     if (!schedule)
       return kernel.emitError("has no schedule");
@@ -50,7 +50,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
       grid = *found;
     }
     auto layout = tile::BlockedAttr::get(&getContext(), schedule.getVector(),
-                                         grid.rows, grid.columns);
+                                         grid.rows, grid.columns, grid.blocks);
     auto layOut = [&](Value value) {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (type && type.hasStaticShape())

@@ -44,7 +44,7 @@ public:
   Value getColumn(int64_t repeat) {
     if (tile.getDimSize(1) == 1)
       return column;
-    return add(column, getPieceColumn(builder, loc, layout, repeat));
+    return add(column, getPieceColumn(builder, loc, tile, repeat));
   }
   Value getRowCount() {
     Value count = kernel.getSizes().front();
@@ -229,9 +229,13 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       require(arith::CmpIPredicate::ult, column,
               address.constant(memref.getShape().back()));
     // Every thread along the row holds a statistic; one of them stores it.
-    if (type.getDimSize(1) == 1 && getLayout(type).getThreadColumns() > 1)
+    tile::BlockedAttr layout = getLayout(type);
+    if (type.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
       require(arith::CmpIPredicate::eq,
-              getThreadPosition(builder, loc, getLayout(type)).column,
+              getThreadPosition(builder, loc, layout).column,
+              address.constant(0));
+    if (type.getDimSize(1) == 1 && layout.getBlocks() > 1)
+      require(arith::CmpIPredicate::eq, getBlockRank(builder, loc, layout),
               address.constant(0));
     Value all;
     for (Value condition : conditions)
