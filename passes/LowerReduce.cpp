@@ -183,13 +183,17 @@ void Reducer::storePartials(ValueRange values, Value scratch, Value ownSlot,
   auto branch = scf::IfOp::create(rewriter, loc, stores);
   rewriter.setInsertionPointToStart(branch.thenBlock());
   Value target = scratch;
-  if (hasCluster)
+  if (hasCluster) {
+    // LLVM may map ahead of the branch, and a block of this rank must exist.
+    lane = arith::MinUIOp::create(rewriter, loc, lane,
+                                  constantIndex(grid.blocks - 1));
     target = NVVM::MapaOp::create(
         rewriter, loc,
         LLVM::LLVMPointerType::get(rewriter.getContext(), kClusterMemory),
         scratch,
         arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
                                      lane));
+  }
   for (auto [repeat, value] : llvm::enumerate(values)) {
     Value slot = add(ownSlot, constantIndex(repeat * getSlotsPerRepeat()));
     LLVM::StoreOp::create(rewriter, loc, value, getSharedAddress(target, slot));

@@ -105,20 +105,31 @@ void chooseTileThreads(Fields &fields, int64_t pieces, int64_t minThreads,
     fields.columns = fields.threads * fields.vector;
 }
 
-/// Has the blocks of a cluster share a row of `pieces` vectors where one block
-/// cannot hold it with room for a second block beside it, whose loads go on
-/// while the first waits. Rows that no cluster holds so stay with one block.
-void chooseCluster(Fields &fields, int64_t pieces, const Target &target) {
-  int64_t maxPieces = std::min<int64_t>(16, 32 / fields.vector);
-  if (pieces <= maxPieces * target.maxThreadsPerBlock)
+/// Has the smallest cluster that can share a row of `pieces` vectors which one
+/// block cannot hold in 64 bytes a thread: with more, the registers of a
+/// multiprocessor hold no second row to load while the first is reduced. Blocks
+/// of half the threads, two to a multiprocessor, come before full ones. A row
+/// that no cluster holds stays with one block.
+void chooseCluster(Fields &fields, int64_t pieces, const KernelShape &shape,
+                   const Target &target) {
+  auto limitHeld = [](int64_t held) {
+    return std::clamp<int64_t>(held, 1, 16);
+  };
+  int64_t held = limitHeld(64 / (fields.vector * shape.minElementBytes));
+  int64_t mostHeld = limitHeld(32 / fields.vector);
+  int64_t mostThreads = target.maxThreadsPerBlock;
+  if (pieces <= held * mostThreads)
     return;
-  int64_t threads = fields.threads ? fields.threads : target.maxThreadsPerBlock;
-  for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2) {
-    if (pieces > blocks * maxPieces * threads)
-      continue;
-    fields.cluster = blocks;
-    return;
-  }
+  int64_t fewThreads = fields.threads ? fields.threads : mostThreads / 2;
+  if (fields.threads)
+    mostThreads = fields.threads;
+  for (int64_t capacity :
+       {held * fewThreads, held * mostThreads, mostHeld * mostThreads})
+    for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
+      if (pieces <= blocks * capacity) {
+        fields.cluster = blocks;
+        return;
+      }
 }
 
 /// For rows too short to keep a block busy: several of them to a block, each
@@ -144,7 +155,7 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
     pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
                               fields.vector);
   if (!fields.cluster && shape.numReductions > 0)
-    chooseCluster(fields, pieces, target);
+    chooseCluster(fields, pieces, shape, target);
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (pieces <= kWarp) {
