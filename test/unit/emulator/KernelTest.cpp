@@ -383,14 +383,19 @@ protected:
   /// Whether any order shows an error or a wrong number.
   bool isFoundOut(int64_t rows, int64_t length) {
     for (Emulator::Order order : kOrders) {
-      std::string message;
-      double worst =
-          runRmsNorm(rows, length, ElementType::BF16, order, message);
-      if (!message.empty() || !(worst <= 0.51))
+      double worst = runRmsNorm(rows, length, ElementType::BF16, order, error);
+      if (!error.empty() || !(worst <= 0.51))
         return true;
     }
     return false;
   }
+
+  /// Whether the error that was found out says `part`.
+  bool hasError(const char *part) const {
+    return error.find(part) != std::string::npos;
+  }
+
+  std::string error;
 };
 
 TEST_F(MutationTest, UnchangedCodePasses) {
@@ -424,6 +429,7 @@ TEST_F(MutationTest, ClusterThatDoesNotMeetIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
   eraseClusterBarrier(0);
   EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("that block may not have started")) << error;
 }
 
 /// Nor read what others write before they have.
@@ -431,10 +437,11 @@ TEST_F(MutationTest, RemovedClusterBarrierIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
   eraseClusterBarrier(1);
   EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
 }
 
 /// A barrier of the block instead of the cluster's orders too little.
-TEST_F(MutationTest, BlockBarrierInACluster) {
+TEST_F(MutationTest, BlockBarrierInAClusterIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
   llvm::SmallVector<mlir::NVVM::ClusterWaitOp> waits;
   module->walk([&](mlir::NVVM::ClusterWaitOp wait) { waits.push_back(wait); });
@@ -442,6 +449,7 @@ TEST_F(MutationTest, BlockBarrierInACluster) {
   mlir::NVVM::Barrier0Op::create(builder, waits[1].getLoc());
   eraseClusterBarrier(1);
   EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
 }
 
 /// In a loop, the first barrier keeps one row's sums from overwriting those of
@@ -461,6 +469,7 @@ TEST_F(MutationTest, ClusterBarrierThatOnlyALoopNeedsIsFoundOut) {
   pair[1]->moveBefore(&entry, entry.begin());
   pair[0]->moveBefore(pair[1]);
   EXPECT_TRUE(isFoundOut(9, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
 }
 
 TEST_F(MutationTest, WrongBlockOfTheClusterIsFoundOut) {
@@ -472,6 +481,7 @@ TEST_F(MutationTest, WrongBlockOfTheClusterIsFoundOut) {
     map.getBMutable().assign(zero);
   });
   EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
 }
 
 TEST_F(MutationTest, WrongShuffleMaskIsFoundOut) {
