@@ -277,7 +277,16 @@ bool OpEmulator::rewrite(Operation *op) {
       .Case([&](NVVM::ClusterArriveOp arrive) {
         if (!arrive.getAligned())
           return false;
-        call(loc, calls::clusterArrive, Type(), site(op));
+        call(loc, calls::clusterArrive, Type(),
+             {constant(loc, /*value=*/1), site(op)});
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::ClusterArriveRelaxedOp arrive) {
+        if (!arrive.getAligned())
+          return false;
+        call(loc, calls::clusterArrive, Type(),
+             {constant(loc, /*value=*/0), site(op)});
         op->erase();
         return true;
       })

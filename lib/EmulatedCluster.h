@@ -75,7 +75,8 @@ public:
       ClusterWait
     };
     Kind kind;
-    /// The kind of a shuffle or vote, the reduction of a barrier or -1.
+    /// The kind of a shuffle or vote, the reduction of a barrier or -1; whether
+    /// an arrival at the cluster's barrier releases what was done before.
     int32_t variant;
     /// The lanes that take part; for a barrier its number.
     uint32_t mask;
@@ -139,7 +140,7 @@ private:
   void completeVote(unsigned warp, const Wait &wait);
   void completeBarrier(llvm::ArrayRef<unsigned> warps);
   void arriveAtClusterBarrier(unsigned thread);
-  void arriveAtCluster(unsigned warp, uint32_t site);
+  void arriveAtCluster(unsigned warp, const Wait &wait);
   void waitForCluster(unsigned warp, uint32_t site);
   void completeClusterPhase();
   void leaveCluster(unsigned warp);

@@ -241,19 +241,21 @@ void EmulatedCluster::arriveAtClusterBarrier(unsigned thread) {
                   siteName(wait.site) + ", " + threadName(other) +
                   " of the same warp in " + siteName(threads[other].wait.site));
   if (wait.kind == Wait::ClusterArrive)
-    arriveAtCluster(warp, wait.site);
+    arriveAtCluster(warp, wait);
   else
     waitForCluster(warp, wait.site);
 }
 
-void EmulatedCluster::arriveAtCluster(unsigned warp, uint32_t site) {
+void EmulatedCluster::arriveAtCluster(unsigned warp, const Wait &wait) {
   ClusterArrival &arrival = arrivals[warp];
   if (arrival.isPending)
-    return fail(threadName(warp * warpSize) + " arrives in " + siteName(site) +
+    return fail(threadName(warp * warpSize) + " arrives in " +
+                siteName(wait.site) +
                 " without having waited after it arrived before");
   arrival.phase = clusterPhase;
   arrival.isPending = true;
-  shadow.arriveAtCluster(warp);
+  if (wait.variant)
+    shadow.arriveAtCluster(warp);
   for (unsigned thread : warpThreads(warp))
     threads[thread].state = Thread::Ready;
   completeClusterPhase();

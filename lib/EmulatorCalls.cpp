@@ -62,9 +62,9 @@ static uint32_t barrier(uint32_t id, uint32_t numThreads, int32_t reduction,
                                            numThreads, site});
 }
 
-static void clusterArrive(uint32_t site) {
+static void clusterArrive(int32_t releases, uint32_t site) {
   EmulatedCluster::current()->wait(
-      {EmulatedCluster::Wait::ClusterArrive, 0, 0, 0, 0, 0, site});
+      {EmulatedCluster::Wait::ClusterArrive, releases, 0, 0, 0, 0, site});
 }
 
 static void clusterWait(uint32_t site) {

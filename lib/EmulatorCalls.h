@@ -62,8 +62,9 @@ inline constexpr char warpBarrier[] = "bastile.emulator.warp_barrier";
 // i32 (i32 id, i32 threads or 0 for all, i32 reduction or -1, i32 predicate,
 //      i32 site)
 inline constexpr char barrier[] = "bastile.emulator.barrier";
-// void (i32 site)
+// void (i32 whether it releases what was done before, i32 site)
 inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
+// void (i32 site)
 inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
 // float (i32 function, i32 flushes subnormals, float x, float y)
 inline constexpr char approximate[] = "bastile.emulator.approximate";

@@ -40,8 +40,8 @@ public:
   void synchronizeWarps(llvm::ArrayRef<unsigned> warps);
 
   /// The barrier of a cluster in two steps: who leaves after a phase has been
-  /// completed knows what all have done before they arrived in it, and not what
-  /// they did since.
+  /// completed knows what all have done before they arrived in it, unless that
+  /// was relaxed, and not what they did since.
   void arriveAtCluster(unsigned warp);
   void completeClusterPhase();
   void leaveCluster(unsigned warp);

@@ -320,8 +320,13 @@ void bastile::insertClusterBarriers(tile::KernelOp kernel) {
       builder.setInsertionPointAfter(earlier);
     else
       builder.setInsertionPointToStart(reduce->getBlock());
-    NVVM::ClusterArriveOp::create(builder, reduce.getLoc(),
-                                  builder.getUnitAttr());
+    // Outside of a loop nothing was read that the meeting would have to order.
+    if (reduce->getParentOfType<scf::ForOp>())
+      NVVM::ClusterArriveOp::create(builder, reduce.getLoc(),
+                                    builder.getUnitAttr());
+    else
+      NVVM::ClusterArriveRelaxedOp::create(builder, reduce.getLoc(),
+                                           builder.getUnitAttr());
     builder.setInsertionPoint(reduce);
     NVVM::ClusterWaitOp::create(builder, reduce.getLoc(),
                                 builder.getUnitAttr());

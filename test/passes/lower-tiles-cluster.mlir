@@ -9,7 +9,7 @@
 // CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
 // CHECK-DAG:     %[[PART:.*]] = arith.constant 256 : index
 // CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @cluster_scratch0
-// CHECK:         nvvm.cluster.arrive {aligned}
+// CHECK:         nvvm.cluster.arrive.relaxed {aligned}
 // CHECK:         %[[RANK:.*]] = gpu.cluster_block_id x upper_bound 2
 // CHECK-NEXT:    %[[FIRST:.*]] = arith.muli %[[RANK]], %[[PART]]
 // CHECK-NEXT:    arith.addi %[[FIRST]],
@@ -109,7 +109,7 @@ tile.kernel @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>
 // CHECK-NEXT:      nvvm.cluster.wait
 // CHECK:           llvm.intr.masked.store {{.*}} into !llvm.ptr<1>{{$}}
 // CHECK-NEXT:    }
-// CHECK-NEXT:    nvvm.cluster.arrive
+// CHECK-NEXT:    nvvm.cluster.arrive.relaxed
 // CHECK:         nvvm.cluster.wait
 // CHECK:         nvvm.cluster.arrive
 // CHECK-NEXT:    nvvm.cluster.wait

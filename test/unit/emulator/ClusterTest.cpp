@@ -120,6 +120,17 @@ TEST_F(ClusterTest, StoresAfterArrivingAreNotOrdered) {
   EXPECT_TRUE(contains(error, "data race")) << error;
 }
 
+/// A relaxed arrival tells that the block has started and nothing more.
+TEST_F(ClusterTest, RelaxedArrivalsOrderNothing) {
+  const std::string relaxed = R"(
+    nvvm.cluster.arrive.relaxed {aligned}
+    nvvm.cluster.wait {aligned}
+)";
+  EXPECT_EQ(run(relaxed + kStore + kMeet + kLoad), "");
+  std::string error = run(kMeet + kStore + relaxed + kLoad);
+  EXPECT_TRUE(contains(error, "data race")) << error;
+}
+
 TEST_F(ClusterTest, ArrivingAndWaitingTakeTurns) {
   const std::string result = "%result = llvm.add %c0, %c0 : i32";
   std::string error = run("nvvm.cluster.wait {aligned}\n" + result);

@@ -369,7 +369,8 @@ protected:
   void eraseClusterBarrier(unsigned erased) {
     llvm::SmallVector<mlir::Operation *> arrivals, waits;
     module->walk([&](mlir::Operation *op) {
-      if (llvm::isa<mlir::NVVM::ClusterArriveOp>(op))
+      if (llvm::isa<mlir::NVVM::ClusterArriveOp,
+                    mlir::NVVM::ClusterArriveRelaxedOp>(op))
         arrivals.push_back(op);
       if (llvm::isa<mlir::NVVM::ClusterWaitOp>(op))
         waits.push_back(op);
@@ -468,6 +469,20 @@ TEST_F(MutationTest, ClusterBarrierThatOnlyALoopNeedsIsFoundOut) {
   mlir::Block &entry = function.getBody().front();
   pair[1]->moveBefore(&entry, entry.begin());
   pair[0]->moveBefore(pair[1]);
+  EXPECT_TRUE(isFoundOut(9, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
+}
+
+/// There, who arrives has read what others then overwrite.
+TEST_F(MutationTest, RelaxedArrivalInALoopIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", std::string(kClusters) + ",persistent=1");
+  module->walk([](mlir::NVVM::ClusterArriveOp arrive) {
+    mlir::OpBuilder builder(arrive);
+    mlir::NVVM::ClusterArriveRelaxedOp::create(builder, arrive.getLoc(),
+                                               builder.getUnitAttr());
+    arrive.erase();
+    return mlir::WalkResult::interrupt();
+  });
   EXPECT_TRUE(isFoundOut(9, 2048));
   EXPECT_TRUE(hasError("data race")) << error;
 }
