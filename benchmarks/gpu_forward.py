@@ -217,11 +217,12 @@ def sweep_schedules(length, type_name, reduces):
     vector = 16 // TYPES[type_name].itemsize
     while length % vector:
         vector //= 2
-    pieces = length // vector
     yield ""
-    for threads, held, rows in itertools.product(
+    for blocks, threads, held, rows in itertools.product(
+            (1, 2, 4, 8) if reduces else (1,),
             (64, 96, 128, 192, 256, 384, 512, 768, 1024), (1, 2, 3, 4, 6, 8),
             (1, 2, 4)):
+        pieces = -(-length // (vector * blocks))
         covered = threads * held
         if covered >= pieces + threads and reduces or covered < pieces and reduces:
             continue
@@ -229,7 +230,8 @@ def sweep_schedules(length, type_name, reduces):
             continue
         for persistent in (0, 1024 // threads or 1):
             yield (f"rows={rows},threads={threads},vector={vector},"
-                   f"columns={covered * vector},persistent={persistent}")
+                   f"columns={covered * vector * blocks},"
+                   f"persistent={persistent},cluster={blocks}")
 
 
 def main():

@@ -26,12 +26,10 @@ void TileDialect::registerAttributes() {
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t rows, int64_t threads,
                                    int64_t vector, int64_t columns,
-                                   int64_t persistent) {
-  std::pair<const char *, int64_t> fields[] = {{"rows", rows},
-                                               {"threads", threads},
-                                               {"vector", vector},
-                                               {"columns", columns},
-                                               {"persistent", persistent}};
+                                   int64_t persistent, int64_t cluster) {
+  std::pair<const char *, int64_t> fields[] = {
+      {"rows", rows},       {"threads", threads},       {"vector", vector},
+      {"columns", columns}, {"persistent", persistent}, {"cluster", cluster}};
   // Far past what any machine takes, and products still fit 64 bits.
   constexpr int64_t maxField = int64_t(1) << 24;
   for (auto [name, value] : fields)
@@ -47,8 +45,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t vector, int64_t threadRows,
-                                  int64_t threadColumns) {
-  if (vector < 1 || threadRows < 1 || threadColumns < 1)
+                                  int64_t threadColumns, int64_t blocks) {
+  if (vector < 1 || threadRows < 1 || threadColumns < 1 || blocks < 1)
     return emitError() << "layout fields must be at least 1";
   return success();
 }
@@ -62,21 +60,26 @@ LogicalResult BlockedAttr::verifyEncoding(
     return emitError() << shape[0] << " rows do not divide into "
                        << getThreadRows() << " rows of threads";
   int64_t deal = getThreadColumns() * getVector();
-  if (shape[1] != 1 && shape[1] % deal != 0)
-    return emitError() << shape[1] << " columns do not divide into pieces of "
-                       << getVector() << " for " << getThreadColumns()
-                       << " threads";
-  return success();
+  if (shape[1] == 1 || shape[1] % (getBlocks() * deal) == 0)
+    return success();
+  InFlightDiagnostic diagnostic = emitError();
+  diagnostic << shape[1] << " columns do not divide into pieces of "
+             << getVector() << " for " << getThreadColumns() << " threads";
+  if (getBlocks() > 1)
+    diagnostic << " in each of " << getBlocks() << " blocks";
+  return diagnostic;
 }
 
 std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
+                                                    int64_t block,
                                                     int64_t thread,
                                                     int64_t piece) const {
   int64_t columnRepeats = getColumnRepeats(shape);
   int64_t row =
       (piece / columnRepeats) * getThreadRows() + thread / getThreadColumns();
-  int64_t column = ((piece % columnRepeats) * getThreadColumns() +
+  int64_t column = block * getColumnsPerBlock(shape) +
+                   ((piece % columnRepeats) * getThreadColumns() +
                     thread % getThreadColumns()) *
-                   getVector();
+                       getVector();
   return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
 }

@@ -39,6 +39,11 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     `persistent` = k, at most k blocks a multiprocessor are launched and each
     walks over several groups of rows; 0 launches one block for each group.
 
+    With `cluster` = n, the n blocks of a cluster share the tile, each holding
+    `columns` / n neighbouring columns of every row, and reduce rows together
+    through each other's shared memory. 1 is no cluster, and so is 0 in a
+    complete schedule.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass:
 
     ```mlir
@@ -52,9 +57,14 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
         "neighbouring elements that a thread moves at once">:$vector,
     DefaultValuedParameter<"int64_t", "0", "columns of a tile">:$columns,
     DefaultValuedParameter<"int64_t", "0",
-        "blocks a multiprocessor, 0 for a block each row group">:$persistent);
+        "blocks a multiprocessor, 0 for a block each row group">:$persistent,
+    DefaultValuedParameter<"int64_t", "0", "blocks that share a row">:$cluster);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Number of blocks that share a row.
+    int64_t getBlocks() const { return getCluster() ? getCluster() : 1; }
+  }];
 }
 
 def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
@@ -67,6 +77,10 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     larger than one such deal is covered by repeating it, rows outermost. A
     dimension of size one is held by every thread along it.
 
+    Where a cluster of `blocks` shares the tile, its columns are parted among
+    them first: of C columns, block b holds those from b C / blocks to before
+    (b + 1) C / blocks, and deals them to its threads as above.
+
     `#tile.blocked<vector = 2, threadRows = 1, threadColumns = 4>` on a tile of
     1 x 16, each cell naming its thread and piece:
 
@@ -75,9 +89,19 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     thread  0  0  1  1  2  2  3  3  0  0  1  1  2  2  3  3
     piece   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
     ```
+
+    and with `threadColumns = 2, blocks = 2`:
+
+    ```
+    column  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
+    block   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
+    thread  0  0  1  1  0  0  1  1  0  0  1  1  0  0  1  1
+    piece   0  0  0  0  1  1  1  1  0  0  0  0  1  1  1  1
+    ```
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$threadRows,
-                        "int64_t":$threadColumns);
+                        "int64_t":$threadColumns,
+                        DefaultValuedParameter<"int64_t", "1">:$blocks);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -87,16 +111,23 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     }
     /// Number of times the deal repeats along the columns.
     int64_t getColumnRepeats(::llvm::ArrayRef<int64_t> shape) const {
-      return shape[1] == 1 ? 1 : shape[1] / (getThreadColumns() * getVector());
+      return shape[1] == 1 ? 1
+                           : getColumnsPerBlock(shape) /
+                                 (getThreadColumns() * getVector());
+    }
+    /// Columns of a tile with `shape` that each block of the cluster holds.
+    int64_t getColumnsPerBlock(::llvm::ArrayRef<int64_t> shape) const {
+      return shape[1] == 1 ? 1 : shape[1] / getBlocks();
     }
     /// Number of pieces of a tile with `shape` that each thread holds.
     int64_t getNumPieces(::llvm::ArrayRef<int64_t> shape) const {
       return getRowRepeats(shape) * getColumnRepeats(shape);
     }
     /// Row and column, in a tile with `shape`, of the first element of `piece`
-    /// as `thread` holds it.
+    /// as `thread` of `block` holds it.
     std::pair<int64_t, int64_t> getElement(::llvm::ArrayRef<int64_t> shape,
-                                           int64_t thread, int64_t piece) const;
+                                           int64_t block, int64_t thread,
+                                           int64_t piece) const;
   }];
 }
 

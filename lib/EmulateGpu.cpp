@@ -71,6 +71,9 @@ static EmulatedKernel makeEntry(LLVM::LLVMFuncOp kernel, OpBuilder &builder) {
   if (auto block = kernel->getAttrOfType<DenseI32ArrayAttr>(
           NVVM::NVVMDialect::getReqntidAttrName()))
     info.requiredBlock = llvm::to_vector<3>(block.asArrayRef());
+  if (auto cluster = kernel->getAttrOfType<DenseI32ArrayAttr>(
+          NVVM::NVVMDialect::getClusterDimAttrName()))
+    info.requiredCluster = cluster[0];
   for (NamedAttribute attribute :
        llvm::to_vector(kernel->getDiscardableAttrs()))
     if (isa_and_present<NVVM::NVVMDialect>(attribute.getNameDialect()))

@@ -40,6 +40,9 @@ struct EmulatedKernel {
   std::string entry;
   /// The block that `nvvm.reqntid` demands; empty if any will do.
   llvm::SmallVector<int32_t, 3> requiredBlock;
+  /// The blocks of a cluster along the grid's first dimension, as
+  /// `nvvm.cluster_dim` demands them.
+  uint32_t requiredCluster = 1;
 };
 
 struct EmulatedModule {

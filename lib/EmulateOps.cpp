@@ -167,6 +167,12 @@ bool OpEmulator::rewriteRegister(Operation *op) {
                     .Case("laneid", EmulatedRegister::Lane)
                     .Case("warpid", EmulatedRegister::Warp)
                     .Case("warpsize", EmulatedRegister::WarpSize)
+                    .Case("clusterid.x", EmulatedRegister::ClusterX)
+                    .Case("nclusterid.x", EmulatedRegister::GridClustersX)
+                    .Cases({"cluster.ctaid.x", "cluster.ctarank"},
+                           EmulatedRegister::ClusterRank)
+                    .Cases({"cluster.nctaid.x", "cluster.nctarank"},
+                           EmulatedRegister::ClusterSize)
                     .Default(std::nullopt);
   if (!number)
     return false;
@@ -266,6 +272,34 @@ bool OpEmulator::rewrite(Operation *op) {
       .Case([&](NVVM::SyncWarpOp sync) {
         call(loc, calls::warpBarrier, Type(), {sync.getMask(), site(op)});
         op->erase();
+        return true;
+      })
+      .Case([&](NVVM::ClusterArriveOp arrive) {
+        if (!arrive.getAligned())
+          return false;
+        call(loc, calls::clusterArrive, Type(),
+             {constant(loc, /*value=*/1), site(op)});
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::ClusterArriveRelaxedOp arrive) {
+        if (!arrive.getAligned())
+          return false;
+        call(loc, calls::clusterArrive, Type(),
+             {constant(loc, /*value=*/0), site(op)});
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::ClusterWaitOp wait) {
+        if (!wait.getAligned())
+          return false;
+        call(loc, calls::clusterWait, Type(), site(op));
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::MapaOp map) {
+        replace(op, call(loc, calls::mapShared, pointer(),
+                         {map.getA(), map.getB(), site(op)}));
         return true;
       })
       .Case([&](NVVM::RcpApproxFtzF32Op reciprocal) {

@@ -1,11 +1,13 @@
 //===- EmulatedMemory.cpp - Checking what emulated threads touch ----------===//
 
-#include "EmulatedBlock.h"
+#include "EmulatedCluster.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
 using namespace bastile;
 using llvm::Twine;
+
+static constexpr unsigned warpSize = 32;
 
 static llvm::StringRef verbOf(EmulatedAccess access) {
   switch (access) {
@@ -25,16 +27,18 @@ static bool contains(const EmulatedBuffer &buffer, uintptr_t address,
          address - buffer.begin <= buffer.bytes - bytes;
 }
 
-EmulatedBuffer EmulatedBlock::bufferOf(const EmulatedVariable &variable) const {
-  auto begin = reinterpret_cast<uintptr_t>(shared.data()) + redZoneBytes;
+EmulatedBuffer EmulatedCluster::bufferOf(const EmulatedVariable &variable,
+                                         unsigned block) const {
+  auto begin = reinterpret_cast<uintptr_t>(shared.data()) +
+               block * blockStride() + redZoneBytes;
   return {begin + variable.offset,
           variable.isDynamic ? launch.dynamicSharedBytes : variable.bytes,
           variable.name, /*isWritable=*/true};
 }
 
-void EmulatedBlock::access(uintptr_t address, uint64_t bytes,
-                           uint32_t alignment, EmulatedAccess access,
-                           uint32_t site) {
+void EmulatedCluster::access(uintptr_t address, uint64_t bytes,
+                             uint32_t alignment, EmulatedAccess access,
+                             uint32_t site) {
   checkAccess(address, bytes, alignment, access, site);
   // Here and not where the error is found: nothing that is left behind on
   // this stack has a destructor.
@@ -42,9 +46,9 @@ void EmulatedBlock::access(uintptr_t address, uint64_t bytes,
     yield();
 }
 
-void EmulatedBlock::checkAccess(uintptr_t address, uint64_t bytes,
-                                uint32_t alignment, EmulatedAccess access,
-                                uint32_t site) {
+void EmulatedCluster::checkAccess(uintptr_t address, uint64_t bytes,
+                                  uint32_t alignment, EmulatedAccess access,
+                                  uint32_t site) {
   if (address % alignment != 0)
     return fail("misaligned " + verbOf(access) + " of " + Twine(bytes) +
                 " bytes in " + siteName(site) + " by " + threadName(running) +
@@ -52,9 +56,11 @@ void EmulatedBlock::checkAccess(uintptr_t address, uint64_t bytes,
 
   uintptr_t offset = address - reinterpret_cast<uintptr_t>(shared.data());
   if (offset < shared.size()) {
-    if (!findShared(offset - redZoneBytes, bytes))
+    unsigned block = offset / blockStride();
+    offset = offset % blockStride() - redZoneBytes;
+    if (!findShared(offset, bytes))
       return reportOutOfBounds(address, bytes, access, site);
-    return checkShared(offset - redZoneBytes, bytes, access, site);
+    return checkShared(block, offset, bytes, access, site);
   }
   if (launch.buffers.empty() ||
       stacks.contains(running, reinterpret_cast<void *>(address)))
@@ -72,42 +78,79 @@ void EmulatedBlock::checkAccess(uintptr_t address, uint64_t bytes,
          threadName(running));
 }
 
-const EmulatedVariable *EmulatedBlock::findShared(uint64_t offset,
-                                                  uint64_t bytes) const {
+char *EmulatedCluster::mapShared(char *address, uint32_t rank, uint32_t site) {
+  auto offset = static_cast<uint64_t>(address - sharedMemory());
+  if (rank >= launch.cluster)
+    fail(siteName(site) + " by " + threadName(running) + " names block " +
+         Twine(rank) + " of a cluster of " + Twine(launch.cluster));
+  else if (offset > sharedBytes)
+    fail(siteName(site) + " by " + threadName(running) +
+         " maps an address outside of its block's shared memory");
+  if (!failure.empty())
+    yield();
+  return sharedOf(rank) + offset;
+}
+
+const EmulatedVariable *EmulatedCluster::findShared(uint64_t offset,
+                                                    uint64_t bytes) const {
   uintptr_t address =
       reinterpret_cast<uintptr_t>(shared.data()) + redZoneBytes + offset;
   for (const EmulatedVariable &variable : launch.module.variables)
-    if (variable.isShared && contains(bufferOf(variable), address, bytes))
+    if (variable.isShared &&
+        contains(bufferOf(variable, /*block=*/0), address, bytes))
       return &variable;
   return nullptr;
 }
 
-void EmulatedBlock::checkShared(uint64_t offset, uint64_t bytes,
-                                EmulatedAccess access, uint32_t site) {
+bool EmulatedCluster::checkRemote(unsigned block, EmulatedAccess access,
+                                  uint32_t site) {
+  const char *reason = nullptr;
+  if (!arrivals[running / warpSize].hasMet)
+    reason = "may not have started: no barrier of the cluster lies in between";
+  else if (numAliveInBlock[block] == 0)
+    reason = "has exited";
+  if (!reason)
+    return true;
+  fail(verbOf(access) + " to the shared memory of block " + Twine(block) +
+       " in " + siteName(site) + " by " + threadName(running) +
+       ": that block " + reason);
+  return false;
+}
+
+void EmulatedCluster::checkShared(unsigned block, uint64_t offset,
+                                  uint64_t bytes, EmulatedAccess access,
+                                  uint32_t site) {
+  if (block != blockOf(running) && !checkRemote(block, access, site))
+    return;
   // Atomics order themselves.
   if (access == EmulatedAccess::Atomic)
     return;
   bool isLoad = access == EmulatedAccess::Load;
+  uint64_t first = block * sharedBytes;
   std::optional<SharedShadow::Race> race =
-      isLoad ? shadow.read(running, offset, bytes)
-             : shadow.write(running, offset, bytes);
+      isLoad ? shadow.read(running, first + offset, bytes)
+             : shadow.write(running, first + offset, bytes);
   if (!race)
     return;
-  const EmulatedVariable *variable = findShared(race->offset, /*bytes=*/1);
-  fail("data race on byte " + Twine(race->offset - variable->offset) + " of '" +
-       variable->name + "': " + threadName(running) +
+  offset = race->offset - first;
+  const EmulatedVariable *variable = findShared(offset, /*bytes=*/1);
+  std::string owner =
+      launch.cluster == 1 ? "" : " in block " + std::to_string(block);
+  fail("data race on byte " + Twine(offset - variable->offset) + " of '" +
+       variable->name + "'" + owner + ": " + threadName(running) +
        (isLoad ? " reads" : " writes") + " it in " + siteName(site) + ", " +
        threadName(race->otherThread) + " " + race->earlier +
        " it before, and no barrier lies in between");
 }
 
-void EmulatedBlock::reportOutOfBounds(uintptr_t address, uint64_t bytes,
-                                      EmulatedAccess access, uint32_t site) {
+void EmulatedCluster::reportOutOfBounds(uintptr_t address, uint64_t bytes,
+                                        EmulatedAccess access, uint32_t site) {
   llvm::SmallVector<EmulatedBuffer> buffers(launch.buffers.begin(),
                                             launch.buffers.end());
   for (const EmulatedVariable &variable : launch.module.variables)
-    if (variable.isShared)
-      buffers.push_back(bufferOf(variable));
+    for (unsigned block = 0; variable.isShared && block < launch.cluster;
+         ++block)
+      buffers.push_back(bufferOf(variable, block));
 
   // What lies nearest is most likely what was meant.
   const EmulatedBuffer *nearest = nullptr;

@@ -1,6 +1,6 @@
 //===- EmulatedWaits.cpp - Barriers, shuffles and votes -------------------===//
 
-#include "EmulatedBlock.h"
+#include "EmulatedCluster.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,13 +15,13 @@ using mlir::NVVM::VoteSyncKind;
 
 static constexpr unsigned warpSize = 32;
 
-llvm::iota_range<unsigned> EmulatedBlock::warpThreads(unsigned warp) const {
+llvm::iota_range<unsigned> EmulatedCluster::warpThreads(unsigned warp) const {
   unsigned end = std::min<unsigned>((warp + 1) * warpSize, threads.size());
   return llvm::seq(warp * warpSize, end);
 }
 
-llvm::SmallVector<unsigned, 32> EmulatedBlock::lanes(unsigned warp,
-                                                     uint32_t mask) const {
+llvm::SmallVector<unsigned, 32> EmulatedCluster::lanes(unsigned warp,
+                                                       uint32_t mask) const {
   llvm::SmallVector<unsigned, 32> result;
   for (unsigned lane = 0; lane < warpSize; ++lane)
     if (mask >> lane & 1)
@@ -33,7 +33,7 @@ llvm::SmallVector<unsigned, 32> EmulatedBlock::lanes(unsigned warp,
 // Warps
 //===----------------------------------------------------------------------===//
 
-void EmulatedBlock::arriveAtWarp(unsigned thread) {
+void EmulatedCluster::arriveAtWarp(unsigned thread) {
   const Wait &wait = threads[thread].wait;
   unsigned warp = thread / warpSize;
   std::string what = siteName(wait.site).str() + " with mask 0x" +
@@ -65,6 +65,8 @@ void EmulatedBlock::arriveAtWarp(unsigned thread) {
     shadow.synchronizeWarp(warp);
     break;
   case Wait::Barrier:
+  case Wait::ClusterArrive:
+  case Wait::ClusterWait:
     break;
   }
   for (unsigned lane : lanes(warp, wait.mask))
@@ -102,7 +104,7 @@ static std::pair<unsigned, bool> sourceLane(ShflKind kind, unsigned lane,
   return {isInRange ? static_cast<unsigned>(source) : lane, isInRange};
 }
 
-void EmulatedBlock::completeShuffle(unsigned warp, const Wait &wait) {
+void EmulatedCluster::completeShuffle(unsigned warp, const Wait &wait) {
   for (unsigned thread : lanes(warp, wait.mask)) {
     const Wait &own = threads[thread].wait;
     auto [source, isInRange] =
@@ -118,7 +120,7 @@ void EmulatedBlock::completeShuffle(unsigned warp, const Wait &wait) {
   }
 }
 
-void EmulatedBlock::completeVote(unsigned warp, const Wait &wait) {
+void EmulatedCluster::completeVote(unsigned warp, const Wait &wait) {
   uint32_t ballot = 0;
   for (unsigned thread : lanes(warp, wait.mask))
     ballot |= uint32_t(threads[thread].wait.value != 0) << thread % warpSize;
@@ -144,7 +146,7 @@ void EmulatedBlock::completeVote(unsigned warp, const Wait &wait) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
-bool EmulatedBlock::isWarpAtBarrier(unsigned warp, uint32_t barrier) const {
+bool EmulatedCluster::isWarpAtBarrier(unsigned warp, uint32_t barrier) const {
   return llvm::all_of(warpThreads(warp), [&](unsigned thread) {
     return threads[thread].state == Thread::Waiting &&
            threads[thread].wait.kind == Wait::Barrier &&
@@ -152,16 +154,16 @@ bool EmulatedBlock::isWarpAtBarrier(unsigned warp, uint32_t barrier) const {
   });
 }
 
-void EmulatedBlock::arriveAtBarrier(unsigned thread) {
+void EmulatedCluster::arriveAtBarrier(unsigned thread) {
   const Wait &wait = threads[thread].wait;
-  unsigned expected = wait.clamp == 0 ? threads.size() : wait.clamp;
+  unsigned expected = wait.clamp == 0 ? blockThreads : wait.clamp;
   if (wait.mask > 15)
     return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
                 " does not exist: there are 16");
-  if (wait.clamp % warpSize != 0 || expected > threads.size())
+  if (wait.clamp % warpSize != 0 || expected > blockThreads)
     return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
                 " cannot wait for " + Twine(wait.clamp) +
-                " threads of a block of " + Twine(threads.size()));
+                " threads of a block of " + Twine(blockThreads));
 
   // Barriers count whole warps.
   unsigned ownWarp = thread / warpSize;
@@ -175,8 +177,9 @@ void EmulatedBlock::arriveAtBarrier(unsigned thread) {
 
   llvm::SmallVector<unsigned, 32> warps;
   unsigned numArrived = 0;
-  unsigned numWarps = llvm::divideCeil(threads.size(), warpSize);
-  for (unsigned warp = 0; warp < numWarps; ++warp) {
+  unsigned numWarps = llvm::divideCeil(blockThreads, warpSize);
+  unsigned firstWarp = blockOf(thread) * numWarps;
+  for (unsigned warp : llvm::seq(firstWarp, firstWarp + numWarps)) {
     if (!isWarpAtBarrier(warp, wait.mask))
       continue;
     const Wait &its = threads[warp * warpSize].wait;
@@ -191,7 +194,7 @@ void EmulatedBlock::arriveAtBarrier(unsigned thread) {
     completeBarrier(warps);
 }
 
-void EmulatedBlock::completeBarrier(llvm::ArrayRef<unsigned> warps) {
+void EmulatedCluster::completeBarrier(llvm::ArrayRef<unsigned> warps) {
   uint32_t numThreads = 0, numTrue = 0;
   for (unsigned warp : warps)
     for (unsigned thread : warpThreads(warp)) {
@@ -215,7 +218,98 @@ void EmulatedBlock::completeBarrier(llvm::ArrayRef<unsigned> warps) {
   shadow.synchronizeWarps(warps);
 }
 
-void EmulatedBlock::reportDeadlock() {
+//===----------------------------------------------------------------------===//
+// Clusters
+//===----------------------------------------------------------------------===//
+
+bool EmulatedCluster::isWarpAt(unsigned warp, Wait::Kind kind) const {
+  return llvm::all_of(warpThreads(warp), [&](unsigned thread) {
+    return threads[thread].state == Thread::Waiting &&
+           threads[thread].wait.kind == kind;
+  });
+}
+
+/// The aligned forms of arriving and waiting, which take whole warps.
+void EmulatedCluster::arriveAtClusterBarrier(unsigned thread) {
+  const Wait &wait = threads[thread].wait;
+  unsigned warp = thread / warpSize;
+  if (!isWarpAt(warp, wait.kind))
+    return;
+  for (unsigned other : warpThreads(warp))
+    if (threads[other].wait.site != wait.site)
+      return fail("barrier divergence: " + threadName(thread) + " is in " +
+                  siteName(wait.site) + ", " + threadName(other) +
+                  " of the same warp in " + siteName(threads[other].wait.site));
+  if (wait.kind == Wait::ClusterArrive)
+    arriveAtCluster(warp, wait);
+  else
+    waitForCluster(warp, wait.site);
+}
+
+void EmulatedCluster::arriveAtCluster(unsigned warp, const Wait &wait) {
+  ClusterArrival &arrival = arrivals[warp];
+  if (arrival.isPending)
+    return fail(threadName(warp * warpSize) + " arrives in " +
+                siteName(wait.site) +
+                " without having waited after it arrived before");
+  arrival.phase = clusterPhase;
+  arrival.isPending = true;
+  if (wait.variant)
+    shadow.arriveAtCluster(warp);
+  for (unsigned thread : warpThreads(warp))
+    threads[thread].state = Thread::Ready;
+  completeClusterPhase();
+}
+
+void EmulatedCluster::waitForCluster(unsigned warp, uint32_t site) {
+  if (!arrivals[warp].isPending)
+    return fail(threadName(warp * warpSize) + " waits in " + siteName(site) +
+                " without having arrived");
+  if (arrivals[warp].phase != clusterPhase)
+    leaveCluster(warp);
+}
+
+/// Starts the next phase once all warps have arrived, and lets go on who waits.
+/// A warp cannot arrive in that one before it has left this.
+void EmulatedCluster::completeClusterPhase() {
+  bool isComplete = llvm::all_of(arrivals, [&](const ClusterArrival &arrival) {
+    return arrival.isPending && arrival.phase == clusterPhase;
+  });
+  if (!isComplete)
+    return;
+  ++clusterPhase;
+  shadow.completeClusterPhase();
+  for (unsigned warp = 0; warp < arrivals.size(); ++warp)
+    if (isWarpAt(warp, Wait::ClusterWait))
+      leaveCluster(warp);
+}
+
+void EmulatedCluster::leaveCluster(unsigned warp) {
+  arrivals[warp].isPending = false;
+  arrivals[warp].hasMet = true;
+  shadow.leaveCluster(warp);
+  for (unsigned thread : warpThreads(warp))
+    threads[thread].state = Thread::Ready;
+}
+
+std::string EmulatedCluster::describeWait(const Wait &wait) const {
+  std::string text = "wait in " + siteName(wait.site).str();
+  switch (wait.kind) {
+  case Wait::Barrier:
+    return text + " at barrier " + std::to_string(wait.mask);
+  case Wait::ClusterArrive:
+  case Wait::ClusterWait:
+    return text;
+  case Wait::Shuffle:
+  case Wait::Vote:
+  case Wait::WarpBarrier:
+    return text + " with mask 0x" +
+           llvm::utohexstr(wait.mask, /*LowerCase=*/true);
+  }
+  return text;
+}
+
+void EmulatedCluster::reportDeadlock() {
   struct Group {
     unsigned first = 0, count = 0;
   };
@@ -224,13 +318,10 @@ void EmulatedBlock::reportDeadlock() {
   for (auto [index, thread] : llvm::enumerate(threads)) {
     std::string what = "exited";
     if (thread.state == Thread::Waiting) {
-      bool isBarrier = thread.wait.kind == Wait::Barrier;
-      isAtBarrier |= isBarrier;
-      what =
-          "wait in " + siteName(thread.wait.site).str() +
-          (isBarrier ? " at barrier " + std::to_string(thread.wait.mask)
-                     : " with mask 0x" + llvm::utohexstr(thread.wait.mask,
-                                                         /*LowerCase=*/true));
+      what = describeWait(thread.wait);
+      isAtBarrier |= thread.wait.kind == Wait::Barrier ||
+                     thread.wait.kind == Wait::ClusterArrive ||
+                     thread.wait.kind == Wait::ClusterWait;
     }
     auto [entry, isNew] = groups.insert({what, Group()});
     if (isNew)

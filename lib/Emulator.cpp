@@ -3,7 +3,7 @@
 #include "Emulator.h"
 #include "CodeGen.h"
 #include "EmulateGpu.h"
-#include "EmulatedBlock.h"
+#include "EmulatedCluster.h"
 #include "EmulatorCalls.h"
 #include "Jit.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -88,9 +88,31 @@ static llvm::Error checkBlock(const EmulatedKernel &kernel, GridSize block) {
   return llvm::Error::success();
 }
 
+static llvm::Error checkCluster(const EmulatedKernel &kernel, GridSize grid,
+                                GridSize block, uint32_t cluster) {
+  constexpr unsigned maxBlocks = 16, warp = 32;
+  if (cluster != kernel.requiredCluster)
+    return llvm::createStringError("kernel '" + kernel.name +
+                                   "' requires clusters of " +
+                                   llvm::Twine(kernel.requiredCluster) +
+                                   " blocks, not of " + llvm::Twine(cluster));
+  if (cluster == 0 || cluster > maxBlocks)
+    return llvm::createStringError(
+        "a cluster has between 1 and 16 blocks, not " + llvm::Twine(cluster));
+  if (grid.x % cluster != 0)
+    return llvm::createStringError("a grid of " + llvm::Twine(grid.x) +
+                                   " blocks does not divide into clusters of " +
+                                   llvm::Twine(cluster));
+  if (cluster > 1 && block.count() % warp != 0)
+    return llvm::createStringError(
+        "the emulator runs clusters of whole warps only, not of blocks of " +
+        llvm::Twine(block.count()) + " threads");
+  return llvm::Error::success();
+}
+
 llvm::Error Emulator::launch(llvm::StringRef name, GridSize grid,
                              GridSize block, uint64_t sharedBytes,
-                             void **arguments) {
+                             void **arguments, uint32_t cluster) {
   const auto kernel =
       llvm::find_if(state->module.kernels, [&](const EmulatedKernel &one) {
         return one.name == name;
@@ -98,6 +120,8 @@ llvm::Error Emulator::launch(llvm::StringRef name, GridSize grid,
   if (kernel == state->module.kernels.end())
     return llvm::createStringError("the module has no kernel '" + name + "'");
   if (llvm::Error error = checkBlock(*kernel, block))
+    return error;
+  if (llvm::Error error = checkCluster(*kernel, grid, block, cluster))
     return error;
   llvm::Expected<void *> entry = state->code->lookup(kernel->entry);
   if (!entry)
@@ -116,20 +140,29 @@ llvm::Error Emulator::launch(llvm::StringRef name, GridSize grid,
                          variable.name, !variable.isConstant});
     }
 
-  if (!state->stacks || state->stacks->size() < block.count())
-    state->stacks = std::make_unique<FiberStacks>(block.count());
-  EmulatedLaunch launch = {
-      state->module, buffers,      reinterpret_cast<void (*)(void **)>(*entry),
-      arguments,     grid,         block,
-      sharedBytes,   state->order, state->worstApproximations};
-  EmulatedBlock emulated(launch, *state->stacks, state->random);
+  uint64_t fibers = cluster * block.count();
+  if (!state->stacks || state->stacks->size() < fibers)
+    state->stacks = std::make_unique<FiberStacks>(fibers);
+  EmulatedLaunch launch = {state->module,
+                           buffers,
+                           reinterpret_cast<void (*)(void **)>(*entry),
+                           arguments,
+                           grid,
+                           block,
+                           cluster,
+                           sharedBytes,
+                           state->order,
+                           state->worstApproximations};
+  EmulatedCluster emulated(launch, *state->stacks, state->random);
 
-  llvm::SmallVector<uint64_t> blocks = llvm::to_vector(llvm::seq(grid.count()));
+  llvm::SmallVector<uint64_t> clusters =
+      llvm::to_vector(llvm::seq(grid.count() / cluster));
   if (state->order == Order::Reverse)
-    std::reverse(blocks.begin(), blocks.end());
+    std::reverse(clusters.begin(), clusters.end());
   else if (state->order == Order::Random)
-    std::shuffle(blocks.begin(), blocks.end(), state->random);
-  for (uint64_t index : blocks) {
+    std::shuffle(clusters.begin(), clusters.end(), state->random);
+  for (uint64_t first : clusters) {
+    uint64_t index = first * cluster;
     GridSize position = {static_cast<uint32_t>(index % grid.x),
                          static_cast<uint32_t>(index / grid.x % grid.y),
                          static_cast<uint32_t>(index / grid.x / grid.y)};

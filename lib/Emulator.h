@@ -10,7 +10,9 @@
 //   - shuffles and votes by a lane that their mask does not name, with lanes
 //     that never arrive, or from a lane outside of the mask;
 //   - two threads that touch the same byte of shared memory, one of them
-//     writing, with no barrier in between.
+//     writing, with no barrier in between;
+//   - accesses to the shared memory of another block of the cluster that may
+//     not have started or has exited.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,9 +61,11 @@ public:
   void setWorstApproximations(bool worst);
 
   /// Runs a grid. `arguments[i]` points to the kernel's argument number i;
-  /// `sharedBytes` is the size of the dynamic shared memory.
+  /// `sharedBytes` is the size of the dynamic shared memory, `cluster` the
+  /// number of blocks of a cluster, all along the first dimension.
   llvm::Error launch(llvm::StringRef kernel, GridSize grid, GridSize block,
-                     uint64_t sharedBytes, void **arguments);
+                     uint64_t sharedBytes, void **arguments,
+                     uint32_t cluster = 1);
 
 private:
   struct State;

@@ -1,23 +1,30 @@
 //===- EmulatorCalls.cpp - What emulated kernels call ---------------------===//
 
 #include "EmulatorCalls.h"
-#include "EmulatedBlock.h"
+#include "EmulatedCluster.h"
 #include "llvm/ADT/bit.h"
 
 using namespace bastile;
 
 static int32_t readRegister(int32_t name) {
-  return EmulatedBlock::current()->readRegister(
+  return EmulatedCluster::current()->readRegister(
       static_cast<EmulatedRegister>(name));
 }
 
-static void *sharedMemory() { return EmulatedBlock::current()->sharedMemory(); }
+static void *sharedMemory() {
+  return EmulatedCluster::current()->sharedMemory();
+}
+
+static void *mapShared(void *address, uint32_t rank, uint32_t site) {
+  return EmulatedCluster::current()->mapShared(static_cast<char *>(address),
+                                               rank, site);
+}
 
 static void access(void *address, uint64_t bytes, uint32_t alignment,
                    int32_t access, uint32_t site) {
-  EmulatedBlock::current()->access(reinterpret_cast<uintptr_t>(address), bytes,
-                                   alignment,
-                                   static_cast<EmulatedAccess>(access), site);
+  EmulatedCluster::current()->access(reinterpret_cast<uintptr_t>(address),
+                                     bytes, alignment,
+                                     static_cast<EmulatedAccess>(access), site);
 }
 
 static void maskedAccess(void *address, uint64_t lanes, uint32_t laneBytes,
@@ -26,37 +33,47 @@ static void maskedAccess(void *address, uint64_t lanes, uint32_t laneBytes,
   for (unsigned lane = 0; lanes != 0; ++lane, lanes >>= 1)
     if (lanes & 1)
       // Only the first lane has the alignment of the whole.
-      EmulatedBlock::current()->access(
+      EmulatedCluster::current()->access(
           begin + lane * laneBytes, laneBytes, lane == 0 ? alignment : 1,
           static_cast<EmulatedAccess>(access), site);
 }
 
 static uint64_t shuffle(int32_t kind, uint32_t mask, uint32_t value,
                         uint32_t offset, uint32_t clamp, uint32_t site) {
-  return EmulatedBlock::current()->wait(
-      {EmulatedBlock::Wait::Shuffle, kind, mask, value, offset, clamp, site});
+  return EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::Shuffle, kind, mask, value, offset, clamp, site});
 }
 
 static uint32_t vote(int32_t kind, uint32_t mask, uint32_t predicate,
                      uint32_t site) {
-  return EmulatedBlock::current()->wait(
-      {EmulatedBlock::Wait::Vote, kind, mask, predicate, 0, 0, site});
+  return EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::Vote, kind, mask, predicate, 0, 0, site});
 }
 
 static void warpBarrier(uint32_t mask, uint32_t site) {
-  EmulatedBlock::current()->wait(
-      {EmulatedBlock::Wait::WarpBarrier, 0, mask, 0, 0, 0, site});
+  EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::WarpBarrier, 0, mask, 0, 0, 0, site});
 }
 
 static uint32_t barrier(uint32_t id, uint32_t numThreads, int32_t reduction,
                         uint32_t predicate, uint32_t site) {
-  return EmulatedBlock::current()->wait({EmulatedBlock::Wait::Barrier,
-                                         reduction, id, predicate, 0,
-                                         numThreads, site});
+  return EmulatedCluster::current()->wait({EmulatedCluster::Wait::Barrier,
+                                           reduction, id, predicate, 0,
+                                           numThreads, site});
+}
+
+static void clusterArrive(int32_t releases, uint32_t site) {
+  EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::ClusterArrive, releases, 0, 0, 0, 0, site});
+}
+
+static void clusterWait(uint32_t site) {
+  EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::ClusterWait, 0, 0, 0, 0, 0, site});
 }
 
 static float approximate(int32_t function, int32_t flushes, float x, float y) {
-  return EmulatedBlock::current()->approximate(function, flushes, x, y);
+  return EmulatedCluster::current()->approximate(function, flushes, x, y);
 }
 
 /// The conversion that LLVM calls where the host has no instruction for it.
@@ -74,12 +91,15 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
   static const JitSymbol symbols[] = {
       {calls::readRegister, reinterpret_cast<void *>(&readRegister)},
       {calls::sharedMemory, reinterpret_cast<void *>(&sharedMemory)},
+      {calls::mapShared, reinterpret_cast<void *>(&mapShared)},
       {calls::access, reinterpret_cast<void *>(&access)},
       {calls::maskedAccess, reinterpret_cast<void *>(&maskedAccess)},
       {calls::shuffle, reinterpret_cast<void *>(&shuffle)},
       {calls::vote, reinterpret_cast<void *>(&vote)},
       {calls::warpBarrier, reinterpret_cast<void *>(&warpBarrier)},
       {calls::barrier, reinterpret_cast<void *>(&barrier)},
+      {calls::clusterArrive, reinterpret_cast<void *>(&clusterArrive)},
+      {calls::clusterWait, reinterpret_cast<void *>(&clusterWait)},
       {calls::approximate, reinterpret_cast<void *>(&approximate)},
       {"__truncsfbf2", reinterpret_cast<void *>(&truncateToBFloat)},
   };

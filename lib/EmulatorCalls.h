@@ -31,6 +31,10 @@ enum class EmulatedRegister : int32_t {
   Lane,
   Warp,
   WarpSize,
+  ClusterX,
+  GridClustersX,
+  ClusterRank,
+  ClusterSize,
 };
 
 enum class EmulatedAccess : int32_t { Load, Store, Atomic };
@@ -41,6 +45,8 @@ namespace emulator_calls {
 inline constexpr char readRegister[] = "bastile.emulator.register";
 // ptr ()
 inline constexpr char sharedMemory[] = "bastile.emulator.shared";
+// ptr (ptr address, i32 rank, i32 site)
+inline constexpr char mapShared[] = "bastile.emulator.map_shared";
 // void (ptr address, i64 bytes, i32 alignment, i32 access, i32 site)
 inline constexpr char access[] = "bastile.emulator.access";
 // void (ptr address, i64 lanes, i32 bytes of one lane, i32 alignment,
@@ -56,6 +62,10 @@ inline constexpr char warpBarrier[] = "bastile.emulator.warp_barrier";
 // i32 (i32 id, i32 threads or 0 for all, i32 reduction or -1, i32 predicate,
 //      i32 site)
 inline constexpr char barrier[] = "bastile.emulator.barrier";
+// void (i32 whether it releases what was done before, i32 site)
+inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
+// void (i32 site)
+inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
 // float (i32 function, i32 flushes subnormals, float x, float y)
 inline constexpr char approximate[] = "bastile.emulator.approximate";
 } // namespace emulator_calls

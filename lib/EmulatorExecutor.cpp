@@ -13,15 +13,12 @@ using namespace bastile;
 runtime::Error EmulatorExecutor::launch(const std::string &entry,
                                         const runtime::LaunchConfig &config,
                                         void **arguments) {
-  if (config.cluster != 1)
-    return runtime::Error("the emulator has no clusters, but '" + entry +
-                          "' asks for " + std::to_string(config.cluster) +
-                          " blocks in each");
   GridSize grid, block;
   grid.x = static_cast<uint32_t>(config.grid);
   block.x = static_cast<uint32_t>(config.block);
   if (llvm::Error error =
-          emulator.launch(entry, grid, block, config.sharedMemory, arguments))
+          emulator.launch(entry, grid, block, config.sharedMemory, arguments,
+                          static_cast<uint32_t>(config.cluster)))
     return runtime::Error(llvm::toString(std::move(error)));
   return runtime::Error::success();
 }

@@ -70,6 +70,7 @@ private:
   BlockArgument getSizeSource(Value value, int64_t dimension);
   tile::KernelOp getKernel(tile::LaunchOp launch);
   bool isPartial(OpResult result);
+  int64_t getCluster(tile::KernelOp kernel);
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -172,6 +173,10 @@ json::Object FunctionDescriber::describeOperand(Value value,
   return operand;
 }
 
+int64_t FunctionDescriber::getCluster(tile::KernelOp kernel) {
+  return target.isHost() ? 1 : kernel.getSchedule()->getBlocks();
+}
+
 /// How many programs share out the `rows` of a launch among them.
 json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
                                                 json::Value rows) {
@@ -187,10 +192,10 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
     return groups;
   json::Value most =
       json::Object{{"mul", json::Array{"multiprocessors", persistent}}};
-  if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
-      columnBlocks > 1)
-    most = json::Object{
-        {"ceildiv", json::Array{std::move(most), columnBlocks}}};
+  if (int64_t blocks =
+          kernel.getColumnBlocks().value_or(1) * getCluster(kernel);
+      blocks > 1)
+    most = json::Object{{"ceildiv", json::Array{std::move(most), blocks}}};
   return json::Object{
       {"min", json::Array{std::move(groups), std::move(most)}}};
 }
@@ -200,6 +205,8 @@ json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
   if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
       columnBlocks > 1)
     grid = json::Object{{"mul", json::Array{std::move(grid), columnBlocks}}};
+  if (int64_t cluster = getCluster(kernel); cluster > 1)
+    grid = json::Object{{"mul", json::Array{std::move(grid), cluster}}};
   return grid;
 }
 
@@ -225,14 +232,11 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
           json::Object{{"stride", operand}, {"dimension", dimension}});
   }
   int64_t threads = target.isHost() ? 1 : kernel.getSchedule()->getThreads();
-  return json::Object{{"entry", kernel.getSymName()},
-                      {"leading", leading},
-                      {"alignment", std::move(alignment)},
-                      {"arguments", std::move(arguments)},
-                      {"grid", describeGrid(kernel)},
-                      {"block", threads},
-                      {"cluster", 1},
-                      {"shared_memory", 0}};
+  return json::Object{
+      {"entry", kernel.getSymName()},      {"leading", leading},
+      {"alignment", std::move(alignment)}, {"arguments", std::move(arguments)},
+      {"grid", describeGrid(kernel)},      {"block", threads},
+      {"cluster", getCluster(kernel)},     {"shared_memory", 0}};
 }
 
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {

@@ -11,6 +11,8 @@ void SharedShadow::reset(uint64_t bytes, unsigned warps) {
   numWarps = warps;
   shadow.assign(bytes, Byte());
   clocks.assign(numWarps * numWarps, 0);
+  arriving.assign(numWarps, 0);
+  completed.assign(numWarps, 0);
   for (unsigned warp = 0; warp < numWarps; ++warp)
     clock(warp, warp) = 1;
 }
@@ -69,4 +71,21 @@ void SharedShadow::synchronizeWarps(llvm::ArrayRef<unsigned> warps) {
   }
   for (unsigned warp : warps)
     ++clock(warp, warp);
+}
+
+void SharedShadow::arriveAtCluster(unsigned warp) {
+  for (unsigned component = 0; component < numWarps; ++component)
+    arriving[component] = std::max(arriving[component], clock(warp, component));
+  ++clock(warp, warp);
+}
+
+void SharedShadow::completeClusterPhase() {
+  completed.swap(arriving);
+  std::fill(arriving.begin(), arriving.end(), 0);
+}
+
+void SharedShadow::leaveCluster(unsigned warp) {
+  for (unsigned component = 0; component < numWarps; ++component)
+    clock(warp, component) =
+        std::max(clock(warp, component), completed[component]);
 }

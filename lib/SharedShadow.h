@@ -1,6 +1,6 @@
 //===- SharedShadow.h - Data races in shared memory -------------*- C++ -*-===//
 //
-// Remembers for each byte of an emulated block's shared memory who read and
+// Remembers for each byte of an emulated cluster's shared memory who read and
 // wrote it last, and tells whether a barrier lies between two accesses.
 //
 // Order is kept by vector clocks with one component a warp: barriers take
@@ -39,6 +39,13 @@ public:
   void synchronizeWarp(unsigned warp) { ++clock(warp, warp); }
   void synchronizeWarps(llvm::ArrayRef<unsigned> warps);
 
+  /// The barrier of a cluster in two steps: who leaves after a phase has been
+  /// completed knows what all have done before they arrived in it, unless that
+  /// was relaxed, and not what they did since.
+  void arriveAtCluster(unsigned warp);
+  void completeClusterPhase();
+  void leaveCluster(unsigned warp);
+
 private:
   struct Access {
     uint32_t stamp = 0; // 0: never
@@ -60,6 +67,8 @@ private:
 
   std::vector<Byte> shadow;
   std::vector<uint32_t> clocks;
+  // What the warps that arrive in this phase know, and in the one before.
+  std::vector<uint32_t> arriving, completed;
   unsigned numWarps = 0;
 };
 

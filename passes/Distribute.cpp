@@ -39,7 +39,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   }
 
   LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
-    ThreadGrid grid{1, 1};
+    ThreadGrid grid{1, 1, 1};
     tile::ScheduleAttr schedule = kernel.getSchedule().value_or(nullptr);
     if (!schedule)
       return kernel.emitError("has no schedule");
@@ -58,7 +58,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
           std::max<int64_t>(1, type.getShape().back() / schedule.getColumns());
       auto layout = tile::BlockedAttr::get(&getContext(),
                                            interleaved * schedule.getVector(),
-                                           grid.rows, grid.columns);
+                                           grid.rows, grid.columns, grid.blocks);
       value.setType(RankedTensorType::get(type.getShape(),
                                           type.getElementType(), layout));
     };

@@ -51,7 +51,7 @@ public:
   Value getColumn(int64_t repeat) {
     if (tile.getDimSize(1) == 1)
       return column;
-    return add(column, getPieceColumn(builder, loc, layout, repeat));
+    return add(column, getPieceColumn(builder, loc, tile, repeat));
   }
   Value getRowCount() {
     Value count = kernel.getSizes().front();
@@ -243,6 +243,9 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     if (type.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
       require(arith::CmpIPredicate::eq,
               getThreadPosition(builder, loc, layout).column,
+              address.constant(0));
+    if (type.getDimSize(1) == 1 && layout.getBlocks() > 1)
+      require(arith::CmpIPredicate::eq, getBlockRank(builder, loc, layout),
               address.constant(0));
     if (type.getDimSize(0) == 1 && layout.getThreadRows() > 1)
       require(arith::CmpIPredicate::eq,

@@ -61,19 +61,38 @@ ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
           arith::RemUIOp::create(builder, loc, thread, count)};
 }
 
+Value bastile::getBlockRank(OpBuilder &builder, Location loc,
+                            tile::BlockedAttr layout) {
+  if (layout.getBlocks() == 1)
+    return arith::ConstantIndexOp::create(builder, loc, 0);
+  // Without the bound, the dialect assumes that there are at most 8.
+  return gpu::ClusterBlockIdOp::create(
+      builder, loc,
+      gpu::DimensionAttr::get(builder.getContext(), gpu::Dimension::x),
+      builder.getIndexAttr(layout.getBlocks()));
+}
+
 Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
-                              tile::BlockedAttr layout, int64_t repeat) {
+                              RankedTensorType tile, int64_t repeat) {
+  tile::BlockedAttr layout = getLayout(tile);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   Value offset =
       constant(repeat * layout.getThreadColumns() * layout.getVector());
-  if (layout.getThreadColumns() == 1)
-    return offset;
-  Value column = getThreadPosition(builder, loc, layout).column;
-  column =
-      arith::MulIOp::create(builder, loc, column, constant(layout.getVector()));
-  return arith::AddIOp::create(builder, loc, column, offset);
+  if (layout.getThreadColumns() > 1) {
+    Value column = getThreadPosition(builder, loc, layout).column;
+    column = arith::MulIOp::create(builder, loc, column,
+                                   constant(layout.getVector()));
+    offset = arith::AddIOp::create(builder, loc, column, offset);
+  }
+  if (layout.getBlocks() > 1) {
+    Value part = arith::MulIOp::create(
+        builder, loc, getBlockRank(builder, loc, layout),
+        constant(layout.getColumnsPerBlock(tile.getShape())));
+    offset = arith::AddIOp::create(builder, loc, part, offset);
+  }
+  return offset;
 }
 
 namespace {
@@ -190,7 +209,7 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
     for (int64_t column = 0; column < columns; ++column) {
       Value position =
           arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
-                                getPieceColumn(rewriter, loc, layout, column));
+                                getPieceColumn(rewriter, loc, type, column));
       isInside.push_back(arith::CmpIOp::create(
           rewriter, loc, arith::CmpIPredicate::ult, position, limit));
     }
@@ -329,6 +348,9 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     unsigned addressSpace =
         found->isHost() ? 0
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      insertClusterBarriers(kernel);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });

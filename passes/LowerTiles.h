@@ -35,10 +35,14 @@ ThreadPosition getThreadPosition(mlir::OpBuilder &builder, mlir::Location loc,
 /// The index of the calling thread in its block.
 mlir::Value getThreadId(mlir::OpBuilder &builder, mlir::Location loc);
 
+/// The index of the thread's block in its cluster.
+mlir::Value getBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
+                         tile::BlockedAttr layout);
+
 /// Column, relative to the tile's first, of the first element of the pieces in
-/// the given repetition of the layout along the row.
+/// the given repetition of the tile's layout along the row.
 mlir::Value getPieceColumn(mlir::OpBuilder &builder, mlir::Location loc,
-                           tile::BlockedAttr layout, int64_t repeat);
+                           mlir::RankedTensorType tile, int64_t repeat);
 
 void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
@@ -48,6 +52,10 @@ void populateReduceRowsPatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
 void populateSplitPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
+
+/// Has the blocks of a cluster meet before reductions write into the shared
+/// memory of all of them. Runs ahead of the patterns.
+void insertClusterBarriers(tile::KernelOp kernel);
 
 } // namespace bastile
 

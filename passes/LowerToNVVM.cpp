@@ -47,6 +47,9 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
     int32_t threads = op.getSchedule()->getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
+    if (int32_t blocks = op.getSchedule()->getBlocks(); blocks > 1)
+      func->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
+                    rewriter.getDenseI32ArrayAttr({blocks, 1, 1}));
     for (unsigned index = 0; index < op.getNumArguments(); ++index)
       setArgumentAttributes(op, func, index);
     rewriter.inlineRegionBefore(op.getBody(), func.getBody(), func.end());
@@ -89,9 +92,17 @@ struct LowerReturn : public OpConversionPattern<tile::ReturnOp> {
   }
 };
 
+/// Whether `op` belongs to a kernel, lowered already or not, with clusters.
+bool hasCluster(Operation *op) {
+  if (auto kernel = op->getParentOfType<tile::KernelOp>())
+    return kernel.getSchedule()->getBlocks() > 1;
+  return op->getParentOfType<LLVM::LLVMFuncOp>()->hasAttr(
+      NVVM::NVVMDialect::getClusterDimAttrName());
+}
+
 /// Programs are numbered along the grid's first dimension, the only one that
-/// reaches 2^31 - 1 blocks.
-template <typename SourceOp, typename TargetOp>
+/// reaches 2^31 - 1 blocks. What runs one is a block or a cluster.
+template <typename SourceOp, typename BlockOp, typename ClusterOp>
 struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   using OpConversionPattern<SourceOp>::OpConversionPattern;
 
@@ -99,8 +110,12 @@ struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   matchAndRewrite(SourceOp op, typename SourceOp::Adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Type type = this->getTypeConverter()->convertType(op.getType());
-    Value narrow =
-        TargetOp::create(rewriter, op.getLoc(), rewriter.getI32Type());
+    Type i32 = rewriter.getI32Type();
+    Value narrow;
+    if (hasCluster(op))
+      narrow = ClusterOp::create(rewriter, op.getLoc(), i32);
+    else
+      narrow = BlockOp::create(rewriter, op.getLoc(), i32);
     rewriter.replaceOpWithNewOp<LLVM::ZExtOp>(op, type, narrow);
     return success();
   }
@@ -119,9 +134,11 @@ struct LowerToNVVMPass
       legality.addLegalDialect<NVVM::NVVMDialect>();
       populateGpuToNVVMConversionPatterns(converter, patterns);
       patterns.add<LowerKernel, LowerReturn,
-                   LowerProgramOp<tile::ProgramIdOp, NVVM::BlockIdXOp>,
-                   LowerProgramOp<tile::ProgramCountOp, NVVM::GridDimXOp>>(
-          converter, &getContext());
+                   LowerProgramOp<tile::ProgramIdOp, NVVM::BlockIdXOp,
+                                  NVVM::ClusterIdXOp>,
+                   LowerProgramOp<tile::ProgramCountOp, NVVM::GridDimXOp,
+                                  NVVM::ClusterDimXOp>>(converter,
+                                                        &getContext());
     };
     if (failed(convertToLLVM(getOperation(), addPatterns)))
       signalPassFailure();

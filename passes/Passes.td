@@ -143,14 +143,16 @@ def LowerTiles : Pass<"lower-tiles", "::mlir::ModuleOp"> {
   let description = [{
     A tile becomes as many vectors as its layout gives each thread; loads and
     stores become accesses of that width, reductions a tree within the thread,
-    shuffles within a warp and shared memory across warps. Where the block is
-    one thread, as on the host, nothing of the `gpu` dialect is left.
+    shuffles within a warp and shared memory across warps, which the blocks of a
+    cluster write into each other's. Where the block is one thread, as on the
+    host, nothing of the `gpu` dialect is left.
   }];
   let options = [TargetOption];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
-    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::mlir::ub::UBDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {

@@ -29,72 +29,107 @@ constexpr int64_t kWarp = 32;
 /// the host: its program is too long to compile in reasonable time).
 constexpr int64_t kMaxElementsPerThread = 256;
 constexpr int64_t kMaxPiecesOnHost = 2048;
+/// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
+/// fail.
+constexpr int64_t kMaxBlocksPerCluster = 16;
 /// What combines warps is declared in the code, of which every target takes as
 /// much; more has to be asked for at launch.
 constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
 /// The fields of a schedule while they are chosen.
 struct Fields {
-  int64_t rows, threads, vector, columns, persistent;
+  int64_t rows, threads, vector, columns, persistent, cluster;
 
   explicit Fields(tile::ScheduleAttr pinned)
       : rows(pinned.getRows()), threads(pinned.getThreads()),
         vector(pinned.getVector()), columns(pinned.getColumns()),
-        persistent(pinned.getPersistent()) {}
+        persistent(pinned.getPersistent()), cluster(pinned.getCluster()) {}
 
   tile::ScheduleAttr getAttr(MLIRContext *context) const {
     return tile::ScheduleAttr::get(context, rows, threads, vector, columns,
-                                   persistent);
+                                   persistent, cluster);
   }
+
+  /// Blocks that share a row.
+  int64_t getBlocks() const { return std::max<int64_t>(1, cluster); }
 };
 
-/// Chooses `threads` and `columns` for a row of `pieces` vectors so that the
-/// fewest of them are padding, among numbers of threads up to `maxThreads` of
-/// which each holds up to `maxPieces`.
-void chooseRowThreads(Fields &fields, int64_t pieces, int64_t maxThreads,
-                      int64_t maxPieces) {
-  int64_t best = 0, bestPadded = 0;
-  for (int64_t threads = kWarp; threads <= maxThreads; threads += kWarp) {
-    if (fields.threads && fields.threads != threads)
-      continue;
-    int64_t held = llvm::divideCeil(pieces, threads);
-    if (held > maxPieces)
-      continue;
-    int64_t padded = held * threads;
-    // Equal padding: more threads, each holding less.
-    if (!best || padded <= bestPadded) {
-      best = threads;
-      bestPadded = padded;
-    }
-  }
-  if (!best) {
-    best = fields.threads ? fields.threads : maxThreads;
-    bestPadded = best * maxPieces;
-  }
-  fields.threads = best;
-  if (!fields.columns)
-    fields.columns = bestPadded * fields.vector;
-}
-
-/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors
-/// that may each have a block of their own: one vector a thread, so that many
-/// small blocks keep loads in flight, and the fewest vectors of padding.
-void chooseTileThreads(Fields &fields, int64_t pieces, int64_t minThreads,
-                       int64_t maxThreads) {
+/// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
+/// one, that leaves the fewest of `pieces` vectors padding while none holds
+/// more than `maxPieces`; 0 if there is none. Of equal ones it takes the
+/// largest, whose threads hold less.
+int64_t findThreads(const Fields &fields, int64_t pieces, int64_t minThreads,
+                    int64_t maxThreads, int64_t maxPieces) {
   int64_t best = 0, bestPadded = 0;
   for (int64_t threads = minThreads; threads <= maxThreads; threads += kWarp) {
     if (fields.threads && fields.threads != threads)
       continue;
     int64_t padded = llvm::alignTo(pieces, threads);
+    if (padded > maxPieces * threads)
+      continue;
     if (!best || padded <= bestPadded) {
       best = threads;
       bestPadded = padded;
     }
   }
+  return best;
+}
+
+/// Chooses `threads` and `columns` for a row of which each block holds `pieces`
+/// vectors, up to `maxPieces` of them to a thread.
+void chooseRowThreads(Fields &fields, int64_t pieces, int64_t maxThreads,
+                      int64_t maxPieces) {
+  int64_t padded = 0;
+  if (int64_t threads =
+          findThreads(fields, pieces, kWarp, maxThreads, maxPieces)) {
+    fields.threads = threads;
+    padded = llvm::alignTo(pieces, threads);
+  } else {
+    if (!fields.threads)
+      fields.threads = maxThreads;
+    padded = fields.threads * maxPieces;
+  }
+  if (!fields.columns)
+    fields.columns = fields.getBlocks() * padded * fields.vector;
+}
+
+/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors
+/// that may each have a block of their own: one vector a thread, so that many
+/// small blocks keep loads in flight.
+void chooseTileThreads(Fields &fields, int64_t pieces, int64_t minThreads,
+                       int64_t maxThreads) {
   if (!fields.threads)
-    fields.threads = best;
+    fields.threads = findThreads(fields, pieces, minThreads, maxThreads,
+                                 /*maxPieces=*/pieces);
   if (!fields.columns)
     fields.columns = fields.threads * fields.vector;
+}
+
+/// Has the smallest cluster that can share a row of `pieces` vectors which one
+/// block cannot hold in 64 bytes a thread: with more, the registers of a
+/// multiprocessor hold no second row to load while the first is reduced. Blocks
+/// of half the threads, two to a multiprocessor, come before full ones. A row
+/// that no cluster holds stays with one block.
+void chooseCluster(Fields &fields, int64_t pieces, const KernelShape &shape,
+                   const Target &target) {
+  auto limitHeld = [](int64_t held) {
+    return std::clamp<int64_t>(held, 1, 16);
+  };
+  int64_t held = limitHeld(64 / (fields.vector * shape.minElementBytes));
+  int64_t mostHeld = limitHeld(32 / fields.vector);
+  int64_t mostThreads = target.maxThreadsPerBlock;
+  if (pieces <= held * mostThreads)
+    return;
+  int64_t fewThreads = fields.threads ? fields.threads : mostThreads / 2;
+  if (fields.threads)
+    mostThreads = fields.threads;
+  for (int64_t capacity :
+       {held * fewThreads, held * mostThreads, mostHeld * mostThreads})
+    for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
+      if (pieces <= blocks * capacity) {
+        fields.cluster = blocks;
+        return;
+      }
 }
 
 /// For rows too short to keep a block busy: several of them to a block, each
@@ -102,7 +137,7 @@ void chooseTileThreads(Fields &fields, int64_t pieces, int64_t minThreads,
 void chooseShortRows(Fields &fields, int64_t pieces) {
   int64_t perRow = llvm::PowerOf2Ceil(pieces);
   if (!fields.columns)
-    fields.columns = perRow * fields.vector;
+    fields.columns = fields.getBlocks() * perRow * fields.vector;
   if (!fields.threads)
     fields.threads = 128;
   int64_t threadRows = std::max<int64_t>(1, fields.threads / perRow);
@@ -141,6 +176,10 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   if (fields.columns)
     pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
                               fields.vector);
+  if (!fields.cluster && shape.numReductions > 0)
+    chooseCluster(fields, pieces, shape, target);
+  // From here on, what one block holds.
+  pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (pieces <= kWarp) {
     chooseShortRows(fields, pieces);
     return;
@@ -173,7 +212,7 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   if (!fields.threads)
     fields.threads = 16 * kWarp;
   if (!fields.columns)
-    fields.columns = 4 * fields.threads * fields.vector;
+    fields.columns = 4 * fields.getBlocks() * fields.threads * fields.vector;
 }
 
 void completeForHost(Fields &fields, const KernelShape &shape,
@@ -222,6 +261,21 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
     return success();
   }
 
+  int64_t blocks = fields.getBlocks();
+  if (blocks > 1 && target.maxBlocksPerCluster == 1)
+    return error() << "it has no clusters, and the schedule's is of " << blocks
+                   << " blocks";
+  if (blocks > kMaxBlocksPerCluster)
+    return error() << blocks << " blocks are more than the "
+                   << kMaxBlocksPerCluster << " of a cluster";
+  if (blocks > 1 && shape.numReductions == 0)
+    return error() << "the " << blocks
+                   << " blocks of a cluster would share rows that no reduction "
+                      "needs as a whole; leave out 'cluster'";
+  if (fields.columns % (blocks * fields.vector) != 0)
+    return error() << fields.columns / fields.vector
+                   << " vectors do not divide evenly among the " << blocks
+                   << " blocks of a cluster";
   if (fields.threads > target.maxThreadsPerBlock)
     return error() << fields.threads << " threads are more than the "
                    << target.maxThreadsPerBlock << " of a block";
@@ -231,13 +285,18 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
   FailureOr<ThreadGrid> grid =
       ThreadGrid::get(fields.getAttr(kernel.getContext()));
   if (failed(grid)) {
-    int64_t pieces = fields.columns / fields.vector;
-    return error() << fields.rows << " rows of " << pieces
-                   << " vectors do not divide evenly among " << fields.threads
-                   << " threads";
+    int64_t pieces = fields.columns / fields.vector / blocks;
+    InFlightDiagnostic diagnostic = error();
+    diagnostic << fields.rows << " rows of " << pieces
+               << " vectors do not divide evenly among " << fields.threads
+               << " threads";
+    if (blocks > 1)
+      diagnostic << " in whole warps, as a cluster needs it";
+    return diagnostic;
   }
-  if (elements / fields.threads > kMaxElementsPerThread)
-    return error() << elements / fields.threads
+  int64_t elementsPerThread = elements / (blocks * fields.threads);
+  if (elementsPerThread > kMaxElementsPerThread)
+    return error() << elementsPerThread
                    << " elements a thread are more than the "
                    << kMaxElementsPerThread << " that registers hold";
   int64_t shared = shape.numReductions * grid->getScratchBytes(fields.rows);
@@ -255,7 +314,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     const Target *target = lookupTarget(getOperation(), this->target);
     if (!target)
       return signalPassFailure();
-    auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0);
+    auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
     if (!schedule.empty() && failed(parseSchedule(pinned)))
       return signalPassFailure();
     for (auto kernel : getOperation().getOps<tile::KernelOp>())

@@ -12,38 +12,49 @@
 
 namespace bastile {
 
-/// The threads of a block as rows and columns over a tile.
+/// The threads of a block as rows and columns over its part of a tile, and the
+/// blocks of a cluster that share the tile's columns.
 struct ThreadGrid {
   static constexpr int64_t kWarp = 32;
 
   int64_t rows;
   int64_t columns;
+  int64_t blocks;
 
   /// The grid for a complete schedule: all threads along the row if it has as
   /// many vectors, otherwise several rows at once. Fails if the tile does not
   /// divide evenly, or if a row would be held by part of a warp that is not a
-  /// power of two, as shuffles need it.
+  /// power of two, as shuffles need it. In a cluster, rows are held by whole
+  /// warps, whose lanes exchange what they reduce with the other blocks.
   static mlir::FailureOr<ThreadGrid> get(tile::ScheduleAttr schedule) {
     int64_t threads = schedule.getThreads();
+    int64_t blocks = schedule.getBlocks();
     int64_t pieces = schedule.getColumns() / schedule.getVector();
+    if (pieces % blocks != 0)
+      return mlir::failure();
+    pieces /= blocks;
     int64_t columns = std::min(threads, pieces);
     if (columns == 0 || pieces % columns != 0 || threads % columns != 0)
       return mlir::failure();
     int64_t rows = threads / columns;
-    bool aligned =
-        columns >= kWarp ? columns % kWarp == 0 : llvm::isPowerOf2_64(columns);
+    bool aligned = columns >= kWarp
+                       ? columns % kWarp == 0
+                       : blocks == 1 && llvm::isPowerOf2_64(columns);
     if (schedule.getRows() % rows != 0 || (threads > 1 && !aligned))
       return mlir::failure();
-    return ThreadGrid{rows, columns};
+    return ThreadGrid{rows, columns, blocks};
   }
 
-  /// Warps that hold one row.
+  /// Warps of a block that hold one row.
   int64_t getWarpsPerRow() const { return llvm::divideCeil(columns, kWarp); }
 
+  /// Results of single warps, in all blocks, that make up a row's.
+  int64_t getPartialsPerRow() const { return blocks * getWarpsPerRow(); }
+
   /// Shared memory that one reduction of a tile with `tileRows` rows needs to
-  /// combine warps: a float for each row and warp.
+  /// combine warps: a float for each row and partial result.
   int64_t getScratchBytes(int64_t tileRows) const {
-    return getWarpsPerRow() > 1 ? tileRows * getWarpsPerRow() * 4 : 0;
+    return getPartialsPerRow() > 1 ? tileRows * getPartialsPerRow() * 4 : 0;
   }
 };
 

@@ -789,3 +789,24 @@ func.func @layout_rows(%t: tensor<3x8xf32, #tile.blocked<vector = 2, threadRows 
 func.func @layout_columns(%t: tensor<2x12xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
   return
 }
+
+// -----
+
+// expected-error @below {{layout fields must be at least 1}}
+func.func @layout_no_blocks(%t: tensor<4x8xf32, #tile.blocked<vector = 2, threadRows = 1, threadColumns = 4, blocks = 0>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{24 columns do not divide into pieces of 2 for 4 threads in each of 2 blocks}}
+func.func @layout_blocks(%t: tensor<2x24xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4, blocks = 2>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{schedule field 'cluster' must be from 0 to 16777216, but is -2}}
+func.func @schedule_cluster() attributes {tile.schedule = #tile.schedule<cluster = -2>} {
+  return
+}

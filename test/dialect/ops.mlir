@@ -242,9 +242,9 @@ tile.kernel private @private_kernel() attributes {leading = 0 : i64} {
 
 // Every field of a schedule; those that are left out, or 0, are not printed.
 // CHECK-LABEL: func @schedule
-// CHECK-SAME:      tile.schedule = #tile.schedule<rows = 4, threads = 128, vector = 8, columns = 1024, persistent = 2>
+// CHECK-SAME:      tile.schedule = #tile.schedule<rows = 4, threads = 128, vector = 8, columns = 1024, persistent = 2, cluster = 4>
 func.func @schedule() attributes {tile.schedule = #tile.schedule<
-    persistent = 2, columns = 1024, vector = 8, threads = 128, rows = 4>} {
+    cluster = 4, persistent = 2, columns = 1024, vector = 8, threads = 128, rows = 4>} {
   return
 }
 
@@ -257,6 +257,16 @@ func.func @empty_schedule() attributes {tile.schedule = #tile.schedule<rows = 0>
 // CHECK-LABEL: func @layout
 // CHECK-SAME:      tensor<4x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>
 func.func @layout(%tile: tensor<4x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
+  return
+}
+
+// Where it is shared by the blocks of a cluster, the layout says so.
+// CHECK-LABEL: func @layout_of_cluster
+// CHECK-SAME:      tensor<4x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 2, blocks = 4>>
+// CHECK-SAME:      tensor<4x8xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 2>>
+func.func @layout_of_cluster(
+    %shared: tensor<4x16xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 2, blocks = 4>>,
+    %own: tensor<4x8xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 2, blocks = 1>>) {
   return
 }
 

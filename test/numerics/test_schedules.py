@@ -25,6 +25,12 @@ GPU = (
     "persistent=1",
     "rows=2,threads=256,vector=8,columns=2048,persistent=2",
     "rows=1,threads=32,vector=1,columns=32",
+    "cluster=2",
+    "cluster=4,threads=64,columns=4096",
+    "cluster=8,threads=32,vector=1,columns=3072",
+    "cluster=3,rows=2,threads=64,vector=4,columns=3072,persistent=2",
+    "cluster=2,threads=32,vector=8,columns=512,persistent=1",
+    "cluster=16,threads=32,vector=2,columns=3072",
 )
 LENGTH = 2880
 
@@ -50,6 +56,9 @@ def test_schedule(schedule, kind):
         bound,
         *options,
     )
+    # Without a reduction, there is nothing for a cluster to do.
+    if "cluster" in schedule:
+        return
     check_rows(
         function(
             [("x", row), ("up", row)], [row], [f"tile.geglu %x, %up : {row}"]

@@ -90,3 +90,16 @@ tile.kernel @uneven()
     attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 256>} {
   tile.return
 }
+
+// -----
+
+// The blocks of a cluster share a tile's columns.
+// CHECK-LABEL: tile.kernel @cluster
+// CHECK:         tile.load {{.*}} -> tensor<1x256xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32, blocks = 2>>
+tile.kernel @cluster(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, cluster = 2>} {
+  %c0 = arith.constant 0 : index
+  %id = tile.program_id
+  %0 = tile.load %x[%id, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
+  tile.return
+}

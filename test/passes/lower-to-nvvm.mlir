@@ -44,6 +44,29 @@ tile.kernel @programs(%p: !llvm.ptr<1>)
 
 // -----
 
+// A cluster runs a program together.
+// CHECK-LABEL: llvm.func @clusters(
+// CHECK-SAME:      nvvm.cluster_dim = array<i32: 2, 1, 1>
+// CHECK-SAME:      nvvm.reqntid = array<i32: 32, 1, 1>
+// CHECK-NOT:     ctaid.x
+// CHECK-DAG:     nvvm.read.ptx.sreg.clusterid.x : i32
+// CHECK-DAG:     nvvm.read.ptx.sreg.nclusterid.x : i32
+// CHECK-DAG:     nvvm.read.ptx.sreg.cluster.ctaid.x range <i32, 0, 2> : i32
+// CHECK:         llvm.return
+tile.kernel @clusters(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32, cluster = 2>} {
+  %id = tile.program_id
+  %count = tile.program_count
+  %rank = gpu.cluster_block_id x upper_bound 2
+  %0 = arith.subi %count, %id : index
+  %1 = arith.addi %0, %rank : index
+  %2 = arith.index_cast %1 : index to i64
+  llvm.store %2, %p : i64, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 // CHECK-LABEL: llvm.func @threads(
 // CHECK-DAG:     nvvm.read.ptx.sreg.tid.x
 // CHECK-DAG:     nvvm.barrier

@@ -100,3 +100,43 @@ tile.kernel @shared_memory(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?
   %1 = tile.reduce min %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
 }
+
+// -----
+
+// expected-error @below {{the 2 blocks of a cluster would share rows that no reduction needs as a whole; leave out 'cluster'}}
+tile.kernel @cluster_without_reduction(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<cluster = 2>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// expected-error @below {{does not fit sm_90: 32 blocks are more than the 16 of a cluster}}
+tile.kernel @large_cluster(%x: tensor<?x65536xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<cluster = 32>} {
+  %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// -----
+
+// expected-error @below {{512 vectors do not divide evenly among the 3 blocks of a cluster}}
+tile.kernel @uneven_cluster(%x: tensor<?x4096xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<columns = 4096, cluster = 3>} {
+  %0 = arith.extf %x : tensor<?x4096xbf16> to tensor<?x4096xf32>
+  %1 = tile.reduce max %0 : tensor<?x4096xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// -----
+
+// Half of a warp to a row has too few lanes for what blocks exchange.
+// expected-error @below {{2 rows of 16 vectors do not divide evenly among 32 threads in whole warps, as a cluster needs it}}
+tile.kernel @cluster_of_short_rows(%x: tensor<?x256xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<rows = 2, threads = 32, columns = 256, cluster = 2>} {
+  %0 = arith.extf %x : tensor<?x256xbf16> to tensor<?x256xf32>
+  %1 = tile.reduce max %0 : tensor<?x256xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}

@@ -65,3 +65,33 @@ tile.kernel @unpinned(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16> {
   %0 = arith.addf %x, %x : tensor<?x1024xbf16>
   tile.return %0 : tensor<?x1024xbf16>
 }
+
+// A cluster can be pinned where the heuristic has none, and left out where it
+// has one.
+// CHECK-LABEL: @cluster_only
+// CHECK-SAME:  rows = 1, threads = 96, vector = 8, columns = 3072, cluster = 2>
+tile.kernel @cluster_only(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<cluster = 2>} {
+  %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
+  %1 = tile.reduce max %0 : tensor<?x2880xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// CHECK-LABEL: @no_cluster
+// CHECK-SAME:  rows = 1, threads = 1024, vector = 8, columns = 65536, cluster = 1>
+tile.kernel @no_cluster(%x: tensor<?x65536xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<cluster = 1>} {
+  %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// A cluster walks over a row that is longer than what it holds.
+// CHECK-LABEL: @cluster_in_loop
+// CHECK-SAME:  rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 4>
+tile.kernel @cluster_in_loop(%x: tensor<?x1048576xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<cluster = 4>} {
+  %0 = arith.extf %x : tensor<?x1048576xbf16> to tensor<?x1048576xf32>
+  %1 = tile.reduce max %0 : tensor<?x1048576xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}

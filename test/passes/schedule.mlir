@@ -1,6 +1,6 @@
-// RUN: tile-opt %s --schedule | FileCheck %s --check-prefixes=CHECK,GPU
-// RUN: tile-opt %s --schedule=target=sm_80 | FileCheck %s --check-prefixes=CHECK,GPU
-// RUN: tile-opt %s --schedule=target=sm_120 | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: tile-opt %s --schedule | FileCheck %s --check-prefixes=CHECK,GPU,CLUSTER
+// RUN: tile-opt %s --schedule=target=sm_80 | FileCheck %s --check-prefixes=CHECK,GPU,SM80
+// RUN: tile-opt %s --schedule=target=sm_120 | FileCheck %s --check-prefixes=CHECK,GPU,CLUSTER
 // RUN: tile-opt %s --schedule=target=host | FileCheck %s --check-prefixes=CHECK,HOST
 
 // Of short rows, a block takes several, each held by a power of two of threads.
@@ -48,11 +48,56 @@ tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> 
   tile.return %0 : tensor<?x16384xbf16>
 }
 
-// A row too long for the registers of a block is walked in a loop.
+// A row that leaves a block's registers room to work stays with it.
+// CHECK-LABEL: @row_of_a_block
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>
+tile.kernel @row_of_a_block(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// A longer one is shared by the blocks of a cluster, two to a multiprocessor,
+// where there are clusters.
+// CHECK-LABEL: @row_of_a_cluster
+// CLUSTER-SAME: #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 4>
+// SM80-SAME:   #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 65536>
+tile.kernel @row_of_a_cluster(%x: tensor<?x65536xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// The largest such row, and one with little padding.
+// CHECK-LABEL: @row_of_a_large_cluster
+// CLUSTER-SAME: #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 262144, cluster = 8>
+tile.kernel @row_of_a_large_cluster(%x: tensor<?x262144xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x262144xbf16> to tensor<?x262144xf32>
+  %1 = tile.reduce max %0 : tensor<?x262144xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// CHECK-LABEL: @padded_row_of_a_cluster
+// CLUSTER-SAME: #tile.schedule<rows = 1, threads = 320, vector = 8, columns = 40960, cluster = 4>
+tile.kernel @padded_row_of_a_cluster(%x: tensor<?x40000xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x40000xbf16> to tensor<?x40000xf32>
+  %1 = tile.reduce max %0 : tensor<?x40000xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// A row too long for the registers of a cluster is walked in a loop, as is one
+// too long for a block where there are no clusters.
 // CHECK-LABEL: @long_reduction
 // GPU-SAME:    #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 8192>
-tile.kernel @long_reduction(%x: tensor<?x262144xf32>) -> tensor<?x1xf32> {
-  %0 = tile.reduce add %x : tensor<?x262144xf32> -> tensor<?x1xf32>
+tile.kernel @long_reduction(%x: tensor<?x524288xf32>) -> tensor<?x1xf32> {
+  %0 = tile.reduce add %x : tensor<?x524288xf32> -> tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+
+// CHECK-LABEL: @no_clusters
+// SM80-SAME:   #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 8192>
+tile.kernel @no_clusters(%x: tensor<?x131072xf32>) -> tensor<?x1xf32> {
+  %0 = tile.reduce add %x : tensor<?x131072xf32> -> tensor<?x1xf32>
   tile.return %0 : tensor<?x1xf32>
 }
 

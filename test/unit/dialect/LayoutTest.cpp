@@ -22,9 +22,10 @@ protected:
 
   /// The layout, if it fits `shape`.
   tile::BlockedAttr getLayout(ArrayRef<int64_t> shape, int64_t vector,
-                              int64_t threadRows, int64_t threadColumns) {
-    auto layout =
-        tile::BlockedAttr::get(&context, vector, threadRows, threadColumns);
+                              int64_t threadRows, int64_t threadColumns,
+                              int64_t blocks = 1) {
+    auto layout = tile::BlockedAttr::get(&context, vector, threadRows,
+                                         threadColumns, blocks);
     ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
     auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };
     if (failed(layout.verifyEncoding(shape, Float32Type::get(&context),
@@ -34,25 +35,26 @@ protected:
   }
 
   FailureOr<ThreadGrid> getGrid(int64_t rows, int64_t threads, int64_t vector,
-                                int64_t columns) {
-    return ThreadGrid::get(
-        tile::ScheduleAttr::get(&context, rows, threads, vector, columns, 0));
+                                int64_t columns, int64_t cluster = 0) {
+    return ThreadGrid::get(tile::ScheduleAttr::get(
+        &context, rows, threads, vector, columns, /*persistent=*/0, cluster));
   }
 
   MLIRContext context;
 };
 
-/// For each element of the tile, the number of (thread, piece, lane) that hold
-/// it; empty if one of them lies outside.
+/// For each element of the tile, the number of (block, thread, piece, lane)
+/// that hold it; empty if one of them lies outside.
 std::vector<int64_t> countHolders(tile::BlockedAttr layout,
                                   ArrayRef<int64_t> shape) {
   std::vector<int64_t> holders(shape[0] * shape[1]);
   int64_t threads = layout.getThreadRows() * layout.getThreadColumns();
   // A tile of one column has no vectors along it.
   int64_t lanes = shape[1] == 1 ? 1 : layout.getVector();
-  for (int64_t thread = 0; thread < threads; ++thread)
+  for (int64_t index = 0; index < layout.getBlocks() * threads; ++index)
     for (int64_t piece = 0; piece < layout.getNumPieces(shape); ++piece) {
-      auto [row, column] = layout.getElement(shape, thread, piece);
+      auto [row, column] =
+          layout.getElement(shape, index / threads, index % threads, piece);
       for (int64_t lane = 0; lane < lanes; ++lane) {
         if (row < 0 || row >= shape[0] || column < 0 ||
             column + lane >= shape[1])
@@ -128,8 +130,8 @@ TEST_F(LayoutTest, StatisticsLieWithTheirRows) {
   ASSERT_EQ(layout.getNumPieces(tile), layout.getNumPieces(statistic));
   for (int64_t thread = 0; thread < 128; ++thread)
     for (int64_t piece = 0; piece < 3; ++piece)
-      EXPECT_EQ(layout.getElement(tile, thread, piece).first,
-                layout.getElement(statistic, thread, piece).first);
+      EXPECT_EQ(layout.getElement(tile, /*block=*/0, thread, piece).first,
+                layout.getElement(statistic, /*block=*/0, thread, piece).first);
 }
 
 /// The example in the attribute's description.
@@ -140,8 +142,48 @@ TEST_F(LayoutTest, PiecesOfNeighboursAreNeighbours) {
   ASSERT_TRUE(layout);
   for (int64_t piece = 0; piece < 2; ++piece)
     for (int64_t thread = 0; thread < 4; ++thread)
-      EXPECT_EQ(layout.getElement(shape, thread, piece),
+      EXPECT_EQ(layout.getElement(shape, /*block=*/0, thread, piece),
                 std::make_pair(int64_t(0), piece * 8 + thread * 2));
+}
+
+/// The second example: each block holds its part of the columns.
+TEST_F(LayoutTest, BlocksHoldNeighbouringColumns) {
+  int64_t shape[] = {1, 16};
+  tile::BlockedAttr layout =
+      getLayout(shape, /*vector=*/2, /*threadRows=*/1, /*threadColumns=*/2,
+                /*blocks=*/2);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout.getColumnsPerBlock(shape), 8);
+  EXPECT_EQ(layout.getNumPieces(shape), 2);
+  for (int64_t block = 0; block < 2; ++block)
+    for (int64_t piece = 0; piece < 2; ++piece)
+      for (int64_t thread = 0; thread < 2; ++thread)
+        EXPECT_EQ(
+            layout.getElement(shape, block, thread, piece),
+            std::make_pair(int64_t(0), block * 8 + piece * 4 + thread * 2));
+}
+
+TEST_F(LayoutTest, EveryElementHasOneHolderInACluster) {
+  for (int64_t blocks : {2, 3, 8, 16})
+    for (int64_t columnRepeats : {1, 3}) {
+      int64_t shape[] = {4, 4 * 32 * columnRepeats * blocks};
+      tile::BlockedAttr layout = getLayout(shape, /*vector=*/4,
+                                           /*threadRows=*/2,
+                                           /*threadColumns=*/32, blocks);
+      ASSERT_TRUE(layout);
+      EXPECT_EQ(layout.getNumPieces(shape), 2 * columnRepeats);
+      EXPECT_EQ(countHolders(layout, shape),
+                std::vector<int64_t>(shape[0] * shape[1], 1));
+    }
+}
+
+TEST_F(LayoutTest, EveryBlockHoldsTheSingleColumn) {
+  int64_t shape[] = {4, 1};
+  tile::BlockedAttr layout = getLayout(shape, /*vector=*/2, /*threadRows=*/4,
+                                       /*threadColumns=*/32, /*blocks=*/2);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout.getNumPieces(shape), 1);
+  EXPECT_EQ(countHolders(layout, shape), std::vector<int64_t>(4, 64));
 }
 
 TEST_F(LayoutTest, TilesThatDoNotDivideHaveNoLayout) {
@@ -150,6 +192,8 @@ TEST_F(LayoutTest, TilesThatDoNotDivideHaveNoLayout) {
   EXPECT_FALSE(getLayout({2, 4}, 2, 2, 4));
   EXPECT_FALSE(getLayout({16}, 2, 2, 4));
   EXPECT_FALSE(getLayout({ShapedType::kDynamic, 16}, 2, 2, 4));
+  EXPECT_TRUE(getLayout({2, 24}, 2, 2, 4, /*blocks=*/3));
+  EXPECT_FALSE(getLayout({2, 24}, 2, 2, 4, /*blocks=*/2));
 }
 
 /// A grid exists where every thread gets equally many whole vectors of as many
@@ -185,6 +229,33 @@ TEST_F(LayoutTest, GridsExistForWhatDividesEvenly) {
 TEST_F(LayoutTest, TilesNarrowerThanAVectorHaveNoGrid) {
   EXPECT_TRUE(failed(getGrid(/*rows=*/1, /*threads=*/32, /*vector=*/8,
                              /*columns=*/4)));
+}
+
+TEST_F(LayoutTest, BlocksOfAClusterTakeEqualPartsOfWholeWarps) {
+  FailureOr<ThreadGrid> grid = getGrid(2, 128, 4, 2048, /*cluster=*/4);
+  ASSERT_TRUE(succeeded(grid));
+  EXPECT_EQ(grid->rows, 1);
+  EXPECT_EQ(grid->columns, 128);
+  EXPECT_EQ(grid->blocks, 4);
+  // 64 of 128 threads to a row, two rows at once.
+  grid = getGrid(2, 128, 4, 512, /*cluster=*/2);
+  ASSERT_TRUE(succeeded(grid));
+  EXPECT_EQ(grid->rows, 2);
+  EXPECT_EQ(grid->columns, 64);
+  // A third of the vectors, half of a warp.
+  EXPECT_TRUE(failed(getGrid(1, 128, 4, 2048, /*cluster=*/3)));
+  EXPECT_TRUE(failed(getGrid(8, 128, 4, 128, /*cluster=*/2)));
+}
+
+TEST_F(LayoutTest, BlocksOfARowMeetInSharedMemory) {
+  FailureOr<ThreadGrid> grid = getGrid(4, 64, 4, 512, /*cluster=*/2);
+  ASSERT_TRUE(succeeded(grid));
+  EXPECT_EQ(grid->getPartialsPerRow(), 2 * 2);
+  EXPECT_EQ(grid->getScratchBytes(4), 4 * 4 * 4);
+  grid = getGrid(1, 32, 4, 256, /*cluster=*/2);
+  ASSERT_TRUE(succeeded(grid));
+  EXPECT_EQ(grid->getPartialsPerRow(), 2);
+  EXPECT_EQ(grid->getScratchBytes(1), 2 * 4);
 }
 
 TEST_F(LayoutTest, WarpsOfARowMeetInSharedMemory) {

@@ -55,6 +55,16 @@ protected:
                                            pointers));
   }
 
+  /// Likewise, in clusters of `cluster` blocks.
+  template <typename... Arguments>
+  std::string launchClusters(unsigned cluster, unsigned numBlocks,
+                             unsigned numThreads, Arguments... arguments) {
+    void *pointers[] = {static_cast<void *>(&arguments)..., nullptr};
+    return llvm::toString(
+        emulator->launch("kernel", {numBlocks, 1, 1}, {numThreads, 1, 1},
+                         /*sharedBytes=*/0, pointers, cluster));
+  }
+
   template <typename Element>
   void addBuffer(const std::vector<Element> &buffer, const char *name,
                  bool isWritable) {

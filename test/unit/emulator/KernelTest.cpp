@@ -263,6 +263,77 @@ TEST_F(KernelTest, SchedulesDoNotChangeTheResult) {
     }
 }
 
+/// Blocks of a row by hand and by the heuristic, with rows of whole tiles and
+/// with padding, in one pass and in several, several rows to a block.
+TEST_F(KernelTest, ClustersDoNotChangeTheResult) {
+  for (const char *schedule :
+       {"cluster=2", "cluster=3,threads=64,columns=1536",
+        "cluster=8,threads=32,vector=4,columns=1024",
+        "cluster=16,threads=32,vector=2,columns=1024",
+        "cluster=2,threads=64,rows=4,columns=1024",
+        "cluster=2,threads=128,rows=2,columns=1024",
+        "cluster=2,threads=32,columns=512",
+        "cluster=2,threads=32,columns=512,persistent=1",
+        "cluster=4,threads=32,columns=1024,persistent=1"})
+    for (Emulator::Order order : kOrders) {
+      std::string message;
+      lowerToNVVM(kRmsNorm, 1000, "bf16", schedule);
+      if (HasFatalFailure())
+        return;
+      EXPECT_LE(runRmsNorm(5, 1000, ElementType::BF16, order, message), 0.51)
+          << schedule;
+      EXPECT_EQ(message, "") << schedule;
+    }
+}
+
+TEST_F(KernelTest, LongRowsTakeClusters) {
+  for (int64_t length : {32776, 65536}) {
+    std::string message;
+    lowerToNVVM(kRmsNorm, length, "bf16", "");
+    EXPECT_GT(
+        metadata.functions.front().launches.front().variants.front().cluster,
+        1);
+    EXPECT_LE(runRmsNorm(1, length, ElementType::BF16, Emulator::Order::Random,
+                         message),
+              0.51);
+    EXPECT_EQ(message, "");
+  }
+}
+
+/// Two reductions of which one waits for the other, and statistics that one
+/// block of each cluster stores.
+TEST_F(KernelTest, ClustersCarrySeveralReductions) {
+  constexpr char spread[] = R"mlir(
+    func.func @spread(%x: tensor<?x{0}x{1}>) -> tensor<?x1x{1}> {{
+      %max = tile.reduce max %x : tensor<?x{0}x{1}> -> tensor<?x1x{1}>
+      %wide = tile.broadcast %max like %x
+          : tensor<?x1x{1}>, tensor<?x{0}x{1}> -> tensor<?x{0}x{1}>
+      %below = arith.subf %wide, %x : tensor<?x{0}x{1}>
+      %sum = tile.reduce add %below : tensor<?x{0}x{1}> -> tensor<?x1x{1}>
+      return %sum : tensor<?x1x{1}>
+    })mlir";
+  for (const char *schedule :
+       {"cluster=2", "cluster=4,threads=32,vector=4,persistent=1",
+        "cluster=2,threads=32,vector=4,columns=256,persistent=1"})
+    for (Emulator::Order order : kOrders) {
+      lowerToNVVM(spread, 1000, "f32", schedule);
+      if (HasFatalFailure())
+        return;
+      std::mt19937 random(3);
+      Buffer x(ElementType::F32, 5, 1000), out(ElementType::F32, 5, 1);
+      x.fill(random);
+      EXPECT_EQ(run({x.view()}, out.view(), order), "") << schedule;
+      for (int64_t row = 0; row < 5; ++row) {
+        double max = x.get(row, 0), sum = 0;
+        for (int64_t column = 0; column < 1000; ++column)
+          max = std::max(max, x.get(row, column));
+        for (int64_t column = 0; column < 1000; ++column)
+          sum += max - x.get(row, column);
+        EXPECT_NEAR(out.get(row, 0), sum, 1e-5 * sum) << schedule;
+      }
+    }
+}
+
 TEST_F(KernelTest, TakesAnyAlignmentAndStride) {
   lowerToNVVM(kGeglu, 128, "bf16", "");
   for (auto [gap, offset] :
@@ -294,17 +365,38 @@ protected:
         barrier->erase();
   }
 
+  /// Erases the arrival at and the wait for one of the clusters' barriers.
+  void eraseClusterBarrier(unsigned erased) {
+    llvm::SmallVector<mlir::Operation *> arrivals, waits;
+    module->walk([&](mlir::Operation *op) {
+      if (llvm::isa<mlir::NVVM::ClusterArriveOp,
+                    mlir::NVVM::ClusterArriveRelaxedOp>(op))
+        arrivals.push_back(op);
+      if (llvm::isa<mlir::NVVM::ClusterWaitOp>(op))
+        waits.push_back(op);
+    });
+    ASSERT_LT(erased, arrivals.size());
+    ASSERT_EQ(arrivals.size(), waits.size());
+    arrivals[erased]->erase();
+    waits[erased]->erase();
+  }
+
   /// Whether any order shows an error or a wrong number.
   bool isFoundOut(int64_t rows, int64_t length) {
     for (Emulator::Order order : kOrders) {
-      std::string message;
-      double worst =
-          runRmsNorm(rows, length, ElementType::BF16, order, message);
-      if (!message.empty() || !(worst <= 0.51))
+      double worst = runRmsNorm(rows, length, ElementType::BF16, order, error);
+      if (!error.empty() || !(worst <= 0.51))
         return true;
     }
     return false;
   }
+
+  /// Whether the error that was found out says `part`.
+  bool hasError(const char *part) const {
+    return error.find(part) != std::string::npos;
+  }
+
+  std::string error;
 };
 
 TEST_F(MutationTest, UnchangedCodePasses) {
@@ -324,6 +416,87 @@ TEST_F(MutationTest, BarrierThatOnlyALoopNeedsIsFoundOut) {
   // The first of the loop keeps one row's sums from overwriting another's.
   eraseBarriers([](unsigned index) { return index == 0; });
   EXPECT_TRUE(isFoundOut(9, 2048));
+}
+
+constexpr char kClusters[] = "cluster=2,threads=64,columns=2048";
+
+TEST_F(MutationTest, UnchangedClustersPass) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
+  EXPECT_FALSE(isFoundOut(2, 2048));
+}
+
+/// A block must not write into the memory of one that has not started.
+TEST_F(MutationTest, ClusterThatDoesNotMeetIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
+  eraseClusterBarrier(0);
+  EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("that block may not have started")) << error;
+}
+
+/// Nor read what others write before they have.
+TEST_F(MutationTest, RemovedClusterBarrierIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
+  eraseClusterBarrier(1);
+  EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
+}
+
+/// A barrier of the block instead of the cluster's orders too little.
+TEST_F(MutationTest, BlockBarrierInAClusterIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
+  llvm::SmallVector<mlir::NVVM::ClusterWaitOp> waits;
+  module->walk([&](mlir::NVVM::ClusterWaitOp wait) { waits.push_back(wait); });
+  mlir::OpBuilder builder(waits[1]);
+  mlir::NVVM::Barrier0Op::create(builder, waits[1].getLoc());
+  eraseClusterBarrier(1);
+  EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
+}
+
+/// In a loop, the first barrier keeps one row's sums from overwriting those of
+/// another; it must not be one ahead of the loop.
+TEST_F(MutationTest, ClusterBarrierThatOnlyALoopNeedsIsFoundOut) {
+  std::string schedule = std::string(kClusters) + ",persistent=1";
+  lowerToNVVM(kRmsNorm, 2048, "bf16", schedule);
+  EXPECT_FALSE(isFoundOut(9, 2048));
+  llvm::SmallVector<mlir::Operation *> pair;
+  module->walk([&](mlir::Operation *op) {
+    if (llvm::isa<mlir::NVVM::ClusterArriveOp, mlir::NVVM::ClusterWaitOp>(op) &&
+        pair.size() < 2)
+      pair.push_back(op);
+  });
+  auto function = pair[0]->getParentOfType<mlir::LLVM::LLVMFuncOp>();
+  mlir::Block &entry = function.getBody().front();
+  pair[1]->moveBefore(&entry, entry.begin());
+  pair[0]->moveBefore(pair[1]);
+  EXPECT_TRUE(isFoundOut(9, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
+}
+
+/// There, who arrives has read what others then overwrite.
+TEST_F(MutationTest, RelaxedArrivalInALoopIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", std::string(kClusters) + ",persistent=1");
+  module->walk([](mlir::NVVM::ClusterArriveOp arrive) {
+    mlir::OpBuilder builder(arrive);
+    mlir::NVVM::ClusterArriveRelaxedOp::create(builder, arrive.getLoc(),
+                                               builder.getUnitAttr());
+    arrive.erase();
+    return mlir::WalkResult::interrupt();
+  });
+  EXPECT_TRUE(isFoundOut(9, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
+}
+
+TEST_F(MutationTest, WrongBlockOfTheClusterIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
+  module->walk([](mlir::NVVM::MapaOp map) {
+    mlir::OpBuilder builder(map);
+    mlir::Value zero = mlir::LLVM::ConstantOp::create(
+        builder, map.getLoc(), builder.getI32IntegerAttr(0));
+    map.getBMutable().assign(zero);
+  });
+  EXPECT_TRUE(isFoundOut(2, 2048));
+  EXPECT_TRUE(hasError("data race")) << error;
 }
 
 TEST_F(MutationTest, WrongShuffleMaskIsFoundOut) {

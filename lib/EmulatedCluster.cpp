@@ -1,6 +1,6 @@
-//===- EmulatedBlock.cpp - One block of an emulated grid ------------------===//
+//===- EmulatedCluster.cpp - Blocks of an emulated grid -------------------===//
 
-#include "EmulatedBlock.h"
+#include "EmulatedCluster.h"
 #include "EmulatedMath.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -13,60 +13,73 @@ using llvm::Twine;
 static constexpr unsigned warpSize = 32;
 
 // Fibers never move between operating system threads.
-static thread_local EmulatedBlock *currentBlock = nullptr;
+static thread_local EmulatedCluster *currentCluster = nullptr;
 
-EmulatedBlock *EmulatedBlock::current() { return currentBlock; }
+EmulatedCluster *EmulatedCluster::current() { return currentCluster; }
 
-EmulatedBlock::EmulatedBlock(const EmulatedLaunch &launch, FiberStacks &stacks,
-                             std::mt19937_64 &random)
-    : launch(launch), stacks(stacks), random(random) {
+EmulatedCluster::EmulatedCluster(const EmulatedLaunch &launch,
+                                 FiberStacks &stacks, std::mt19937_64 &random)
+    : launch(launch), stacks(stacks), random(random),
+      blockThreads(launch.block.count()) {
   sharedBytes = launch.module.staticSharedBytes + launch.dynamicSharedBytes;
   // The red zones keep other memory out of reach of a small overrun.
-  shared.resize(sharedBytes + 2 * redZoneBytes);
-  threads.resize(launch.block.count());
+  shared.resize(launch.cluster * blockStride());
+  threads.resize(launch.cluster * blockThreads);
   order.resize(threads.size());
   std::iota(order.begin(), order.end(), 0);
   if (launch.order == Emulator::Order::Reverse)
     std::reverse(order.begin(), order.end());
 }
 
-void EmulatedBlock::reset(GridSize newPosition) {
+void EmulatedCluster::reset(GridSize newPosition) {
   position = newPosition;
   // NaN in every float format: what is read before it is written shows.
   std::memset(shared.data(), 0xff, shared.size());
-  shadow.reset(sharedBytes, llvm::divideCeil(threads.size(), warpSize));
+  unsigned numWarps = llvm::divideCeil(threads.size(), warpSize);
+  shadow.reset(launch.cluster * sharedBytes, numWarps);
+  arrivals.assign(numWarps, ClusterArrival());
+  clusterPhase = 1;
   for (auto [index, thread] : llvm::enumerate(threads)) {
     thread = Thread();
     thread.stackPointer = stacks.prepare(index, &threadMain);
   }
   numAlive = threads.size();
+  numAliveInBlock.assign(launch.cluster, blockThreads);
   failure.clear();
 }
 
-void EmulatedBlock::threadMain() {
-  EmulatedBlock &block = *currentBlock;
-  block.launch.entry(block.launch.arguments);
-  block.threads[block.running].state = Thread::Exited;
-  --block.numAlive;
-  block.yield();
+void EmulatedCluster::threadMain() {
+  EmulatedCluster &cluster = *currentCluster;
+  cluster.launch.entry(cluster.launch.arguments);
+  cluster.threads[cluster.running].state = Thread::Exited;
+  --cluster.numAlive;
+  --cluster.numAliveInBlock[cluster.blockOf(cluster.running)];
+  cluster.yield();
 }
 
-void EmulatedBlock::yield() {
+void EmulatedCluster::yield() {
   bastileSwitchFiber(&threads[running].stackPointer, schedulerStack);
 }
 
-void EmulatedBlock::resume(unsigned thread) {
+void EmulatedCluster::resume(unsigned thread) {
   running = thread;
   bastileSwitchFiber(&schedulerStack, threads[thread].stackPointer);
   if (!failure.empty() || threads[thread].state != Thread::Waiting)
     return;
-  if (threads[thread].wait.kind == Wait::Barrier)
-    arriveAtBarrier(thread);
-  else
-    arriveAtWarp(thread);
+  switch (threads[thread].wait.kind) {
+  case Wait::Barrier:
+    return arriveAtBarrier(thread);
+  case Wait::ClusterArrive:
+  case Wait::ClusterWait:
+    return arriveAtClusterBarrier(thread);
+  case Wait::Shuffle:
+  case Wait::Vote:
+  case Wait::WarpBarrier:
+    return arriveAtWarp(thread);
+  }
 }
 
-uint64_t EmulatedBlock::wait(const Wait &wait) {
+uint64_t EmulatedCluster::wait(const Wait &wait) {
   Thread &thread = threads[running];
   thread.wait = wait;
   thread.state = Thread::Waiting;
@@ -74,14 +87,14 @@ uint64_t EmulatedBlock::wait(const Wait &wait) {
   return thread.result;
 }
 
-void EmulatedBlock::fail(const Twine &message) {
+void EmulatedCluster::fail(const Twine &message) {
   if (failure.empty())
     failure = message.str();
 }
 
-llvm::Error EmulatedBlock::run(GridSize newPosition) {
+llvm::Error EmulatedCluster::run(GridSize newPosition) {
   reset(newPosition);
-  EmulatedBlock *outer = std::exchange(currentBlock, this);
+  EmulatedCluster *outer = std::exchange(currentCluster, this);
   while (numAlive != 0 && failure.empty()) {
     if (launch.order == Emulator::Order::Random)
       std::shuffle(order.begin(), order.end(), random);
@@ -97,10 +110,11 @@ llvm::Error EmulatedBlock::run(GridSize newPosition) {
     if (!hasProgress)
       reportDeadlock();
   }
-  currentBlock = outer;
+  currentCluster = outer;
   if (failure.empty())
     return llvm::Error::success();
-  std::string where = "block " + std::to_string(position.x);
+  std::string where = launch.cluster == 1 ? "block " : "cluster ";
+  where += std::to_string(position.x / launch.cluster);
   if (launch.grid.y != 1 || launch.grid.z != 1)
     where +=
         "," + std::to_string(position.y) + "," + std::to_string(position.z);
@@ -111,15 +125,16 @@ llvm::Error EmulatedBlock::run(GridSize newPosition) {
 // Registers and functions
 //===----------------------------------------------------------------------===//
 
-int32_t EmulatedBlock::readRegister(EmulatedRegister name) const {
+int32_t EmulatedCluster::readRegister(EmulatedRegister name) const {
   GridSize size = launch.block;
+  unsigned thread = running % blockThreads;
   switch (name) {
   case EmulatedRegister::ThreadX:
-    return running % size.x;
+    return thread % size.x;
   case EmulatedRegister::ThreadY:
-    return running / size.x % size.y;
+    return thread / size.x % size.y;
   case EmulatedRegister::ThreadZ:
-    return running / size.x / size.y;
+    return thread / size.x / size.y;
   case EmulatedRegister::BlockSizeX:
     return size.x;
   case EmulatedRegister::BlockSizeY:
@@ -127,7 +142,7 @@ int32_t EmulatedBlock::readRegister(EmulatedRegister name) const {
   case EmulatedRegister::BlockSizeZ:
     return size.z;
   case EmulatedRegister::BlockX:
-    return position.x;
+    return position.x + blockOf(running);
   case EmulatedRegister::BlockY:
     return position.y;
   case EmulatedRegister::BlockZ:
@@ -139,30 +154,41 @@ int32_t EmulatedBlock::readRegister(EmulatedRegister name) const {
   case EmulatedRegister::GridSizeZ:
     return launch.grid.z;
   case EmulatedRegister::Lane:
-    return running % warpSize;
+    return thread % warpSize;
   case EmulatedRegister::Warp:
-    return running / warpSize;
+    return thread / warpSize;
   case EmulatedRegister::WarpSize:
     return warpSize;
+  case EmulatedRegister::ClusterX:
+    return position.x / launch.cluster;
+  case EmulatedRegister::GridClustersX:
+    return launch.grid.x / launch.cluster;
+  case EmulatedRegister::ClusterRank:
+    return blockOf(running);
+  case EmulatedRegister::ClusterSize:
+    return launch.cluster;
   }
   return 0;
 }
 
-float EmulatedBlock::approximate(int32_t function, bool flushes, float x,
-                                 float y) const {
+float EmulatedCluster::approximate(int32_t function, bool flushes, float x,
+                                   float y) const {
   return bastile::approximate(static_cast<Approximation>(function), flushes,
                               launch.worstApproximations, x, y);
 }
 
-llvm::StringRef EmulatedBlock::siteName(uint32_t site) const {
+llvm::StringRef EmulatedCluster::siteName(uint32_t site) const {
   return launch.module.sites[site];
 }
 
-std::string EmulatedBlock::threadName(unsigned thread) const {
+std::string EmulatedCluster::threadName(unsigned thread) const {
   GridSize size = launch.block;
-  std::string name = "thread " + std::to_string(thread % size.x);
+  unsigned inBlock = thread % blockThreads;
+  std::string name = "thread " + std::to_string(inBlock % size.x);
   if (size.y != 1 || size.z != 1)
-    name += "," + std::to_string(thread / size.x % size.y) + "," +
-            std::to_string(thread / size.x / size.y);
+    name += "," + std::to_string(inBlock / size.x % size.y) + "," +
+            std::to_string(inBlock / size.x / size.y);
+  if (launch.cluster != 1)
+    name += " of block " + std::to_string(blockOf(thread));
   return name;
 }

@@ -1,12 +1,13 @@
-//===- EmulatedBlock.h - One block of an emulated grid ----------*- C++ -*-===//
+//===- EmulatedCluster.h - Blocks of an emulated grid -----------*- C++ -*-===//
 //
-// Runs the threads of a block, one fiber each, until a barrier or an exchange
-// between lanes makes them wait for others, and checks what they do.
+// Runs the threads of a cluster, which is most often a single block, one fiber
+// each, until a barrier or an exchange between lanes makes them wait for
+// others, and checks what they do.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_LIB_EMULATEDBLOCK_H
-#define BASTILE_LIB_EMULATEDBLOCK_H
+#ifndef BASTILE_LIB_EMULATEDCLUSTER_H
+#define BASTILE_LIB_EMULATEDCLUSTER_H
 
 #include "EmulateGpu.h"
 #include "Emulator.h"
@@ -35,34 +36,47 @@ struct EmulatedLaunch {
   void (*entry)(void **arguments);
   void **arguments;
   GridSize grid, block;
+  /// Blocks of a cluster, along the grid's first dimension.
+  uint32_t cluster;
   uint64_t dynamicSharedBytes;
   Emulator::Order order;
   bool worstApproximations;
 };
 
-class EmulatedBlock {
+class EmulatedCluster {
 public:
-  EmulatedBlock(const EmulatedLaunch &launch, FiberStacks &stacks,
-                std::mt19937_64 &random);
+  EmulatedCluster(const EmulatedLaunch &launch, FiberStacks &stacks,
+                  std::mt19937_64 &random);
 
-  /// Runs the block of these coordinates from start to end.
+  /// Runs the cluster whose first block has these coordinates from start to
+  /// end.
   llvm::Error run(GridSize position);
 
-  /// The block whose thread calls into the emulator.
-  static EmulatedBlock *current();
+  /// The cluster whose thread calls into the emulator.
+  static EmulatedCluster *current();
 
   // What the running thread asks for; see EmulatorCalls.h.
   int32_t readRegister(EmulatedRegister name) const;
-  char *sharedMemory() { return shared.data() + redZoneBytes; }
+  char *sharedMemory() { return sharedOf(blockOf(running)); }
+  /// Where block `rank` of the cluster has what this one has at `address`.
+  char *mapShared(char *address, uint32_t rank, uint32_t site);
   void access(uintptr_t address, uint64_t bytes, uint32_t alignment,
               EmulatedAccess access, uint32_t site);
   float approximate(int32_t function, bool flushes, float x, float y) const;
 
   /// An operation that threads wait in.
   struct Wait {
-    enum Kind { Barrier, Shuffle, Vote, WarpBarrier };
+    enum Kind {
+      Barrier,
+      Shuffle,
+      Vote,
+      WarpBarrier,
+      ClusterArrive,
+      ClusterWait
+    };
     Kind kind;
-    /// The kind of a shuffle or vote, the reduction of a barrier or -1.
+    /// The kind of a shuffle or vote, the reduction of a barrier or -1; whether
+    /// an arrival at the cluster's barrier releases what was done before.
     int32_t variant;
     /// The lanes that take part; for a barrier its number.
     uint32_t mask;
@@ -82,6 +96,15 @@ private:
     Wait wait;
     uint64_t result;
   };
+  /// What the cluster's barrier knows of a warp.
+  struct ClusterArrival {
+    /// In which it arrived last; 0 for none.
+    unsigned phase = 0;
+    /// Whether it has not yet waited for that.
+    bool isPending = false;
+    /// Whether it has ever waited: all blocks have started.
+    bool hasMet = false;
+  };
   static constexpr uint64_t redZoneBytes = 4096;
 
   static void threadMain();
@@ -94,13 +117,21 @@ private:
 
   void checkAccess(uintptr_t address, uint64_t bytes, uint32_t alignment,
                    EmulatedAccess access, uint32_t site);
-  void checkShared(uint64_t offset, uint64_t bytes, EmulatedAccess access,
-                   uint32_t site);
+  void checkShared(unsigned block, uint64_t offset, uint64_t bytes,
+                   EmulatedAccess access, uint32_t site);
+  /// Whether the running thread may touch the shared memory of `block` at all.
+  bool checkRemote(unsigned block, EmulatedAccess access, uint32_t site);
   void reportOutOfBounds(uintptr_t address, uint64_t bytes,
                          EmulatedAccess access, uint32_t site);
   const EmulatedVariable *findShared(uint64_t offset, uint64_t bytes) const;
-  /// The memory of a shared variable in this block.
-  EmulatedBuffer bufferOf(const EmulatedVariable &variable) const;
+  /// The memory of a shared variable in a block.
+  EmulatedBuffer bufferOf(const EmulatedVariable &variable,
+                          unsigned block) const;
+  char *sharedOf(unsigned block) {
+    return shared.data() + block * blockStride() + redZoneBytes;
+  }
+  /// From the memory of a block, with its red zones, to that of the next.
+  uint64_t blockStride() const { return sharedBytes + 2 * redZoneBytes; }
 
   // Called as a thread starts to wait: whoever comes last releases all.
   void arriveAtWarp(unsigned thread);
@@ -108,12 +139,22 @@ private:
   void completeShuffle(unsigned warp, const Wait &wait);
   void completeVote(unsigned warp, const Wait &wait);
   void completeBarrier(llvm::ArrayRef<unsigned> warps);
+  void arriveAtClusterBarrier(unsigned thread);
+  void arriveAtCluster(unsigned warp, const Wait &wait);
+  void waitForCluster(unsigned warp, uint32_t site);
+  void completeClusterPhase();
+  void leaveCluster(unsigned warp);
   void reportDeadlock();
+
+  /// The block of a thread; threads and warps are numbered over the cluster.
+  unsigned blockOf(unsigned thread) const { return thread / blockThreads; }
 
   /// Ids of the threads of a warp: fewer than 32 at the end of the block.
   llvm::iota_range<unsigned> warpThreads(unsigned warp) const;
   llvm::SmallVector<unsigned, 32> lanes(unsigned warp, uint32_t mask) const;
   bool isWarpAtBarrier(unsigned warp, uint32_t barrier) const;
+  bool isWarpAt(unsigned warp, Wait::Kind kind) const;
+  std::string describeWait(const Wait &wait) const;
 
   llvm::StringRef siteName(uint32_t site) const;
   std::string threadName(unsigned thread) const;
@@ -123,12 +164,17 @@ private:
   std::mt19937_64 &random;
   SharedShadow shadow;
   std::vector<char> shared;
+  /// Of each block.
   uint64_t sharedBytes;
+  unsigned blockThreads;
 
   GridSize position;
   std::vector<Thread> threads;
   std::vector<unsigned> order;
   unsigned numAlive = 0;
+  std::vector<unsigned> numAliveInBlock;
+  std::vector<ClusterArrival> arrivals;
+  unsigned clusterPhase = 1;
   unsigned running = 0;
   void *schedulerStack = nullptr;
   std::string failure;
@@ -136,4 +182,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_LIB_EMULATEDBLOCK_H
+#endif // BASTILE_LIB_EMULATEDCLUSTER_H
