@@ -31,6 +31,8 @@ public:
     auto memref = cast<MemRefType>(op.getMemref().getType());
     if (memref.getRank() > 1)
       row = indices.front();
+    if (memref.getLayout().isIdentity())
+      rowStride = memref.getShape().back();
     length = op.getLength().value_or(memref.getShape().back());
   }
 
@@ -81,9 +83,9 @@ private:
 
   /// Splits a row's number into leading indices, the last of them fastest.
   Value getRowOffset(Value elementRow) {
-    if (memref.getLayout().isIdentity())
+    if (rowStride)
       return arith::MulIOp::create(builder, loc, elementRow,
-                                   constant(memref.getShape().back()));
+                                   constant(*rowStride));
     ValueRange strides = parts.drop_front();
     Value offset, remaining = elementRow;
     for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {
@@ -114,6 +116,8 @@ private:
   tile::BlockedAttr layout;
   ValueRange parts;
   Value row, column;
+  /// Where rows lie without gaps.
+  std::optional<int64_t> rowStride;
   /// The columns of the operand's rows that the op sees.
   int64_t offset, length;
 };

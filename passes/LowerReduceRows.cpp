@@ -123,7 +123,7 @@ Value RowsReducer::getSlot(Value scratch, Value group, int64_t repeat) {
                                      constantIndex(input.getDimSize(1)));
   if (input.getDimSize(1) > 1)
     slot = arith::AddIOp::create(rewriter, loc, slot,
-                                 getPieceColumn(rewriter, loc, layout, repeat));
+                                 getPieceColumn(rewriter, loc, input, repeat));
   return getScratchAddress(rewriter, loc, scratch, input.getElementType(),
                            slot);
 }

@@ -27,7 +27,8 @@ bool isInterleaving(RankedTensorType wide, RankedTensorType narrow) {
   int64_t count = wide.getDimSize(1) / narrow.getDimSize(1);
   return from ==
          tile::BlockedAttr::get(wide.getContext(), count * to.getVector(),
-                                to.getThreadRows(), to.getThreadColumns());
+                                to.getThreadRows(), to.getThreadColumns(),
+                                to.getBlocks());
 }
 
 struct LowerInterleavedSplit : public OpConversionPattern<tile::SplitOp> {

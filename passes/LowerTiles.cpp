@@ -237,7 +237,7 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
     SmallVector<Value> numbers;
     for (int64_t repeat = 0; repeat < columns; ++repeat) {
       Value column = type.getDimSize(1) > 1
-                         ? getPieceColumn(rewriter, loc, layout, repeat)
+                         ? getPieceColumn(rewriter, loc, type, repeat)
                          : arith::ConstantIndexOp::create(rewriter, loc, 0);
       if (op.getColumn())
         column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],

@@ -7,6 +7,7 @@
 #ifndef BASTILE_REFERENCE_H
 #define BASTILE_REFERENCE_H
 
+#include "bastile/Compiler.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
