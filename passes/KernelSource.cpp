@@ -17,7 +17,8 @@ using namespace bastile;
 static constexpr int64_t kMaxRowLength = int64_t(1) << 31;
 
 static bool isOperandType(Type elementType) {
-  return isa<Float16Type, BFloat16Type, Float32Type, Float64Type>(elementType);
+  return isa<Float8E4M3FNType, Float8E5M2Type, Float16Type, BFloat16Type,
+             Float32Type, Float64Type>(elementType);
 }
 
 /// Between ops there are comparisons and integers, too.
@@ -43,8 +44,8 @@ static LogicalResult verifyArgument(BlockArgument argument) {
     return success();
   return emitError(argument.getLoc())
          << "argument " << argument.getArgNumber() << " of type " << type
-         << " must be a row tensor or row vector of f16, bf16, f32 or f64 "
-            "with a static row length from 1 to "
+         << " must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, "
+            "bf16, f32 or f64 with a static row length from 1 to "
          << kMaxRowLength;
 }
 
@@ -82,7 +83,7 @@ static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
   if (isa<BlockArgument>(value))
     return error() << "is an argument; return a value that was computed";
   if (!isOperandType(tensor.getElementType()))
-    return error() << "does not hold f16, bf16, f32 or f64";
+    return error() << "does not hold f8E4M3FN, f8E5M2, f16, bf16, f32 or f64";
   if (llvm::is_contained(returnOp.getOperands().take_front(index), value))
     return returnOp.emitOpError("returns one value twice, as result ")
            << index << " and before";
