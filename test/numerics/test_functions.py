@@ -11,9 +11,24 @@ from runner import function, run, target, tensor
 
 ROWS, LENGTH = 64, 4096
 
-# What is exact, or as good as correctly rounded, has 0 or 0.5; the others what
-# they measure, rounded up.
-BOUNDS = {}
+EXACT = (
+    "math.absf math.floor math.ceil math.round math.roundeven math.copysign "
+    "arith.remf arith.maximumf arith.minimumf arith.maxnumf arith.minnumf"
+).split()
+ROUNDED = ("math.sqrt", "arith.divf")
+
+
+def bound(name, kind):
+    """In units in the last place. Functions of float64 are the library's, and
+    so are NumPy's; a GPU's ex2 alone may be 4 off."""
+    if name in EXACT:
+        return 0
+    if name in ROUNDED:
+        return 0.5
+    return 2.5 if kind == "f32" and target() == "host" else 4
+
+
+# The largest operand that is promised to be reduced well.
 RANGES = {
     "math.sin": 2.0**20,
     "math.cos": 2.0**20,
@@ -78,6 +93,12 @@ def test_function(name, kind):
     values = {one: spread(kind, seed + 1) for seed, one in enumerate(names)}
     if name in RANGES:
         values["x"] = np.clip(values["x"], -RANGES[name], RANGES[name])
+    if name == "arith.remf" and target() != "host":
+        # Larger quotients lose bits on a GPU.
+        with np.errstate(all="ignore"):
+            is_large = ~(np.abs(values["x"] / values["y"]) < 2.0**24)
+        values["x"] = np.where(is_large, 1.0, values["x"])
+        values["y"] = np.where(is_large, 3.0, values["y"])
     (result,) = run(
         source, {one: (kind, array) for one, array in values.items()}, [kind]
     )
@@ -86,6 +107,10 @@ def test_function(name, kind):
         expected = formula(*(array.ravel() for array in values.values()))
     off = errors(kind, got, expected.reshape(got.shape))
     worst = np.argmax(off)
-    bound = BOUNDS.get((name, kind, target()), 0.5)
     where = [array.ravel()[worst] for array in values.values()]
-    assert off[worst] <= bound, (off[worst], where, got.ravel()[worst], expected[worst])
+    assert off[worst] <= bound(name, kind), (
+        off[worst],
+        where,
+        got.ravel()[worst],
+        expected[worst],
+    )
