@@ -143,7 +143,7 @@ struct Float8Format {
     droppedBits = 24 - APFloat::semanticsPrecision(semantics);
     minExponent = APFloat::semanticsMinExponent(semantics);
     bias = 1 - minExponent;
-    // The first power of two, or number of all mantissa bits, that is not one.
+    // The number that would follow the largest one.
     overflow = isE4M3(type) ? 480.0f : 65536.0f;
     overflowCode = isE4M3(type) ? 0x7F : 0x7C;
   }
@@ -153,7 +153,7 @@ struct Float8Format {
   /// Of float32's mantissa.
   int droppedBits;
   int minExponent, bias;
-  /// What is not less has a code of its own: rounding would overflow the code.
+  /// What is not less gets a fixed code; rounding would run past it.
   float overflow;
   int32_t overflowCode;
 };

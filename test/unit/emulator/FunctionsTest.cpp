@@ -203,6 +203,10 @@ TEST_F(FunctionsTest, AreNearToTheReference) {
         if (isRemainder && std::abs(x.get(i) / y.get(i)) >= 0x1p24 &&
             std::isfinite(x.get(i)) && y.get(i) != 0)
           continue;
+        // 1 / y is infinite where y is that small.
+        bool isDivision = llvm::StringRef(function.name) == "arith.divf";
+        if (isDivision && isNarrow && std::abs(y.get(i)) < 0x1p-127)
+          continue;
         double expected = function.reference(x.get(i), y.get(i));
         double got = out.get(i);
         Elements rounded(type, 1);
