@@ -156,10 +156,27 @@ struct ExpandLog : public OpRewritePattern<OpTy> {
   double logOf2;
 };
 
+/// A minimum or maximum that drops NaN has an instruction, too. The conversion
+/// to NVVM would call a library for it.
+template <typename OpTy, typename IntrinsicOp>
+struct ExpandExtremum : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    rewriter.replaceOpWithNewOp<IntrinsicOp>(op, op.getLhs(), op.getRhs());
+    return success();
+  }
+};
+
 } // namespace
 
 void bastile::populateApproximationPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandExp2>(
+  patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandExp2,
+               ExpandExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>,
+               ExpandExtremum<arith::MinNumFOp, LLVM::MinNumOp>>(
       patterns.getContext());
   patterns.add<ExpandLog<math::LogOp>>(patterns.getContext(), kLn2);
   patterns.add<ExpandLog<math::Log2Op>>(patterns.getContext(), 1.0);

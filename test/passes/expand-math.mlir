@@ -289,6 +289,19 @@ tile.kernel @float8(%p: !llvm.ptr<1>, %x: vector<2xf32>)
 
 // -----
 
+// CHECK-LABEL: tile.kernel @drop_nan(
+// CHECK:         llvm.intr.maxnum
+// CHECK-NEXT:    llvm.intr.minnum
+tile.kernel @drop_nan(%p: !llvm.ptr<1>, %x: vector<4xf32>, %y: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.maxnumf %x, %y : vector<4xf32>
+  %1 = arith.minnumf %0, %y : vector<4xf32>
+  llvm.store %1, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 tile.kernel @unknown(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
   // expected-error @below {{'math.log10' op cannot be computed on sm_90}}
   %0 = math.log10 %x : f32

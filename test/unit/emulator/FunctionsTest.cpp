@@ -145,6 +145,13 @@ const Function kFunctions[] = {
     {"math.powf", [](double x, double y) { return std::pow(x, y); }, true, 2.5,
      0.52},
     {"arith.divf", [](double x, double y) { return x / y; }, true, 0.51, 0.51},
+    {"arith.maxnumf", [](double x, double y) { return std::fmax(x, y); }, true,
+     0, 0.51},
+    {"arith.minimumf",
+     [](double x, double y) {
+       return std::isnan(x) || std::isnan(y) ? NAN : std::fmin(x, y);
+     },
+     true, 0, 0.51},
     {"arith.remf", [](double x, double y) { return std::fmod(x, y); }, true, 0,
      0.51},
 };
