@@ -151,9 +151,9 @@ LogicalResult IotaOp::verify() {
   if (!like)
     return success();
   auto type = cast<RankedTensorType>(like.getType());
-  if (type.getShape() != getType().getShape())
+  if (type.getShape().drop_back() != getType().getShape().drop_back())
     return emitOpError("result of type ")
-           << getType() << " does not have the shape of 'like' of type "
+           << getType() << " does not have the leading sizes of 'like' of type "
            << type;
   return success();
 }

@@ -219,6 +219,24 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Tile_CopyOp : Tile_Op<"copy", [
+    Pure, SameOperandsAndResultType, Elementwise, Scalarizable, Vectorizable,
+    Tensorizable]> {
+  let summary = "a value again, to be stored once more";
+  let description = [{
+    `fuse` puts it where a function returns an argument, or a value twice.
+
+    Example:
+
+    ```mlir
+    %0 = tile.copy %x : tensor<?x2880xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+}
+
 def Tile_StopGradientOp : Tile_Op<"stop_gradient", [
     Pure, SameOperandsAndResultType]> {
   let summary = "a value that derivatives take for a constant";

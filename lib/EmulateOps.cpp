@@ -235,6 +235,41 @@ void OpEmulator::rewrite(NVVM::BarrierOp op) {
   op.erase();
 }
 
+/// Whether the type that a conversion names is f8E4M3FN, for the emulator.
+static int64_t isE4M3(Type type) { return isa<Float8E4M3FNType>(type); }
+
+void OpEmulator::rewrite(NVVM::ConvertF32x2ToF8x2Op op) {
+  Location loc = op.getLoc();
+  Value type = constant(loc, isE4M3(op.getDstTy()));
+  Value high = call(loc, calls::truncateToF8, i32(), {type, op.getA()});
+  Value low = call(loc, calls::truncateToF8, i32(), {type, op.getB()});
+  high = LLVM::ShlOp::create(builder, loc, high, constant(loc, /*value=*/8));
+  Value both = LLVM::OrOp::create(builder, loc, high, low);
+  both = LLVM::TruncOp::create(builder, loc, builder.getI16Type(), both);
+  if (op.getType() != both.getType())
+    both = LLVM::BitcastOp::create(builder, loc, op.getType(), both);
+  replace(op, both);
+}
+
+void OpEmulator::rewrite(NVVM::ConvertF8x2ToF16x2Op op) {
+  Location loc = op.getLoc();
+  Value type = constant(loc, isE4M3(op.getSrcType()));
+  Value result = LLVM::PoisonOp::create(builder, loc, op.getType());
+  for (int64_t index : {0, 1}) {
+    Value position = constant(loc, index);
+    Value code =
+        LLVM::ExtractElementOp::create(builder, loc, op.getSrc(), position);
+    code = LLVM::ZExtOp::create(builder, loc, i32(), code);
+    Value number =
+        call(loc, calls::extendF8, builder.getF32Type(), {type, code});
+    number =
+        LLVM::FPTruncOp::create(builder, loc, builder.getF16Type(), number);
+    result =
+        LLVM::InsertElementOp::create(builder, loc, result, number, position);
+  }
+  replace(op, result);
+}
+
 bool OpEmulator::rewriteIntrinsic(LLVM::CallIntrinsicOp op) {
   std::optional<ApproximateCall> known = parseApproximation(op.getIntrin());
   bool isScalar = op->getNumResults() == 1 &&
@@ -262,6 +297,20 @@ bool OpEmulator::rewrite(Operation *op) {
             rewrite(known);
             return true;
           })
+      // Those that saturate, to the nearest.
+      .Case([&](NVVM::ConvertF32x2ToF8x2Op convert) {
+        if (convert.getSat() != NVVM::SaturationMode::SATFINITE ||
+            convert.getRnd() != NVVM::FPRoundingMode::RN || convert.getRelu())
+          return false;
+        rewrite(convert);
+        return true;
+      })
+      .Case([&](NVVM::ConvertF8x2ToF16x2Op convert) {
+        if (convert.getRelu())
+          return false;
+        rewrite(convert);
+        return true;
+      })
       .Case([&](NVVM::Barrier0Op) {
         Value zero = constant(loc, 0);
         call(loc, calls::barrier, i32(),

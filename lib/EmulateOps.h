@@ -42,6 +42,8 @@ private:
   void rewrite(mlir::NVVM::ShflOp op);
   void rewrite(mlir::NVVM::VoteSyncOp op);
   void rewrite(mlir::NVVM::BarrierOp op);
+  void rewrite(mlir::NVVM::ConvertF32x2ToF8x2Op op);
+  void rewrite(mlir::NVVM::ConvertF8x2ToF16x2Op op);
   void rewrite(mlir::LLVM::MaskedLoadOp op);
   void rewrite(mlir::LLVM::MaskedStoreOp op);
 

@@ -2,6 +2,7 @@
 
 #include "EmulatorCalls.h"
 #include "EmulatedCluster.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/bit.h"
 
 using namespace bastile;
@@ -76,6 +77,35 @@ static float approximate(int32_t function, int32_t flushes, float x, float y) {
   return EmulatedCluster::current()->approximate(function, flushes, x, y);
 }
 
+static const llvm::fltSemantics &float8(int32_t isE4M3) {
+  return isE4M3 ? llvm::APFloat::Float8E4M3FN() : llvm::APFloat::Float8E5M2();
+}
+
+static uint32_t truncateToF8(int32_t isE4M3, float value) {
+  const llvm::fltSemantics &type = float8(isE4M3);
+  bool losesInfo = false;
+  llvm::APFloat largest = llvm::APFloat::getLargest(type);
+  llvm::APFloat number(value), bound = largest;
+  bound.convert(number.getSemantics(), llvm::APFloat::rmNearestTiesToEven,
+                &losesInfo);
+  bool isNegative = number.isNegative();
+  if (number.isNaN())
+    return 0x7f;
+  number.clearSign();
+  if (number > bound)
+    number = bound;
+  number.convert(type, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.bitcastToAPInt().getZExtValue() | (isNegative ? 0x80 : 0);
+}
+
+static float extendF8(int32_t isE4M3, uint32_t code) {
+  llvm::APFloat number(float8(isE4M3), llvm::APInt(8, code & 0xff));
+  bool losesInfo = false;
+  number.convert(llvm::APFloat::IEEEsingle(),
+                 llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+  return number.convertToFloat();
+}
+
 /// The conversion that LLVM calls where the host has no instruction for it.
 /// libgcc has it from version 13 on only; the result comes in the low half of
 /// the register that would return a float.
@@ -101,6 +131,8 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::clusterArrive, reinterpret_cast<void *>(&clusterArrive)},
       {calls::clusterWait, reinterpret_cast<void *>(&clusterWait)},
       {calls::approximate, reinterpret_cast<void *>(&approximate)},
+      {calls::truncateToF8, reinterpret_cast<void *>(&truncateToF8)},
+      {calls::extendF8, reinterpret_cast<void *>(&extendF8)},
       {"__truncsfbf2", reinterpret_cast<void *>(&truncateToBFloat)},
   };
   return symbols;

@@ -68,6 +68,10 @@ inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
 inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
 // float (i32 function, i32 flushes subnormals, float x, float y)
 inline constexpr char approximate[] = "bastile.emulator.approximate";
+// i32 (i32 whether f8E4M3FN, float): f8E4M3FN or f8E5M2, saturating
+inline constexpr char truncateToF8[] = "bastile.emulator.truncate_f8";
+// float (i32 whether f8E4M3FN, i32 code)
+inline constexpr char extendF8[] = "bastile.emulator.extend_f8";
 } // namespace emulator_calls
 
 /// The functions above, to be given to the JIT.

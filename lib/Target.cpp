@@ -59,7 +59,8 @@ static Target makeHost() {
 
 // The PTX version is the lowest with which the chip's instructions are all
 // available, since a driver loads the PTX of its own version and older: 7.8
-// and 8.0 load from driver 525 on, 8.6 and 8.7 from 570 on.
+// and 8.0 load from driver 525 on, 8.1 (sm_89's f8 conversions) from 530 on,
+// 8.6 and 8.7 from 570 on.
 //
 // Multiprocessors and bandwidth are those of the vendor's data sheets, for:
 // A100 80GB SXM, A40, L40S, H100 SXM, B200, RTX 5090.
@@ -67,7 +68,7 @@ static const std::vector<Target> &targets() {
   static const std::vector<Target> all = {
       makeGPU("sm_80", 80, "ptx78", 163, 108, 2039),
       makeGPU("sm_86", 86, "ptx78", 99, 84, 696),
-      makeGPU("sm_89", 89, "ptx80", 99, 142, 864),
+      makeGPU("sm_89", 89, "ptx81", 99, 142, 864),
       makeGPU("sm_90", 90, "ptx80", 227, 132, 3350),
       makeGPU("sm_90a", 90, "ptx80", 227, 132, 3350),
       makeGPU("sm_100a", 100, "ptx86", 227, 148, 8000),

@@ -51,6 +51,27 @@ bool BackwardCut::isStatistic(Value value) const {
          isa<FloatType>(type.getElementType());
 }
 
+static void sortByPlace(SmallVectorImpl<Value> &values) {
+  llvm::sort(values, [](Value lhs, Value rhs) {
+    return lhs.getDefiningOp()->isBeforeInBlock(rhs.getDefiningOp());
+  });
+}
+
+/// Whether `value` follows elementwise from `known` statistics.
+static bool followsFrom(Value value, const DenseSet<Value> &known) {
+  if (known.contains(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
+    return false;
+  ValueRange operands = op->getOperands();
+  if (isa<tile::BroadcastOp>(op))
+    operands = operands.take_front();
+  return llvm::all_of(operands, [&](Value operand) {
+    return followsFrom(operand, known);
+  });
+}
+
 BackwardCut::Reading
 BackwardCut::trace(const DenseSet<Value> &available) const {
   Reading reading;
@@ -68,7 +89,7 @@ BackwardCut::trace(const DenseSet<Value> &available) const {
       continue;
     }
     bool isResult = resultNumbers.contains(value);
-    if (isForward && isStatistic(value)) {
+    if (isForward && isStatistic(value) && !derived.contains(value)) {
       if (isResult)
         reading.cutResults.insert(value);
       else
@@ -80,11 +101,26 @@ BackwardCut::trace(const DenseSet<Value> &available) const {
       reading.bytes += getRowBytes(value);
       continue;
     }
-    Operation *op = value.getDefiningOp();
-    for (Value operand : op->getOperands())
-      pending.push_back(operand);
+    llvm::append_range(pending, value.getDefiningOp()->getOperands());
   }
   return reading;
+}
+
+/// Leaves out the statistics that follow from others, from the last one on.
+void BackwardCut::deriveStatistics(const DenseSet<Value> &available) {
+  SmallVector<Value> statistics(current.statistics.getArrayRef());
+  sortByPlace(statistics);
+  DenseSet<Value> known(statistics.begin(), statistics.end());
+  known.insert(current.cutResults.begin(), current.cutResults.end());
+  for (Value value : llvm::reverse(statistics)) {
+    known.erase(value);
+    if (followsFrom(value, known))
+      derived.insert(value);
+    else
+      known.insert(value);
+  }
+  if (!derived.empty())
+    current = trace(available);
 }
 
 void BackwardCut::choose() {
@@ -100,13 +136,12 @@ void BackwardCut::choose() {
     else
       available.erase(value);
   }
+  deriveStatistics(available);
   for (Value value : current.cutResults)
     results.push_back(resultNumbers.lookup(value));
   llvm::sort(results);
   // In the order in which the forward computes them.
   SmallVector<Value> statistics = current.statistics.takeVector();
-  llvm::sort(statistics, [](Value lhs, Value rhs) {
-    return lhs.getDefiningOp()->isBeforeInBlock(rhs.getDefiningOp());
-  });
+  sortByPlace(statistics);
   current.statistics.insert(statistics.begin(), statistics.end());
 }

@@ -56,6 +56,7 @@ private:
 
   Reading trace(const llvm::DenseSet<mlir::Value> &available) const;
   bool isStatistic(mlir::Value value) const;
+  void deriveStatistics(const llvm::DenseSet<mlir::Value> &available);
 
   mlir::func::FuncOp forward;
   /// Copies of the forward's values.
@@ -65,6 +66,8 @@ private:
   /// The forward's results, by their copies.
   llvm::DenseMap<mlir::Value, unsigned> resultNumbers;
   llvm::SmallVector<mlir::Value> required;
+  /// Statistics that the backward computes from others.
+  llvm::DenseSet<mlir::Value> derived;
   Reading current;
   llvm::SmallVector<unsigned> results;
 };

@@ -174,10 +174,24 @@ void FunctionFuser::placeResults(func::ReturnOp returnOp) {
   }
 }
 
+/// Lets every result be a value of its own.
+static void copyRepeatedResults(func::ReturnOp returnOp) {
+  OpBuilder builder(returnOp);
+  DenseSet<Value> returned;
+  for (OpOperand &operand : returnOp->getOpOperands()) {
+    Value value = operand.get();
+    if (returned.insert(value).second && !isa<BlockArgument>(value))
+      continue;
+    operand.set(tile::CopyOp::create(builder, returnOp.getLoc(),
+                                     value.getType(), value));
+  }
+}
+
 LogicalResult FunctionFuser::run() {
   if (failed(verifyKernelSource(func)))
     return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
+  copyRepeatedResults(returnOp);
   FailureOr<SmallVector<Group>> groups = collectGroups(func);
   if (failed(groups))
     return failure();

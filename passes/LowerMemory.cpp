@@ -15,6 +15,30 @@ using namespace bastile;
 
 namespace {
 
+/// `type` with its elements as integers.
+Type withIntegers(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  Type bits =
+      IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.clone(bits) : bits;
+}
+
+/// The type in which a piece of `type` lies in memory: LLVM has no float of 8
+/// bits.
+Type getMemoryType(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  bool isSmall =
+      isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 8;
+  return isSmall ? withIntegers(type) : type;
+}
+
+Value bitcast(OpBuilder &builder, Location loc, Type type, Value value) {
+  if (value.getType() == type)
+    return value;
+  return arith::BitcastOp::create(builder, loc, type, value);
+}
+
 /// Computes the addresses of the pieces of one tile in memory.
 class TileAddress {
 public:
@@ -105,7 +129,7 @@ private:
     Value count = arith::IndexCastUIOp::create(builder, loc,
                                                builder.getI64Type(), elements);
     return LLVM::GEPOp::create(builder, loc, address.getType(),
-                               tile.getElementType(), address,
+                               getMemoryType(tile.getElementType()), address,
                                ValueRange{count}, LLVM::GEPNoWrapFlags::none);
   }
 
@@ -160,11 +184,11 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
               address.constant(address.getLength() - layout.getVector());
           column = arith::MinUIOp::create(rewriter, loc, column, last);
         }
-        auto load =
-            LLVM::LoadOp::create(rewriter, loc, getPieceType(type),
-                                 address.getAddress(row, column), alignment);
+        auto load = LLVM::LoadOp::create(
+            rewriter, loc, getMemoryType(getPieceType(type)),
+            address.getAddress(row, column), alignment);
         load.setInvariant(op.getInvariant());
-        pieces.push_back(load);
+        pieces.push_back(bitcast(rewriter, loc, getPieceType(type), load));
       }
     }
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
@@ -194,11 +218,13 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       Value row = address.getRow(index / columns);
       Value column = address.getColumn(index % columns);
       Value pointer = address.getAddress(row, column);
+      Value stored =
+          bitcast(rewriter, loc, getMemoryType(piece.getType()), piece);
       if (Value inside =
               getCondition(rewriter, loc, address, type, row, column))
-        storeIf(rewriter, loc, inside, piece, pointer, alignment);
+        storeIf(rewriter, loc, inside, stored, pointer, alignment);
       else
-        LLVM::StoreOp::create(rewriter, loc, piece, pointer, alignment);
+        LLVM::StoreOp::create(rewriter, loc, stored, pointer, alignment);
     }
     rewriter.eraseOp(op);
     return success();
@@ -211,12 +237,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
                       Value piece, Value pointer, unsigned alignment) {
     // As integers of 16 bits, since LLVM's host code generation takes a masked
     // store of one bfloat16 through float32, rounding by a call.
-    if (getElementTypeOrSelf(piece.getType()).isBF16()) {
-      Type bits = builder.getI16Type();
-      if (auto vector = dyn_cast<VectorType>(piece.getType()))
-        bits = vector.clone(bits);
-      piece = arith::BitcastOp::create(builder, loc, bits, piece);
-    }
+    if (getElementTypeOrSelf(piece.getType()).isBF16())
+      piece = bitcast(builder, loc, withIntegers(piece.getType()), piece);
     auto type = dyn_cast<VectorType>(piece.getType());
     if (!type) {
       type = VectorType::get({1}, piece.getType());

@@ -128,6 +128,18 @@ struct LowerElementwise : public ConversionPattern {
   }
 };
 
+struct LowerCopy : public OpConversionPattern<tile::CopyOp> {
+  LowerCopy(const TypeConverter &converter, MLIRContext *context)
+      : OpConversionPattern(converter, context, /*benefit=*/2) {}
+
+  LogicalResult
+  matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithMultiple(op, {adaptor.getInput()});
+    return success();
+  }
+};
+
 struct LowerConstant : public OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -373,7 +385,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     });
 
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerElementwise, LowerConstant, LowerBroadcast, LowerMask,
+    patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast, LowerMask,
                  LowerMaskRows, LowerIota, LowerKernel>(converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);

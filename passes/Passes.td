@@ -159,14 +159,15 @@ def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
   let summary = "rewrite the functions and casts that a target lacks";
   let description = [{
     The GPU has no exp, erf or division without a library, the host no vector
-    ones and no bf16 rounding. Both get vectorizable arithmetic, with the
-    target's own approximations where their error stays under the rounding of
-    the kernel's results.
+    ones and no rounding to bf16 or f8. Both get vectorizable arithmetic, with
+    the GPU's own approximations for what is rounded to 16 bits or fewer before
+    it reaches a result.
   }];
   let options = [TargetOption];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {

@@ -88,7 +88,9 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
       shape.back() = 1;
       auto one = ::mlir::RankedTensorType::get({1}, element);
       auto each = ::mlir::RankedTensorType::get(shape, element);
-      bool isEach = adaptor.getReduction() == LossReduction::None;
+      // While the op is parsed, what is not given is not there.
+      LossReductionAttr reduction = adaptor.getReductionAttr();
+      bool isEach = reduction && reduction.getValue() == LossReduction::None;
       types.assign({isEach ? each : one, each,
                     each.clone(::mlir::IntegerType::get(context, 8)), one});
       return ::mlir::success();

@@ -80,3 +80,39 @@ tile.kernel @float64(%p: !llvm.ptr, %x: f64) attributes {leading = 0 : i64} {
   llvm.store %0, %p : f64, !llvm.ptr
   tile.return
 }
+
+// -----
+
+// Without an instruction, float8 is a matter of integers.
+// CHECK-LABEL: tile.kernel @float8(
+// CHECK-NOT:     arith.truncf
+// CHECK-NOT:     arith.extf
+// CHECK:         arith.trunci %{{.*}} : vector<8xi32> to vector<8xi8>
+// CHECK-NOT:     arith.truncf
+// CHECK-NOT:     arith.extf
+// CHECK:         tile.return
+tile.kernel @float8(%p: !llvm.ptr, %x: vector<8xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.truncf %x : vector<8xf32> to vector<8xf8E4M3FN>
+  %1 = arith.extf %0 : vector<8xf8E4M3FN> to vector<8xf32>
+  llvm.store %1, %p : vector<8xf32>, !llvm.ptr
+  tile.return
+}
+
+// -----
+
+// float64 is rounded to an odd float32 first, so that the second rounding does
+// not see a tie where there was none.
+// CHECK-LABEL: tile.kernel @float64_to_float16(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr, %[[X:[^:]*]]: f64)
+// CHECK:         %[[NEAREST:.*]] = arith.truncf %[[X]] : f64 to f32
+// CHECK-NEXT:    %[[BACK:.*]] = arith.extf %[[NEAREST]] : f32 to f64
+// CHECK-NEXT:    arith.cmpf one, %[[BACK]], %[[X]]
+// CHECK:         %[[ODD:.*]] = arith.bitcast %{{.*}} : i32 to f32
+// CHECK-NEXT:    arith.truncf %[[ODD]] : f32 to f16
+tile.kernel @float64_to_float16(%p: !llvm.ptr, %x: f64)
+    attributes {leading = 0 : i64} {
+  %0 = arith.truncf %x : f64 to f16
+  llvm.store %0, %p : f16, !llvm.ptr
+  tile.return
+}

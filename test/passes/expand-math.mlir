@@ -190,9 +190,121 @@ tile.kernel @casts(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
 
 // -----
 
+// A float32 result makes exact what it needs, and nothing else.
+// CHECK-LABEL: tile.kernel @mixed(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
+// CHECK-DAG:     arith.divf %[[X]], %[[Y]] : f32
+// CHECK-DAG:     arith.divf %{{.*}}, %[[X]] fastmath<afn> : f32
+tile.kernel @mixed(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64} {
+  %0 = arith.divf %x, %y : f32
+  llvm.store %0, %p : f32, !llvm.ptr<1>
+  %1 = arith.divf %y, %x : f32
+  %2 = arith.truncf %1 : f32 to bf16
+  llvm.store %2, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Rounding on the way hides the error from a wide result.
+// CHECK-LABEL: tile.kernel @rounded_before(
+// CHECK:         arith.divf %{{.*}} fastmath<afn> : f32
+tile.kernel @rounded_before(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64} {
+  %0 = arith.divf %x, %y : f32
+  %1 = arith.truncf %0 : f32 to bf16
+  %2 = arith.extf %1 : bf16 to f32
+  llvm.store %2, %p : f32, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Through shared memory and a loop to a wide result: of the two variables and
+// the two sums, the ones that lead there.
+// CHECK-LABEL: tile.kernel @wide_by_memory(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %{{[^:]*}}: !llvm.ptr<3>, %{{[^:]*}}: !llvm.ptr<3>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32,
+// CHECK:         scf.for
+// CHECK-DAG:       arith.divf %[[X]], %[[Y]] : f32
+// CHECK-DAG:       arith.divf %{{.*}}, %[[X]] fastmath<afn> : f32
+// CHECK:           scf.yield
+tile.kernel @wide_by_memory(%p: !llvm.ptr<1>, %a: !llvm.ptr<3>,
+                            %b: !llvm.ptr<3>, %x: f32, %y: f32, %n: index)
+    attributes {leading = 0 : i64} {
+  %0:2 = scf.for %i = %n to %n step %n iter_args(%s = %x, %t = %y)
+      -> (f32, f32) {
+    %q = arith.divf %x, %y : f32
+    %r = arith.divf %y, %x : f32
+    %u = arith.addf %s, %q : f32
+    %v = arith.addf %t, %r : f32
+    scf.yield %u, %v : f32, f32
+  }
+  %address = llvm.getelementptr %a[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, f32
+  llvm.store %0#0, %address : f32, !llvm.ptr<3>
+  llvm.store %0#1, %b : f32, !llvm.ptr<3>
+  %c = llvm.load %a : !llvm.ptr<3> -> f32
+  %d = llvm.load %b : !llvm.ptr<3> -> f32
+  llvm.store %c, %p : f32, !llvm.ptr<1>
+  %e = arith.truncf %d : f32 to f16
+  llvm.store %e, %p : f16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// The logarithm's instruction is good but near 1.
+// CHECK-LABEL: tile.kernel @log_narrow(
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.lg2.approx.f"
+// CHECK:         arith.cmpf olt
+// CHECK:         arith.select
+tile.kernel @log_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+  %0 = math.log %x : f32
+  %1 = arith.truncf %0 : f32 to bf16
+  llvm.store %1, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// The instruction saturates what has to become NaN.
+// CHECK-LABEL: tile.kernel @float8(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: vector<2xf32>)
+// CHECK-DAG:     %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<2xf32>
+// CHECK-DAG:     %[[BOUND:.*]] = arith.constant dense<4.640000e+02> : vector<2xf32>
+// CHECK:         %[[SIZE:.*]] = math.absf %[[X]]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpf ole, %[[SIZE]], %[[BOUND]]
+// CHECK-NEXT:    %[[INPUT:.*]] = arith.select %[[INSIDE]], %[[X]], %[[NAN]]
+// CHECK-NEXT:    %[[LOW:.*]] = vector.extract %[[INPUT]][0]
+// CHECK-NEXT:    %[[HIGH:.*]] = vector.extract %[[INPUT]][1]
+// CHECK-NEXT:    nvvm.convert.f32x2.to.f8x2 %[[HIGH]], %[[LOW]]
+// CHECK-SAME:        satfinite
+tile.kernel @float8(%p: !llvm.ptr<1>, %x: vector<2xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.truncf %x : vector<2xf32> to vector<2xf8E4M3FN>
+  %1 = arith.bitcast %0 : vector<2xf8E4M3FN> to vector<2xi8>
+  llvm.store %1, %p : vector<2xi8>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @drop_nan(
+// CHECK:         llvm.intr.maxnum
+// CHECK-NEXT:    llvm.intr.minnum
+tile.kernel @drop_nan(%p: !llvm.ptr<1>, %x: vector<4xf32>, %y: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.maxnumf %x, %y : vector<4xf32>
+  %1 = arith.minnumf %0, %y : vector<4xf32>
+  llvm.store %1, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 tile.kernel @unknown(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
-  // expected-error @below {{'math.powf' op cannot be computed on sm_90}}
-  %0 = math.powf %x, %x : f32
+  // expected-error @below {{'math.log10' op cannot be computed on sm_90}}
+  %0 = math.log10 %x : f32
   llvm.store %0, %p : f32, !llvm.ptr<1>
   tile.return
 }

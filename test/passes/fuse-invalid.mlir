@@ -94,7 +94,7 @@ func.func @no_results(%x: tensor<?x8xf32>) {
 
 // -----
 
-// expected-error @below {{argument 0 of type 'tensor<?x8xi32>' must be a row tensor or row vector of f16, bf16, f32 or f64 with a static row length from 1 to 2147483648}}
+// expected-error @below {{argument 0 of type 'tensor<?x8xi32>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32 or f64 with a static row length from 1 to 2147483648}}
 func.func @integers(%x: tensor<?x8xi32>) -> tensor<?x8xi32> {
   %0 = arith.addi %x, %x : tensor<?x8xi32>
   return %0 : tensor<?x8xi32>
@@ -205,7 +205,7 @@ func.func @vector_returned(%x: tensor<?x8xf32>, %w: tensor<8xf32>)
 
 func.func @truth_returned(%x: tensor<?x8xf32>) -> tensor<?x8xi1> {
   %0 = arith.cmpf uno, %x, %x : tensor<?x8xf32>
-  // expected-error @below {{result 0 of type 'tensor<?x8xi1>' does not hold f16, bf16, f32 or f64}}
+  // expected-error @below {{result 0 of type 'tensor<?x8xi1>' does not hold f8E4M3FN, f8E5M2, f16, bf16, f32 or f64}}
   return %0 : tensor<?x8xi1>
 }
 

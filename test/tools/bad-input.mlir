@@ -157,7 +157,7 @@ func.func @f(%x: tensor<?x8xi32>) -> tensor<?x8xi32> {
 
 // -----
 // integers in ops of arith
-// error: 1:14: argument 0 of type 'tensor<?x8xi32>' must be a row tensor or row vector of f16, bf16, f32 or f64
+// error: 1:14: argument 0 of type 'tensor<?x8xi32>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32 or f64
 func.func @f(%x: tensor<?x8xi32>) -> tensor<?x8xi32> {
   %0 = arith.addi %x, %x : tensor<?x8xi32>
   return %0 : tensor<?x8xi32>
@@ -181,10 +181,10 @@ func.func @f(%x: tensor<?x8xf32>, %ids: tensor<?x8xi64>) -> tensor<?x8xf32> {
 
 // -----
 // float8
-// error: 1:14: argument 0 of type 'tensor<?x8xf8E4M3FN>' must be a row tensor
-func.func @f(%x: tensor<?x8xf8E4M3FN>) -> tensor<?x8xf8E4M3FN> {
-  %0 = arith.addf %x, %x : tensor<?x8xf8E4M3FN>
-  return %0 : tensor<?x8xf8E4M3FN>
+// error: 1:14: argument 0 of type 'tensor<?x8xf8E4M3FNUZ>' must be a row tensor
+func.func @f(%x: tensor<?x8xf8E4M3FNUZ>) -> tensor<?x8xf8E4M3FNUZ> {
+  %0 = arith.addf %x, %x : tensor<?x8xf8E4M3FNUZ>
+  return %0 : tensor<?x8xf8E4M3FNUZ>
 }
 
 // -----
@@ -223,7 +223,7 @@ func.func @f(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
 
 // -----
 // rows of length zero in ops of arith
-// error: 1:14: argument 0 of type 'tensor<?x0xf32>' must be a row tensor or row vector of f16, bf16, f32 or f64 with a static row length from 1
+// error: 1:14: argument 0 of type 'tensor<?x0xf32>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32 or f64 with a static row length from 1
 func.func @f(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
   %0 = arith.addf %x, %x : tensor<?x0xf32>
   return %0 : tensor<?x0xf32>

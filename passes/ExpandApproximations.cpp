@@ -1,0 +1,183 @@
+//===- ExpandApproximations.cpp - Functions by the GPU's instructions -----===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops that `markApproximate` has marked are replaced by what the GPU computes
+// in an instruction or two, the others by something near to correctly rounded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/ExpandMath.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634074;
+constexpr double kLn2 = 0.69314718055994530942;
+
+/// exp(x) = 2^(x log2 e) by the GPU's ex2, whose error is about two units in
+/// the last place of float32.
+///
+/// The rounding of x log2 e alone costs up to |x| half-units. Where that can be
+/// seen it is made up for: with t the rounded and e the lost part of the
+/// product, exp(x) = 2^t (1 + e ln 2) up to e^2.
+struct ExpandExp : public OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    constexpr float log2eHigh = static_cast<float>(kLog2E);
+    Location loc = op.getLoc();
+    Formula f(rewriter, loc, op.getType());
+    auto exp2 = [&](Value power) {
+      return math::Exp2Op::create(rewriter, loc, power, kApproximate);
+    };
+    Value x = op.getOperand();
+    if (isApproximate(op.getFastmath())) {
+      rewriter.replaceOp(op, exp2(f.mul(x, f.number(kLog2E))));
+      return success();
+    }
+    // Beyond these bounds the result is 0 or infinity, and the lost part of an
+    // infinite product would be NaN.
+    x = arith::MaximumFOp::create(rewriter, loc, x, f.number(-105.0));
+    x = arith::MinimumFOp::create(rewriter, loc, x, f.number(89.0));
+    Value power = f.mul(x, f.number(log2eHigh));
+    Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
+    lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
+    Value correction = f.fma(lost, f.number(kLn2), f.number(1.0));
+    rewriter.replaceOp(op, f.mul(exp2(power), correction));
+    return success();
+  }
+};
+
+/// x / y = x (1 / y) by the GPU's reciprocal. IEEE division is a subroutine.
+struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
+        matchPattern(op.getLhs(), m_OneFloat()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType(), kApproximate);
+    Value reciprocal = f.div(f.number(1.0), op.getRhs());
+    rewriter.replaceOp(op, f.mul(op.getLhs(), reciprocal));
+    return success();
+  }
+};
+
+/// 1 / sqrt(x), which the GPU has as one instruction when both may be
+/// approximate.
+struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::RsqrtOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
+    Value root = math::SqrtOp::create(rewriter, op.getLoc(), op.getOperand(),
+                                      op.getFastmath());
+    rewriter.replaceOp(op, f.div(f.number(1.0), root));
+    return success();
+  }
+};
+
+/// The only form in which the GPU has 2^x.
+struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::Exp2Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()) || isApproximate(op.getFastmath()))
+      return failure();
+    rewriter.replaceOpWithNewOp<math::Exp2Op>(op, op.getOperand(),
+                                              kApproximate);
+    return success();
+  }
+};
+
+/// The GPU's logarithm of each element.
+Value createLog2(Formula &f, Value x) {
+  auto one = [&](Value element) -> Value {
+    return LLVM::CallIntrinsicOp::create(
+               f.builder, f.builder.getF32Type(),
+               f.builder.getStringAttr("llvm.nvvm.lg2.approx.f"),
+               ValueRange{element})
+        ->getResult(0);
+  };
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector)
+    return one(x);
+  Value result = f.number(0.0);
+  for (int64_t index = 0; index < vector.getNumElements(); ++index) {
+    Value element = vector::ExtractOp::create(f.builder, x, index);
+    result = vector::InsertOp::create(f.builder, one(element), result, index);
+  }
+  return result;
+}
+
+/// The GPU's lg2 is near in absolute terms only where the result is near 0;
+/// there, a series takes its place.
+template <typename OpTy>
+struct ExpandLog : public OpRewritePattern<OpTy> {
+  ExpandLog(MLIRContext *context, double logOf2)
+      : OpRewritePattern<OpTy>(context, /*benefit=*/2), logOf2(logOf2) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType());
+    Value x = op.getOperand();
+    Value far = f.mul(createLog2(f, x), f.number(logOf2));
+    Value m = f.sub(x, f.number(1.0));
+    double scale = logOf2 / kLn2;
+    Value near =
+        f.polynomial(m, {scale / 5, -scale / 4, scale / 3, -scale / 2, scale});
+    Value isNear = f.less(f.abs(m), f.number(0.125));
+    rewriter.replaceOp(op, f.select(isNear, f.mul(near, m), far));
+    return success();
+  }
+
+  /// In the base of the logarithm.
+  double logOf2;
+};
+
+/// A minimum or maximum that drops NaN has an instruction, too. The conversion
+/// to NVVM would call a library for it.
+template <typename OpTy, typename IntrinsicOp>
+struct ExpandExtremum : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    rewriter.replaceOpWithNewOp<IntrinsicOp>(op, op.getLhs(), op.getRhs());
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateApproximationPatterns(RewritePatternSet &patterns) {
+  patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandExp2,
+               ExpandExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>,
+               ExpandExtremum<arith::MinNumFOp, LLVM::MinNumOp>>(
+      patterns.getContext());
+  patterns.add<ExpandLog<math::LogOp>>(patterns.getContext(), kLn2);
+  patterns.add<ExpandLog<math::Log2Op>>(patterns.getContext(), 1.0);
+}

@@ -1,0 +1,116 @@
+# RUN: %pytest %s
+"""The error of each function, over numbers of all sizes, in units in the last
+place."""
+
+import numpy as np
+import pytest
+
+import floats
+from elementary import FUNCTIONS
+from runner import function, run, target, tensor
+
+ROWS, LENGTH = 64, 4096
+
+EXACT = (
+    "math.absf math.floor math.ceil math.round math.roundeven math.copysign "
+    "arith.remf arith.maximumf arith.minimumf arith.maxnumf arith.minnumf"
+).split()
+ROUNDED = ("math.sqrt", "arith.divf")
+
+
+def bound(name, kind):
+    """In units in the last place. Functions of float64 are the library's, and
+    so are NumPy's; a GPU's ex2 alone may be 4 off."""
+    if name in EXACT:
+        return 0
+    if name in ROUNDED:
+        return 0.5
+    return 2.5 if kind == "f32" and target() == "host" else 4
+
+
+# The largest operand that is promised to be reduced well.
+RANGES = {
+    "math.sin": 2.0**20,
+    "math.cos": 2.0**20,
+}
+SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.0, -2.0]
+
+
+def spread(kind, seed):
+    """Numbers of all exponents, many of moderate size, and special ones."""
+    generator = np.random.default_rng(seed)
+    count = ROWS * LENGTH
+    if kind == "f32":
+        exponents = generator.uniform(-149, 128, count // 4)
+        edges = [2.0**-149, 2.0**-126, 2.0**128 - 2.0**104]
+    else:
+        exponents = generator.uniform(-1074, 1024, count // 4)
+        edges = [2.0**-1074, 2.0**-1022, np.finfo(np.float64).max]
+    parts = [
+        np.exp2(exponents) * generator.choice([-1, 1], count // 4),
+        generator.uniform(-110, 110, count // 4),
+        generator.uniform(-4, 4, count // 4),
+        1 + generator.uniform(-1, 1, count // 8)
+        * np.exp2(generator.uniform(-24, 0, count // 8)),
+        # Integers and the numbers halfway between.
+        np.round(generator.uniform(-64, 64, count // 8)) / 2,
+    ]
+    numbers = np.concatenate(parts)
+    generator.shuffle(numbers)
+    special = SPECIAL + edges + [-edge for edge in edges]
+    # Every special value beside every other, in the first two operands.
+    rows = np.repeat(special, len(special))
+    columns = np.tile(special, len(special))
+    numbers[: rows.size] = rows if seed == 1 else columns
+    return floats.round_to(kind, numbers.reshape(ROWS, LENGTH))
+
+
+def errors(kind, got, expected):
+    """As `ulp_errors`, with 0 for what is alike and infinity for what is not a
+    number where the other is."""
+    got, expected = got.ravel(), expected.ravel()
+    alike = (got == expected) | (np.isnan(got) & np.isnan(expected))
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = floats.ulp_errors(kind, got, expected)
+        # Past the largest number, the rounding decides.
+        rounded = floats.round_to(kind, expected)
+    alike |= np.isinf(got) & (got == rounded)
+    result[np.isnan(result)] = np.inf
+    result[alike] = 0
+    return result
+
+
+@pytest.mark.parametrize("kind", ("f32", "f64"))
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_function(name, kind):
+    formula, operands = FUNCTIONS[name]
+    names = ("x", "y")[:operands]
+    row = tensor((None, LENGTH), kind)
+    arguments = ", ".join(f"%{one}" for one in names)
+    source = function(
+        [(one, row) for one in names], [row], [f"{name} {arguments} : {row}"]
+    )
+    values = {one: spread(kind, seed + 1) for seed, one in enumerate(names)}
+    if name in RANGES:
+        values["x"] = np.clip(values["x"], -RANGES[name], RANGES[name])
+    if name == "arith.remf" and target() != "host":
+        # Larger quotients lose bits on a GPU.
+        with np.errstate(all="ignore"):
+            is_large = ~(np.abs(values["x"] / values["y"]) < 2.0**24)
+        values["x"] = np.where(is_large, 1.0, values["x"])
+        values["y"] = np.where(is_large, 3.0, values["y"])
+    (result,) = run(
+        source, {one: (kind, array) for one, array in values.items()}, [kind]
+    )
+    got = floats.decode(kind, result)
+    with np.errstate(all="ignore"):
+        expected = formula(*(array.ravel() for array in values.values()))
+    off = errors(kind, got, expected.reshape(got.shape))
+    worst = np.argmax(off)
+    where = [array.ravel()[worst] for array in values.values()]
+    assert off[worst] <= bound(name, kind), (
+        off[worst],
+        where,
+        got.ravel()[worst],
+        expected[worst],
+    )
