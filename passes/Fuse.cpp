@@ -17,6 +17,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Grouping.h"
 #include "passes/KernelSource.h"
+#include "passes/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace bastile {
@@ -192,6 +193,7 @@ LogicalResult FunctionFuser::run() {
     return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   copyRepeatedResults(returnOp);
+  replaceSizeSources(func.front(), [](Value root) { return root; });
   FailureOr<SmallVector<Group>> groups = collectGroups(func);
   if (failed(groups))
     return failure();
