@@ -31,6 +31,7 @@ class Driver:
 
     def __init__(self):
         self.cuda = ctypes.CDLL("libcuda.so.1")
+        torch.zeros(1, device="cuda")  # Makes PyTorch's context the current one.
 
     def check(self, code):
         if code:

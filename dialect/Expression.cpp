@@ -240,21 +240,22 @@ TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
   // Unsigned, so that negative targets are out of range as well.
   inRange = compareTo(arith::CmpIPredicate::ult, length);
   column = targets;
+  RankedTensorType columnType = type.clone(builder.getI32Type());
   if (type.getElementType().isInteger(64))
-    column = arith::TruncIOp::create(builder, type.clone(builder.getI32Type()),
-                                     targets);
+    column = arith::TruncIOp::create(builder, columnType, targets);
+  // The low half of a target out of range may look like one in range.
+  Value nowhere = arith::ConstantOp::create(builder,
+                                            builder.getI32IntegerAttr(-1));
+  nowhere = BroadcastOp::create(builder, columnType, nowhere, targets);
+  column = arith::SelectOp::create(builder, inRange, column, nowhere);
 }
 
 Value TargetRows::isTarget(const Expr &rows) const {
   RankedTensorType type = rows.getType().clone(builder.getI32Type());
   Value columns = IotaOp::create(builder, type, rows.getValue(), Value());
   Value repeated = BroadcastOp::create(builder, type, column, rows.getValue());
-  Value isEqual = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                        columns, repeated);
-  // The low half of a target out of range may look like one in range.
-  Value found = BroadcastOp::create(builder, type.clone(builder.getI1Type()),
-                                    inRange, rows.getValue());
-  return arith::AndIOp::create(builder, isEqual, found);
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, columns,
+                               repeated);
 }
 
 Value toInteger(const Expr &operand) {

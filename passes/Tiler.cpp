@@ -151,10 +151,13 @@ tile::KernelOp Tiler::run() {
                                    constantIndex(schedule.getColumns()));
     id = arith::DivUIOp::create(builder, id, count);
   }
-  if (schedule.getPersistent() == 0)
+  if (schedule.getPersistent() == 0) {
+    rowProgram = id;
     buildRows(id);
-  else
+    finishAccumulators(accumulated);
+  } else {
     buildPersistentRows(id);
+  }
   tile::ReturnOp::create(builder, ValueRange());
   return program;
 }
@@ -301,14 +304,20 @@ Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
                                   getRowCount(), getNeutral(reduce));
 }
 
-/// Adds the current rows to the accumulators that are in registers.
+/// Adds the current rows to the accumulators that are in registers. A program
+/// of one group of rows has none.
 void Tiler::accumulate() {
   accumulated.clear();
-  for (tile::ReduceRowsOp reduce : rowReductions)
-    if (isInRegisters(reduce))
-      accumulated.push_back(tile::ReduceOp::combine(
-          builder, reduce.getLoc(), reduce.getKind(),
-          accumulators[accumulated.size()], emitRowMasked(reduce)));
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = emitRowMasked(reduce);
+    if (!accumulators.empty())
+      tile = tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                     reduce.getKind(),
+                                     accumulators[accumulated.size()], tile);
+    accumulated.push_back(tile);
+  }
 }
 
 Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
