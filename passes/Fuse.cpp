@@ -45,7 +45,7 @@ std::string getEntryName(StringRef name) {
 class FunctionFuser {
 public:
   FunctionFuser(func::FuncOp func, SymbolTable &symbols)
-      : func(func), symbols(symbols), builder(func.front().getTerminator()) {}
+      : func(func), symbols(symbols), builder(func.getContext()) {}
 
   LogicalResult run();
 
@@ -192,6 +192,7 @@ LogicalResult FunctionFuser::run() {
   if (failed(verifyKernelSource(func)))
     return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
+  builder.setInsertionPoint(returnOp);
   copyRepeatedResults(returnOp);
   replaceSizeSources(func.front(), [](Value root) { return root; });
   FailureOr<SmallVector<Group>> groups = collectGroups(func);

@@ -227,6 +227,23 @@ void Tiler::buildPasses() {
   accumulate();
 }
 
+/// The pass that stores `value`: the first that can, but for rows that may take
+/// the place of what a later pass reads.
+int64_t Tiler::getPass(Value value) {
+  if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
+    return shape.reductionDepth;
+  return getReductionDepth(value, depths);
+}
+
+void Tiler::emitResult(unsigned resultIndex) {
+  Value value = getReturn()->getOperand(resultIndex);
+  if (auto join = value.getDefiningOp<tile::JoinOp>())
+    for (Value piece : join.getPieces())
+      emit(piece);
+  else
+    emit(value);
+}
+
 void Tiler::buildPass(int64_t depth) {
   SmallVector<tile::ReduceOp> reductions;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
@@ -240,7 +257,7 @@ void Tiler::buildPass(int64_t depth) {
   SmallVector<unsigned> rowResults, statistics;
   for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
     if (!value.getDefiningOp<tile::ReduceRowsOp>() &&
-        getReductionDepth(value, depths) == depth)
+        getPass(value) == depth)
       (isRow(value) ? rowResults : statistics).push_back(index);
   for (unsigned index : statistics)
     emitStore(index);
@@ -269,6 +286,9 @@ void Tiler::buildPass(int64_t depth) {
     combined.push_back(tile::ReduceOp::combine(builder, reduce.getLoc(),
                                                reduce.getKind(), partial,
                                                emitMasked(reduce)));
+  // Before the first store, which may overwrite what the others need.
+  for (unsigned index : rowResults)
+    emitResult(index);
   for (unsigned index : rowResults)
     emitStore(index);
   for (tile::ReduceRowsOp reduce : inMemory)
