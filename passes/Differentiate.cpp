@@ -36,8 +36,8 @@ using tile::Expr;
 namespace {
 
 std::string getInputName(func::FuncOp func, unsigned index) {
-  auto name =
-      func.getArgAttrOfType<StringAttr>(index, tile::TileDialect::kNameAttrName);
+  auto name = func.getArgAttrOfType<StringAttr>(
+      index, tile::TileDialect::kNameAttrName);
   return name ? name.str() : "arg" + std::to_string(index);
 }
 
@@ -105,8 +105,8 @@ private:
   ArrayRef<unsigned> arguments;
 };
 
-FailureOr<SmallVector<Value>>
-Differentiator::buildGradients(func::FuncOp body, Seeds seeds) {
+FailureOr<SmallVector<Value>> Differentiator::buildGradients(func::FuncOp body,
+                                                             Seeds seeds) {
   Operation *returnOp = body.front().getTerminator();
   ImplicitLocOpBuilder builder(body.getLoc(), returnOp);
   SmallVector<Operation *> ops;
@@ -127,8 +127,8 @@ Differentiator::buildGradients(func::FuncOp body, Seeds seeds) {
     BlockArgument argument = body.getArgument(index);
     Value gradient = gradients.lookup(argument);
     if (gradient)
-      gradient = Expr(builder, gradient)
-                     .as(getElementTypeOrSelf(argument.getType()));
+      gradient =
+          Expr(builder, gradient).as(getElementTypeOrSelf(argument.getType()));
     results.push_back(gradient);
   }
   return results;
@@ -141,8 +141,7 @@ LogicalResult Differentiator::addGradients(bool inPlace) {
            << func.getResultTypes()[0] << " has no gradient";
   ImplicitLocOpBuilder builder(func.getLoc(), returnOp);
   SmallVector<Value> seeds(func.getNumResults());
-  seeds.front() =
-      Expr(builder, returnOp.getOperand(0)).constant(1).getValue();
+  seeds.front() = Expr(builder, returnOp.getOperand(0)).constant(1).getValue();
   FailureOr<SmallVector<Value>> gradients = buildGradients(func, seeds);
   if (failed(gradients))
     return failure();
@@ -155,11 +154,12 @@ LogicalResult Differentiator::addGradients(bool inPlace) {
     types.push_back(gradient.getType());
     returnOp->insertOperands(returnOp->getNumOperands(), gradient);
   }
-  func.setFunctionType(
-      builder.getFunctionType(func.getArgumentTypes(), types));
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), types));
   for (auto [result, argument] : added) {
     setResultName(func, result, "grad_" + getInputName(func, argument));
-    if (inPlace && types[result] == func.getArgumentTypes()[argument])
+    bool hasRows = cast<RankedTensorType>(types[result]).getRank() >= 2;
+    if (inPlace && hasRows &&
+        types[result] == func.getArgumentTypes()[argument])
       func.setResultAttr(result, tile::TileDialect::kInPlaceAttrName,
                          builder.getIndexAttr(argument));
   }
@@ -265,7 +265,8 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
       sources, [](Value source) { return source.getType(); });
   unsigned oldArguments = body.getNumArguments();
   for (Value source : sources) {
-    BlockArgument argument = body.addArgument(source.getType(), source.getLoc());
+    BlockArgument argument =
+        body.addArgument(source.getType(), source.getLoc());
     source.replaceAllUsesWith(argument);
   }
   SmallVector<Operation *> ops = llvm::map_to_vector(
@@ -276,8 +277,8 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   body.eraseArguments(0, oldArguments);
   for (StringRef name : {"arg_attrs", "res_attrs"})
     backward->removeAttr(name);
-  backward.setFunctionType(builder.getFunctionType(
-      inputTypes, ValueRange(results).getTypes()));
+  backward.setFunctionType(
+      builder.getFunctionType(inputTypes, ValueRange(results).getTypes()));
   for (auto [index, name] : llvm::enumerate(names))
     setInputName(backward, index, name);
   for (auto [index, name] : llvm::enumerate(resultNames))
@@ -314,7 +315,7 @@ struct DifferentiatePass
   LogicalResult differentiate(ModuleOp module) {
     SymbolTable symbols(module);
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
-    bool isAll = llvm::equal(gradients, ArrayRef<StringRef>("all"));
+    bool isAll = llvm::is_contained(gradients, "all");
     llvm::StringSet<> found;
     for (func::FuncOp func : functions) {
       if (func.isExternal() || !func.getBody().hasOneBlock())
@@ -341,8 +342,9 @@ struct DifferentiatePass
     }
     for (const std::string &name : gradients)
       if (!isAll && !found.contains(name))
-        return module.emitError("no function has an argument called '")
-               << name << "' to compute a gradient for";
+        return emitError(module.getLoc())
+               << "no function has an argument called '" << name
+               << "' to compute a gradient for";
     return success();
   }
 };

@@ -190,8 +190,7 @@ struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
     SmallVector<Value> spread(source);
     for (Value &piece : spread)
       if (piece.getType() != pieceType)
-        piece = vector::BroadcastOp::create(rewriter, op.getLoc(), pieceType,
-                                            piece);
+        piece = repeat(rewriter, op.getLoc(), pieceType, piece);
     SmallVector<Value> pieces;
     int64_t columns = layout.getColumnRepeats(type.getShape());
     for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
@@ -200,6 +199,19 @@ struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
                                 column % sourceColumns]);
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
+  }
+
+  /// As integers where the number is a bfloat16: LLVM's host code generation
+  /// takes its insertion into a vector through float32, rounding by a call.
+  static Value repeat(OpBuilder &builder, Location loc, Type type,
+                      Value scalar) {
+    if (!scalar.getType().isBF16())
+      return vector::BroadcastOp::create(builder, loc, type, scalar);
+    Type bits = builder.getI16Type();
+    scalar = arith::BitcastOp::create(builder, loc, bits, scalar);
+    Value repeated = vector::BroadcastOp::create(
+        builder, loc, cast<VectorType>(type).clone(bits), scalar);
+    return arith::BitcastOp::create(builder, loc, type, repeated);
   }
 };
 
@@ -238,11 +250,10 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
     SmallVector<Value> pieces;
     for (auto [index, piece] : llvm::enumerate(adaptor.getInput())) {
       Value condition = isInside[index % columns];
-      pieces.push_back(condition
-                           ? arith::SelectOp::create(rewriter, loc, condition,
-                                                     piece, outside)
-                                 .getResult()
-                           : piece);
+      pieces.push_back(condition ? arith::SelectOp::create(
+                                       rewriter, loc, condition, piece, outside)
+                                       .getResult()
+                                 : piece);
     }
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
@@ -311,9 +322,9 @@ struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
     if (auto vector = dyn_cast<VectorType>(pieceType))
       other = DenseElementsAttr::get(vector, Attribute(other));
     Value beyond = arith::ConstantOp::create(rewriter, loc, other);
-    Value first = arith::AddIOp::create(
-        rewriter, loc, adaptor.getRow()[0],
-        getThreadPosition(rewriter, loc, layout).row);
+    Value first =
+        arith::AddIOp::create(rewriter, loc, adaptor.getRow()[0],
+                              getThreadPosition(rewriter, loc, layout).row);
     SmallVector<Value> isRow;
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(type.getShape());
          ++repeat) {
@@ -400,8 +411,9 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     });
 
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast, LowerMask,
-                 LowerMaskRows, LowerIota, LowerKernel>(converter, &getContext());
+    patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
+                 LowerMask, LowerMaskRows, LowerIota, LowerKernel>(
+        converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns);

@@ -177,7 +177,8 @@ void chooseSummedRows(Fields &fields, int64_t pieces, const Target &target) {
     if (!fields.rows)
       fields.rows = 1;
     int64_t mostHeld = std::max<int64_t>(1, 16 / fields.vector);
-    int64_t most = pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
+    int64_t most =
+        pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
     chooseRowThreads(fields, pieces, most, mostHeld);
   }
   if (!fields.persistent)
@@ -220,7 +221,9 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   // which leaves room for the intermediate values, and up to 16 vectors, each
   // of which takes an address. Threads that hold little come first.
   int64_t maxPieces = std::min<int64_t>(16, 64 / fields.vector);
-  int64_t fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 16 * kWarp;
+  int64_t fewThreads = 16 * kWarp;
+  if (pieces <= 16 * kWarp)
+    fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 8 * kWarp;
   if (pieces <= fewThreads * 4) {
     chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
     return;
@@ -361,8 +364,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
           if (!kernel || kernel.isTiled())
             continue;
           KernelShape shape = KernelShape::get(kernel);
-          kernels.push_back({kernel, shape.hasCombinedRows ? 0
-                                                           : shape.rowLength});
+          kernels.push_back(
+              {kernel, shape.hasCombinedRows ? 0 : shape.rowLength});
           longest = std::max(longest, kernels.back().second);
         }
       for (auto [kernel, length] : kernels)

@@ -20,7 +20,7 @@ static OpOperand *getSizeOperand(Operation *op) {
   if (isa<bastile::tile::BroadcastOp>(op))
     return op->getNumOperands() == 2 ? &op->getOpOperand(1) : nullptr;
   if (isa<bastile::tile::IotaOp>(op))
-    return &op->getOpOperand(0);
+    return op->getNumOperands() == 1 ? &op->getOpOperand(0) : nullptr;
   return nullptr;
 }
 

@@ -443,7 +443,7 @@ void RowSplitter::rewriteColumnwise(Operation *op) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
     if (Value like = broadcast.getLike())
       broadcast.getLikeMutable().assign(getLike(like));
-  if (auto iota = dyn_cast<tile::IotaOp>(op))
+  if (auto iota = dyn_cast<tile::IotaOp>(op); iota && iota.getLike())
     iota.getLikeMutable().assign(getLike(iota.getLike()));
   Value result = op->getResult(0);
   if (int64_t count = analysis.getCount(result); count > 1)

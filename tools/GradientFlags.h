@@ -10,6 +10,7 @@
 #include "bastile/Compiler.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Error.h"
 
 namespace bastile {
 
@@ -26,22 +27,31 @@ public:
                                 "first result's sum, too"),
                  llvm::cl::value_desc("names"), llvm::cl::cat(category)) {}
 
-  /// Sets what the flags say; fails if they contradict each other.
-  bool apply(GradientOptions &options) const {
-    if (backward.getNumOccurrences() && together.getNumOccurrences()) {
-      llvm::errs() << "error: '--grad' makes a function of the gradients, "
-                      "'--value-and-grad' adds them to one: give one of them\n";
-      return false;
-    }
+  /// Sets what the flags say, `inPlace` being that of the tool; fails with a
+  /// message if they contradict each other.
+  llvm::Error apply(bool inPlace, GradientOptions &options) const {
+    if (backward.getNumOccurrences() && together.getNumOccurrences())
+      return llvm::createStringError(
+          "'--grad' makes a function of the gradients, '--value-and-grad' adds "
+          "them to one: give one of them");
     options.together = together.getNumOccurrences();
+    options.inPlace = inPlace;
     const llvm::cl::opt<std::string> &flag =
         options.together ? together : backward;
-    if (!flag.getNumOccurrences())
-      return true;
     options.arguments.clear();
-    for (llvm::StringRef name : llvm::split(llvm::StringRef(flag), ','))
-      options.arguments.push_back(name.empty() ? "all" : name.str());
-    return true;
+    if (!flag.getNumOccurrences())
+      return llvm::Error::success();
+    if (flag.empty()) {
+      options.arguments.push_back("all");
+      return llvm::Error::success();
+    }
+    for (llvm::StringRef name : llvm::split(llvm::StringRef(flag), ',')) {
+      if (name.empty())
+        return llvm::createStringError("'--" + flag.ArgStr + "=" + flag +
+                                       "' has an empty name");
+      options.arguments.push_back(name.str());
+    }
+    return llvm::Error::success();
   }
 
 private:

@@ -11,8 +11,8 @@
 #include "bastile/Compiler.h"
 #include "bastile/Reference.h"
 #include "bastile/Version.h"
-#include "tools/GradientFlags.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tools/GradientFlags.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include <thread>
@@ -144,9 +144,8 @@ FailureOr<ProgramOptions> getProgramOptions() {
   ProgramOptions options;
   options.schedule = schedule;
   options.threads = threads;
-  options.gradients.inPlace = inPlace;
-  if (!gradientFlags.apply(options.gradients))
-    return failure();
+  if (llvm::Error error = gradientFlags.apply(inPlace, options.gradients))
+    return report(llvm::toString(std::move(error)));
   if (targetName != "gpu") {
     llvm::Expected<const Target &> target = Target::lookup(targetName);
     if (!target)
@@ -224,7 +223,8 @@ LogicalResult runAll(ModuleOp module) {
   Reference reference;
   std::optional<Program> referenceProgram;
   if (check) {
-    FailureOr<Reference> built = buildReference(module, programOptions->gradients);
+    FailureOr<Reference> built =
+        buildReference(module, programOptions->gradients);
     if (failed(built))
       return failure();
     reference = std::move(*built);

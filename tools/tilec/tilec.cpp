@@ -10,11 +10,11 @@
 #include "bastile/Version.h"
 #include "lib/CodeGen.h"
 #include "lib/Ptxas.h"
-#include "tools/GradientFlags.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
+#include "tools/GradientFlags.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -270,9 +270,10 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   CompileOptions options;
   options.target = &target;
   options.schedule = schedule;
-  options.gradients.inPlace = inPlace;
-  if (!gradientFlags.apply(options.gradients))
-    return failure();
+  if (llvm::Error error = gradientFlags.apply(inPlace, options.gradients))
+    return report(llvm::toString(std::move(error)));
+  if (inPlace && !options.gradients.together)
+    return report("--in-place needs --value-and-grad");
   options.configure = configure;
   if (explain) {
     if (failed(printReport(*module, options, rows, llvm::outs())))
