@@ -373,8 +373,8 @@ func.func @join_length(%x: tensor<?x8xf32>) {
 //===----------------------------------------------------------------------===//
 
 func.func @iota_shape(%x: tensor<?x8xf32>) {
-  // expected-error @below {{'tile.iota' op result of type 'tensor<?x4xi32>' does not have the shape of 'like' of type 'tensor<?x8xf32>'}}
-  %0 = tile.iota like %x : tensor<?x4xi32>, tensor<?x8xf32>
+  // expected-error @below {{'tile.iota' op result of type 'tensor<4x8xi32>' does not have the leading sizes of 'like' of type 'tensor<?x8xf32>'}}
+  %0 = tile.iota like %x : tensor<4x8xi32>, tensor<?x8xf32>
   return
 }
 
