@@ -711,6 +711,22 @@ func.func @mask_dynamic(%t: tensor<?x8xf32>, %i: index) {
 
 // -----
 
+func.func @mask_rows_dynamic(%t: tensor<?x8xf32>, %i: index) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of any type values, but got 'tensor<?x8xf32>'}}
+  %0 = tile.mask_rows %t from %i limit %i else 0.0 : f32 : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @copy_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.copy' op requires the same type for all operands and results}}
+  %0 = "tile.copy"(%x) : (tensor<?x8xf32>) -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
 //===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
