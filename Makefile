@@ -33,7 +33,7 @@ test: all ## run every test: lit, unit and Python
 bench: all ## measure on the host and, with a GPU and PyTorch, beside a copy
 	@$(PYTHON) benchmarks/host.py
 	@if command -v nvidia-smi >/dev/null; then \
-	  $(PYTHON) benchmarks/gpu_forward.py --tilec $(BUILD)/bin/tilec; \
+	  $(PYTHON) benchmarks/gpu.py --tilec $(BUILD)/bin/tilec; \
 	else echo "no NVIDIA GPU: its benchmark is skipped"; fi
 
 static: setup ## build build-static/bin/tilec, which runs without LLVM installed

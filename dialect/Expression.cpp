@@ -27,6 +27,10 @@ static Value convert(ImplicitLocOpBuilder &builder, Value value,
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getElementType() == elementType)
     return value;
+  // What was extended holds what it was extended from.
+  if (auto extension = value.getDefiningOp<arith::ExtFOp>())
+    if (getElementTypeOrSelf(extension.getIn().getType()) == elementType)
+      return extension.getIn();
   RankedTensorType converted = type.clone(elementType);
   unsigned from = type.getElementTypeBitWidth();
   unsigned to = elementType.getIntOrFloatBitWidth();
@@ -80,11 +84,20 @@ static Value broadcastTo(const Expr &expr, const Expr &other) {
   return isSmaller ? expr.like(other).getValue() : expr.getValue();
 }
 
+/// `expr` over the shape of `other` if that is larger, and in its precision if
+/// that is higher.
+static Value matchTo(const Expr &expr, const Expr &other) {
+  Type element = other.getType().getElementType();
+  if (!element.isF64())
+    return broadcastTo(expr, other);
+  return broadcastTo(wrap(expr.getBuilder(), expr.as(element)), other);
+}
+
 template <typename OpTy>
 static Expr binary(const Expr &lhs, const Expr &rhs) {
   ImplicitLocOpBuilder &builder = lhs.getBuilder();
-  return wrap(builder, OpTy::create(builder, broadcastTo(lhs, rhs),
-                                    broadcastTo(rhs, lhs)));
+  return wrap(builder,
+              OpTy::create(builder, matchTo(lhs, rhs), matchTo(rhs, lhs)));
 }
 
 template <typename OpTy>
@@ -125,8 +138,8 @@ Expr max(const Expr &lhs, double rhs) { return max(lhs, lhs.constant(rhs)); }
 
 Value compare(arith::CmpFPredicate predicate, const Expr &lhs,
               const Expr &rhs) {
-  return arith::CmpFOp::create(lhs.getBuilder(), predicate,
-                               broadcastTo(lhs, rhs), broadcastTo(rhs, lhs));
+  return arith::CmpFOp::create(lhs.getBuilder(), predicate, matchTo(lhs, rhs),
+                               matchTo(rhs, lhs));
 }
 Value compare(arith::CmpFPredicate predicate, const Expr &lhs, double rhs) {
   return compare(predicate, lhs, lhs.constant(rhs));
@@ -135,8 +148,8 @@ Value compare(arith::CmpFPredicate predicate, const Expr &lhs, double rhs) {
 Expr select(Value condition, const Expr &lhs, const Expr &rhs) {
   ImplicitLocOpBuilder &builder = lhs.getBuilder();
   return wrap(builder,
-              arith::SelectOp::create(builder, condition, broadcastTo(lhs, rhs),
-                                      broadcastTo(rhs, lhs)));
+              arith::SelectOp::create(builder, condition, matchTo(lhs, rhs),
+                                      matchTo(rhs, lhs)));
 }
 
 Expr stopGradient(const Expr &operand) {
@@ -240,21 +253,22 @@ TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
   // Unsigned, so that negative targets are out of range as well.
   inRange = compareTo(arith::CmpIPredicate::ult, length);
   column = targets;
+  RankedTensorType columnType = type.clone(builder.getI32Type());
   if (type.getElementType().isInteger(64))
-    column = arith::TruncIOp::create(builder, type.clone(builder.getI32Type()),
-                                     targets);
+    column = arith::TruncIOp::create(builder, columnType, targets);
+  // The low half of a target out of range may look like one in range.
+  Value nowhere = arith::ConstantOp::create(builder,
+                                            builder.getI32IntegerAttr(-1));
+  nowhere = BroadcastOp::create(builder, columnType, nowhere, targets);
+  column = arith::SelectOp::create(builder, inRange, column, nowhere);
 }
 
 Value TargetRows::isTarget(const Expr &rows) const {
   RankedTensorType type = rows.getType().clone(builder.getI32Type());
   Value columns = IotaOp::create(builder, type, rows.getValue(), Value());
   Value repeated = BroadcastOp::create(builder, type, column, rows.getValue());
-  Value isEqual = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                        columns, repeated);
-  // The low half of a target out of range may look like one in range.
-  Value found = BroadcastOp::create(builder, type.clone(builder.getI1Type()),
-                                    inRange, rows.getValue());
-  return arith::AndIOp::create(builder, isEqual, found);
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, columns,
+                               repeated);
 }
 
 Value toInteger(const Expr &operand) {

@@ -49,6 +49,11 @@ LogicalResult BroadcastOp::verify() {
 }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
+  // A static shape needs no tensor to be like.
+  if (getLike() && cast<RankedTensorType>(getType()).hasStaticShape()) {
+    getLikeMutable().clear();
+    return getResult();
+  }
   return getSource().getType() == getType() ? getSource() : Value();
 }
 

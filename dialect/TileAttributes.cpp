@@ -77,9 +77,8 @@ std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
   int64_t columnRepeats = getColumnRepeats(shape);
   int64_t row =
       (piece / columnRepeats) * getThreadRows() + thread / getThreadColumns();
-  int64_t column = block * getColumnsPerBlock(shape) +
-                   ((piece % columnRepeats) * getThreadColumns() +
-                    thread % getThreadColumns()) *
+  int64_t column = (piece % columnRepeats) * getColumnsPerDeal() +
+                   (block * getThreadColumns() + thread % getThreadColumns()) *
                        getVector();
   return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
 }

@@ -77,9 +77,8 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     larger than one such deal is covered by repeating it, rows outermost. A
     dimension of size one is held by every thread along it.
 
-    Where a cluster of `blocks` shares the tile, its columns are parted among
-    them first: of C columns, block b holds those from b C / blocks to before
-    (b + 1) C / blocks, and deals them to its threads as above.
+    Where a cluster of `blocks` shares the tile, each deal goes to the threads of
+    one block after the other: only the last one can leave the row.
 
     `#tile.blocked<vector = 2, threadRows = 1, threadColumns = 4>` on a tile of
     1 x 16, each cell naming its thread and piece:
@@ -94,9 +93,9 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
 
     ```
     column  0  1  2  3  4  5  6  7  8  9 10 11 12 13 14 15
-    block   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
+    block   0  0  0  0  1  1  1  1  0  0  0  0  1  1  1  1
     thread  0  0  1  1  0  0  1  1  0  0  1  1  0  0  1  1
-    piece   0  0  0  0  1  1  1  1  0  0  0  0  1  1  1  1
+    piece   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
     ```
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$threadRows,
@@ -112,12 +111,11 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     /// Number of times the deal repeats along the columns.
     int64_t getColumnRepeats(::llvm::ArrayRef<int64_t> shape) const {
       return shape[1] == 1 ? 1
-                           : getColumnsPerBlock(shape) /
-                                 (getThreadColumns() * getVector());
+                           : shape[1] / getColumnsPerDeal();
     }
-    /// Columns of a tile with `shape` that each block of the cluster holds.
-    int64_t getColumnsPerBlock(::llvm::ArrayRef<int64_t> shape) const {
-      return shape[1] == 1 ? 1 : shape[1] / getBlocks();
+    /// Columns that one deal covers.
+    int64_t getColumnsPerDeal() const {
+      return getBlocks() * getThreadColumns() * getVector();
     }
     /// Number of pieces of a tile with `shape` that each thread holds.
     int64_t getNumPieces(::llvm::ArrayRef<int64_t> shape) const {

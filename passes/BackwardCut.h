@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace bastile {
@@ -50,7 +51,7 @@ private:
   struct Reading {
     llvm::DenseSet<mlir::Value> read;
     llvm::SetVector<mlir::Value> statistics;
-    llvm::DenseSet<mlir::Value> cutResults;
+    llvm::SetVector<mlir::Value> cutResults;
     int64_t bytes = 0;
   };
 
@@ -64,7 +65,7 @@ private:
   /// Those that wait for a reduction.
   llvm::DenseSet<mlir::Value> reduced;
   /// The forward's results, by their copies.
-  llvm::DenseMap<mlir::Value, unsigned> resultNumbers;
+  llvm::MapVector<mlir::Value, unsigned> resultNumbers;
   llvm::SmallVector<mlir::Value> required;
   /// Statistics that the backward computes from others.
   llvm::DenseSet<mlir::Value> derived;

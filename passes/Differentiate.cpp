@@ -21,6 +21,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/BackwardCut.h"
 #include "passes/Derivatives.h"
+#include "passes/Sizes.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace bastile {
@@ -63,22 +64,6 @@ DenseSet<Value> findActive(func::FuncOp func, ArrayRef<unsigned> arguments) {
   return active;
 }
 
-/// The argument whose leading sizes `value`, of at least rank two, has.
-Value getSizeRoot(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
-      value = broadcast.getLike();
-    else if (auto iota = dyn_cast<tile::IotaOp>(op))
-      value = iota.getLike();
-    else
-      value = *llvm::find_if(op->getOperands(), [](Value operand) {
-        auto type = dyn_cast<RankedTensorType>(operand.getType());
-        return type && type.getRank() >= 2;
-      });
-  }
-  return value;
-}
-
 /// Where values of `func` are only there for their sizes, takes those of
 /// arguments instead, gradients of results if they can be had: no value should
 /// be kept or computed for its sizes alone.
@@ -90,17 +75,10 @@ void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
     if (seed && !seed.use_empty() && type.getRank() >= 2)
       sources.try_emplace(getSizeRoot(result), seed);
   }
-  for (Operation &op : func.front().without_terminator()) {
-    bool isIota = isa<tile::IotaOp>(op);
-    if (!isIota && !isa<tile::BroadcastOp>(op))
-      continue;
-    OpOperand &like = op.getOpOperand(isIota ? 0 : 1);
-    if (cast<RankedTensorType>(like.get().getType()).getRank() < 2)
-      continue;
-    Value root = getSizeRoot(like.get());
+  replaceSizeSources(func.front(), [&](Value root) {
     Value source = sources.lookup(root);
-    like.set(source ? source : root);
-  }
+    return source ? source : root;
+  });
 }
 
 /// Derives the gradients of one function with respect to some arguments.

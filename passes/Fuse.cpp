@@ -17,6 +17,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/Grouping.h"
 #include "passes/KernelSource.h"
+#include "passes/Sizes.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace bastile {
@@ -44,7 +45,7 @@ std::string getEntryName(StringRef name) {
 class FunctionFuser {
 public:
   FunctionFuser(func::FuncOp func, SymbolTable &symbols)
-      : func(func), symbols(symbols), builder(func.front().getTerminator()) {}
+      : func(func), symbols(symbols), builder(func.getContext()) {}
 
   LogicalResult run();
 
@@ -191,7 +192,9 @@ LogicalResult FunctionFuser::run() {
   if (failed(verifyKernelSource(func)))
     return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
+  builder.setInsertionPoint(returnOp);
   copyRepeatedResults(returnOp);
+  replaceSizeSources(func.front(), [](Value root) { return root; });
   FailureOr<SmallVector<Group>> groups = collectGroups(func);
   if (failed(groups))
     return failure();

@@ -61,6 +61,9 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
       (reduce.getPartial() ? shape.hasPartialRows : shape.hasCombinedRows) =
           true;
+      shape.hasLongPartialRows |=
+          reduce.getPartial() &&
+          reduce.getInput().getType().getShape().back() > 1;
       // Its rank is that of the partial results, one row a program.
       if (reduce.getPartial())
         continue;

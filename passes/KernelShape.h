@@ -26,9 +26,14 @@ struct KernelShape {
   int64_t numReductions = 0;
   /// Whether rows are combined: each program its own, or one program all.
   bool hasPartialRows = false;
+  /// Whether some of what each program combines are rows, not statistics.
+  bool hasLongPartialRows = false;
   bool hasCombinedRows = false;
 
-  bool combinesRows() const { return hasPartialRows || hasCombinedRows; }
+  /// Whether a program should walk many rows: what it leaves of them is long.
+  bool combinesLongRows() const {
+    return hasLongPartialRows || hasCombinedRows;
+  }
 
   static KernelShape get(tile::KernelOp kernel);
 

@@ -65,7 +65,10 @@ public:
 
   /// Whether rows or columns of the tile may lie beyond the operand.
   bool mayLeaveRows() const { return row && tile.getDimSize(0) > 1; }
-  bool mayLeaveColumns() const { return length % tile.getDimSize(1) != 0; }
+  bool mayLeaveColumns(int64_t repeat) const {
+    return length % tile.getDimSize(1) != 0 &&
+           !isSurelyInside(layout, repeat, column, length);
+  }
 
   Value getRow(int64_t repeat) {
     if (tile.getDimSize(0) == 1)
@@ -179,7 +182,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
                    repeats = layout.getColumnRepeats(type.getShape());
            repeat < repeats; ++repeat) {
         Value column = address.getColumn(repeat);
-        if (address.mayLeaveColumns()) {
+        if (address.mayLeaveColumns(repeat)) {
           Value last =
               address.constant(address.getLength() - layout.getVector());
           column = arith::MinUIOp::create(rewriter, loc, column, last);
@@ -221,7 +224,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       Value stored =
           bitcast(rewriter, loc, getMemoryType(piece.getType()), piece);
       if (Value inside =
-              getCondition(rewriter, loc, address, type, row, column))
+              getCondition(rewriter, loc, address, type, row, column,
+                           index % columns))
         storeIf(rewriter, loc, inside, stored, pointer, alignment);
       else
         LLVM::StoreOp::create(rewriter, loc, stored, pointer, alignment);
@@ -252,7 +256,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   /// When this thread stores the piece at `row` and `column`; null for always.
   static Value getCondition(OpBuilder &builder, Location loc,
                             TileAddress &address, RankedTensorType type,
-                            Value row, Value column) {
+                            Value row, Value column, int64_t repeat) {
     SmallVector<Value> conditions;
     auto require = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
       conditions.push_back(
@@ -260,7 +264,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     };
     if (address.mayLeaveRows())
       require(arith::CmpIPredicate::ult, row, address.getRowCount());
-    if (address.mayLeaveColumns())
+    if (address.mayLeaveColumns(repeat))
       require(arith::CmpIPredicate::ult, column,
               address.constant(address.getLength()));
     // Every thread along the row holds a statistic, every row of threads a tile

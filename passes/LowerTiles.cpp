@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
@@ -78,8 +79,7 @@ Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
-  Value offset =
-      constant(repeat * layout.getThreadColumns() * layout.getVector());
+  Value offset = constant(repeat * layout.getColumnsPerDeal());
   if (layout.getThreadColumns() > 1) {
     Value column = getThreadPosition(builder, loc, layout).column;
     column = arith::MulIOp::create(builder, loc, column,
@@ -89,10 +89,16 @@ Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
   if (layout.getBlocks() > 1) {
     Value part = arith::MulIOp::create(
         builder, loc, getBlockRank(builder, loc, layout),
-        constant(layout.getColumnsPerBlock(tile.getShape())));
+        constant(layout.getThreadColumns() * layout.getVector()));
     offset = arith::AddIOp::create(builder, loc, part, offset);
   }
   return offset;
+}
+
+bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
+                             Value column, int64_t limit) {
+  std::optional<int64_t> first = getConstantIntValue(column);
+  return first && *first + (repeat + 1) * layout.getColumnsPerDeal() <= limit;
 }
 
 namespace {
@@ -219,6 +225,10 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
     int64_t columns = layout.getColumnRepeats(type.getShape());
     SmallVector<Value> isInside;
     for (int64_t column = 0; column < columns; ++column) {
+      if (isSurelyInside(layout, column, op.getColumn(), op.getLimit())) {
+        isInside.push_back({});
+        continue;
+      }
       Value position =
           arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
                                 getPieceColumn(rewriter, loc, type, column));
@@ -226,9 +236,14 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
           rewriter, loc, arith::CmpIPredicate::ult, position, limit));
     }
     SmallVector<Value> pieces;
-    for (auto [index, piece] : llvm::enumerate(adaptor.getInput()))
-      pieces.push_back(arith::SelectOp::create(
-          rewriter, loc, isInside[index % columns], piece, outside));
+    for (auto [index, piece] : llvm::enumerate(adaptor.getInput())) {
+      Value condition = isInside[index % columns];
+      pieces.push_back(condition
+                           ? arith::SelectOp::create(rewriter, loc, condition,
+                                                     piece, outside)
+                                 .getResult()
+                           : piece);
+    }
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
   }

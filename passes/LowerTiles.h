@@ -44,6 +44,11 @@ mlir::Value getBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value getPieceColumn(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::RankedTensorType tile, int64_t repeat);
 
+/// Whether the pieces in the given repetition end before `limit` in every
+/// thread, the tile's first column being `column`.
+bool isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
+                    mlir::Value column, int64_t limit);
+
 void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateReducePatterns(const mlir::TypeConverter &converter,

@@ -134,6 +134,10 @@ private:
           add(stored);
       return;
     }
+    // A relative error of its operand is an absolute one of a logarithm, as
+    // small as the rounding of the operand itself.
+    if (isa<math::LogOp, math::Log2Op>(op))
+      return;
     if (op->getNumRegions() == 0)
       return addOperands(op);
     if (auto loop = dyn_cast<scf::ForOp>(op))

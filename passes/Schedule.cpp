@@ -8,6 +8,7 @@
 
 #include "dialect/Tile.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/KernelShape.h"
 #include "passes/TargetLookup.h"
@@ -164,12 +165,32 @@ void chooseCombinedRows(Fields &fields, const KernelShape &shape) {
     fields.rows = 4 * threadRows;
 }
 
+/// For kernels that keep a sum of the rows beside the current one: as many
+/// threads as the registers that both take allow, and blocks to fill the
+/// multiprocessor with them.
+void chooseSummedRows(Fields &fields, int64_t pieces, const Target &target) {
+  if (pieces <= kWarp) {
+    if (!fields.threads)
+      fields.threads = 256;
+    chooseShortRows(fields, pieces);
+  } else {
+    if (!fields.rows)
+      fields.rows = 1;
+    int64_t mostHeld = std::max<int64_t>(1, 16 / fields.vector);
+    int64_t most = pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
+    chooseRowThreads(fields, pieces, most, mostHeld);
+  }
+  if (!fields.persistent)
+    fields.persistent = llvm::divideCeil(1024, fields.threads);
+}
+
 void completeForGPU(Fields &fields, const KernelShape &shape,
                     const Target &target) {
-  if (shape.combinesRows() && !fields.persistent)
-    fields.persistent = shape.hasCombinedRows ? 1 : 2;
-  if (shape.hasCombinedRows)
+  if (shape.hasCombinedRows) {
+    if (!fields.persistent)
+      fields.persistent = 1;
     return chooseCombinedRows(fields, shape);
+  }
   if (!fields.vector)
     fields.vector = shape.getVector(target.vectorBytes);
   int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
@@ -180,6 +201,8 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
     chooseCluster(fields, pieces, shape, target);
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
+  if (shape.hasLongPartialRows)
+    return chooseSummedRows(fields, pieces, target);
   if (pieces <= kWarp) {
     chooseShortRows(fields, pieces);
     return;
@@ -217,7 +240,7 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
 
 void completeForHost(Fields &fields, const KernelShape &shape,
                      const Target &target) {
-  if (shape.combinesRows() && !fields.persistent)
+  if (shape.combinesLongRows() && !fields.persistent)
     fields.persistent = 1;
   // On the host a piece is a register of the computing type.
   if (!fields.vector)
@@ -243,7 +266,7 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
            << "schedule " << fields.getAttr(kernel.getContext())
            << " does not fit " << target.name << ": ";
   };
-  if (shape.combinesRows() && !fields.persistent)
+  if (shape.combinesLongRows() && !fields.persistent)
     return error() << "programs that combine rows are persistent";
   if (shape.rowLength % fields.vector != 0)
     return error() << "a vector of " << fields.vector
@@ -317,9 +340,35 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
     if (!schedule.empty() && failed(parseSchedule(pinned)))
       return signalPassFailure();
+    findAuxiliary();
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
       if (failed(scheduleKernel(kernel, pinned, *target)))
         return signalPassFailure();
+  }
+
+  /// Finds the kernels that a pinned schedule does not mean: those that finish
+  /// what others have begun, and those of shorter rows than others of the same
+  /// function have.
+  void findAuxiliary() {
+    auxiliary.clear();
+    SymbolTable symbols(getOperation());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<std::pair<tile::KernelOp, int64_t>> kernels;
+      int64_t longest = 0;
+      for (auto launch : func.getOps<tile::LaunchOp>())
+        for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
+          auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
+          if (!kernel || kernel.isTiled())
+            continue;
+          KernelShape shape = KernelShape::get(kernel);
+          kernels.push_back({kernel, shape.hasCombinedRows ? 0
+                                                           : shape.rowLength});
+          longest = std::max(longest, kernels.back().second);
+        }
+      for (auto [kernel, length] : kernels)
+        if (length < longest)
+          auxiliary.insert(kernel);
+    }
   }
 
   /// Reports the first thing that the attribute's own parser says.
@@ -349,6 +398,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
              << "float64 is computed on the host only, not on " << target.name;
     if (kernel.getSchedule() && schedule.empty())
       pinned = *kernel.getSchedule();
+    if (auxiliary.contains(kernel))
+      pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
     Fields fields(pinned);
     if (target.isHost())
       completeForHost(fields, shape, target);
@@ -359,6 +410,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     kernel.setScheduleAttr(fields.getAttr(&getContext()));
     return success();
   }
+
+  DenseSet<Operation *> auxiliary;
 };
 
 } // namespace

@@ -155,10 +155,12 @@ void SplitAnalysis::relate(Operation *op) {
   if (!isColumnwise(op) || find(op->getResult(0)) == numbers.end())
     return;
   unsigned result = find(op->getResult(0))->second;
-  // Of what a broadcast is like, only the leading sizes matter.
+  // Of what an op is like, only the leading sizes matter.
   ValueRange operands = op->getOperands();
   if (isa<tile::BroadcastOp>(op))
     operands = operands.take_front();
+  if (isa<tile::IotaOp>(op))
+    operands = {};
   for (Value operand : operands)
     if (auto it = find(operand); it != numbers.end()) {
       groups.join(result, it->second);
@@ -397,8 +399,6 @@ SmallVector<Value> RowSplitter::buildBroadcast(tile::BroadcastOp op,
 SmallVector<Value> RowSplitter::buildIota(tile::IotaOp op, int64_t count) {
   RankedTensorType type = getPieceType(op.getResult(), count);
   Value like = op.getLike();
-  if (like)
-    like = getPieces(like, count).front();
   auto number = [&](int64_t value) -> Value {
     Value scalar = arith::ConstantOp::create(builder, op.getLoc(),
                                              builder.getI32IntegerAttr(value));
@@ -443,6 +443,8 @@ void RowSplitter::rewriteColumnwise(Operation *op) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
     if (Value like = broadcast.getLike())
       broadcast.getLikeMutable().assign(getLike(like));
+  if (auto iota = dyn_cast<tile::IotaOp>(op))
+    iota.getLikeMutable().assign(getLike(iota.getLike()));
   Value result = op->getResult(0);
   if (int64_t count = analysis.getCount(result); count > 1)
     setPieces(result, buildColumnwise(op, count));

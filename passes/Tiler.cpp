@@ -151,10 +151,13 @@ tile::KernelOp Tiler::run() {
                                    constantIndex(schedule.getColumns()));
     id = arith::DivUIOp::create(builder, id, count);
   }
-  if (schedule.getPersistent() == 0)
+  if (schedule.getPersistent() == 0) {
+    rowProgram = id;
     buildRows(id);
-  else
+    finishAccumulators(accumulated);
+  } else {
     buildPersistentRows(id);
+  }
   tile::ReturnOp::create(builder, ValueRange());
   return program;
 }
@@ -224,6 +227,23 @@ void Tiler::buildPasses() {
   accumulate();
 }
 
+/// The pass that stores `value`: the first that can, but for rows that may take
+/// the place of what a later pass reads.
+int64_t Tiler::getPass(Value value) {
+  if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
+    return shape.reductionDepth;
+  return getReductionDepth(value, depths);
+}
+
+void Tiler::emitResult(unsigned resultIndex) {
+  Value value = getReturn()->getOperand(resultIndex);
+  if (auto join = value.getDefiningOp<tile::JoinOp>())
+    for (Value piece : join.getPieces())
+      emit(piece);
+  else
+    emit(value);
+}
+
 void Tiler::buildPass(int64_t depth) {
   SmallVector<tile::ReduceOp> reductions;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
@@ -237,7 +257,7 @@ void Tiler::buildPass(int64_t depth) {
   SmallVector<unsigned> rowResults, statistics;
   for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
     if (!value.getDefiningOp<tile::ReduceRowsOp>() &&
-        getReductionDepth(value, depths) == depth)
+        getPass(value) == depth)
       (isRow(value) ? rowResults : statistics).push_back(index);
   for (unsigned index : statistics)
     emitStore(index);
@@ -266,6 +286,9 @@ void Tiler::buildPass(int64_t depth) {
     combined.push_back(tile::ReduceOp::combine(builder, reduce.getLoc(),
                                                reduce.getKind(), partial,
                                                emitMasked(reduce)));
+  // Before the first store, which may overwrite what the others need.
+  for (unsigned index : rowResults)
+    emitResult(index);
   for (unsigned index : rowResults)
     emitStore(index);
   for (tile::ReduceRowsOp reduce : inMemory)
@@ -301,14 +324,20 @@ Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
                                   getRowCount(), getNeutral(reduce));
 }
 
-/// Adds the current rows to the accumulators that are in registers.
+/// Adds the current rows to the accumulators that are in registers. A program
+/// of one group of rows has none.
 void Tiler::accumulate() {
   accumulated.clear();
-  for (tile::ReduceRowsOp reduce : rowReductions)
-    if (isInRegisters(reduce))
-      accumulated.push_back(tile::ReduceOp::combine(
-          builder, reduce.getLoc(), reduce.getKind(),
-          accumulators[accumulated.size()], emitRowMasked(reduce)));
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = emitRowMasked(reduce);
+    if (!accumulators.empty())
+      tile = tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                     reduce.getKind(),
+                                     accumulators[accumulated.size()], tile);
+    accumulated.push_back(tile);
+  }
 }
 
 Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {

@@ -43,6 +43,7 @@ private:
   void buildRows(mlir::Value group);
   void buildWholeRow();
   void buildPasses();
+  int64_t getPass(mlir::Value value);
   void buildPass(int64_t depth);
 
   /// A program combines rows in registers, or if a row does not fit those, in
@@ -65,6 +66,7 @@ private:
   mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
                        int64_t pieces = 1);
   mlir::Value emitSplit(tile::SplitOp split, unsigned piece);
+  void emitResult(unsigned resultIndex);
   void emitStore(unsigned resultIndex);
   void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,
                  mlir::RankedTensorType type, int64_t piece = 0,

@@ -12,7 +12,7 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
   let description = [{
     The first `rotary` elements of each row (all of them if absent) form pairs:
     element i with element i + rotary / 2, or with `interleaved` element 2 i with
-    element 2 i + 1. With (a, b) a pair, c and s its cosine and sine,
+    element 2 i + 1 (of whole rows only). With (a, b) a pair, c and s its cosine and sine,
 
     ```
     result = (a * c_a - b * s_a, b * c_b + a * s_b)
@@ -55,10 +55,10 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
         return emitOpError("rotary size of ")
                << rotary << " must be even, and half of it divide the row "
                << "length of the input of type " << getType();
-      if (getInterleaved() && size % rotary != 0)
-        return emitOpError("interleaved rotary size of ")
-               << rotary << " must divide the row length of the input of type "
-               << getType();
+      if (getInterleaved() && rotary != size)
+        return emitOpError("rotary size of ")
+               << rotary << " must be the row length of the input of type "
+               << getType() << " where pairs are interleaved";
       auto angles = ::mlir::cast<::mlir::RankedTensorType>(getCosine().getType());
       int64_t length = angles.getShape().back();
       if (length != rotary && length != rotary / 2)
@@ -83,15 +83,8 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
       int64_t size = getType().getShape().back();
       int64_t rotary = getRotary().value_or(size);
       bool interleaved = getInterleaved();
-      ::llvm::SmallVector<::mlir::Value> rest;
-      ::mlir::Value rotated = getInput();
-      if (interleaved && rotary != size) {
-        rest = splitRows(builder, rotated, size / rotary);
-        rotated = rest.front();
-      }
-      int64_t count = interleaved ? 2 : size / (rotary / 2);
       ::llvm::SmallVector<::mlir::Value> pieces =
-          splitRows(builder, rotated, count, interleaved);
+          splitRows(builder, getInput(), size / (rotary / 2), interleaved);
       Expr a(builder, pieces[0]), b(builder, pieces[1]);
       // One angle for both elements of a pair, or one for each.
       auto getAngles = [&](::mlir::Value angles) {
@@ -109,11 +102,7 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
       ::mlir::Type type = getType().getElementType();
       pieces[0] = (a * cosA - b * sinA).as(type);
       pieces[1] = (b * cosB + a * sinB).as(type);
-      ::mlir::Value result = joinRows(builder, pieces, interleaved);
-      if (rest.empty())
-        return {result};
-      rest.front() = result;
-      return {joinRows(builder, rest)};
+      return {joinRows(builder, pieces, interleaved)};
     }
   }];
 }

@@ -146,21 +146,21 @@ TEST_F(LayoutTest, PiecesOfNeighboursAreNeighbours) {
                 std::make_pair(int64_t(0), piece * 8 + thread * 2));
 }
 
-/// The second example: each block holds its part of the columns.
-TEST_F(LayoutTest, BlocksHoldNeighbouringColumns) {
+/// The second example: deals go to one block after the other.
+TEST_F(LayoutTest, BlocksTakeTurns) {
   int64_t shape[] = {1, 16};
   tile::BlockedAttr layout =
       getLayout(shape, /*vector=*/2, /*threadRows=*/1, /*threadColumns=*/2,
                 /*blocks=*/2);
   ASSERT_TRUE(layout);
-  EXPECT_EQ(layout.getColumnsPerBlock(shape), 8);
+  EXPECT_EQ(layout.getColumnsPerDeal(), 8);
   EXPECT_EQ(layout.getNumPieces(shape), 2);
   for (int64_t block = 0; block < 2; ++block)
     for (int64_t piece = 0; piece < 2; ++piece)
       for (int64_t thread = 0; thread < 2; ++thread)
         EXPECT_EQ(
             layout.getElement(shape, block, thread, piece),
-            std::make_pair(int64_t(0), block * 8 + piece * 4 + thread * 2));
+            std::make_pair(int64_t(0), piece * 8 + block * 4 + thread * 2));
 }
 
 TEST_F(LayoutTest, EveryElementHasOneHolderInACluster) {
