@@ -90,12 +90,11 @@ func.func @rope_rotary(%q: tensor<?x8xf32>, %cos: tensor<?x2xf32>, %sin: tensor<
 // -----
 
 // CHECK-LABEL: func @rope_interleaved(
-// CHECK-NEXT:    %[[HALVES:.*]]:2 = tile.split %{{.*}} : tensor<?x8xf32>
-// CHECK-NEXT:    %[[P:.*]]:2 = tile.split interleaved %[[HALVES]]#0
-// CHECK:         %[[ROTATED:.*]] = tile.join interleaved
-// CHECK-NEXT:    tile.join %[[ROTATED]], %[[HALVES]]#1
-func.func @rope_interleaved(%q: tensor<?x8xf32>, %cos: tensor<?x2xf32>, %sin: tensor<?x2xf32>)
+// CHECK-NEXT:    %[[P:.*]]:2 = tile.split interleaved %{{.*}} : tensor<?x8xf32>
+// CHECK:         %[[RESULT:.*]] = tile.join interleaved
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @rope_interleaved(%q: tensor<?x8xf32>, %cos: tensor<?x4xf32>, %sin: tensor<?x4xf32>)
     -> tensor<?x8xf32> {
-  %0 = tile.rope %q, %cos, %sin interleaved {rotary = 4} : tensor<?x8xf32>, tensor<?x2xf32>
+  %0 = tile.rope %q, %cos, %sin interleaved : tensor<?x8xf32>, tensor<?x4xf32>
   return %0 : tensor<?x8xf32>
 }

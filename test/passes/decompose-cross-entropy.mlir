@@ -2,7 +2,7 @@
 
 // The target's logit is picked out of the shifted row, before which log(sum) is
 // not large either: their difference keeps its digits. A target outside of the row
-// makes NaN, one to be ignored 0.
+// makes NaN, one to be ignored 0; its low half is not taken for a target.
 // CHECK-LABEL: func @each(
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>, %[[T:[^:]*]]: tensor<?x1xi64>)
 // CHECK-DAG:     %[[NAN:.*]] = arith.constant 0x7FC00000 : f32
@@ -20,7 +20,9 @@
 // CHECK-DAG:     %[[LENGTHS:.*]] = tile.broadcast %[[LENGTH]] like %[[T]]
 // CHECK-DAG:     %[[INSIDE:.*]] = arith.cmpi ult, %[[T]], %[[LENGTHS]]
 // CHECK-DAG:     %[[COLUMN:.*]] = tile.iota like %[[X]]
-// CHECK-DAG:     %[[ISTARGET:.*]] = arith.andi
+// CHECK-DAG:     %[[SAFE:.*]] = arith.select %[[INSIDE]], %{{.*}}, %{{.*}} : tensor<?x1xi1>, tensor<?x1xi32>
+// CHECK-DAG:     %[[SAFES:.*]] = tile.broadcast %[[SAFE]] like %[[X]]
+// CHECK-DAG:     %[[ISTARGET:.*]] = arith.cmpi eq, %[[COLUMN]], %[[SAFES]]
 // CHECK-DAG:     %[[CHOSEN:.*]] = arith.select %[[ISTARGET]], %[[SHIFTED]],
 // CHECK-DAG:     %[[TARGET:.*]] = tile.reduce {{ *}}add %[[CHOSEN]]
 // CHECK-DAG:     %[[LOSS:.*]] = arith.subf %[[LOG]], %[[TARGET]]
