@@ -373,8 +373,8 @@ func.func @join_length(%x: tensor<?x8xf32>) {
 //===----------------------------------------------------------------------===//
 
 func.func @iota_shape(%x: tensor<?x8xf32>) {
-  // expected-error @below {{'tile.iota' op result of type 'tensor<?x4xi32>' does not have the shape of 'like' of type 'tensor<?x8xf32>'}}
-  %0 = tile.iota like %x : tensor<?x4xi32>, tensor<?x8xf32>
+  // expected-error @below {{'tile.iota' op result of type 'tensor<4x8xi32>' does not have the leading sizes of 'like' of type 'tensor<?x8xf32>'}}
+  %0 = tile.iota like %x : tensor<4x8xi32>, tensor<?x8xf32>
   return
 }
 
@@ -706,6 +706,22 @@ func.func @store_piece_beyond(%t: tensor<1x4xf32>, %w: memref<8xf32>, %i: index)
 func.func @mask_dynamic(%t: tensor<?x8xf32>, %i: index) {
   // expected-error @below {{operand #0 must be statically shaped tensor of any type values, but got 'tensor<?x8xf32>'}}
   %0 = tile.mask %t from %i limit 8 else 0.0 : f32 : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @mask_rows_dynamic(%t: tensor<?x8xf32>, %i: index) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of any type values, but got 'tensor<?x8xf32>'}}
+  %0 = tile.mask_rows %t from %i limit %i else 0.0 : f32 : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @copy_type(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.copy' op requires the same type for all operands and results}}
+  %0 = "tile.copy"(%x) : (tensor<?x8xf32>) -> tensor<?x4xf32>
   return
 }
 

@@ -143,6 +143,15 @@ func.func @stop_gradient(%x: tensor<?x1xf32>) {
   return
 }
 
+// CHECK-LABEL: func @copy
+func.func @copy(%x: tensor<?x8xbf16>, %w: tensor<8xi8>) {
+  // CHECK: tile.copy %{{.*}} : tensor<?x8xbf16>
+  %0 = tile.copy %x : tensor<?x8xbf16>
+  // CHECK: tile.copy %{{.*}} : tensor<8xi8>
+  %1 = tile.copy %w : tensor<8xi8>
+  return
+}
+
 // CHECK-LABEL: func @reduce_rows
 // CHECK-SAME:      %[[X:.*]]: tensor<?x?x8xf32>, %[[T:.*]]: tensor<4x8xf64>
 func.func @reduce_rows(%x: tensor<?x?x8xf32>, %t: tensor<4x8xf64>) {
@@ -215,6 +224,8 @@ tile.kernel @on_tiles(%rows: index,
   %v = tile.load %w[%count] : memref<8xf32> -> tensor<1x4xf32>
   // CHECK: %[[M:.*]] = tile.mask %[[T]] from %[[COUNT]] limit 8 else 0.000000e+00 : f32 : tensor<2x4xf32>
   %m = tile.mask %t from %count limit 8 else 0.0 : f32 : tensor<2x4xf32>
+  // CHECK: tile.mask_rows %[[T]] from %[[ID]] limit %[[ROWS]] else 0xFF800000 : f32 : tensor<2x4xf32>
+  %r = tile.mask_rows %t from %id limit %rows else 0xFF800000 : f32 : tensor<2x4xf32>
   // CHECK: tile.store %[[M]], %[[Y]][%[[ID]], %[[COUNT]]] {alignment = 16 : i64}
   // CHECK-SAME: : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
   tile.store %m, %y[%id, %count] {alignment = 16 : i64}
@@ -226,6 +237,15 @@ tile.kernel @on_tiles(%rows: index,
   tile.store %p, %y[%id, %count] {offset = 4 : i64, length = 4 : i64}
       : tensor<2x4xf32>, memref<?x8xf32, strided<[?, 1]>>
   // CHECK: tile.return{{$}}
+  tile.return
+}
+
+// A program that is the only one for its columns, and one that writes in place.
+// CHECK-LABEL: tile.kernel @marks
+// CHECK-SAME:      %{{[^:]*}}: memref<?x8xf32> {tile.partial})
+// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64, row_programs = 1 : i64, tile.in_place}
+tile.kernel @marks(%rows: index, %p: memref<?x8xf32> {tile.partial})
+    attributes {column_blocks = 2 : i64, leading = 1 : i64, row_programs = 1 : i64, tile.in_place} {
   tile.return
 }
 

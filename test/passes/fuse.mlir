@@ -212,3 +212,212 @@ func.func @select(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %1 = arith.select %0, %x, %y : tensor<?x8xi1>, tensor<?x8xf32>
   return %1 : tensor<?x8xf32>
 }
+
+// -----
+
+// What combines all rows is two kernels: one has a partial result for each of its
+// programs, the other combines these and goes on with the vector.
+// CHECK-LABEL: tile.kernel @sum_of_rows_kernel0(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xbf16>) -> tensor<?x8xf32>
+// CHECK:         %[[WIDE:.*]] = arith.extf %[[X]]
+// CHECK-NEXT:    %[[PARTIAL:.*]] = tile.reduce_rows add %[[WIDE]] partial : tensor<?x8xf32> -> tensor<?x8xf32>
+// CHECK-NEXT:    tile.return %[[PARTIAL]]
+// CHECK:       tile.kernel @sum_of_rows_kernel1(
+// CHECK-SAME:      %[[ROWS:[^:]*]]: tensor<?x8xf32>) -> tensor<8xbf16>
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce_rows add %[[ROWS]] : tensor<?x8xf32> -> tensor<8xf32>
+// CHECK-NEXT:    %[[ROUNDED:.*]] = arith.truncf %[[SUM]]
+// CHECK-NEXT:    tile.return %[[ROUNDED]]
+// CHECK-LABEL: func @sum_of_rows(
+// CHECK-NEXT:    %[[PARTIALS:.*]] = tile.launch [@sum_of_rows_kernel0]
+// CHECK-NEXT:    %[[RESULT:.*]] = tile.launch [@sum_of_rows_kernel1](%[[PARTIALS]])
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @sum_of_rows(%x: tensor<?x8xbf16>) -> tensor<8xbf16> {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = tile.reduce_rows add %0 : tensor<?x8xf32> -> tensor<8xf32>
+  %2 = arith.truncf %1 : tensor<8xf32> to tensor<8xbf16>
+  return %2 : tensor<8xbf16>
+}
+
+// -----
+
+// Vectors of one length are combined in one kernel, and beside the rows' own
+// results; one of another length in another.
+// CHECK-LABEL: tile.kernel @several_sums_kernel0(
+// CHECK-SAME:      -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x1xf32>)
+// CHECK-DAG:     tile.reduce_rows add %{{.*}} partial : tensor<?x8xf32>
+// CHECK-DAG:     tile.reduce_rows max %{{.*}} partial : tensor<?x8xf32>
+// CHECK-DAG:     tile.reduce_rows add %{{.*}} partial : tensor<?x1xf32>
+// CHECK:       tile.kernel @several_sums_kernel1(
+// CHECK-SAME:      -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK-NEXT:    tile.reduce_rows add
+// CHECK-NEXT:    tile.reduce_rows max
+// CHECK:       tile.kernel @several_sums_kernel2(
+// CHECK-SAME:      -> tensor<1xf32>
+// CHECK-LABEL: func @several_sums(
+func.func @several_sums(%x: tensor<?x8xf32>)
+    -> (tensor<?x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<1xf32>) {
+  %0 = math.exp %x : tensor<?x8xf32>
+  %1 = tile.reduce_rows add %0 : tensor<?x8xf32> -> tensor<8xf32>
+  %2 = tile.reduce_rows max %x : tensor<?x8xf32> -> tensor<8xf32>
+  %3 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %4 = tile.reduce_rows add %3 : tensor<?x1xf32> -> tensor<1xf32>
+  return %0, %1, %2, %4 : tensor<?x8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<1xf32>
+}
+
+// -----
+
+// What a later stage needs of an earlier one is computed again there: only the
+// partial results are stored.
+// CHECK-LABEL: tile.kernel @computed_again_kernel0(
+// CHECK-SAME:      %{{[^:]*}}: tensor<?x8xf32>) -> tensor<?x8xf32>
+// CHECK:         math.exp
+// CHECK-NEXT:    tile.reduce_rows
+// CHECK:       tile.kernel @computed_again_kernel1(
+// CHECK:       tile.kernel @computed_again_kernel2(
+// CHECK-SAME:      %[[SUM:[^:]*]]: tensor<8xf32>, %[[X:[^:]*]]: tensor<?x8xf32>) -> tensor<?x8xf32>
+// CHECK:         math.exp %[[X]]
+// CHECK:         tile.broadcast %[[SUM]] like %[[X]]
+// CHECK-LABEL: func @computed_again(
+func.func @computed_again(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = math.exp %x : tensor<?x8xf32>
+  %1 = tile.reduce_rows add %0 : tensor<?x8xf32> -> tensor<8xf32>
+  %2 = tile.broadcast %1 like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %3 = arith.divf %0, %2 : tensor<?x8xf32>
+  return %3 : tensor<?x8xf32>
+}
+
+// -----
+
+// A statistic is stored for the later stage: another pass over the row costs more.
+// CHECK-LABEL: tile.kernel @statistic_stored_kernel0(
+// CHECK-SAME:      -> (tensor<?x1xf32>, tensor<?x8xf32>)
+// CHECK-NEXT:    %[[MAX:.*]] = tile.reduce {{ *}}max
+// CHECK:         tile.return %[[MAX]],
+// CHECK:       tile.kernel @statistic_stored_kernel2(
+// CHECK-SAME:      %{{[^:]*}}: tensor<8xf32>, %[[X:[^:]*]]: tensor<?x8xf32>, %[[MAX:[^:]*]]: tensor<?x1xf32>)
+// CHECK-NOT:     tile.reduce
+// CHECK:         arith.subf %[[X]],
+// CHECK-LABEL: func @statistic_stored(
+func.func @statistic_stored(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.reduce max %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = arith.subf %x, %1 : tensor<?x8xf32>
+  %3 = tile.reduce_rows add %2 : tensor<?x8xf32> -> tensor<8xf32>
+  %4 = tile.broadcast %3 like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %5 = arith.divf %2, %4 : tensor<?x8xf32>
+  return %5 : tensor<?x8xf32>
+}
+
+// -----
+
+// Each op runs as late as it may. Only the count is needed first, by the gradient;
+// the loss shares the last stage with that, so that x is read once.
+// CHECK-LABEL: tile.kernel @count_before_loss_kernel0(
+// CHECK-SAME:      %[[W:[^:]*]]: tensor<?x1xf32>) -> tensor<?x1xf32>
+// CHECK-NEXT:    tile.reduce_rows add %[[W]] partial
+// CHECK-NEXT:    tile.return
+// CHECK:       tile.kernel @count_before_loss_kernel1(
+// CHECK:       tile.kernel @count_before_loss_kernel2(
+// CHECK-SAME:      -> (tensor<?x8xf32>, tensor<?x1xf32>)
+// CHECK:         math.exp
+// CHECK:         tile.reduce_rows add {{.*}} partial
+// CHECK:       tile.kernel @count_before_loss_kernel3(
+// CHECK-SAME:      %[[COUNT:[^:]*]]: tensor<1xf32>, %[[ROWS:[^:]*]]: tensor<?x1xf32>) -> tensor<1xf32>
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce_rows add %[[ROWS]]
+// CHECK-NEXT:    arith.divf %[[SUM]], %[[COUNT]]
+// CHECK-LABEL: func @count_before_loss(
+// CHECK-COUNT-4: tile.launch
+// CHECK-NOT:     tile.launch
+func.func @count_before_loss(%x: tensor<?x8xf32>, %w: tensor<?x1xf32>)
+    -> (tensor<1xf32>, tensor<?x8xf32>) {
+  %0 = math.exp %x : tensor<?x8xf32>
+  %1 = tile.reduce add %0 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %2 = arith.mulf %1, %w : tensor<?x1xf32>
+  %3 = tile.reduce_rows add %2 : tensor<?x1xf32> -> tensor<1xf32>
+  %4 = tile.reduce_rows add %w : tensor<?x1xf32> -> tensor<1xf32>
+  %5 = arith.divf %3, %4 : tensor<1xf32>
+  %6 = tile.broadcast %4 like %x : tensor<1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %7 = arith.divf %0, %6 : tensor<?x8xf32>
+  return %5, %7 : tensor<1xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// Every result has memory of its own: an argument and a value that is returned
+// twice are copied.
+// CHECK-LABEL: tile.kernel @copies_kernel(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>)
+// CHECK-DAG:     %[[ARGUMENT:.*]] = tile.copy %[[X]]
+// CHECK-DAG:     %[[SUM:.*]] = arith.addf
+// CHECK-DAG:     %[[AGAIN:.*]] = tile.copy %[[SUM]]
+// CHECK:         tile.return %[[ARGUMENT]], %[[SUM]], %[[AGAIN]]
+// CHECK-LABEL: func @copies(
+func.func @copies(%x: tensor<?x8xf32>)
+    -> (tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %x, %0, %0 : tensor<?x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A kernel that writes a result in the place of an argument says so, because it
+// may not load that argument as a constant.
+// CHECK-LABEL: tile.kernel @in_place_kernel(
+// CHECK-SAME:      %{{[^:]*}}: tensor<?x8xf32> {tile.in_place}, %{{[^:]*}}: tensor<?x8xf32>) -> tensor<?x8xf32>
+// CHECK-LABEL: func @in_place(
+// CHECK-SAME:      -> (tensor<?x8xf32> {tile.in_place = 0 : index})
+func.func @in_place(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 0 : index}) {
+  %0 = arith.addf %x, %y : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// A vector takes a place, too, as the gradient of a weight does.
+// CHECK-LABEL: tile.kernel @vector_in_place_kernel0(
+// CHECK-NOT:     tile.in_place
+// CHECK:       tile.kernel @vector_in_place_kernel1(
+// CHECK-SAME:      tensor<8xf32> {tile.in_place}
+// CHECK-LABEL: func @vector_in_place(
+func.func @vector_in_place(%x: tensor<?x8xf32>, %w: tensor<8xf32>)
+    -> (tensor<8xf32> {tile.in_place = 1 : index}) {
+  %0 = tile.reduce_rows add %x : tensor<?x8xf32> -> tensor<8xf32>
+  %1 = arith.mulf %0, %w : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+// A result does not take the place of what a later launch reads.
+// CHECK-LABEL: func @read_later(
+// CHECK-SAME:      -> (tensor<?x1xf32>, tensor<?x16xf32>) {
+// CHECK-COUNT-2: tile.launch
+func.func @read_later(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %y: tensor<?x16xf32>)
+    -> (tensor<?x1xf32> {tile.in_place = 1 : index}, tensor<?x16xf32>) {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = arith.mulf %0, %s : tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %y : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
+  %3 = tile.broadcast %s like %y : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
+  %4 = arith.divf %2, %3 : tensor<?x16xf32>
+  %5 = arith.mulf %4, %y : tensor<?x16xf32>
+  return %1, %5 : tensor<?x1xf32>, tensor<?x16xf32>
+}
+
+// -----
+
+// Rows that are repeated have kernels of their own to follow from: what reads them
+// walks the rows of the other tensor, and two that share them stay apart.
+// CHECK-LABEL: tile.kernel @repeated_rows_kernel0(
+// CHECK-SAME:      tensor<?x1x8xf32>, %{{[^:]*}}: tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
+// CHECK:       tile.kernel @repeated_rows_kernel1(
+// CHECK-LABEL: func @repeated_rows(
+func.func @repeated_rows(%q: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>,
+                         %cos: tensor<?x1x8xf32>)
+    -> (tensor<?x?x8xf32>, tensor<?x?x8xf32>) {
+  %0 = tile.broadcast %cos like %q : tensor<?x1x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = arith.mulf %q, %0 : tensor<?x?x8xf32>
+  %2 = tile.broadcast %cos like %k : tensor<?x1x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %3 = arith.mulf %k, %2 : tensor<?x?x8xf32>
+  return %1, %3 : tensor<?x?x8xf32>, tensor<?x?x8xf32>
+}

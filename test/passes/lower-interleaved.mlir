@@ -5,7 +5,7 @@
 // CHECK-LABEL: llvm.func @interleaved(
 // CHECK-DAG:     %[[WIDE:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : {{.*}} -> vector<16xbf16>
 // CHECK-DAG:     %[[ODD:.*]] = llvm.shufflevector %[[WIDE]], %[[WIDE]] [1, 3, 5, 7, 9, 11, 13, 15]
-// CHECK:         %[[JOIN:.*]] = "llvm.intr.vector.interleave2"(%[[ODD]],
+// CHECK:         %[[JOIN:.*]] = llvm.shufflevector %[[ODD]], %{{.*}} [0, 8, 1, 9,
 // CHECK:         llvm.store %[[JOIN]], %{{.*}} {alignment = 16 : i64} : vector<16xbf16>
 tile.kernel @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
                          %y: memref<?x512xbf16, strided<[?, 1]>>)

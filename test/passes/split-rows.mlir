@@ -253,11 +253,13 @@ func.func @split_of_broadcast(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>) -> tenso
 
 // -----
 
+// What a number takes its sizes from is not taken apart for it.
 // CHECK-LABEL: func @iota_contiguous(
-// CHECK-DAG:     %[[XS:.*]]:2 = tile.split
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>)
+// CHECK-NOT:     tile.split
 // CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : i32
-// CHECK-DAG:     %[[FIRST:.*]] = tile.iota like %[[XS]]#0 : tensor<?x4xi32>, tensor<?x4xf32>
-// CHECK-DAG:     %[[OFFSET:.*]] = tile.broadcast %[[C4]] like %[[XS]]#0 : i32, tensor<?x4xf32> -> tensor<?x4xi32>
+// CHECK-DAG:     %[[FIRST:.*]] = tile.iota like %[[X]] : tensor<?x4xi32>, tensor<?x8xf32>
+// CHECK-DAG:     %[[OFFSET:.*]] = tile.broadcast %[[C4]] like %[[X]] : i32, tensor<?x8xf32> -> tensor<?x4xi32>
 // CHECK:         %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[OFFSET]]
 // CHECK-NEXT:    return %[[FIRST]], %[[SECOND]]
 func.func @iota_contiguous(%x: tensor<?x8xf32>) -> (tensor<?x4xi32>, tensor<?x4xi32>) {

@@ -13,8 +13,7 @@
 // CHECK-SAME:        -> tensor<1x256xbf16>
 // CHECK-NEXT:    %[[TW:.*]] = tile.load %[[W]][%[[ZERO]]] {alignment = 16 : i64, invariant}
 // CHECK-SAME:        -> tensor<1x256xbf16>
-// CHECK-NEXT:    %[[SPREAD:.*]] = tile.broadcast %[[TW]]
-// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[TX]], %[[SPREAD]] : tensor<1x256xbf16>
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[TX]], %[[TW]] : tensor<1x256xbf16>
 // CHECK-NEXT:    tile.store %[[SUM]], %[[Y]][%[[ROW]], %[[ZERO]]] {alignment = 16 : i64}
 // CHECK-NEXT:    tile.return
 // A second program takes operands whose addresses are aligned to no more than
@@ -271,8 +270,8 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index
 // CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
 // CHECK:         %[[ID:.*]] = tile.program_id
-// CHECK:         %[[GROUPS:.*]] = arith.ceildivui %[[ROWS]], %[[TWO]]
-// CHECK:         %[[COUNT:.*]] = tile.program_count
+// CHECK-NEXT:    %[[COUNT:.*]] = tile.program_count
+// CHECK-NEXT:    %[[GROUPS:.*]] = arith.ceildivui %[[ROWS]], %[[TWO]]
 // CHECK-NEXT:    scf.for %[[GROUP:.*]] = %[[ID]] to %[[GROUPS]] step %[[COUNT]] {
 // CHECK-NEXT:      %[[ROW:.*]] = arith.muli %[[GROUP]], %[[TWO]]
 // CHECK-NEXT:      tile.load %{{[^[]*}}[%[[ROW]],
@@ -288,12 +287,16 @@ func.func @f(%x: tensor<?x128xf32>) -> tensor<?x128xf32> {
 
 // -----
 
-// Persistent programs walk over the tiles of a row, too.
+// Where programs share a row, a persistent one keeps to its columns, so that it
+// can combine what it meets there.
 // CHECK-LABEL: tile.kernel @persistent_column_split(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index
 // CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
-// CHECK:         %[[TILES:.*]] = arith.muli %[[ROWS]], %[[FOUR]]
-// CHECK:         scf.for %{{.*}} = %{{.*}} to %[[TILES]]
+// CHECK:         %[[ID:.*]] = tile.program_id
+// CHECK:         %[[FIRST:.*]] = arith.divui %[[ID]], %[[FOUR]]
+// CHECK:         %[[COUNT:.*]] = tile.program_count
+// CHECK-NEXT:    %[[STEP:.*]] = arith.divui %[[COUNT]], %[[FOUR]]
+// CHECK-NEXT:    scf.for %{{.*}} = %[[FIRST]] to %[[ROWS]] step %[[STEP]]
 tile.kernel @persistent_column_split(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 2>} {
   %0 = arith.addf %x, %x : tensor<?x1000xf32>

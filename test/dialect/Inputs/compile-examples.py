@@ -43,22 +43,28 @@ def types_of(statement):
     return [t.strip().strip("()") for t in types]
 
 
-def wrap_statement(statement, number):
-    """The op in a function with its operands as arguments."""
+def wrap_statement(statement, number, align_last):
+    """The op in a function with its operands as arguments. Where one type stands
+    for several operands, they are the last ones, or with `align_last` the first.
+    """
     operation = re.sub(r"^%\w+(, %\w+)* = ", "", statement)
     types = types_of(operation)
     # Where the result's type stands first, those of the operands follow.
     if operation.startswith("tile.iota"):
         types = types[1:]
-    # Indices stand in brackets or after `from`; the types are of the others.
-    indices = set(re.findall(r"from (%\w+)", operation))
+    # Indices stand in brackets, after `from` or `limit`; the types are of the
+    # others.
+    indices = set(re.findall(r"(?:from|limit) (%\w+)", operation))
     for group in re.findall(r"\w\[(.*?)\]", operation):
         indices.update(re.findall(r"%\w+", group))
     operands = [o for o in re.findall(r"%\w+", operation) if o not in indices]
     arguments = dict.fromkeys(sorted(indices), "index")
     for index, name in enumerate(operands):
-        # One type stands for all operands where they agree.
-        arguments[name] = types[min(index, len(types) - 1)]
+        if align_last:
+            place = max(0, index - len(operands) + len(types))
+        else:
+            place = min(index, len(types) - 1)
+        arguments[name] = types[place]
     signature = ", ".join(f"{name}: {type}" for name, type in arguments.items())
     module = (
         f"func.func @example{number}({signature}) {{\n"
@@ -73,19 +79,29 @@ def wrap_statement(statement, number):
 
 
 def wrap(block):
-    """The block as a module: as it is, or each of its ops in a function."""
+    """The modules that show the block: as it is, or each of its ops in a function,
+    of which one or another must compile.
+    """
     if not re.match(r"func\.func|tile\.kernel", block):
-        return "\n".join(
-            wrap_statement(statement, number)
-            for number, statement in enumerate(statements(block))
-        )
+        for number, statement in enumerate(statements(block)):
+            yield [
+                wrap_statement(statement, number, align_last)
+                for align_last in (False, True)
+            ]
+        return
     # An ellipsis stands for what the reader may put there.
     block = block.replace(", ...", "").replace("(...)", "()")
     block = re.sub(r"\n( *)\.\.\.\n", "\n\\1tile.return\n", block)
     # A function that is shown for its attributes lacks its body.
     if not block.rstrip().endswith("\n}"):
         block += "{\n  return\n}\n"
-    return block
+    yield [block]
+
+
+def compile_module(module):
+    return subprocess.run(
+        ["tile-opt", "-"], input=module, capture_output=True, text=True
+    )
 
 
 def main():
@@ -95,13 +111,12 @@ def main():
             text = file.read()
         for line, block in blocks(text):
             count += 1
-            module = wrap(block)
-            result = subprocess.run(
-                ["tile-opt", "-"], input=module, capture_output=True, text=True
-            )
-            if result.returncode != 0:
-                failures += 1
-                print(f"{path}:{line}: example fails\n{module}{result.stderr}")
+            for modules in wrap(block):
+                results = [compile_module(module) for module in modules]
+                if all(result.returncode != 0 for result in results):
+                    failures += 1
+                    print(f"{path}:{line}: example fails")
+                    print(f"{modules[0]}{results[0].stderr}")
     print(f"{count} examples, {failures} failed")
     return 1 if failures or count == 0 else 0
 

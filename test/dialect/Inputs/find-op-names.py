@@ -2,7 +2,10 @@
 """Finds the places outside dialect/ops/ that name a model op.
 
 The names are those of the files in dialect/ops/, in both spellings: `rms_norm`
-and `RmsNorm`. Prints what was searched and then each place found.
+and `RmsNorm`. A name that is one word may be a function of mathematics or part of
+another word, so it only counts where it can be nothing but the op: `tile.silu`,
+`"silu"`, `ops/silu`, and `Silu` as a word of an identifier. Prints what was
+searched and then each place found.
 """
 
 import os
@@ -25,15 +28,19 @@ def without_descriptions(path, text):
     )
 
 
+def pattern_of(op):
+    if "_" in op:
+        return "(?i:" + op.replace("_", "_?") + ")"
+    return rf"tile\.{op}\b|[\"/]{op}\b|{op.capitalize()}(?![a-z])"
+
+
 def main():
     root = sys.argv[1]
     ops_folder = os.path.join(root, "dialect", "ops")
     ops = sorted(
         name[:-3] for name in os.listdir(ops_folder) if name.endswith(".td")
     )
-    pattern = re.compile(
-        "|".join(rf"{op.replace('_', '_?')}" for op in ops), re.IGNORECASE
-    )
+    pattern = re.compile("|".join(pattern_of(op) for op in ops))
     searched, found = 0, []
     for folder in FOLDERS:
         for parent, folders, names in os.walk(os.path.join(root, folder)):

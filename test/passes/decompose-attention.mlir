@@ -1,0 +1,100 @@
+// RUN: tile-opt %s --decompose --cse -split-input-file | FileCheck %s
+
+// One division a row; the maximum is no part of the derivative.
+// CHECK-LABEL: func @softmax(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>)
+// CHECK:         %[[MAX:.*]] = tile.reduce {{ *}}max %[[X]]
+// CHECK-NEXT:    %[[STOPPED:.*]] = tile.stop_gradient %[[MAX]]
+// CHECK-NEXT:    %[[MAXES:.*]] = tile.broadcast %[[STOPPED]]
+// CHECK-NEXT:    %[[SHIFTED:.*]] = arith.subf %[[X]], %[[MAXES]]
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[SHIFTED]]
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[EXP]]
+// CHECK:         %[[SCALE:.*]] = arith.divf %{{.*}}, %[[SUM]] : tensor<?x1xf32>
+// CHECK-NEXT:    %[[SCALES:.*]] = tile.broadcast %[[SCALE]]
+// CHECK-NEXT:    %[[RESULT:.*]] = arith.mulf %[[EXP]], %[[SCALES]]
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @softmax(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.softmax %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @log_softmax(
+// CHECK:         %[[SHIFTED:.*]] = arith.subf
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[SHIFTED]]
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[EXP]]
+// CHECK-NEXT:    %[[LOG:.*]] = math.log %[[SUM]] : tensor<?x1xf32>
+// CHECK-NEXT:    %[[LOGS:.*]] = tile.broadcast %[[LOG]]
+// CHECK-NEXT:    %[[RESULT:.*]] = arith.subf %[[SHIFTED]], %[[LOGS]]
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @log_softmax(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.log_softmax %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// (a, b) becomes (a cos - b sin, b cos + a sin), with angles that heads share.
+// CHECK-LABEL: func @rope(
+// CHECK-SAME:      %[[Q:[^:]*]]: tensor<?x?x8xf32>, %[[COS:[^:]*]]: tensor<1x?x4xf32>, %[[SIN:[^:]*]]: tensor<1x?x4xf32>)
+// CHECK-NEXT:    %[[P:.*]]:2 = tile.split %[[Q]]
+// CHECK-DAG:     %[[COSA:.*]] = tile.broadcast %[[COS]] like %[[P]]#0
+// CHECK-DAG:     %[[COSB:.*]] = tile.broadcast %[[COS]] like %[[P]]#1
+// CHECK-DAG:     %[[SINA:.*]] = tile.broadcast %[[SIN]] like %[[P]]#0
+// CHECK-DAG:     %[[SINB:.*]] = tile.broadcast %[[SIN]] like %[[P]]#1
+// CHECK-DAG:     %[[ACOS:.*]] = arith.mulf %[[P]]#0, %[[COSA]]
+// CHECK-DAG:     %[[BSIN:.*]] = arith.mulf %[[P]]#1, %[[SINA]]
+// CHECK-DAG:     %[[A:.*]] = arith.subf %[[ACOS]], %[[BSIN]]
+// CHECK-DAG:     %[[BCOS:.*]] = arith.mulf %[[P]]#1, %[[COSB]]
+// CHECK-DAG:     %[[ASIN:.*]] = arith.mulf %[[P]]#0, %[[SINB]]
+// CHECK-DAG:     %[[B:.*]] = arith.addf %[[BCOS]], %[[ASIN]]
+// CHECK-NEXT:    %[[RESULT:.*]] = tile.join %[[A]], %[[B]]
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @rope(%q: tensor<?x?x8xf32>, %cos: tensor<1x?x4xf32>, %sin: tensor<1x?x4xf32>)
+    -> tensor<?x?x8xf32> {
+  %0 = tile.rope %q, %cos, %sin : tensor<?x?x8xf32>, tensor<1x?x4xf32>
+  return %0 : tensor<?x?x8xf32>
+}
+
+// -----
+
+// Angles as long as the row have one for each element of a pair.
+// CHECK-LABEL: func @rope_angle_for_each(
+// CHECK-NEXT:    %[[P:.*]]:2 = tile.split %{{.*}}
+// CHECK-DAG:     %[[COS:.*]]:2 = tile.split %arg1
+// CHECK-DAG:     %[[SIN:.*]]:2 = tile.split %arg2
+// CHECK-DAG:     arith.mulf %[[P]]#0, %[[COS]]#0
+// CHECK-DAG:     arith.mulf %[[P]]#1, %[[SIN]]#0
+// CHECK-DAG:     arith.mulf %[[P]]#1, %[[COS]]#1
+// CHECK-DAG:     arith.mulf %[[P]]#0, %[[SIN]]#1
+// CHECK:         return
+func.func @rope_angle_for_each(%q: tensor<?x8xf32>, %cos: tensor<?x8xf32>, %sin: tensor<?x8xf32>)
+    -> tensor<?x8xf32> {
+  %0 = tile.rope %q, %cos, %sin : tensor<?x8xf32>, tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// What is not rotated is passed on: the row is cut into halves of the rotary size.
+// CHECK-LABEL: func @rope_rotary(
+// CHECK-NEXT:    %[[P:.*]]:4 = tile.split %{{.*}} : tensor<?x8xf32>
+// CHECK:         tile.join %{{.*}}, %{{.*}}, %[[P]]#2, %[[P]]#3
+func.func @rope_rotary(%q: tensor<?x8xf32>, %cos: tensor<?x2xf32>, %sin: tensor<?x2xf32>)
+    -> tensor<?x8xf32> {
+  %0 = tile.rope %q, %cos, %sin {rotary = 4} : tensor<?x8xf32>, tensor<?x2xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @rope_interleaved(
+// CHECK-NEXT:    %[[P:.*]]:2 = tile.split interleaved %{{.*}} : tensor<?x8xf32>
+// CHECK:         %[[RESULT:.*]] = tile.join interleaved
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @rope_interleaved(%q: tensor<?x8xf32>, %cos: tensor<?x4xf32>, %sin: tensor<?x4xf32>)
+    -> tensor<?x8xf32> {
+  %0 = tile.rope %q, %cos, %sin interleaved : tensor<?x8xf32>, tensor<?x4xf32>
+  return %0 : tensor<?x8xf32>
+}

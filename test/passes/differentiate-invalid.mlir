@@ -1,0 +1,45 @@
+// RUN: tile-opt %s --differentiate=gradients=x -verify-diagnostics -split-input-file
+
+// expected-error @below {{no function has an argument called 'x' to compute a gradient for}}
+module {
+  func.func @unknown_name(%y: tensor<?x8xf32> {tile.name = "y"}) -> tensor<?x8xf32> {
+    %0 = math.exp %y : tensor<?x8xf32>
+    return %0 : tensor<?x8xf32>
+  }
+}
+
+// -----
+
+// expected-error @below {{'func.func' op argument 'x' of type 'tensor<?x1xi64>' has no gradient}}
+func.func @integers(%x: tensor<?x1xi64> {tile.name = "x"}) -> tensor<?x1xf32> {
+  %0 = arith.sitofp %x : tensor<?x1xi64> to tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}
+
+// -----
+
+func.func @no_derivative(%x: tensor<?x8xf32> {tile.name = "x"}) -> tensor<?x8xf32> {
+  // expected-error @below {{'math.atan' op has no derivative}}
+  %0 = math.atan %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// What does not depend on x needs no derivative.
+func.func @elsewhere(%x: tensor<?x8xf32> {tile.name = "x"}, %y: tensor<?x8xf32>)
+    -> tensor<?x8xf32> {
+  %0 = math.atan %y : tensor<?x8xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x8xf32>
+  return %1 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @repeated_rows(%x: tensor<1x?x8xf32> {tile.name = "x"}, %y: tensor<?x?x8xf32>)
+    -> tensor<?x?x8xf32> {
+  // expected-error @below {{'tile.broadcast' op repeats rows over leading dimensions; a gradient with respect to such an operand is not supported}}
+  %0 = tile.broadcast %x like %y : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = arith.mulf %y, %0 : tensor<?x?x8xf32>
+  return %1 : tensor<?x?x8xf32>
+}

@@ -1,0 +1,83 @@
+// RUN: tile-opt %s --tile --canonicalize --cse -split-input-file | FileCheck %s
+
+// Pieces of a row are loaded and stored apart, each with its place in the row.
+// CHECK-LABEL: tile.kernel @pieces(
+// CHECK-DAG:     %[[LOW:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 128 : i64}
+// CHECK-DAG:     %[[HIGH:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 128 : i64, offset = 128 : i64}
+// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[HIGH]]
+// CHECK-NEXT:    tile.store %[[NEGATED]], {{.*}} {alignment = 16 : i64, length = 128 : i64}
+// CHECK-NEXT:    tile.store %[[LOW]], {{.*}} {alignment = 16 : i64, length = 128 : i64, offset = 128 : i64}
+// CHECK-NEXT:    tile.return
+tile.kernel @pieces(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %a, %b = tile.split %x : tensor<?x256xf32> -> tensor<?x128xf32>, tensor<?x128xf32>
+  %0 = arith.negf %b : tensor<?x128xf32>
+  %1 = tile.join %0, %a : tensor<?x128xf32>, tensor<?x128xf32> -> tensor<?x256xf32>
+  tile.return %1 : tensor<?x256xf32>
+}
+func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = tile.launch [@pieces](%x) : (tensor<?x256xf32>) -> tensor<?x256xf32>
+  return %0 : tensor<?x256xf32>
+}
+
+// -----
+
+// Interleaved pieces come out of one load and go into one store, of a tile as many
+// times wider. One of them stored alone is a tile of its own.
+// CHECK-LABEL: tile.kernel @interleaved(
+// CHECK:         %[[WHOLE:.*]] = tile.load {{.*}} -> tensor<1x256xf32>
+// CHECK-NEXT:    %[[PIECES:.*]]:2 = tile.split interleaved %[[WHOLE]]
+// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[PIECES]]#1 : tensor<1x128xf32>
+// CHECK-NEXT:    %[[RESULT:.*]] = tile.join interleaved %[[NEGATED]], %[[PIECES]]#0
+// CHECK-NEXT:    tile.store %[[RESULT]], {{.*}} : tensor<1x256xf32>
+// CHECK-NEXT:    tile.store %[[PIECES]]#0, {{.*}} : tensor<1x128xf32>
+// CHECK-NEXT:    tile.return
+tile.kernel @interleaved(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>)
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %a, %b = tile.split interleaved %x : tensor<?x256xf32> -> tensor<?x128xf32>, tensor<?x128xf32>
+  %0 = arith.negf %b : tensor<?x128xf32>
+  %1 = tile.join interleaved %0, %a : tensor<?x128xf32>, tensor<?x128xf32> -> tensor<?x256xf32>
+  tile.return %1, %a : tensor<?x256xf32>, tensor<?x128xf32>
+}
+func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>) {
+  %0:2 = tile.launch [@interleaved](%x) : (tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>)
+  return %0#0, %0#1 : tensor<?x256xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// Columns are counted from the tile's first; the tensor that gives the sizes is not
+// read.
+// CHECK-LABEL: tile.kernel @iota(
+// CHECK:         %[[COLUMN:.*]] = arith.muli
+// CHECK-NOT:     tile.load
+// CHECK:         tile.iota from %[[COLUMN]] : tensor<1x256xi32>
+// CHECK-NOT:     tile.load
+// CHECK:         tile.return
+tile.kernel @iota(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %0 = tile.iota like %x : tensor<?x1000xi32>, tensor<?x1000xf32>
+  tile.return %0 : tensor<?x1000xi32>
+}
+func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32> {
+  %0 = tile.launch [@iota](%x) : (tensor<?x1000xf32>) -> tensor<?x1000xi32>
+  return %0 : tensor<?x1000xi32>
+}
+
+// -----
+
+// An operand that is written in place is neither constant nor read-only.
+// CHECK-LABEL: tile.kernel @in_place(
+// CHECK-SAME:      %[[X:[^:]*]]: memref<?x256xf32, strided<[?, 1]>> {tile.alignment = 16 : i64}, %[[Y:[^:]*]]: memref<?x256xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
+// CHECK-SAME:      tile.in_place
+// CHECK-DAG:     tile.load %[[X]][{{.*}}] {alignment = 16 : i64} :
+// CHECK-DAG:     tile.load %[[Y]][{{.*}}] {alignment = 16 : i64, invariant} :
+tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %0 = arith.addf %x, %y : tensor<?x256xf32>
+  tile.return %0 : tensor<?x256xf32>
+}
+func.func @f(%x: tensor<?x256xf32>, %y: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = tile.launch [@in_place](%x, %y) : (tensor<?x256xf32>, tensor<?x256xf32>) -> tensor<?x256xf32>
+  return %0 : tensor<?x256xf32>
+}

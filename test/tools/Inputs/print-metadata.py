@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Prints the launch metadata of a PTX file, one line for each thing it says.
+
+Of the variants of a launch, the first one stands for all.
+"""
+
+import json
+import re
+import sys
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        text = file.read()
+    block = re.search(
+        r"^// bastile-metadata-begin\n(.*?)^// bastile-metadata-end$",
+        text,
+        re.DOTALL | re.MULTILINE,
+    )
+    document = json.loads(re.sub(r"^// ", "", block[1], flags=re.MULTILINE))
+    for function in document["functions"]:
+        print("function", function["name"])
+        if "backward" in function:
+            print("backward", json.dumps(function["backward"]))
+        for kind in ("inputs", "outputs", "temporaries"):
+            for buffer in function.get(kind, []):
+                print(kind, json.dumps(buffer))
+        for launch in function["launches"]:
+            variant = launch["variants"][0]
+            print("launch", launch["kernel"], json.dumps(launch["operands"]))
+            print("grid", json.dumps(variant["grid"]))
+            print("arguments", json.dumps(variant["arguments"]))
+
+
+if __name__ == "__main__":
+    main()
