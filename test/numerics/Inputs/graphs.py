@@ -573,7 +573,7 @@ class Generator:
                 for v in self.values
                 if (v.leading is None or v.length == 1)
                 and v.length in (1, x.length)
-                and v.leading in (None, self.leading)
+                and v.leading in (None, x.leading)
             ]
         other = self.pick(choices)
         if self.chance(0.1) and x.leading is not None:
