@@ -391,13 +391,15 @@ class Generator:
             return None
         if x.leading == like.leading and x.length == like.length:
             return x
-        shape = self.exact[like.name].shape
-        return self.node(
+        result = self.node(
             self.new(like.leading, like.length, x.kind, x.is_exact),
             [x, like],
             ["{r0} = tile.broadcast {0} like {1} : {t0}, {t1} -> {tr0}"],
             lambda x, like: np.broadcast_to(x, like.shape),
         )
+        if result:
+            result.has_rows = like.leading is not None or x.has_rows
+        return result
 
     def reduce(self, kind, x):
         x = self.cast(x, "f32")
@@ -527,7 +529,7 @@ class Generator:
         )
 
     def model(self, x):
-        if x.leading is None or x.length < 2:
+        if x.leading != self.leading or x.length < 2:
             return None
         name = self.pick(tuple(MODEL))
         formula, text = MODEL[name]
@@ -576,7 +578,7 @@ class Generator:
                 and v.leading in (None, x.leading)
             ]
         other = self.pick(choices)
-        if self.chance(0.1) and x.leading is not None:
+        if self.chance(0.1) and x.leading == self.leading:
             other = self.shared_argument(self.pick((x.length, 1))) or other
         if self.chance(0.5):
             return self.cast(self.broadcast(other, x), x.kind)
