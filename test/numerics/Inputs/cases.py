@@ -226,11 +226,6 @@ REDUCTIONS = {
         WEIGHTED, "tile.layer_norm %x, %weight {{eps = 1.0e-3}} : {row}, {vector}",
         *of("layer_norm", eps=1e-3),
     ),
-    "layer_norm, no weight": Case(
-        {"x": "row", "bias": "vector"},
-        "tile.layer_norm %x bias(%bias) : {row}, {vector}",
-        *of("layer_norm"),
-    ),
     "layer_norm, plain": Case(
         {"x": "row"}, "tile.layer_norm %x : {row}", *of("layer_norm")
     ),

@@ -92,7 +92,6 @@ FORMULAS = {
     "add_rms_norm, gemma": add_norm(gemma_norm),
     "layer_norm": layer_norm,
     "layer_norm, no bias": lambda x, weight: layer_norm(x, weight, eps=1e-3),
-    "layer_norm, no weight": lambda x, bias: layer_norm(x, bias=bias),
     "layer_norm, plain": layer_norm,
     "softmax": lambda x: F.softmax(x, dim=-1),
     "log_softmax": lambda x: F.log_softmax(x, dim=-1),
