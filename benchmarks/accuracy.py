@@ -216,14 +216,18 @@ class Errors:
         self.position = np.unravel_index(np.argmax(errors), errors.shape)
         self.of_terms = None
         if size is not None:
-            self.of_terms = np.max(np.abs(got - expected) / floats.ulp(kind, size))
+            self.of_terms = np.max(
+                np.abs(got - expected) / floats.ulp(kind, size)
+            )
 
     def judge(self, other):
         if is_no_worse(self.maximum, other.maximum) and is_no_worse(
             self.rms, other.rms
         ):
             return "pass"
-        if self.of_terms is not None and is_no_worse(self.of_terms, other.of_terms):
+        if self.of_terms is not None and is_no_worse(
+            self.of_terms, other.of_terms
+        ):
             return "cancels"
         return "**worse**"
 
@@ -258,7 +262,9 @@ def measure(op, kind, device):
 
     for i, (result_kind, _) in enumerate(cotangents):
         what = f"result {i}" if len(results) > 1 else "result"
-        yield compare(what, result_kind, results[i], exact_results[i], theirs[i])
+        yield compare(
+            what, result_kind, results[i], exact_results[i], theirs[i]
+        )
     for name, result_kind in wanted.items():
         exact, size = exact_gradients[name]
         yield compare(
@@ -348,7 +354,9 @@ def main():
             )
         )
         failures = [
-            line for target in arguments.targets for line in write_section(target, out)
+            line
+            for target in arguments.targets
+            for line in write_section(target, out)
         ]
     temporary.rename(arguments.output)
     print("\n".join(failures) or "nothing is worse than the rule")

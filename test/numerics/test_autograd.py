@@ -61,7 +61,9 @@ def test_rope(size):
     }
     dy = floats.random("f64", (2, 3, 5, size), 4)
     tensors = {name: torch.from_numpy(array) for name, array in values.items()}
-    (expected,), gradients = differentiate(rope, tensors, [torch.from_numpy(dy)])
+    (expected,), gradients = differentiate(
+        rope, tensors, [torch.from_numpy(dy)]
+    )
     results, got = run_backward(
         f"func.func @f(%x: {row}, %cosine: {angle}, %sine: {angle}) -> {row} {{\n"
         f"  %0 = tile.rope %x, %cosine, %sine : {row}, {angle}\n"
@@ -111,7 +113,10 @@ def test_cross_entropy(rows, length, reduction, smoothing, weighted):
     )
     (gradient,) = torch.autograd.grad(expected.sum(), leaf)
     got_loss, got = run(
-        source, values, {"result0": "f64", "grad_x": "f64"}, "--value-and-grad=x"
+        source,
+        values,
+        {"result0": "f64", "grad_x": "f64"},
+        "--value-and-grad=x",
     )
     assert_close(got_loss.ravel(), expected.reshape(-1), "loss")
     assert_close(got, gradient, "gradient")

@@ -109,7 +109,9 @@ def test_float64(name, weighted):
     length = 33
     x, t = make(5, length, "f64", ignored=loss.ignore_index)
     weights = weights_of(length, "f64") if weighted else None
-    check(loss, run_all(loss, "f64", x, t, "i64", weights), "f64", x, t, weights)
+    check(
+        loss, run_all(loss, "f64", x, t, "i64", weights), "f64", x, t, weights
+    )
     (got,) = run(
         source(loss, length, "f64", "i64", ["loss"], weighted),
         inputs("f64", x, t, weights),
@@ -144,7 +146,9 @@ def test_backward(name, kind, target_type, length, rows):
     loss = Loss(**SETTINGS[name])
     x, t = make(rows, length, kind, target_type)
     each = (rows, 1) if name == "none" else (1,)
-    dloss, dlse = floats.random("f32", each, 1), floats.random("f32", (rows, 1), 2)
+    dloss, dlse = floats.random("f32", each, 1), floats.random(
+        "f32", (rows, 1), 2
+    )
     (got_loss, lse), gradients = run_backward(
         source(loss, length, kind, target_type, ["loss", "lse"]),
         inputs(kind, x, t),
@@ -261,7 +265,9 @@ def test_not_a_number():
         {"result0": "f32", "grad_x": "f32"},
         "--value-and-grad=x",
     )
-    assert np.array_equal(np.isnan(got_loss[:, 0]), [False, True, False, False, True, True])
+    assert np.array_equal(
+        np.isnan(got_loss[:, 0]), [False, True, False, False, True, True]
+    )
     assert np.isnan(got[[1, 5]]).all()
     assert np.isnan(got[4, 5])
     assert np.isfinite(got[[0, 2, 3]]).all()

@@ -17,7 +17,10 @@ SHARED = {
     "sequence, heads": ((1, SEQUENCE, 1), (BATCH, SEQUENCE, HEADS)),
     "heads, sequence": ((1, 1, SEQUENCE), (BATCH, HEADS, SEQUENCE)),
     "for each batch": ((BATCH, SEQUENCE, 1), (BATCH, SEQUENCE, HEADS)),
-    "for each batch, heads first": ((BATCH, 1, SEQUENCE), (BATCH, HEADS, SEQUENCE)),
+    "for each batch, heads first": (
+        (BATCH, 1, SEQUENCE),
+        (BATCH, HEADS, SEQUENCE),
+    ),
     "for each row": ((BATCH, SEQUENCE, HEADS), (BATCH, SEQUENCE, HEADS)),
 }
 
@@ -31,7 +34,9 @@ def attributes(interleaved, rotary):
     return words + (f" {{rotary = {rotary}}}" if rotary else "")
 
 
-def check(kind, angle_kind, layout, size, full, interleaved, rotary, *arguments):
+def check(
+    kind, angle_kind, layout, size, full, interleaved, rotary, *arguments
+):
     """Query and key, the latter with fewer heads, in one function."""
     angle_shape, shape = SHARED[layout]
     key_shape = shape
@@ -70,7 +75,10 @@ def check(kind, angle_kind, layout, size, full, interleaved, rotary, *arguments)
         *arguments,
     )
     options = {"rotary": rotary, "interleaved": interleaved}
-    for x, dx, result, gradient in ((q, dq, results[0], got["q"]), (k, dk, results[1], got["k"])):
+    for x, dx, result, gradient in (
+        (q, dq, results[0], got["q"]),
+        (k, dk, results[1], got["k"]),
+    ):
         expected = reference.rope(x, cosine, sine, **options)
         # A rotation by minus the angle has the same terms.
         size = np.abs(expected) + np.abs(x).max() * (
@@ -78,7 +86,10 @@ def check(kind, angle_kind, layout, size, full, interleaved, rotary, *arguments)
         )
         assert_within(kind, result, expected, size, "result")
         assert_within(
-            kind, gradient, *gradients.rope(dx, cosine, sine, **options), "gradient"
+            kind,
+            gradient,
+            *gradients.rope(dx, cosine, sine, **options),
+            "gradient",
         )
 
 

@@ -56,7 +56,11 @@ def test_masked(name, kind):
         expected = CASES[name].gradients([dy[row : row + 1, there]], part, kind)
         gradient, size = expected["x"]
         assert_within(
-            kind, floats.encode(kind, got[row : row + 1, there]), gradient, size, row
+            kind,
+            floats.encode(kind, got[row : row + 1, there]),
+            gradient,
+            size,
+            row,
         )
         assert not got[row, ~there].any()
         (forward,) = CASES[name].expected(part, kind)
@@ -73,7 +77,9 @@ def test_norms(name):
     assert np.isnan(got[1]).all()
     assert np.isnan(got[2, 3])
     rest = [0, 3, 4]
-    gradient, size = CASES[name].gradients([dy[rest]], {"x": x[rest]}, "f32")["x"]
+    gradient, size = CASES[name].gradients([dy[rest]], {"x": x[rest]}, "f32")[
+        "x"
+    ]
     got = floats.encode("f32", got[rest])
     assert_within("f32", got, gradient, size, "x")
 

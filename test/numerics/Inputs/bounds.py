@@ -23,14 +23,20 @@ def assert_within(kind, got, expected, size, what, lost=None):
     parts = floats.parts_of_fair(kind, got, expected, size, relative)
     parts[np.isnan(parts)] = np.inf
     worst = np.unravel_index(np.argmax(parts), parts.shape)
-    assert parts[worst] <= 1, (what, parts[worst], worst, got[worst], expected[worst])
+    assert parts[worst] <= 1, (
+        what,
+        parts[worst],
+        worst,
+        got[worst],
+        expected[worst],
+    )
 
 
 def check_gradients(case, got, cotangents, values, kind):
-    """Compares the gradients of a case with its formulas."""
+    """Compares some gradients of a case with its formulas."""
     expected = case.gradients(cotangents, values, kind)
     kinds = case.kinds(kind)
-    assert got.keys() == expected.keys()
-    for name, (gradient, size) in expected.items():
+    for name, array in got.items():
+        gradient, size = expected[name]
         lost = kind if name in case.seen else None
-        assert_within(kinds[name], got[name], gradient, size, name, lost)
+        assert_within(kinds[name], array, gradient, size, name, lost)

@@ -29,7 +29,9 @@ class Case:
         self.rounds = rounds
         self.scale = dict(scale)
         self.seen = seen
-        self.results = ["%y", "%sum"] if "%y, %sum" in self.lines[-1] else ["%y"]
+        self.results = (
+            ["%y", "%sum"] if "%y, %sum" in self.lines[-1] else ["%y"]
+        )
 
     def kind_of(self, what, kind):
         return "f32" if what == "f32 vector" and kind != "f64" else kind
@@ -48,19 +50,25 @@ class Case:
             for what in SHAPES
         }
         row = types["row"]
-        names = {name: self.type_of(what, length, kind)
-                 for name, what in self.inputs.items()}
+        names = {
+            name: self.type_of(what, length, kind)
+            for name, what in self.inputs.items()
+        }
         lines = [line.format(**types) for line in self.lines]
         results = self.results
         if weighted:
             for i, value in enumerate(self.results):
                 names[f"grad_result{i}"] = row
-                lines.append(f"%z{i} = arith.mulf {value}, %grad_result{i} : {row}")
+                lines.append(
+                    f"%z{i} = arith.mulf {value}, %grad_result{i} : {row}"
+                )
             results = ["%z0"]
             if len(self.results) == 2:
                 lines.append(f"%z = arith.addf %z0, %z1 : {row}")
                 results = ["%z"]
-        arguments = ", ".join(f"%{name}: {type}" for name, type in names.items())
+        arguments = ", ".join(
+            f"%{name}: {type}" for name, type in names.items()
+        )
         outputs = ", ".join([row] * len(results))
         return "\n".join(
             [f"func.func @f({arguments}) -> ({outputs}) {{"]
@@ -71,8 +79,7 @@ class Case:
     def kinds(self, kind):
         """The element type of each input."""
         return {
-            name: self.kind_of(what, kind)
-            for name, what in self.inputs.items()
+            name: self.kind_of(what, kind) for name, what in self.inputs.items()
         }
 
     def values(self, rows, length, kind):
@@ -82,13 +89,19 @@ class Case:
             size = SHAPES[what] * length
             shape = size if what.endswith("vector") else (rows, size)
             result[name] = floats.random(
-                self.kinds(kind)[name], shape, 100 * length + seed,
+                self.kinds(kind)[name],
+                shape,
+                100 * length + seed,
                 self.scale.get(name, 1),
             )
         return result
 
     def _arguments(self, kind):
-        return {"rounded": partial(floats.round_inside, kind)} if self.rounds else {}
+        return (
+            {"rounded": partial(floats.round_inside, kind)}
+            if self.rounds
+            else {}
+        )
 
     def expected(self, values, kind):
         result = self.forward(**values, **self._arguments(kind))
@@ -100,12 +113,18 @@ class Case:
 
 def gated(body, forward, backward, **given):
     return Case(
-        {"gate": "row", "up": "row"}, body + " : {row}", forward, backward, **given
+        {"gate": "row", "up": "row"},
+        body + " : {row}",
+        forward,
+        backward,
+        **given,
     )
 
 
 def unary(body, forward, backward):
-    return Case({"x": "row"}, body + " : {row}", forward, backward, scale={"x": 2})
+    return Case(
+        {"x": "row"}, body + " : {row}", forward, backward, scale={"x": 2}
+    )
 
 
 def packed(op, gate, interleaved=False, bias=False):
@@ -188,8 +207,10 @@ ELEMENTWISE = {
 
 REDUCTIONS = {
     "rms_norm": Case(
-        WEIGHTED, "tile.rms_norm %x, %weight : {row}, {vector}",
-        *of("rms_norm"), **LLAMA,
+        WEIGHTED,
+        "tile.rms_norm %x, %weight : {row}, {vector}",
+        *of("rms_norm"),
+        **LLAMA,
     ),
     "rms_norm, gemma": Case(
         WEIGHTED,
@@ -198,24 +219,33 @@ REDUCTIONS = {
         *of("rms_norm", eps=1e-5, offset=1.0),
     ),
     "rms_norm, plain": Case(
-        {"x": "row"}, "tile.rms_norm %x {{eps = 1.0e-3}} : {row}",
+        {"x": "row"},
+        "tile.rms_norm %x {{eps = 1.0e-3}} : {row}",
         *of("rms_norm", eps=1e-3),
     ),
     "rms_norm, f32 weight": Case(
         {"x": "row", "weight": "f32 vector"},
         "tile.rms_norm %x, %weight : {row}, {f32_vector}",
-        *of("rms_norm"), **LLAMA,
+        *of("rms_norm"),
+        **LLAMA,
     ),
     "add_rms_norm": Case(
         {"x": "row", "residual": "row", "weight": "vector"},
-        ["%y, %sum = tile.add_rms_norm %x, %residual, %weight : {row}, {vector}"],
-        *of("add_rms_norm"), rounds=True, **LLAMA,
+        [
+            "%y, %sum = tile.add_rms_norm %x, %residual, %weight : {row}, {vector}"
+        ],
+        *of("add_rms_norm"),
+        rounds=True,
+        **LLAMA,
     ),
     "add_rms_norm, gemma": Case(
         {"x": "row", "residual": "row", "weight": "vector"},
-        ["%y, %sum = tile.add_rms_norm %x, %residual, %weight casting(gemma) "
-         "{{eps = 1.0e-5, offset = 1.0}} : {row}, {vector}"],
-        *of("add_rms_norm", eps=1e-5, offset=1.0), rounds=True,
+        [
+            "%y, %sum = tile.add_rms_norm %x, %residual, %weight casting(gemma) "
+            "{{eps = 1.0e-5, offset = 1.0}} : {row}, {vector}"
+        ],
+        *of("add_rms_norm", eps=1e-5, offset=1.0),
+        rounds=True,
     ),
     "layer_norm": Case(
         WITH_BIAS,
@@ -223,7 +253,8 @@ REDUCTIONS = {
         *of("layer_norm"),
     ),
     "layer_norm, no bias": Case(
-        WEIGHTED, "tile.layer_norm %x, %weight {{eps = 1.0e-3}} : {row}, {vector}",
+        WEIGHTED,
+        "tile.layer_norm %x, %weight {{eps = 1.0e-3}} : {row}, {vector}",
         *of("layer_norm", eps=1e-3),
     ),
     "layer_norm, plain": Case(

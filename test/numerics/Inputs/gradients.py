@@ -148,7 +148,8 @@ def layer_norm(dy, x, weight=None, bias=None, eps=1e-5):
     # What x - mean has lost.
     lost = (np.abs(x) + np.abs(mean)) * rstd
     size = size + rstd * (
-        _row_mean(np.abs(inner)) + lost * _row_mean(np.abs(inner * normalized))
+        _row_mean(np.abs(inner))
+        + lost * _row_mean(np.abs(inner * normalized))
         + np.abs(normalized) * _row_mean(np.abs(inner) * lost)
     )
     result = {"x": (gradient - _row_mean(gradient), size)}
