@@ -343,6 +343,7 @@ def main():
     parser.add_argument("-o", "--output", default=ROOT / "docs" / "accuracy.md")
     arguments = parser.parse_args()
     # A table is written as a whole or not at all.
+    pathlib.Path(arguments.output).parent.mkdir(exist_ok=True)
     temporary = pathlib.Path(f"{arguments.output}.part")
     with open(temporary, "w") as out:
         out.write(

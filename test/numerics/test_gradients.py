@@ -7,7 +7,7 @@ import pytest
 import floats
 from bounds import assert_within, check_gradients
 from cases import CASES, REDUCTIONS
-from runner import run, run_backward
+from runner import run, run_backward, target
 
 
 def make(case, rows, length, kind):
@@ -95,6 +95,44 @@ def test_backward(name, kind, rows, length):
         lost = kind if case.seen else None
         assert_within(kind, result, expected, size, "result", lost)
     check_gradients(case, got, cotangents, values, kind)
+
+
+HOST = (
+    "rows=2,columns=64,vector=4",
+    "vector=1,columns=1",
+    "rows=3,columns=256,persistent=1",
+)
+GPU = (
+    "rows=1,threads=32,vector=1,columns=32",
+    "rows=2,threads=64,vector=4,columns=256,persistent=2",
+    "threads=128,persistent=1",
+)
+
+
+@pytest.mark.parametrize("schedule", HOST if target() == "host" else GPU)
+@pytest.mark.parametrize(
+    "name",
+    (
+        "rms_norm",
+        "layer_norm",
+        "softmax",
+        "geglu, interleaved, bias",
+    ),
+)
+def test_schedule(name, schedule):
+    """Rows walked in one or several passes, and summed by few programs."""
+    case = CASES[name]
+    values, cotangents = make(case, 31, 160, "f32")
+    kinds = case.kinds("f32")
+    _, got = run_backward(
+        case.source(160, "f32"),
+        {one: ("f32", array) for one, array in values.items()},
+        {"grad_result0": ("f32", cotangents[0])},
+        ["f32"],
+        kinds,
+        f"--schedule={schedule}",
+    )
+    check_gradients(case, got, cotangents, values, "f32")
 
 
 def run_in_place(name, length, only=None):
