@@ -12,7 +12,7 @@ CMAKEFLAGS ?=
 export BASTILE_BUILD := $(abspath $(BUILD))
 
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test bench static docs format lint install clean help
+.PHONY: all setup demo test bench accuracy static docs format lint install clean help
 
 all: setup $(BUILD)/build.ninja ## build everything into build/bin
 	@ninja -C $(BUILD)
@@ -35,6 +35,11 @@ bench: all ## measure on the host and, with a GPU and PyTorch, beside a copy
 	@if command -v nvidia-smi >/dev/null; then \
 	  $(PYTHON) benchmarks/gpu.py --tilec $(BUILD)/bin/tilec; \
 	else echo "no NVIDIA GPU: its benchmark is skipped"; fi
+
+accuracy: all ## measure errors beside PyTorch's (PYTHON) and write docs/accuracy.md
+	@targets=host; \
+	if command -v nvidia-smi >/dev/null; then targets="host gpu"; fi; \
+	$(PYTHON) benchmarks/accuracy.py --targets $$targets
 
 static: setup ## build build-static/bin/tilec, which runs without LLVM installed
 	@cmake -S . -B build-static -G Ninja -DBASTILE_LINK_STATIC=ON $(CMAKEFLAGS) >/dev/null

@@ -5,7 +5,13 @@ import numpy as np
 TYPES = ("f32", "f16", "bf16", "f64")
 NARROW = ("f16", "bf16")
 
-_NATIVE = {"f64": np.float64, "f32": np.float32, "f16": np.float16}
+_NATIVE = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "i32": np.int32,
+    "i64": np.int64,
+}
 _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
 _MIN_EXPONENT = {"f64": -1022, "f32": -126, "f16": -14, "bf16": -126}
 
@@ -46,10 +52,28 @@ def random(kind, shape, seed, scale=1):
     return round_to(kind, source(scale) * numbers)
 
 
+def ulp(kind, values):
+    """The unit in the last place of each value."""
+    _, exponent = np.frexp(values)
+    exponent = np.maximum(exponent - 1, _MIN_EXPONENT[kind])
+    return np.ldexp(1.0, exponent - _MANTISSA_BITS[kind])
+
+
 def ulp_errors(kind, got, expected):
     """Distances in units in the last place of the expected value."""
-    _, exponent = np.frexp(expected)
-    exponent = np.maximum(exponent - 1, _MIN_EXPONENT[kind])
-    return np.abs(got - expected) / np.ldexp(
-        1.0, exponent - _MANTISSA_BITS[kind]
-    )
+    return np.abs(got - expected) / ulp(kind, expected)
+
+
+def round_inside(kind, values):
+    """What a formula computed in float32, or in float64 for float64, rounds to
+    `kind` on the way: first to what it is computed in."""
+    computed = values if kind == "f64" else round_to("f32", values)
+    return round_to(kind, computed)
+
+
+def parts_of_fair(kind, got, expected, size, relative):
+    """How far off each element is, as a part of what is fair: half a unit for
+    the rounding at the end, and `relative` parts of `size`, the sum of the
+    absolute values of the terms that the element is made of."""
+    fair = 0.505 * ulp(kind, expected) + relative * size
+    return np.abs(got - expected) / fair

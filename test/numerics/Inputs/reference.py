@@ -48,3 +48,93 @@ def normalize(x, eps):
 def rms_norm(x, weight=None, eps=1e-6, offset=0.0):
     result = normalize(x, eps)
     return result if weight is None else result * (offset + weight)
+
+
+def gelu_erf(x):
+    return geglu_erf(x, 1.0)
+
+
+def gelu_tanh(x):
+    return geglu_tanh(x, 1.0)
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def swiglu(gate, up, gate_scale=1.0, output_scale=1.0):
+    return output_scale * silu(gate_scale * gate) * up
+
+
+def reglu(gate, up):
+    return np.maximum(gate, 0) * up
+
+
+def relu_squared(x):
+    return np.maximum(x, 0) * x
+
+
+def add_bias(x, bias):
+    return x + bias
+
+
+def add_rms_norm(x, residual, weight, rounded, **arguments):
+    """`rounded` rounds to the type of x, as the next residual is."""
+    sum = rounded(x + residual)
+    return rms_norm(sum, weight, **arguments), sum
+
+
+def layer_norm(x, weight=1.0, bias=0.0, eps=1e-5):
+    centered = x - np.mean(x, axis=-1, keepdims=True)
+    return normalize(centered, eps) * weight + bias
+
+
+def log_sum_exp(x):
+    # Not less the maximum: neither overflows in these tests.
+    return np.log(np.sum(np.exp(x), axis=-1, keepdims=True))
+
+
+def softmax(x):
+    return np.exp(x - log_sum_exp(x))
+
+
+def log_softmax(x):
+    return x - log_sum_exp(x)
+
+
+def split(x, interleaved=False):
+    half = x.shape[-1] // 2
+    if interleaved:
+        return x[..., 0::2], x[..., 1::2]
+    return x[..., :half], x[..., half:]
+
+
+def split_gate(gate, interleaved=False):
+    """A gate whose two inputs are the pieces of one tensor."""
+
+    def apply(x, bias=None, rounded=None):
+        biased = x if bias is None else rounded(x + bias)
+        return gate(*split(biased, interleaved))
+
+    return apply
+
+
+def join(low, high, interleaved=False):
+    if interleaved:
+        pairs = np.stack([low, high], axis=-1)
+        return pairs.reshape(*low.shape[:-1], -1)
+    return np.concatenate([low, high], axis=-1)
+
+
+def rope(x, cosine, sine, rotary=None, interleaved=False):
+    rotary = rotary or x.shape[-1]
+    a, b = split(x[..., :rotary], interleaved)
+    if cosine.shape[-1] == rotary:
+        (cos_a, cos_b), (sin_a, sin_b) = (
+            split(angles, interleaved) for angles in (cosine, sine)
+        )
+    else:
+        cos_a = cos_b = cosine
+        sin_a = sin_b = sine
+    rotated = join(a * cos_a - b * sin_a, b * cos_b + a * sin_b, interleaved)
+    return np.concatenate([rotated, x[..., rotary:]], axis=-1)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import subprocess
 import tempfile
+from functools import partial
 
 import numpy as np
 import pytest
@@ -85,6 +87,11 @@ class Files:
         np.save(self.path(name), array)
         return self.path(name)
 
+    def load(self, name, kind):
+        """The array of a file that tile-run wrote."""
+        array = np.load(self.path(name))
+        return array.view(np.uint16) if kind == "bf16" else array
+
     def inputs(self, values):
         """Options for inputs, from a dictionary of names to pairs of an element
         type and values."""
@@ -97,18 +104,16 @@ class Files:
 def run(source, inputs, outputs, *arguments):
     """Runs once and returns the outputs as arrays of their types.
 
-    `inputs` is as for `Files.inputs`, `outputs` a list of element types."""
+    `inputs` is as for `Files.inputs`, `outputs` a list of element types, or a
+    dictionary of names to such."""
+    if not isinstance(outputs, dict):
+        outputs = {f"result{i}": kind for i, kind in enumerate(outputs)}
     with Files() as files:
         options = files.inputs(inputs)
-        names = [f"result{i}" for i in range(len(outputs))]
-        options += [f"--output={name}={files.path(name)}" for name in names]
+        options += [f"--output={name}={files.path(name)}" for name in outputs]
         done = execute(source, *options, *arguments)
         assert done.returncode == 0, done.stderr + done.stdout
-        arrays = [np.load(files.path(name)) for name in names]
-    return [
-        array.view(np.uint16) if kind == "bf16" else array
-        for kind, array in zip(outputs, arrays)
-    ]
+        return [files.load(name, kind) for name, kind in outputs.items()]
 
 
 def check_rows(source, inputs, expected, bound, *arguments):
@@ -135,3 +140,69 @@ def check_rows(source, inputs, expected, bound, *arguments):
         assert len(run_result["outputs"]) == len(expected)
         for output in run_result["outputs"]:
             assert output["pass"], (run_result["shapes"], output)
+
+
+class _Backward:
+    """What f saves, what f_backward takes and where the gradients are."""
+
+    def __init__(self, source, flag):
+        tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
+        done = subprocess.run(
+            [tilec, "-", "--emit=decomposed", flag, "-o", "-"],
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        forward, backward = re.findall(r"func\.func @f.*", done.stdout)
+        taken, returned = backward.split("->")
+        name = r'tile\.name = "(\w+)"'
+        self.saved = re.findall(r'"(saved\d+)"', forward)
+        self.taken = re.findall(name, taken)
+        self.returned = re.findall(name, returned)
+        gradients = re.search(r" gradients = \{(.*?)\}\}", forward).group(1)
+        self.gradients = re.findall(r"(\w+) = \{(\w+) = (\d+)", gradients)
+
+    def where(self):
+        """For each argument, the name of the tensor that holds its gradient,
+        which others may share."""
+        return {
+            name: f"grad_result{i}" if kind == "grad" else self.returned[int(i)]
+            for name, kind, i in self.gradients
+        }
+
+
+def run_backward(source, inputs, cotangents, outputs, names, *arguments):
+    """Runs f, and then f_backward on what f saved.
+
+    `inputs` and `cotangents` are as for `Files.inputs`, the latter named
+    grad_result<i>; `outputs` are the element types of f's results, `names` maps
+    the inputs whose gradients are wanted to their element types. Returns the
+    results and a dictionary of the gradients."""
+    flag = "--grad=" + ",".join(names)
+    kinds = {f"result{i}": kind for i, kind in enumerate(outputs)}
+    backward = _Backward(source, flag)
+    kept = [*kinds, *backward.saved]
+    with Files() as files:
+        call = partial(execute, source, flag)
+        given = files.inputs(inputs)
+        to_save = [f"--output={name}={files.path(name)}" for name in kept]
+        done = call("--function=f", *given, *to_save, *arguments)
+        assert done.returncode == 0, done.stderr + done.stdout
+        results = [files.load(name, kind) for name, kind in kinds.items()]
+
+        given += files.inputs(cotangents)
+        given += [f"--input={name}={files.path(name)}" for name in kept]
+        given = [
+            option for option in given if option.split("=")[1] in backward.taken
+        ]
+        to_save = [
+            f"--output={name}={files.path(name)}" for name in backward.returned
+        ]
+        done = call("--function=f_backward", *given, *to_save, *arguments)
+        assert done.returncode == 0, done.stderr + done.stdout
+        where = backward.where()
+        return results, {
+            name: files.load(where[name], kind) for name, kind in names.items()
+        }

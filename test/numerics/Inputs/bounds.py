@@ -1,0 +1,42 @@
+"""Whether gradients are within what is fair of their formulas."""
+
+import numpy as np
+
+import floats
+
+# Roundings of the type computed in, each of the size of a gradient's terms: the
+# exponential turns the rounding of its argument, which reaches some thirty, into
+# as many roundings of the result, and sums of tens of thousands lose some.
+UNITS = 64
+
+
+def assert_within(kind, got, expected, size, what, lost=None):
+    """`size` is the sum of the absolute values of what each element is the sum
+    of; `lost` a narrow type that a factor of these was rounded to."""
+    got = floats.decode(kind, got)
+    assert got.shape == expected.shape, what
+    if expected.size == 0:
+        return
+    relative = UNITS * floats.ulp("f64" if kind == "f64" else "f32", 0.5)
+    if lost in floats.NARROW:
+        relative += floats.ulp(lost, 0.5)
+    parts = floats.parts_of_fair(kind, got, expected, size, relative)
+    parts[np.isnan(parts)] = np.inf
+    worst = np.unravel_index(np.argmax(parts), parts.shape)
+    assert parts[worst] <= 1, (
+        what,
+        parts[worst],
+        worst,
+        got[worst],
+        expected[worst],
+    )
+
+
+def check_gradients(case, got, cotangents, values, kind):
+    """Compares some gradients of a case with its formulas."""
+    expected = case.gradients(cotangents, values, kind)
+    kinds = case.kinds(kind)
+    for name, array in got.items():
+        gradient, size = expected[name]
+        lost = kind if name in case.seen else None
+        assert_within(kinds[name], array, gradient, size, name, lost)
