@@ -67,9 +67,8 @@ static bool followsFrom(Value value, const DenseSet<Value> &known) {
   ValueRange operands = op->getOperands();
   if (isa<tile::BroadcastOp>(op))
     operands = operands.take_front();
-  return llvm::all_of(operands, [&](Value operand) {
-    return followsFrom(operand, known);
-  });
+  return llvm::all_of(
+      operands, [&](Value operand) { return followsFrom(operand, known); });
 }
 
 BackwardCut::Reading

@@ -96,7 +96,8 @@ private:
 void Rule::chooseOne(bool larger) {
   Expr lhs = operand(0), rhs = operand(1), zero = g.constant(0);
   auto orEqual = larger ? arith::CmpFPredicate::OGE : arith::CmpFPredicate::OLE;
-  auto strictly = larger ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
+  auto strictly =
+      larger ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
   if (!isActive(1))
     return add(0, select(compare(orEqual, lhs, rhs), g, zero));
   if (!isActive(0))
@@ -155,8 +156,8 @@ void Rule::applyReduceRows(tile::ReduceRowsOp reduce) {
 
 void Rule::applyJoin(tile::JoinOp join) {
   Type element = g.getType().getElementType();
-  SmallVector<Type> types = llvm::map_to_vector(
-      join.getPieces().getTypes(), [&](Type type) -> Type {
+  SmallVector<Type> types =
+      llvm::map_to_vector(join.getPieces().getTypes(), [&](Type type) -> Type {
         return cast<RankedTensorType>(type).clone(element);
       });
   auto pieces = tile::SplitOp::create(builder, types, join.getInterleaved(),
@@ -309,9 +310,8 @@ LogicalResult Rule::apply() {
         applyJoin(join);
         return success();
       })
-      .Default([](Operation *op) {
-        return op->emitOpError("has no derivative");
-      });
+      .Default(
+          [](Operation *op) { return op->emitOpError("has no derivative"); });
 }
 
 /// Pieces that nothing depends on have a gradient of zero.
@@ -321,8 +321,8 @@ void propagateThroughSplit(tile::SplitOp split, Gradients &gradients) {
   for (Value piece : split.getPieces())
     if (Value gradient = gradients.lookup(piece))
       any = gradient;
-  SmallVector<Value> pieces = llvm::map_to_vector(
-      split.getPieces(), [&](Value piece) -> Value {
+  SmallVector<Value> pieces =
+      llvm::map_to_vector(split.getPieces(), [&](Value piece) -> Value {
         Value gradient = gradients.lookup(piece);
         return gradient ? gradient : Expr(builder, any).constant(0).getValue();
       });

@@ -56,9 +56,9 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
         return;
       int64_t interleaved =
           std::max<int64_t>(1, type.getShape().back() / schedule.getColumns());
-      auto layout = tile::BlockedAttr::get(&getContext(),
-                                           interleaved * schedule.getVector(),
-                                           grid.rows, grid.columns, grid.blocks);
+      auto layout = tile::BlockedAttr::get(
+          &getContext(), interleaved * schedule.getVector(), grid.rows,
+          grid.columns, grid.blocks);
       value.setType(RankedTensorType::get(type.getShape(),
                                           type.getElementType(), layout));
     };

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each group of ops (Grouping.h) becomes a kernel, and the function what launches
-// them.
+// Each group of ops (Grouping.h) becomes a kernel, and the function what
+// launches them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -161,9 +161,8 @@ void FunctionFuser::placeResults(func::ReturnOp returnOp) {
     if (llvm::any_of(source.getUsers(), [&](Operation *user) {
           return launchOp->isBeforeInBlock(user);
         })) {
-      func.removeResultAttr(index,
-                            builder.getStringAttr(
-                                tile::TileDialect::kInPlaceAttrName));
+      func.removeResultAttr(
+          index, builder.getStringAttr(tile::TileDialect::kInPlaceAttrName));
       continue;
     }
     auto kernel = symbols.lookup<tile::KernelOp>(

@@ -52,9 +52,7 @@ private:
   void collectOutputs();
 
   /// Whether `value` is a row vector that depends on all rows of something.
-  bool isCombined(Value value) const {
-    return combinedValues.contains(value);
-  }
+  bool isCombined(Value value) const { return combinedValues.contains(value); }
   bool isRowOp(Operation *op) const { return rowStages.contains(op); }
 
   func::FuncOp func;
@@ -93,8 +91,8 @@ void Grouper::findStages() {
   // The stage by which each value is needed; vectors are ready between stages.
   DenseMap<Value, int64_t> needed;
   for (Operation &op : llvm::reverse(func.front().without_terminator())) {
-    int64_t stage = isRowOp(&op) && !isa<tile::ReduceRowsOp>(op) ? last
-                                                                 : last + 1;
+    int64_t stage =
+        isRowOp(&op) && !isa<tile::ReduceRowsOp>(op) ? last : last + 1;
     for (Value result : op.getResults())
       if (auto it = needed.find(result); it != needed.end())
         stage = std::min(stage, it->second);
@@ -180,8 +178,8 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
       continue;
     bool repeat = producer && !isCombined(operand);
     if (repeat && isRowOp(producer))
-      repeat = rowStages.lookup(producer) < stage &&
-               !isa<tile::ReduceOp>(producer);
+      repeat =
+          rowStages.lookup(producer) < stage && !isa<tile::ReduceOp>(producer);
     if (!repeat) {
       group.inputs.insert(operand);
       continue;

@@ -51,7 +51,8 @@ struct Group {
 bool isRowTensor(mlir::Value value);
 
 /// Divides the ops of `func` into groups, or reports why that cannot be.
-llvm::FailureOr<llvm::SmallVector<Group>> collectGroups(mlir::func::FuncOp func);
+llvm::FailureOr<llvm::SmallVector<Group>>
+collectGroups(mlir::func::FuncOp func);
 
 } // namespace bastile
 

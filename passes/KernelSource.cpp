@@ -22,7 +22,7 @@ static bool isIntegerOf(Type elementType, ArrayRef<unsigned> widths) {
          llvm::is_contained(widths, integer.getWidth());
 }
 
-static constexpr StringLiteral kOperandTypes = 
+static constexpr StringLiteral kOperandTypes =
     "f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64";
 
 static bool isOperandType(Type elementType) {
@@ -52,8 +52,7 @@ static LogicalResult verifyArgument(BlockArgument argument) {
   return emitError(argument.getLoc())
          << "argument " << argument.getArgNumber() << " of type " << type
          << " must be a row tensor or row vector of " << kOperandTypes
-         << " with a static row length from 1 to "
-         << kMaxRowLength;
+         << " with a static row length from 1 to " << kMaxRowLength;
 }
 
 static LogicalResult verifyOp(Operation &op) {

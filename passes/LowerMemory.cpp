@@ -223,9 +223,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       Value pointer = address.getAddress(row, column);
       Value stored =
           bitcast(rewriter, loc, getMemoryType(piece.getType()), piece);
-      if (Value inside =
-              getCondition(rewriter, loc, address, type, row, column,
-                           index % columns))
+      if (Value inside = getCondition(rewriter, loc, address, type, row, column,
+                                      index % columns))
         storeIf(rewriter, loc, inside, stored, pointer, alignment);
       else
         LLVM::StoreOp::create(rewriter, loc, stored, pointer, alignment);

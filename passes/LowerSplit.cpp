@@ -25,10 +25,9 @@ bool isInterleaving(RankedTensorType wide, RankedTensorType narrow) {
   if (!from || !to)
     return false;
   int64_t count = wide.getDimSize(1) / narrow.getDimSize(1);
-  return from ==
-         tile::BlockedAttr::get(wide.getContext(), count * to.getVector(),
-                                to.getThreadRows(), to.getThreadColumns(),
-                                to.getBlocks());
+  return from == tile::BlockedAttr::get(
+                     wide.getContext(), count * to.getVector(),
+                     to.getThreadRows(), to.getThreadColumns(), to.getBlocks());
 }
 
 struct LowerInterleavedSplit : public OpConversionPattern<tile::SplitOp> {

@@ -37,6 +37,13 @@ constexpr int64_t kMaxBlocksPerCluster = 16;
 /// much; more has to be asked for at launch.
 constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
+/// Elements of a row that a block of 512 threads keeps in registers with ease.
+constexpr int64_t kMostElementsHeld = 16384;
+/// What an H100 runs of blocks of 512 threads, and what its cache of 50 MB
+/// keeps of the rows that these walk.
+constexpr int64_t kBlocksAtOnce = 264;
+constexpr int64_t kCacheBytes = 27 << 20;
+
 /// The fields of a schedule while they are chosen.
 struct Fields {
   int64_t rows, threads, vector, columns, persistent, cluster;
@@ -133,6 +140,27 @@ void chooseCluster(Fields &fields, int64_t pieces, const KernelShape &shape,
       }
 }
 
+/// For long rows of which more is computed than registers hold: a loop walks
+/// over them in tiles of 16 elements a thread, two blocks to a multiprocessor.
+/// A cluster shares each row, so that all rows that are being walked stay in
+/// the cache from one pass to the next.
+void chooseLoop(Fields &fields, const KernelShape &shape,
+                const Target &target) {
+  constexpr int64_t threads = 16 * kWarp;
+  int64_t rowBytes = shape.rowLength * shape.minElementBytes;
+  if (!fields.cluster) {
+    fields.cluster = 1;
+    while (fields.cluster < std::min<int64_t>(4, target.maxBlocksPerCluster) &&
+           kBlocksAtOnce / fields.cluster * rowBytes > kCacheBytes)
+      fields.cluster *= 2;
+  }
+  fields.threads = threads;
+  fields.columns = fields.cluster * threads * fields.vector *
+                   std::clamp<int64_t>(16 / fields.vector, 1, 8);
+  if (!fields.rows)
+    fields.rows = 1;
+}
+
 /// For rows too short to keep a block busy: several of them to a block, each
 /// row held by a power of two of threads.
 void chooseShortRows(Fields &fields, int64_t pieces) {
@@ -198,6 +226,9 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   if (fields.columns)
     pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
                               fields.vector);
+  if (shape.numReductions > 2 && !fields.columns && !fields.threads &&
+      shape.rowLength > kMostElementsHeld)
+    return chooseLoop(fields, shape, target);
   if (!fields.cluster && shape.numReductions > 0)
     chooseCluster(fields, pieces, shape, target);
   // From here on, what one block holds.

@@ -7,8 +7,8 @@
 #ifndef BASTILE_PASSES_SIZES_H
 #define BASTILE_PASSES_SIZES_H
 
-#include "llvm/ADT/STLFunctionalExtras.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace bastile {
 

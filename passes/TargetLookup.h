@@ -1,4 +1,5 @@
-//===- TargetLookup.h - The target that a pass is told ------------*- C++ -*-===//
+//===- TargetLookup.h - The target that a pass is told ------------*- C++
+//-*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -58,7 +58,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   }
 
   /// Fastest first. The host's accesses cost the same whatever their alignment.
-  static SmallVector<TileVariant> getVariants(tile::KernelOp kernel, bool onHost) {
+  static SmallVector<TileVariant> getVariants(tile::KernelOp kernel,
+                                              bool onHost) {
     std::string name = kernel.getSymName().str();
     int64_t leading = KernelShape::get(kernel).leading;
     bool vectorized = !onHost && kernel.getSchedule()->getVector() > 1;

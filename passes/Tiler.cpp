@@ -138,8 +138,8 @@ tile::KernelOp Tiler::run() {
   // Without reductions, tiles are independent along the row too.
   if (shape.numReductions == 0)
     columnBlocks = llvm::divideCeil(shape.rowLength, schedule.getColumns());
-  rowReductions = llvm::to_vector(
-      kernel.getBody().front().getOps<tile::ReduceRowsOp>());
+  rowReductions =
+      llvm::to_vector(kernel.getBody().front().getOps<tile::ReduceRowsOp>());
   createProgram();
 
   Value id = tile::ProgramIdOp::create(builder);
@@ -256,8 +256,7 @@ void Tiler::buildPass(int64_t depth) {
       inMemory.push_back(reduce);
   SmallVector<unsigned> rowResults, statistics;
   for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
-    if (!value.getDefiningOp<tile::ReduceRowsOp>() &&
-        getPass(value) == depth)
+    if (!value.getDefiningOp<tile::ReduceRowsOp>() && getPass(value) == depth)
       (isRow(value) ? rowResults : statistics).push_back(index);
   for (unsigned index : statistics)
     emitStore(index);
@@ -268,14 +267,14 @@ void Tiler::buildPass(int64_t depth) {
   SmallVector<Value> initial;
   for (tile::ReduceOp reduce : reductions) {
     RankedTensorType type = getTileType(reduce.getInput().getType());
-    initial.push_back(constantTile(
-        type, tile::ReduceOp::getNeutral(reduce.getKind(),
-                                         type.getElementType())));
+    initial.push_back(
+        constantTile(type, tile::ReduceOp::getNeutral(reduce.getKind(),
+                                                      type.getElementType())));
   }
   Value firstColumn = column;
-  auto loop = scf::ForOp::create(builder, firstColumn,
-                                 constantIndex(shape.rowLength),
-                                 constantIndex(schedule.getColumns()), initial);
+  auto loop =
+      scf::ForOp::create(builder, firstColumn, constantIndex(shape.rowLength),
+                         constantIndex(schedule.getColumns()), initial);
   columnLoop = loop;
   columnScope.clear();
   column = loop.getInductionVar();
@@ -333,8 +332,7 @@ void Tiler::accumulate() {
       continue;
     Value tile = emitRowMasked(reduce);
     if (!accumulators.empty())
-      tile = tile::ReduceOp::combine(builder, reduce.getLoc(),
-                                     reduce.getKind(),
+      tile = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
                                      accumulators[accumulated.size()], tile);
     accumulated.push_back(tile);
   }
@@ -344,9 +342,9 @@ Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getDimSize(0) == 1)
     return tile;
-  return tile::ReduceRowsOp::create(
-      builder, reduce.getLoc(), type.clone({1, type.getDimSize(1)}),
-      reduce.getKind(), tile, /*partial=*/false);
+  return tile::ReduceRowsOp::create(builder, reduce.getLoc(),
+                                    type.clone({1, type.getDimSize(1)}),
+                                    reduce.getKind(), tile, /*partial=*/false);
 }
 
 Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
@@ -362,8 +360,8 @@ void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   RankedTensorType type = getTileType(reduce.getInput().getType());
-  Value neutral = constantTile(type.clone({1, type.getDimSize(1)}),
-                               getNeutral(reduce));
+  Value neutral =
+      constantTile(type.clone({1, type.getDimSize(1)}), getNeutral(reduce));
   llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
   emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
             reduce.getInput().getType());
@@ -443,8 +441,7 @@ void Tiler::emitStore(unsigned resultIndex) {
 void Tiler::emitStore(Value tile, Value memory, Value firstRow,
                       RankedTensorType type, int64_t piece, int64_t pieces) {
   bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
-  int64_t width =
-      cast<RankedTensorType>(tile.getType()).getDimSize(1) * pieces;
+  int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1) * pieces;
   SmallVector<Value> indices{isStatistic ? constantIndex(0)
                                          : getColumn(width / pieces)};
   if (cast<MemRefType>(memory.getType()).getRank() >= 2)
@@ -527,8 +524,8 @@ Value Tiler::emitSplit(tile::SplitOp split, unsigned piece) {
   auto argument = cast<BlockArgument>(split.getInput());
   if (!split.getInterleaved())
     return emitLoad(argument, piece, split.getNumResults());
-  SmallVector<Type> types = llvm::map_to_vector(
-      split.getResultTypes(), [&](Type type) -> Type {
+  SmallVector<Type> types =
+      llvm::map_to_vector(split.getResultTypes(), [&](Type type) -> Type {
         return getTileType(cast<RankedTensorType>(type));
       });
   auto tiles = tile::SplitOp::create(builder, split.getLoc(), types,

@@ -96,8 +96,8 @@ private:
   llvm::SmallVector<mlir::Type> operandTypes;
   llvm::SmallVector<mlir::Attribute> operandMarks;
   int64_t columnBlocks = 1;
-  /// The first row and column of the current tile, and the number of the program
-  /// among those down the rows.
+  /// The first row and column of the current tile, and the number of the
+  /// program among those down the rows.
   mlir::Value row, column, rowProgram;
   /// What combines rows, and the tiles in which it does, those in registers, as
   /// they come into the loop over rows and as they leave it.
