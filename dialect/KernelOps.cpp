@@ -49,17 +49,34 @@ LogicalResult KernelOp::verify() {
   if (getNumResults() != 0)
     return emitOpError("is tiled and must return nothing: results are operands "
                        "in memory");
-  int64_t leading = *getLeading();
-  if (leading < 0 || leading > getNumArguments())
-    return emitOpError("has ") << leading << " leading dimensions but only "
-                               << getNumArguments() << " arguments";
-  for (BlockArgument size : getSizes())
+  if (getNumSpaces() < 1)
+    return emitOpError("has ")
+           << getNumSpaces() << " row spaces; a kernel has one or more";
+  int64_t leading = *getLeading(), spaces = getNumSpaces();
+  if (leading < 0 || leading > getNumArguments() / spaces) {
+    InFlightDiagnostic error = emitOpError("has ")
+                               << leading << " leading dimensions";
+    if (spaces > 1)
+      error << " in each of " << spaces << " row spaces";
+    return error << " but only " << getNumArguments() << " arguments";
+  }
+  for (BlockArgument size : getArguments().take_front(getNumSizes()))
     if (!size.getType().isIndex())
       return emitOpError("argument ")
              << size.getArgNumber()
              << " is the size of a leading dimension and must be an index, not "
              << size.getType();
+  for (unsigned position = 0; position < getNumArguments(); ++position)
+    if (int64_t space = getSpace(position); space < 0 || space >= spaces)
+      return emitOpError("argument ") << position << " is of row space "
+                                      << space << ", but there are " << spaces;
   return success();
+}
+
+int64_t KernelOp::getSpace(unsigned position) {
+  auto space =
+      getArgAttrOfType<IntegerAttr>(position, TileDialect::kSpaceAttrName);
+  return space ? space.getInt() : 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -122,6 +139,18 @@ static LogicalResult verifyPiece(Op op, MemRefType memref) {
   return success();
 }
 
+/// Checks that the rows of `op` are those of a space of its kernel.
+template <typename Op>
+static LogicalResult verifySpace(Op op) {
+  int64_t space = op.getSpace();
+  auto kernel = op->template getParentOfType<KernelOp>();
+  int64_t spaces = kernel ? kernel.getNumSpaces() : 1;
+  if (space < 0 || space >= spaces)
+    return op.emitOpError("counts the rows of space ")
+           << space << ", but the kernel has " << spaces;
+  return success();
+}
+
 /// Checks `op`, which moves a tile of type `tile` to or from memory.
 template <typename Op>
 static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
@@ -138,6 +167,8 @@ static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
                                     << ", but has " << numIndices;
   if (memref.getRank() == 1 && tile.getDimSize(0) != 1)
     return op.emitOpError("moves one row of ") << memref << ", not " << tile;
+  if (failed(verifySpace(op)))
+    return failure();
   return verifyPiece(op, memref);
 }
 

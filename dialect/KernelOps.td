@@ -43,6 +43,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     Every row operand of a kernel has the same leading sizes. `column_blocks`
     programs share a group of rows, 1 if absent; with `row_programs`, as many
     walk all of them, however many rows there are.
+
+    `merge-launches` makes kernels that walk several sets of rows, as many as
+    `spaces` says: the first programs those of space 0, the next ones those of
+    space 1. The sizes of each space come first, space by space, and the argument
+    attribute `tile.space` says which space's rows an operand has.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -52,7 +57,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
                        OptionalAttr<Tile_ScheduleAttr>:$schedule,
                        OptionalAttr<I64Attr>:$leading,
                        OptionalAttr<I64Attr>:$column_blocks,
-                       OptionalAttr<I64Attr>:$row_programs);
+                       OptionalAttr<I64Attr>:$row_programs,
+                       OptionalAttr<I64Attr>:$spaces);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
@@ -62,10 +68,16 @@ def Tile_KernelOp : Tile_Op<"kernel", [
   let extraClassDeclaration = [{
     /// Whether the body is a program over tiles rather than over tensors.
     bool isTiled() { return getLeading().has_value(); }
-    /// Sizes of the leading dimensions of a tiled kernel.
-    ::llvm::ArrayRef<::mlir::BlockArgument> getSizes() {
-      return getArguments().take_front(*getLeading());
+    /// How many sets of rows a tiled kernel walks.
+    int64_t getNumSpaces() { return getSpaces().value_or(1); }
+    /// How many of a tiled kernel's arguments are sizes; operands follow.
+    int64_t getNumSizes() { return getNumSpaces() * *getLeading(); }
+    /// Sizes of the leading dimensions of a space of a tiled kernel.
+    ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
+      return getArguments().slice(space * *getLeading(), *getLeading());
     }
+    /// The space whose rows the operand at `position` of the arguments has.
+    int64_t getSpace(unsigned position);
 
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
@@ -132,7 +144,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
     `alignment` is what the address of every row is a multiple of, in bytes.
     `invariant` says that the kernel does not write the operand. With `offset`
     and `length`, columns are those of a piece of the row: `length` of them from
-    `offset` on.
+    `offset` on. `row` counts the rows of the kernel's space `space`.
 
     Example:
 
@@ -147,7 +159,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
                        OptionalAttr<I64Attr>:$alignment,
                        UnitAttr:$invariant,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
-                       OptionalAttr<I64Attr>:$length);
+                       OptionalAttr<I64Attr>:$length,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$space);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
     $memref `[` $indices `]` attr-dict `:` type($memref) `->` type($result)
@@ -172,7 +185,8 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
                        Variadic<Index>:$indices,
                        OptionalAttr<I64Attr>:$alignment,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
-                       OptionalAttr<I64Attr>:$length);
+                       OptionalAttr<I64Attr>:$length,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$space);
   let assemblyFormat = [{
     $value `,` $memref `[` $indices `]` attr-dict `:` type($value) `,`
     type($memref)

@@ -50,6 +50,12 @@ def Tile_Dialect : Dialect {
     /// Unit argument attribute of a tiled kernel: holds one row for each program,
     /// without gaps.
     static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
+    /// Argument attribute of a tiled kernel of several row spaces: the one whose
+    /// rows the operand has, 0 if absent.
+    static constexpr ::llvm::StringLiteral kSpaceAttrName = "tile.space";
+    /// Attribute of a kernel of several row spaces: the names of the kernels that
+    /// the second and later ones were, for reports.
+    static constexpr ::llvm::StringLiteral kMergedAttrName = "tile.merged";
     /// Unit argument attribute of a kernel, and attribute of one that has such an
     /// argument: a result may take the operand's place in memory. Result
     /// attribute of a function: the argument whose place it may take.

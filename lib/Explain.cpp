@@ -8,6 +8,7 @@
 
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/SymbolTable.h"
 #include "passes/KernelShape.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -59,9 +60,31 @@ static KernelCost getCost(tile::KernelOp kernel) {
   return cost;
 }
 
-std::vector<KernelCost> bastile::getKernelCosts(ModuleOp module) {
+/// Adds what `other`, the kernel of another row space, costs in the same
+/// launch.
+static void merge(KernelCost &cost, KernelCost other) {
+  cost.bytesPerRow += other.bytesPerRow;
+  cost.bytesShared += other.bytesShared;
+  cost.operationsPerRow += other.operationsPerRow;
+  cost.passes = std::max(cost.passes, other.passes);
+  cost.merged.push_back(std::move(other.name));
+}
+
+std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
+                                                ModuleOp tiled) {
+  SymbolTable kernels(scheduled), programs(tiled);
   std::vector<KernelCost> costs;
-  for (auto kernel : module.getOps<tile::KernelOp>())
-    costs.push_back(getCost(kernel));
+  tiled.walk([&](tile::LaunchOp launch) {
+    // The first variant has the name of the kernel.
+    auto program = programs.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+    costs.push_back(
+        getCost(kernels.lookup<tile::KernelOp>(program.getSymName())));
+    if (auto merged = program->getAttrOfType<ArrayAttr>(
+            tile::TileDialect::kMergedAttrName))
+      for (auto name : merged.getAsRange<StringAttr>())
+        merge(costs.back(),
+              getCost(kernels.lookup<tile::KernelOp>(name.getValue())));
+  });
   return costs;
 }

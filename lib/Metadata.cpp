@@ -61,13 +61,14 @@ public:
 private:
   json::Array describeInputs();
   json::Object describeBuffer(Value value);
-  json::Object describeOperand(Value value, bool isPartial);
+  json::Object describeOperand(Value value, bool isPartial, int64_t space);
   json::Object describeLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::KernelOp kernel);
   json::Value describePrograms(tile::KernelOp kernel, json::Value rows);
   json::Value describeGrid(tile::KernelOp kernel);
   json::Array describeShape(Value value);
   BlockArgument getSizeSource(Value value, int64_t dimension);
+  Value getSizeInput(OpResult result, int64_t dimension);
   tile::KernelOp getKernel(tile::LaunchOp launch);
   bool isPartial(OpResult result);
   int64_t getCluster(tile::KernelOp kernel);
@@ -97,15 +98,28 @@ json::Array FunctionDescriber::describeInputs() {
   return inputs;
 }
 
-/// The input that has the size of `value` in `dimension`: all row tensors of a
-/// launch have the same ones, but for those that are repeated.
+/// What a launch reads that has the size of its `result` in `dimension`: all
+/// row tensors of a space have the same ones, but for those that are repeated.
+Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
+  auto launch = cast<tile::LaunchOp>(result.getOwner());
+  tile::KernelOp kernel = getKernel(launch);
+  unsigned first = kernel.getNumSizes();
+  int64_t space = kernel.getSpace(first + launch.getInputs().size() +
+                                  result.getResultNumber());
+  for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
+    auto type = cast<RankedTensorType>(input.getType());
+    if (type.getRank() >= 2 && type.isDynamicDim(dimension) &&
+        kernel.getSpace(first + index) == space)
+      return input;
+  }
+  llvm_unreachable("no operand has the size of a result");
+}
+
+/// The input of the function that has the size of `value` in `dimension`.
 BlockArgument FunctionDescriber::getSizeSource(Value value,
                                                int64_t dimension) {
-  while (auto launch = value.getDefiningOp<tile::LaunchOp>())
-    value = *llvm::find_if(launch.getInputs(), [&](Value input) {
-      auto type = cast<RankedTensorType>(input.getType());
-      return type.getRank() >= 2 && type.isDynamicDim(dimension);
-    });
+  while (auto result = dyn_cast<OpResult>(value))
+    value = getSizeInput(result, dimension);
   return cast<BlockArgument>(value);
 }
 
@@ -133,7 +147,7 @@ tile::KernelOp FunctionDescriber::getKernel(tile::LaunchOp launch) {
 bool FunctionDescriber::isPartial(OpResult result) {
   auto launch = cast<tile::LaunchOp>(result.getOwner());
   tile::KernelOp kernel = getKernel(launch);
-  unsigned position = *kernel.getLeading() + launch.getInputs().size() +
+  unsigned position = kernel.getNumSizes() + launch.getInputs().size() +
                       result.getResultNumber();
   return bool(
       kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName));
@@ -161,9 +175,11 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
                       {"shape", std::move(shape)}};
 }
 
-json::Object FunctionDescriber::describeOperand(Value value,
-                                                bool isPartial) {
+json::Object FunctionDescriber::describeOperand(Value value, bool isPartial,
+                                                int64_t space) {
   json::Object operand{{"rows", isRowTensor(value) && !isPartial}};
+  if (space != 0)
+    operand["space"] = space;
   if (auto argument = dyn_cast<BlockArgument>(value))
     operand["input"] = argument.getArgNumber();
   else if (auto it = outputs.find(value); it != outputs.end())
@@ -201,7 +217,12 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
 }
 
 json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
-  json::Value grid = describePrograms(kernel, "rows");
+  json::Array spaces{describePrograms(kernel, "rows")};
+  for (int64_t space = 1; space < kernel.getNumSpaces(); ++space)
+    spaces.push_back(describePrograms(kernel, json::Object{{"rows", space}}));
+  json::Value grid = spaces.size() == 1
+                         ? std::move(spaces[0])
+                         : json::Value(json::Object{{"add", std::move(spaces)}});
   if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
       columnBlocks > 1)
     grid = json::Object{{"mul", json::Array{std::move(grid), columnBlocks}}};
@@ -214,11 +235,17 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
                                                 tile::KernelOp kernel) {
   int64_t leading = *kernel.getLeading();
   json::Array alignment, arguments;
-  for (int64_t dimension = 0; dimension < leading; ++dimension)
-    arguments.push_back(json::Object{{"size", dimension}});
-  for (int64_t operand = 0, end = kernel.getNumArguments() - leading;
+  for (int64_t space = 0; space < kernel.getNumSpaces(); ++space)
+    for (int64_t dimension = 0; dimension < leading; ++dimension) {
+      json::Object size{{"size", dimension}};
+      if (space != 0)
+        size["space"] = space;
+      arguments.push_back(std::move(size));
+    }
+  int64_t numSizes = kernel.getNumSizes();
+  for (int64_t operand = 0, end = kernel.getNumArguments() - numSizes;
        operand < end; ++operand) {
-    unsigned position = leading + operand;
+    unsigned position = numSizes + operand;
     alignment.push_back(kernel
                             .getArgAttrOfType<IntegerAttr>(
                                 position, tile::TileDialect::kAlignmentAttrName)
@@ -242,13 +269,18 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   json::Array operands, variants;
   int64_t leading = 0;
+  tile::KernelOp first = getKernel(launch);
+  auto getSpace = [&] {
+    return first.getSpace(first.getNumSizes() + operands.size());
+  };
   for (Value value : launch.getInputs()) {
-    operands.push_back(describeOperand(value, /*isPartial=*/false));
+    operands.push_back(
+        describeOperand(value, /*isPartial=*/false, getSpace()));
     if (isRowTensor(value))
       leading = cast<RankedTensorType>(value.getType()).getRank() - 1;
   }
   for (OpResult result : launch.getResults())
-    operands.push_back(describeOperand(result, isPartial(result)));
+    operands.push_back(describeOperand(result, isPartial(result), getSpace()));
   std::string name;
   for (Attribute symbol : launch.getKernels()) {
     auto kernel = symbols.lookup<tile::KernelOp>(

@@ -40,6 +40,7 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
     passes.addPass(createSchedule({options.target->name, options.schedule}));
   if (stage >= Stage::Tiled) {
     passes.addPass(createTile({options.target->name}));
+    passes.addPass(createMergeLaunches());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
   }

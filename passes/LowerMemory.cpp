@@ -49,9 +49,9 @@ public:
   TileAddress(OpBuilder &builder, Op op, RankedTensorType tile,
               ValueRange parts, ValueRange indices)
       : builder(builder), loc(op.getLoc()),
-        kernel(op->template getParentOfType<tile::KernelOp>()), tile(tile),
-        layout(getLayout(tile)), parts(parts), column(indices.back()),
-        offset(op.getOffset()) {
+        kernel(op->template getParentOfType<tile::KernelOp>()),
+        space(op.getSpace()), tile(tile), layout(getLayout(tile)), parts(parts),
+        column(indices.back()), offset(op.getOffset()) {
     auto memref = cast<MemRefType>(op.getMemref().getType());
     if (memref.getRank() > 1)
       row = indices.front();
@@ -83,8 +83,8 @@ public:
     return add(column, getPieceColumn(builder, loc, tile, repeat));
   }
   Value getRowCount() {
-    Value count = kernel.getSizes().front();
-    for (Value size : kernel.getSizes().drop_front())
+    Value count = kernel.getSizes(space).front();
+    for (Value size : kernel.getSizes(space).drop_front())
       count = arith::MulIOp::create(builder, loc, count, size);
     return count;
   }
@@ -118,7 +118,7 @@ private:
     for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {
       Value index = remaining;
       if (dim > 0) {
-        Value size = kernel.getSizes()[dim];
+        Value size = kernel.getSizes(space)[dim];
         index = arith::RemUIOp::create(builder, loc, remaining, size);
         remaining = arith::DivUIOp::create(builder, loc, remaining, size);
       }
@@ -139,6 +139,8 @@ private:
   OpBuilder &builder;
   Location loc;
   tile::KernelOp kernel;
+  /// The space whose rows the op counts.
+  int64_t space;
   RankedTensorType tile;
   tile::BlockedAttr layout;
   ValueRange parts;

@@ -128,6 +128,36 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect", "::bastile::tile::TileDialect"];
 }
 
+def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
+  let summary = "launch kernels that share an operand together";
+  let description = [{
+    Launches of one function that do not depend on each other, but read a common
+    operand, become one: that of a kernel which walks the rows of each in a
+    space of their own. Query and key, rotated by the same angles, have
+    different heads, so `fuse` cannot put them into one set of rows:
+
+    ```mlir
+    tile.kernel @q(%rows0: index, %rows1: index, ...)
+        attributes {spaces = 2 : i64, ...} {
+      %program = tile.program_id
+      %first = arith.cmpi ult, %program, %programs0 : index
+      scf.if %first {
+        ...  // what @q did
+      } else {
+        ...  // what @k did, of program %program - %programs0
+      }
+    }
+    ```
+
+    The kernels must have the same schedule and, variant by variant, walk as many
+    leading dimensions. Those of clusters, of persistent programs or of programs
+    that combine rows, and those that write in place, stay apart.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::bastile::tile::TileDialect"];
+}
+
 def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   let summary = "choose which thread holds which element of each tile";
   let description = [{

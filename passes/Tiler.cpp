@@ -375,7 +375,7 @@ void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
       builder, reduce.getLoc(), tile.getType(), memory,
       ValueRange{rowProgram, column},
       builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
-      /*offset=*/nullptr, /*length=*/nullptr);
+      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr);
   Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
                                         reduce.getKind(), before, tile);
   emitStore(after, memory, rowProgram, type);
@@ -451,7 +451,8 @@ void Tiler::emitStore(Value tile, Value memory, Value firstRow,
       builder, tile.getLoc(), tile, memory, indices,
       builder.getI64IntegerAttr(getAlignment(type)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
-      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr);
+      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
+      /*space=*/nullptr);
 }
 
 /// The first column of a tile that is `width` wide.
@@ -481,7 +482,8 @@ Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
       builder.getI64IntegerAttr(getAlignment(type)),
       inPlace ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
-      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr);
+      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
+      /*space=*/nullptr);
 }
 
 void Tiler::emitArguments() {

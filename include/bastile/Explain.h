@@ -19,6 +19,9 @@ namespace bastile {
 /// What one kernel moves and computes, and how it is scheduled.
 struct KernelCost {
   std::string name;
+  /// The kernels of other row spaces that run in the same launch. Their costs
+  /// are part of this one, as though each space had as many rows.
+  std::vector<std::string> merged;
   std::string schedule;
   /// Bytes read and written for each row, and once for all rows.
   int64_t bytesPerRow = 0;
@@ -33,8 +36,10 @@ struct KernelCost {
   double getSeconds(int64_t rows, const Target &target) const;
 };
 
-/// The costs of the kernels of a module lowered to `Stage::Scheduled`.
-std::vector<KernelCost> getKernelCosts(mlir::ModuleOp module);
+/// The costs of a module's kernels, launch by launch; `scheduled` and `tiled`
+/// are the module lowered to `Stage::Scheduled` and `Stage::Tiled`.
+std::vector<KernelCost> getKernelCosts(mlir::ModuleOp scheduled,
+                                       mlir::ModuleOp tiled);
 
 } // namespace bastile
 

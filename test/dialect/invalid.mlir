@@ -517,6 +517,60 @@ tile.kernel @size_type(%rows: i64) attributes {leading = 1 : i64} {
 
 // -----
 
+// expected-error @below {{'tile.kernel' op has 0 row spaces; a kernel has one or more}}
+tile.kernel @no_space(%rows: index)
+    attributes {leading = 1 : i64, spaces = 0 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{has 1 leading dimensions in each of 2 row spaces but only 1 arguments}}
+tile.kernel @more_spaces_than_arguments(%rows: index)
+    attributes {leading = 1 : i64, spaces = 2 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{argument 1 is the size of a leading dimension and must be an index, not 'memref<8xf32>'}}
+tile.kernel @size_type_of_space(%rows: index, %x: memref<8xf32>)
+    attributes {leading = 1 : i64, spaces = 2 : i64} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{argument 2 is of row space 2, but there are 2}}
+tile.kernel @space_of_argument(%rows0: index, %rows1: index,
+    %x: memref<?x8xf32, strided<[?, 1]>> {tile.space = 2 : i64})
+    attributes {leading = 1 : i64, spaces = 2 : i64} {
+  tile.return
+}
+
+// -----
+
+tile.kernel @space_of_load(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64} {
+  %program = tile.program_id
+  // expected-error @below {{'tile.load' op counts the rows of space 1, but the kernel has 1}}
+  %0 = tile.load %x[%program, %program] {space = 1 : i64} : memref<?x8xf32, strided<[?, 1]>> -> tensor<1x8xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @space_of_store(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64} {
+  %program = tile.program_id
+  %0 = tile.load %x[%program, %program] : memref<?x8xf32, strided<[?, 1]>> -> tensor<1x8xf32>
+  // expected-error @below {{'tile.store' op counts the rows of space -1, but the kernel has 1}}
+  tile.store %0, %x[%program, %program] {space = -1 : i64} : tensor<1x8xf32>, memref<?x8xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
 tile.kernel @return_type(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   // expected-error @below {{'tile.return' op returns 'tensor<?x4xf32>' from a kernel of type '(tensor<?x8xf32>) -> tensor<?x8xf32>'}}
   tile.return %y : tensor<?x4xf32>

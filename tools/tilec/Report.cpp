@@ -9,6 +9,7 @@
 #include "bastile/Explain.h"
 #include "lib/CodeGen.h"
 #include "lib/Ptxas.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -44,19 +45,24 @@ LogicalResult bastile::printReport(ModuleOp module,
   OwningOpRef<ModuleOp> scheduled = module.clone();
   if (failed(lower(*scheduled, Stage::Scheduled, options)))
     return failure();
+  OwningOpRef<ModuleOp> tiled = module.clone();
+  if (failed(lower(*tiled, Stage::Tiled, options)))
+    return failure();
   OwningOpRef<ModuleOp> compiled = module.clone();
   llvm::StringMap<KernelResources> resources = getResources(*compiled, options);
 
   const Target &target = *options.target;
   os << "target " << target.name << ", " << rows << " rows, "
      << llvm::formatv("{0:f2} TB/s\n", target.memoryBytesPerSecond / 1e12);
-  for (const KernelCost &cost : getKernelCosts(*scheduled)) {
+  for (const KernelCost &cost : getKernelCosts(*scheduled, *tiled)) {
     double bytes =
         static_cast<double>(cost.bytesPerRow) * rows + cost.bytesShared;
     os << "\n" << cost.name << "\n";
     auto line = [&](StringRef label, const llvm::Twine &value) {
       os << llvm::formatv("  {0,-22}{1}\n", label, value.str());
     };
+    if (!cost.merged.empty())
+      line("one launch with", llvm::join(cost.merged, ", "));
     line("schedule", cost.schedule);
     line("bytes moved",
          llvm::formatv("{0:f1} MB ({1} a row, {2} once)", bytes / 1e6,

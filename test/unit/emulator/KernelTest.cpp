@@ -125,6 +125,12 @@ protected:
   /// Runs the module's function; returns the message of an error.
   std::string run(std::vector<runtime::TensorView> inputs,
                   const runtime::TensorView &output, Emulator::Order order) {
+    return run(std::move(inputs), std::vector<runtime::TensorView>{output},
+               order);
+  }
+  std::string run(std::vector<runtime::TensorView> inputs,
+                  std::vector<runtime::TensorView> outputs,
+                  Emulator::Order order) {
     auto emulator = Emulator::create(*module);
     if (!emulator)
       return llvm::toString(emulator.takeError());
@@ -142,16 +148,36 @@ protected:
     };
     for (const runtime::TensorView &input : inputs)
       addBuffer(input, "input", /*isWritable=*/false);
-    addBuffer(output, "output", /*isWritable=*/true);
+    for (const runtime::TensorView &output : outputs)
+      addBuffer(output, "output", /*isWritable=*/true);
     EmulatorExecutor executor(**emulator);
     runtime::LaunchPlan plan;
-    std::vector<runtime::TensorView> outputs{output};
     if (runtime::Error error =
             plan.prepare(metadata.functions.front(), {inputs, outputs, {}},
                          executor.multiprocessors()))
       return error.message();
     runtime::Error error = runtime::execute(plan, executor);
     return error ? error.message() : "";
+  }
+
+  /// Runs a norm of each of `x` and `y` with one weight in one launch; returns
+  /// the message of an error.
+  std::string runNorms(int64_t xRows, int64_t yRows, Emulator::Order order) {
+    constexpr int64_t length = 1000;
+    constexpr ElementType type = ElementType::BF16;
+    std::mt19937 random(xRows * 104729 + yRows);
+    Buffer x(type, xRows, length), y(type, yRows, length),
+        weight(type, 1, length), xNorm(type, xRows, length),
+        yNorm(type, yRows, length);
+    x.fill(random);
+    y.fill(random);
+    weight.fill(random);
+    std::string message = run(
+        {x.view(), y.view(), weight.view(/*isVector=*/true)},
+        std::vector<runtime::TensorView>{xNorm.view(), yNorm.view()}, order);
+    EXPECT_LE(getNormError(x, weight, xNorm), 0.51);
+    EXPECT_LE(getNormError(y, weight, yNorm), 0.51);
+    return message;
   }
 
   /// The largest error of a GEGLU in units in the last place; an error's
@@ -185,15 +211,19 @@ protected:
     weight.fill(random);
     message =
         run({x.view(), weight.view(/*isVector=*/true)}, out.view(), order);
+    return getNormError(x, weight, out);
+  }
+
+  static double getNormError(Buffer &x, Buffer &weight, Buffer &out) {
     double worst = 0;
-    for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t row = 0; row < x.rows; ++row) {
       double squares = 0;
-      for (int64_t column = 0; column < length; ++column)
+      for (int64_t column = 0; column < x.columns; ++column)
         squares += x.get(row, column) * x.get(row, column);
-      double rstd = 1 / std::sqrt(squares / length + 1e-6);
-      for (int64_t column = 0; column < length; ++column)
+      double rstd = 1 / std::sqrt(squares / x.columns + 1e-6);
+      for (int64_t column = 0; column < x.columns; ++column)
         worst =
-            std::max(worst, runtime::ulpDistance(type, out.get(row, column),
+            std::max(worst, runtime::ulpDistance(x.type, out.get(row, column),
                                                  x.get(row, column) * rstd *
                                                      weight.get(0, column)));
     }
@@ -284,6 +314,34 @@ TEST_F(KernelTest, ClustersDoNotChangeTheResult) {
           << schedule;
       EXPECT_EQ(message, "") << schedule;
     }
+}
+
+/// The blocks of both spaces meet at barriers of their own, and an empty space
+/// leaves all blocks to the other.
+TEST_F(KernelTest, MergedLaunchesKeepTheirRows) {
+  constexpr char norms[] = R"mlir(
+    func.func @norms(%x: tensor<?x{0}x{1}>, %y: tensor<?x{0}x{1}>,
+                     %weight: tensor<{0}x{1}>)
+        -> (tensor<?x{0}x{1}>, tensor<?x{0}x{1}>) {{
+      %0 = tile.rms_norm %x, %weight casting(gemma)
+          : tensor<?x{0}x{1}>, tensor<{0}x{1}>
+      %1 = tile.rms_norm %y, %weight casting(gemma)
+          : tensor<?x{0}x{1}>, tensor<{0}x{1}>
+      return %0, %1 : tensor<?x{0}x{1}>, tensor<?x{0}x{1}>
+    })mlir";
+  constexpr std::pair<int64_t, int64_t> counts[] = {
+      {5, 2}, {1, 9}, {0, 3}, {3, 0}, {0, 0}};
+  for (const char *schedule :
+       {"", "rows=4,threads=64", "columns=512,threads=64"}) {
+    lowerToNVVM(norms, 1000, "bf16", schedule);
+    if (HasFatalFailure())
+      return;
+    ASSERT_EQ(metadata.functions.front().launches.size(), 1u) << schedule;
+    for (Emulator::Order order : kOrders)
+      for (auto [xRows, yRows] : counts)
+        EXPECT_EQ(runNorms(xRows, yRows, order), "")
+            << schedule << " " << xRows << " " << yRows;
+  }
 }
 
 TEST_F(KernelTest, LongRowsTakeClusters) {

@@ -1,0 +1,264 @@
+// RUN: tile-opt %s --tile=target=host --merge-launches -split-input-file | FileCheck %s
+
+// The sizes of both spaces come first, then what each kernel reads and what it
+// writes; the programs of the second kernel follow those of the first.
+// CHECK-LABEL: tile.kernel @merged(
+// CHECK-SAME:      %[[N0:[^:]*]]: index, %[[N1:[^:]*]]: index,
+// CHECK-SAME:      %[[X:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly},
+// CHECK-SAME:      %[[V:[^:]*]]: memref<64xf32> {tile.alignment = 4 : i64, tile.readonly},
+// CHECK-SAME:      %[[Y:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly, tile.space = 1 : i64},
+// CHECK-SAME:      %[[W:[^:]*]]: memref<64xf32> {tile.alignment = 4 : i64, tile.readonly},
+// CHECK-SAME:      %[[X2:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64},
+// CHECK-SAME:      %[[Y2:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.space = 1 : i64})
+// CHECK-SAME:      leading = 1 : i64
+// CHECK-SAME:      spaces = 2 : i64
+// CHECK-SAME:      tile.merged = ["second"]
+// CHECK:         %[[P:.*]] = tile.program_id
+// CHECK:         %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK:         %[[GROUPS:.*]] = arith.ceildivui %[[N0]], %[[FOUR]]
+// CHECK:         %[[TWO:.*]] = arith.constant 2 : index
+// CHECK:         %[[COUNT:.*]] = arith.muli %[[GROUPS]], %[[TWO]]
+// CHECK:         %[[FIRST:.*]] = arith.cmpi ult, %[[P]], %[[COUNT]]
+// CHECK:         scf.if %[[FIRST]] {
+// CHECK-NOT:       tile.program_id
+// CHECK:           arith.remui %[[P]],
+// CHECK:           tile.load %[[X]][
+// CHECK-NOT:       space
+// CHECK:           tile.store %{{.*}}, %[[X2]][
+// CHECK-NOT:       space
+// CHECK:         } else {
+// CHECK:           %[[Q:.*]] = arith.subi %[[P]], %[[COUNT]]
+// CHECK-NOT:       tile.program_id
+// CHECK:           arith.remui %[[Q]],
+// CHECK:           tile.load %[[Y]][{{.*}}] {{{.*}}space = 1 : i64}
+// CHECK:           tile.store %{{.*}}, %[[Y2]][{{.*}}] {{{.*}}space = 1 : i64}
+// CHECK:         }
+// CHECK-NEXT:    tile.return
+// CHECK-NOT:   tile.kernel
+// CHECK-LABEL: func.func @f(
+// CHECK-SAME:      %[[A:[^:]*]]: {{[^,]*}}, %[[B:[^:]*]]: {{[^,]*}}, %[[C:[^:]*]]: tensor<64xf32>
+// CHECK-NEXT:    %[[R:.*]]:2 = tile.launch [@merged](%[[A]], %[[C]], %[[B]], %[[C]])
+// CHECK-NEXT:    return %[[R]]#0, %[[R]]#1
+#tiles = #tile.schedule<rows = 4, threads = 1, vector = 4, columns = 64>
+tile.kernel @merged(%x: tensor<?x128xf32>, %v: tensor<64xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tiles} {
+  %0 = arith.addf %x, %x : tensor<?x128xf32>
+  tile.return %0 : tensor<?x128xf32>
+}
+tile.kernel @second(%y: tensor<?x128xf32>, %v: tensor<64xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tiles} {
+  %0 = arith.mulf %y, %y : tensor<?x128xf32>
+  tile.return %0 : tensor<?x128xf32>
+}
+func.func @f(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<64xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@merged](%x, %v) : (tensor<?x128xf32>, tensor<64xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<64xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// Variant by variant, and three at once.
+// CHECK-LABEL: tile.kernel @three(
+// CHECK-SAME:      leading = 1 : i64
+// CHECK-SAME:      spaces = 3 : i64
+// CHECK-SAME:      tile.merged = ["three1", "three2"]
+// CHECK:         scf.if
+// CHECK:         else
+// CHECK:           scf.if
+// CHECK:             space = 1 : i64
+// CHECK:           else
+// CHECK:             space = 2 : i64
+// CHECK-LABEL: tile.kernel @three_strided(
+// CHECK-SAME:      %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %[[M:[^:]*]]: index, %[[N:[^:]*]]: index, %{{[^:]*}}: memref
+// CHECK-SAME:      leading = 2 : i64
+// CHECK-SAME:      spaces = 3 : i64
+// CHECK-SAME:      tile.merged = ["three1_strided", "three2_strided"]
+// CHECK-NOT:   tile.kernel
+// CHECK:       tile.launch [@three, @three_strided](%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @three(%x: tensor<?x4x128xf32>, %c: tensor<?x1x128xf32>) -> tensor<?x4x128xf32>
+    attributes {schedule = #one} {
+  %0 = tile.broadcast %c like %x : tensor<?x1x128xf32>, tensor<?x4x128xf32> -> tensor<?x4x128xf32>
+  tile.return %0 : tensor<?x4x128xf32>
+}
+tile.kernel @three1(%x: tensor<?x2x128xf32>, %c: tensor<?x1x128xf32>) -> tensor<?x2x128xf32>
+    attributes {schedule = #one} {
+  %0 = tile.broadcast %c like %x : tensor<?x1x128xf32>, tensor<?x2x128xf32> -> tensor<?x2x128xf32>
+  tile.return %0 : tensor<?x2x128xf32>
+}
+tile.kernel @three2(%x: tensor<?x3x128xf32>, %c: tensor<?x1x128xf32>) -> tensor<?x3x128xf32>
+    attributes {schedule = #one} {
+  %0 = tile.broadcast %c like %x : tensor<?x1x128xf32>, tensor<?x3x128xf32> -> tensor<?x3x128xf32>
+  tile.return %0 : tensor<?x3x128xf32>
+}
+func.func @f(%x: tensor<?x4x128xf32>, %y: tensor<?x2x128xf32>, %z: tensor<?x3x128xf32>, %c: tensor<?x1x128xf32>)
+    -> (tensor<?x4x128xf32>, tensor<?x2x128xf32>, tensor<?x3x128xf32>) {
+  %0 = tile.launch [@three](%x, %c) : (tensor<?x4x128xf32>, tensor<?x1x128xf32>) -> tensor<?x4x128xf32>
+  %1 = tile.launch [@three1](%y, %c) : (tensor<?x2x128xf32>, tensor<?x1x128xf32>) -> tensor<?x2x128xf32>
+  %2 = tile.launch [@three2](%z, %c) : (tensor<?x3x128xf32>, tensor<?x1x128xf32>) -> tensor<?x3x128xf32>
+  return %0, %1, %2 : tensor<?x4x128xf32>, tensor<?x2x128xf32>, tensor<?x3x128xf32>
+}
+
+// -----
+
+// What the second launch waits for moves ahead of both, unless that is the
+// first launch.
+// CHECK-LABEL: func.func @order(
+// CHECK-NEXT:    %[[NEED:.*]] = tile.launch [@need]
+// CHECK-NEXT:    %[[R:.*]]:2 = tile.launch [@a](%{{.*}}, %{{.*}}, %[[NEED]], %{{.*}})
+// CHECK-NEXT:    return %[[R]]#0, %[[R]]#1
+// CHECK-LABEL: func.func @dependent(
+// CHECK-NEXT:    tile.launch [@c]
+// CHECK-NEXT:    tile.launch [@d]
+// CHECK-NEXT:    tile.launch [@e]
+// CHECK-NEXT:    return
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @a(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @need(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @b(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @order(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@a](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@need](%y) : (tensor<?x128xf32>) -> tensor<?x128xf32>
+  %2 = tile.launch [@b](%1, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %2 : tensor<?x128xf32>, tensor<?x128xf32>
+}
+tile.kernel @c(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @d(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @e(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @dependent(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32> {
+  %0 = tile.launch [@c](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@d](%0) : (tensor<?x128xf32>) -> tensor<?x128xf32>
+  %2 = tile.launch [@e](%1, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %2 : tensor<?x128xf32>
+}
+
+// -----
+
+// Not merged: no operand is common.
+// CHECK-LABEL: func.func @nothing_shared(
+// CHECK-NEXT:    tile.launch [@first]
+// CHECK-NEXT:    tile.launch [@second]
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @nothing_shared(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %w) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// Not merged: schedules differ.
+// CHECK-LABEL: func.func @schedules(
+// CHECK-NEXT:    tile.launch [@first]
+// CHECK-NEXT:    tile.launch [@second]
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 2, threads = 1, vector = 4, columns = 128>} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @schedules(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// Not merged: programs are persistent.
+// CHECK-LABEL: func.func @persistent(
+// CHECK-NEXT:    tile.launch [@first]
+// CHECK-NEXT:    tile.launch [@second]
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, persistent = 1>} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, persistent = 1>} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @persistent(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// Not merged: programs take clusters.
+// CHECK-LABEL: func.func @clusters(
+// CHECK-NEXT:    tile.launch [@first]
+// CHECK-NEXT:    tile.launch [@second]
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, cluster = 2>} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, cluster = 2>} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @clusters(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
+
+// -----
+
+// Not merged: one writes in place.
+// CHECK-LABEL: func.func @in_place(
+// CHECK-NEXT:    tile.launch [@first]
+// CHECK-NEXT:    tile.launch [@second]
+#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+tile.kernel @second(%x: tensor<?x128xf32> {tile.in_place}, %v: tensor<128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #one} {
+  tile.return %x : tensor<?x128xf32>
+}
+func.func @in_place(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+  %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
+  return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
+}
