@@ -67,7 +67,6 @@ WITH_VECTORS = [
 ]
 
 
-@pytest.mark.xfail(reason="the gradient of a vector is allowed its memory")
 @pytest.mark.parametrize("name", WITH_VECTORS)
 def test_vectors_beside_in_place(name):
     """A gradient that sums rows has memory of its own."""
