@@ -3,6 +3,8 @@
 import numpy as np
 
 import floats
+from cases import CASES, REDUCTIONS, make
+from runner import run_backward
 
 # Roundings of the type computed in, each of the size of a gradient's terms: the
 # exponential turns the rounding of its argument, which reaches some thirty, into
@@ -40,3 +42,24 @@ def check_gradients(case, got, cotangents, values, kind):
         gradient, size = expected[name]
         lost = kind if name in case.seen else None
         assert_within(kinds[name], array, gradient, size, name, lost)
+
+
+def check_backward(name, kind, rows, length):
+    """The results, and the gradients that another function computes later from
+    what the first one saved."""
+    case = CASES[name]
+    values, cotangents = make(case, rows, length, kind)
+    kinds = case.kinds(kind)
+    results, got = run_backward(
+        case.source(length, kind),
+        {one: (kinds[one], array) for one, array in values.items()},
+        {f"grad_result{i}": (kind, dy) for i, dy in enumerate(cotangents)},
+        [kind] * len(cotangents),
+        kinds,
+    )
+    for result, expected in zip(results, case.expected(values, kind)):
+        is_shifted = name in REDUCTIONS and name != "softmax"
+        size = np.abs(expected) + is_shifted
+        lost = kind if case.seen else None
+        assert_within(kind, result, expected, size, "result", lost)
+    check_gradients(case, got, cotangents, values, kind)

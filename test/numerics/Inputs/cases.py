@@ -267,3 +267,13 @@ REDUCTIONS = {
 }
 
 CASES = {**ELEMENTWISE, **REDUCTIONS}
+
+
+def make(case, rows, length, kind):
+    """Random inputs of a case, and gradients of its results."""
+    values = case.values(rows, length, kind)
+    cotangents = [
+        floats.random(kind, (rows, length), 7 * length + i)
+        for i in range(len(case.results))
+    ]
+    return values, cotangents

@@ -1,0 +1,30 @@
+# RUN: %pytest %s
+"""Gradients of what reduces rows, over the grid of types and lengths."""
+
+import pytest
+
+from bounds import check_backward
+
+LENGTHS = {
+    "f32": (1, 31, 128),
+    "bf16": (2, 33, 2880, 16384),
+    "f16": (33,),
+}
+# One of each kind; others differ in attributes.
+MAIN = ("rms_norm", "add_rms_norm", "layer_norm", "softmax", "log_softmax")
+# What takes long to compile, once for each way of reducing.
+LONG = {"layer_norm": 4097, "rms_norm": 65537, "softmax": 65537}
+
+
+def grid():
+    for name in MAIN:
+        for kind, lengths in LENGTHS.items():
+            for length in lengths:
+                yield name, kind, 127 if length <= 2880 else 3, length
+    for name, length in LONG.items():
+        yield name, "f32", 3, length
+
+
+@pytest.mark.parametrize("name,kind,rows,length", grid())
+def test_backward(name, kind, rows, length):
+    check_backward(name, kind, rows, length)
