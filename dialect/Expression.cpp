@@ -168,12 +168,17 @@ Expr erfc(const Expr &operand) { return unary<math::ErfcOp>(operand); }
 Expr rsqrt(const Expr &operand) { return unary<math::RsqrtOp>(operand); }
 Expr abs(const Expr &operand) { return unary<math::AbsFOp>(operand); }
 
-Expr sigmoid(const Expr &operand) {
+/// The numerator and the denominator of the sigmoid.
+static std::pair<Expr, Expr> sigmoidQuotient(const Expr &operand) {
   // Not exp(-abs(x)): the absolute value has no derivative at zero.
   Value isPositive = compare(arith::CmpFPredicate::OGE, operand, 0.0);
   Expr small = exp(select(isPositive, -operand, operand));
-  Expr numerator = select(isPositive, operand.constant(1.0), small);
-  return numerator * (1.0 / (small + 1.0));
+  return {select(isPositive, operand.constant(1.0), small), small + 1.0};
+}
+
+Expr sigmoid(const Expr &operand) {
+  auto [numerator, denominator] = sigmoidQuotient(operand);
+  return numerator / denominator;
 }
 
 Expr geluErf(const Expr &operand) {
@@ -213,7 +218,11 @@ Expr sumOfRows(const Expr &operand) {
                                    /*partial=*/false));
 }
 
-Expr silu(const Expr &operand) { return operand * sigmoid(operand); }
+Expr silu(const Expr &operand) {
+  // Divided once, at the end: a product with the sigmoid rounds once more.
+  auto [numerator, denominator] = sigmoidQuotient(operand);
+  return operand * numerator / denominator;
+}
 
 Expr relu(const Expr &operand) {
   Expr zero = operand.constant(0);
