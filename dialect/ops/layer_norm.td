@@ -17,8 +17,8 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     ```
 
     (Ba et al., arXiv 1607.06450.) Without `weight` that factor is one, without
-    `bias` nothing is added; a bias comes with a weight. Computed in float32 (float64 for float64 operands)
-    and rounded once.
+    `bias` nothing is added; a bias comes with a weight. Computed in float32
+    (float64 for float64 operands) and rounded once.
 
     Example:
 
