@@ -9,6 +9,7 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -79,11 +80,17 @@ static LogicalResult verifyOp(Operation &op) {
 
 /// Whether `value`, a row vector or scalar, combines all rows of something.
 static bool dependsOnRows(Value value) {
-  Operation *producer = value.getDefiningOp();
-  if (!producer)
-    return false;
-  return isa<tile::ReduceRowsOp>(producer) ||
-         llvm::any_of(producer->getOperands(), dependsOnRows);
+  llvm::SetVector<Value> seen;
+  seen.insert(value);
+  for (size_t next = 0; next < seen.size(); ++next) {
+    Operation *producer = seen[next].getDefiningOp();
+    if (!producer)
+      continue;
+    if (isa<tile::ReduceRowsOp>(producer))
+      return true;
+    seen.insert(producer->operand_begin(), producer->operand_end());
+  }
+  return false;
 }
 
 static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {

@@ -41,7 +41,7 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     ```
 
     A gradient may also be that of a result as it is, `{grad = 0}`, and two
-    arguments may share one.
+    arguments may share one. Arguments that no result depends on have none.
 
     With `together`, `f` itself returns the gradients of the sum of its first
     result, `in-place` in the place of the arguments where types agree.
@@ -90,6 +90,16 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     one `tile.kernel`, in which every input is read once and every output
     written once; the function keeps the launches. Ops on row vectors and
     scalars are repeated in each kernel that needs them.
+
+    A `tile.reduce_rows` ends a kernel with one row of partial results for each
+    of its programs. A second, small kernel combines these and computes what
+    follows on row vectors. What reads such a vector on rows again is a later
+    stage, a kernel after that one. Each op runs in the last stage that its users
+    allow, and what a later stage shares with an earlier one is computed again,
+    from arguments and from statistics, which are stored.
+
+    Arguments and values that are returned twice are copied. A kernel is told
+    which operands are written in place, unless a later one reads them.
   }];
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }
@@ -116,7 +126,12 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
     A kernel on whole tensors becomes a program on tiles of static shape that
     one block runs: it loads, computes, masks what lies past the end of a row
     before reducing, and stores. A row wider than a tile is walked in a loop,
-    once more for each row reduction that waits for another.
+    once more for each row reduction that waits for another. Pieces of rows are
+    loaded and stored by their place in the row, interleaved ones together.
+
+    A kernel that combines rows keeps to its columns while it walks rows, adds
+    them up in registers, or in memory where a row takes several passes, and
+    stores one row of partial results at the end.
 
     One program is made for each way its operands may lie in memory, fastest
     first: leading dimensions merged into one or walked one by one, and

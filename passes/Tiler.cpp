@@ -288,6 +288,8 @@ void Tiler::buildPass(int64_t depth) {
   // Before the first store, which may overwrite what the others need.
   for (unsigned index : rowResults)
     emitResult(index);
+  for (tile::ReduceRowsOp reduce : inMemory)
+    emit(reduce.getInput());
   for (unsigned index : rowResults)
     emitStore(index);
   for (tile::ReduceRowsOp reduce : inMemory)

@@ -17,8 +17,8 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     ```
 
     (Ba et al., arXiv 1607.06450.) Without `weight` that factor is one, without
-    `bias` nothing is added; a bias comes with a weight. Computed in float32 (float64 for float64 operands)
-    and rounded once.
+    `bias` nothing is added; a bias comes with a weight. Computed in float32
+    (float64 for float64 operands) and rounded once.
 
     Example:
 
@@ -42,6 +42,8 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     ::llvm::LogicalResult $cppClass::verify() {
       if (double eps = getEps().convertToDouble(); !(eps >= 0))
         return emitOpError("eps must not be negative, but is ") << eps;
+      if (getBias() && !getWeight())
+        return emitOpError("has a bias but no weight");
       if (getWeight() && failed(verifyRowLength(*this, getWeight(), "weight",
                                                 getInput(), "input")))
         return ::mlir::failure();

@@ -12,7 +12,8 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
   let description = [{
     The first `rotary` elements of each row (all of them if absent) form pairs:
     element i with element i + rotary / 2, or with `interleaved` element 2 i with
-    element 2 i + 1 (of whole rows only). With (a, b) a pair, c and s its cosine and sine,
+    element 2 i + 1 (of whole rows only). With (a, b) a pair, c and s its cosine
+    and sine,
 
     ```
     result = (a * c_a - b * s_a, b * c_b + a * s_b)
@@ -25,8 +26,7 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
     for float64 operands) and rounded once.
 
     Layouts (batch, sequence, heads, size) and (batch, heads, sequence, size)
-    differ only in where the angles have their size 1. Query and key rotated in
-    one function share one launch.
+    differ only in where the angles have their size 1.
 
     Example:
 
