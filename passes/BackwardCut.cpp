@@ -59,16 +59,20 @@ static void sortByPlace(SmallVectorImpl<Value> &values) {
 
 /// Whether `value` follows elementwise from `known` statistics.
 static bool followsFrom(Value value, const DenseSet<Value> &known) {
-  if (known.contains(value))
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
-    return false;
-  ValueRange operands = op->getOperands();
-  if (isa<tile::BroadcastOp>(op))
-    operands = operands.take_front();
-  return llvm::all_of(
-      operands, [&](Value operand) { return followsFrom(operand, known); });
+  llvm::SetVector<Value> needed;
+  needed.insert(value);
+  for (size_t next = 0; next < needed.size(); ++next) {
+    if (known.contains(needed[next]))
+      continue;
+    Operation *op = needed[next].getDefiningOp();
+    if (!op || isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
+      return false;
+    ValueRange operands = op->getOperands();
+    if (isa<tile::BroadcastOp>(op))
+      operands = operands.take_front();
+    needed.insert(operands.begin(), operands.end());
+  }
+  return true;
 }
 
 BackwardCut::Reading

@@ -33,9 +33,8 @@ func.func @relu_squared(%x: tensor<?x8xbf16>) -> tensor<?x8xbf16> {
 // CHECK-LABEL: func @silu(
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>)
 // CHECK:         math.exp
-// CHECK:         %[[RECIPROCAL:.*]] = arith.divf
-// CHECK-NEXT:    %[[SIGMOID:.*]] = arith.mulf %{{.*}}, %[[RECIPROCAL]]
-// CHECK-NEXT:    %[[RESULT:.*]] = arith.mulf %[[X]], %[[SIGMOID]]
+// CHECK:         %[[PRODUCT:.*]] = arith.mulf %[[X]]
+// CHECK:         %[[RESULT:.*]] = arith.divf %[[PRODUCT]]
 // CHECK-NEXT:    return %[[RESULT]]
 func.func @silu(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.silu %x : tensor<?x8xf32>
@@ -47,9 +46,8 @@ func.func @silu(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // A scale of 1 is no product: silu(gate) * up.
 // CHECK-LABEL: func @swiglu(
 // CHECK-SAME:      %[[GATE:[^:]*]]: tensor<?x8xf32>, %[[UP:[^:]*]]: tensor<?x8xf32>)
-// CHECK:         arith.divf
-// CHECK-NEXT:    %[[SIGMOID:.*]] = arith.mulf
-// CHECK-NEXT:    %[[SILU:.*]] = arith.mulf %[[GATE]], %[[SIGMOID]]
+// CHECK:         %[[PRODUCT:.*]] = arith.mulf %[[GATE]]
+// CHECK:         %[[SILU:.*]] = arith.divf %[[PRODUCT]]
 // CHECK-NEXT:    %[[RESULT:.*]] = arith.mulf %[[SILU]], %[[UP]]
 // CHECK-NEXT:    return %[[RESULT]]
 func.func @swiglu(%gate: tensor<?x8xf32>, %up: tensor<?x8xf32>) -> tensor<?x8xf32> {
@@ -65,7 +63,8 @@ func.func @swiglu(%gate: tensor<?x8xf32>, %up: tensor<?x8xf32>) -> tensor<?x8xf3
 // CHECK-DAG:     %[[THREE:.*]] = arith.constant 3.000000e+00
 // CHECK:         %[[HALVES:.*]] = tile.broadcast %[[HALF]]
 // CHECK-NEXT:    %[[SCALED:.*]] = arith.mulf %[[GATE]], %[[HALVES]]
-// CHECK:         %[[SILU:.*]] = arith.mulf %[[SCALED]],
+// CHECK:         %[[PRODUCT:.*]] = arith.mulf %[[SCALED]],
+// CHECK:         %[[SILU:.*]] = arith.divf %[[PRODUCT]],
 // CHECK-NEXT:    %[[GATED:.*]] = arith.mulf %[[SILU]], %[[UP]]
 // CHECK-NEXT:    %[[THREES:.*]] = tile.broadcast %[[THREE]]
 // CHECK-NEXT:    %[[RESULT:.*]] = arith.mulf %[[GATED]], %[[THREES]]
@@ -94,8 +93,7 @@ func.func @gelu_erf(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>)
 // CHECK-DAG:     arith.constant 4.471500e-02
 // CHECK-DAG:     arith.constant 1.59576917
-// CHECK:         arith.divf
-// CHECK-NEXT:    %[[SIGMOID:.*]] = arith.mulf
+// CHECK:         %[[SIGMOID:.*]] = arith.divf
 // CHECK-NEXT:    %[[RESULT:.*]] = arith.mulf %[[X]], %[[SIGMOID]]
 // CHECK-NEXT:    return %[[RESULT]]
 func.func @gelu_tanh(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {

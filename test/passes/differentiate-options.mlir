@@ -26,7 +26,7 @@
 // TOGETHER-NOT:   _backward
 // TOGETHER:         return
 // PLACE-LABEL: func @named(
-// PLACE-SAME:      -> (tensor<?x8xf32>, tensor<?x8xf32> {tile.in_place = 0 : index, tile.name = "grad_x"}, tensor<8xf32> {tile.in_place = 1 : index, tile.name = "grad_w"})
+// PLACE-SAME:      -> (tensor<?x8xf32>, tensor<?x8xf32> {tile.in_place = 0 : index, tile.name = "grad_x"}, tensor<8xf32> {tile.name = "grad_w"})
 // NONE-NOT:    tile.backward
 // NONE-NOT:    _backward
 func.func @named(%x: tensor<?x8xf32> {tile.name = "x"},

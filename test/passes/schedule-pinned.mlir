@@ -51,7 +51,7 @@ tile.kernel @rows_only(%x: tensor<?x128xbf16>) -> tensor<?x128xbf16>
 }
 
 // CHECK-LABEL: @persistent_only
-// CHECK-SAME:  rows = 1, threads = 384, vector = 8, columns = 3072, persistent = 1>
+// CHECK-SAME:  rows = 1, threads = 192, vector = 8, columns = 3072, persistent = 1>
 tile.kernel @persistent_only(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32>
     attributes {schedule = #tile.schedule<persistent = 1>} {
   %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>

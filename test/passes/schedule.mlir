@@ -32,7 +32,7 @@ tile.kernel @rows_of_one(%x: tensor<?x1xf32>) -> tensor<?x1xf32> {
 // A row that is reduced stays in registers as long as it fits: 3072 columns are
 // the least over 2880 that divide among the threads.
 // CHECK-LABEL: @medium_reduction
-// GPU-SAME:    #tile.schedule<rows = 1, threads = 384, vector = 8, columns = 3072>
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 192, vector = 8, columns = 3072>
 // HOST-SAME:   columns = {{(16|32|64)}}>
 tile.kernel @medium_reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
   %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
