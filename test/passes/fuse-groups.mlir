@@ -1,16 +1,17 @@
-// RUN: tile-opt %s --decompose --fuse --canonicalize -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: tile-opt %s --decompose --differentiate --fuse -split-input-file | FileCheck %s
 
 // What is computed of groups of columns belongs to the rows that they are of:
 // one kernel, and what is normalized is rounded, but never written.
-// CHECK-LABEL: func @norm_and_blocks
+// CHECK-LABEL: tile.kernel @norm_and_blocks_kernel
+// CHECK:         tile.reduce add %{{.*}} -> tensor<?x1xf32>
+// CHECK:         arith.truncf %{{.*}} : tensor<?x4096xf32> to tensor<?x4096xbf16>
+// CHECK:         %[[NORM:.*]] = arith.truncf %{{.*}} : tensor<?x4096xf32> to tensor<?x4096xbf16>
+// CHECK:         %[[ROUNDED:.*]] = arith.extf %[[NORM]]
+// CHECK:         %[[ABS:.*]] = math.absf %[[ROUNDED]]
+// CHECK:         tile.reduce max %[[ABS]] : tensor<?x4096xf32> -> tensor<?x32xf32>
+// CHECK-LABEL: func.func @norm_and_blocks
 // CHECK:         tile.launch [@norm_and_blocks_kernel](%{{.*}}, %{{.*}}) : (tensor<?x4096xbf16>, tensor<4096xbf16>) -> (tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>)
 // CHECK-NOT:     tile.launch
-// CHECK:       tile.kernel @norm_and_blocks_kernel
-// CHECK:         tile.reduce add %{{.*}} -> tensor<?x1xf32>
-// CHECK:         %[[ROUNDED:.*]] = arith.truncf %{{.*}} : tensor<?x4096xf32> to tensor<?x4096xbf16>
-// CHECK:         %[[NORM:.*]] = arith.truncf %{{.*}} : tensor<?x4096xf32> to tensor<?x4096xbf16>
-// CHECK-NEXT:    arith.extf %[[NORM]]
-// CHECK:         tile.reduce max %{{.*}} -> tensor<?x32xf32>
 func.func @norm_and_blocks(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>)
     -> (tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>) {
   %n = tile.rms_norm %x, %w : tensor<?x4096xbf16>, tensor<4096xbf16>
@@ -20,7 +21,7 @@ func.func @norm_and_blocks(%x: tensor<?x4096xbf16>, %w: tensor<4096xbf16>)
 
 // -----
 
-// CHECK-LABEL: func @gate_and_blocks
+// CHECK-LABEL: func.func @gate_and_blocks
 // CHECK:         tile.launch [@gate_and_blocks_kernel](%{{.*}}, %{{.*}}) : (tensor<?x2880xbf16>, tensor<?x2880xbf16>) -> (tensor<?x2880xf8E4M3FN>, tensor<?x90xf32>)
 // CHECK-NOT:     tile.launch
 func.func @gate_and_blocks(%x: tensor<?x2880xbf16>, %y: tensor<?x2880xbf16>)
@@ -32,7 +33,7 @@ func.func @gate_and_blocks(%x: tensor<?x2880xbf16>, %y: tensor<?x2880xbf16>)
 
 // -----
 
-// CHECK-LABEL: func @sum_norm_and_row
+// CHECK-LABEL: func.func @sum_norm_and_row
 // CHECK:         tile.launch [@sum_norm_and_row_kernel]
 // CHECK-SAME:      -> (tensor<?x64xf8E5M2>, tensor<?x1xf32>, tensor<?x64xbf16>)
 // CHECK-NOT:     tile.launch
@@ -46,7 +47,7 @@ func.func @sum_norm_and_row(%x: tensor<?x64xbf16>, %y: tensor<?x64xbf16>, %w: te
 // -----
 
 // Numbers of groups that are rows of their own, with a reduction, get a kernel.
-// CHECK-LABEL: func @rows_of_groups
+// CHECK-LABEL: func.func @rows_of_groups
 // CHECK:         %[[MAX:.*]] = tile.launch [@rows_of_groups_kernel0](%{{.*}}) : (tensor<?x64xf32>) -> tensor<?x4xf32>
 // CHECK:         tile.launch [@rows_of_groups_kernel1](%[[MAX]]) : (tensor<?x4xf32>) -> tensor<?x1xf32>
 func.func @rows_of_groups(%x: tensor<?x64xf32>) -> tensor<?x1xf32> {
@@ -58,7 +59,7 @@ func.func @rows_of_groups(%x: tensor<?x64xf32>) -> tensor<?x1xf32> {
 // -----
 
 // A row of half the length that nothing groups stays apart, as before.
-// CHECK-LABEL: func @half
+// CHECK-LABEL: func.func @half
 // CHECK:         tile.launch [@half_kernel0]
 // CHECK:         tile.launch [@half_kernel1]
 func.func @half(%x: tensor<?x64xf32>, %y: tensor<?x32xf32>) -> (tensor<?x64xf32>, tensor<?x32xf32>) {

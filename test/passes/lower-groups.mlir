@@ -3,10 +3,9 @@
 // RUN: tile-opt %s --distribute=target=host --lower-tiles=target=host | FileCheck %s --check-prefix=HOST
 
 // A group of 64 columns is 16 vectors, of neighbouring lanes on a GPU.
-// LAYOUT-DAG: #[[FULL:.*]] = #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>
-// LAYOUT-DAG: #[[GROUPS:.*]] = #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32, group = 64>
+
 // LAYOUT-LABEL: tile.kernel @groups
-// LAYOUT:         tile.reduce max %{{.*}} : tensor<1x256xf32, #[[FULL]]> -> tensor<1x4xf32, #[[GROUPS]]>
+// LAYOUT:         tile.reduce max %{{.*}} : tensor<1x256xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>> -> tensor<1x4xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32, group = 64>>
 
 // CHECK-LABEL: tile.kernel @groups
 // CHECK-DAG:     %[[PIECE0:.*]] = llvm.load %{{.*}} -> vector<4xf32>
