@@ -192,30 +192,69 @@ Expr geluTanh(const Expr &operand) {
   return operand * sigmoid(cubic * twiceSqrtTwoOverPi);
 }
 
-static Expr reduce(const Expr &operand, ReduceKind kind) {
+Expr fma(const Expr &a, const Expr &b, const Expr &c) {
+  ImplicitLocOpBuilder &builder = a.getBuilder();
+  return wrap(builder, math::FmaOp::create(builder, a.getValue(), b.getValue(),
+                                           c.getValue()));
+}
+
+Expr roundUpToPowerOfTwo(const Expr &operand) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  RankedTensorType type = operand.getType();
+  auto element = cast<FloatType>(type.getElementType());
+  unsigned width = element.getWidth();
+  RankedTensorType bitsType = type.clone(builder.getIntegerType(width));
+  auto constant = [&](APInt bits) -> Value {
+    Value scalar = arith::ConstantOp::create(
+        builder, builder.getIntegerAttr(bitsType.getElementType(), bits));
+    return BroadcastOp::create(builder, bitsType, scalar, operand.getValue());
+  };
+  // Any bit of the fraction carries into the exponent.
+  APInt fraction =
+      APInt::getLowBitsSet(width, element.getFPMantissaWidth() - 1);
+  Value bits = arith::BitcastOp::create(builder, bitsType, operand.getValue());
+  bits = arith::AddIOp::create(builder, bits, constant(fraction));
+  bits = arith::AndIOp::create(builder, bits, constant(~fraction));
+  Expr rounded = wrap(builder, arith::BitcastOp::create(builder, type, bits));
+  // The carry of a NaN may leave something else.
+  Value isNumber = compare(arith::CmpFPredicate::ORD, operand, operand);
+  return select(isNumber, rounded, operand);
+}
+
+static Expr reduce(const Expr &operand, ReduceKind kind, int64_t groups) {
   ImplicitLocOpBuilder &builder = operand.getBuilder();
   RankedTensorType type = operand.getType();
   SmallVector<int64_t> shape(type.getShape());
-  shape.back() = 1;
+  shape.back() = groups;
   return wrap(builder, ReduceOp::create(builder, type.clone(shape), kind,
                                         operand.getValue()));
 }
 
-Expr rowSum(const Expr &operand) { return reduce(operand, ReduceKind::Add); }
-Expr rowMax(const Expr &operand) { return reduce(operand, ReduceKind::Max); }
+Expr rowSum(const Expr &operand, int64_t groups) {
+  return reduce(operand, ReduceKind::Add, groups);
+}
+Expr rowMax(const Expr &operand, int64_t groups) {
+  return reduce(operand, ReduceKind::Max, groups);
+}
 Expr rowMean(const Expr &operand) {
   return rowSum(operand) /
          static_cast<double>(operand.getType().getShape().back());
 }
 
-Expr sumOfRows(const Expr &operand) {
+static Expr reduceRows(const Expr &operand, ReduceKind kind) {
   ImplicitLocOpBuilder &builder = operand.getBuilder();
   RankedTensorType type = operand.getType();
-  return wrap(builder,
-              ReduceRowsOp::create(builder,
-                                   type.clone(type.getShape().take_back()),
-                                   ReduceKind::Add, operand.getValue(),
-                                   /*partial=*/false));
+  return wrap(builder, ReduceRowsOp::create(
+                           builder, type.clone(type.getShape().take_back()),
+                           kind, operand.getValue(),
+                           /*partial=*/false));
+}
+
+Expr sumOfRows(const Expr &operand) {
+  return reduceRows(operand, ReduceKind::Add);
+}
+Expr maxOfRows(const Expr &operand) {
+  return reduceRows(operand, ReduceKind::Max);
 }
 
 Expr silu(const Expr &operand) {
@@ -296,6 +335,23 @@ LogicalResult verifyRowLength(Operation *op, Value vector, StringRef vectorName,
   return op->emitOpError() << vectorName << " of type " << vectorType
                            << " does not have the row length of the "
                            << rowsName << " of type " << rowsType;
+}
+
+LogicalResult verifyScale(Operation *op, Value scale, Value rows) {
+  auto scaleType = cast<RankedTensorType>(scale.getType());
+  auto rowsType = cast<RankedTensorType>(rows.getType());
+  ArrayRef<int64_t> shape = scaleType.getShape(), sizes = rowsType.getShape();
+  int64_t groups = shape.back(), length = sizes.back();
+  bool fits =
+      scaleType.getRank() == 1
+          ? groups == 1
+          : shape.drop_back() == sizes.drop_back() &&
+                (groups == 1 || (groups < length && length % groups == 0));
+  if (fits)
+    return success();
+  return op->emitOpError("scale of type ")
+         << scaleType << " must be one number for all rows of type " << rowsType
+         << ", or for each row, or for groups of its columns of one size";
 }
 
 } // namespace bastile::tile

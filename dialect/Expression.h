@@ -88,6 +88,11 @@ Expr power(const Expr &base, const Expr &exponent);
 Expr erfc(const Expr &operand);
 Expr rsqrt(const Expr &operand);
 Expr abs(const Expr &operand);
+/// a * b + c, rounded once.
+Expr fma(const Expr &a, const Expr &b, const Expr &c);
+/// The least power of two that is not less than a positive operand, exactly.
+/// Infinity and NaN stay. The operand is not subnormal.
+Expr roundUpToPowerOfTwo(const Expr &operand);
 /// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|): no
 /// intermediate overflows, so the tail is right down to the smallest numbers, and
 /// so is that of the derivative.
@@ -100,12 +105,14 @@ Expr geluErf(const Expr &operand);
 /// (Hendrycks and Gimpel, arXiv 1606.08415).
 Expr geluTanh(const Expr &operand);
 
-/// The sum, mean and maximum of each row, a statistic.
-Expr rowSum(const Expr &operand);
+/// The sum, mean and maximum of each row, a statistic; or of each of `groups`
+/// groups of neighbouring columns.
+Expr rowSum(const Expr &operand, int64_t groups = 1);
 Expr rowMean(const Expr &operand);
-Expr rowMax(const Expr &operand);
-/// The sum of all rows, a row vector.
+Expr rowMax(const Expr &operand, int64_t groups = 1);
+/// The sum and the maximum of all rows, a row vector.
 Expr sumOfRows(const Expr &operand);
+Expr maxOfRows(const Expr &operand);
 
 /// x * sigmoid(x).
 Expr silu(const Expr &operand);
@@ -146,6 +153,11 @@ mlir::Value toInteger(const Expr &operand);
 llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
                                     llvm::StringRef vectorName,
                                     mlir::Value rows, llvm::StringRef rowsName);
+
+/// Checks that `scale` has a number for each row of `rows`, for each group of
+/// its columns, or for all of it.
+llvm::LogicalResult verifyScale(mlir::Operation *op, mlir::Value scale,
+                                mlir::Value rows);
 
 } // namespace bastile::tile
 

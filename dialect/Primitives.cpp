@@ -37,7 +37,8 @@ LogicalResult BroadcastOp::verify() {
   int64_t length = tensor.getShape().back();
   bool fits = length == 1 || length == result.getShape().back();
   if (tensor.getRank() != 1) {
-    fits &= tensor.getRank() == result.getRank();
+    fits = result.getShape().back() % length == 0 &&
+           tensor.getRank() == result.getRank();
     for (auto [from, to] : llvm::zip(tensor.getShape().drop_back(),
                                      result.getShape().drop_back()))
       fits &= from == to || from == 1;
@@ -70,10 +71,17 @@ OpFoldResult ReduceOp::fold(FoldAdaptor) {
 
 LogicalResult ReduceOp::verify() {
   RankedTensorType input = getInput().getType();
+  int64_t length = input.getShape().back();
+  int64_t groups = getType().getShape().back();
+  if (groups != 1 && (groups == length || length % groups != 0))
+    return emitOpError("cannot reduce ")
+           << input << " to " << groups << " groups of columns of one size";
   SmallVector<int64_t> shape(input.getShape());
-  shape.back() = 1;
+  shape.back() = groups;
   RankedTensorType expected = input.clone(shape);
-  if (getType() != expected)
+  // A layout says where the elements are, not what they are.
+  if (getType().getShape() != expected.getShape() ||
+      getType().getElementType() != expected.getElementType())
     return emitOpError("reduces ")
            << input << " to " << expected << ", not to " << getType();
   return success();

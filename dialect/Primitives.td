@@ -56,13 +56,22 @@ def Tile_ComputeRows : Type<
     "row tensor or row vector of f32 or f64",
     "::mlir::RankedTensorType">;
 
+/// Rows of 8-bit floats; of float64, where a reference stands for them.
+def Tile_SmallRows : Type<
+    And<[RankedTensorOf<[F8E4M3FN, F8E5M2, F64]>.predicate, Tile_IsRowTensor]>,
+    "row tensor of f8E4M3FN, f8E5M2 or f64 (at least one leading dimension and "
+    "a static last dimension of at least 1)",
+    "::mlir::RankedTensorType">;
+
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, a row vector or a statistic over a row tensor";
   let description = [{
     The result has the leading sizes of `like`. A scalar is repeated everywhere,
     a row vector over all rows, a statistic (last dimension 1) along its row, a
     row vector of length 1 over all rows and along them. A row tensor with
-    leading dimensions of the static size 1 is repeated over those of `like`.
+    leading dimensions of the static size 1 is repeated over those of `like`. One
+    of shorter rows, such as `tile.reduce` makes of groups, has each element
+    repeated over as many neighbouring columns.
     Tiles need no `like`: their shape is static.
 
     Example:
@@ -72,6 +81,8 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
         : tensor<2880xf32>, tensor<?x2880xbf16> -> tensor<?x2880xf32>
     %1 = tile.broadcast %cos like %q
         : tensor<1x?x1x64xf32>, tensor<?x?x?x64xbf16> -> tensor<?x?x?x64xf32>
+    %2 = tile.broadcast %scale like %x
+        : tensor<?x32xf32>, tensor<?x4096xbf16> -> tensor<?x4096xf32>
     ```
   }];
   let arguments = (ins AnyTypeOf<[AnyFloat, AnySignlessInteger,
@@ -92,9 +103,11 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
-  let summary = "combines the elements of each row";
+  let summary = "combines the elements of each row, or of groups of them";
   let description = [{
-    The result is a statistic: the same leading sizes, a row length of one. The
+    The result is a statistic: the same leading sizes, a row length of one. A
+    result of more columns combines groups of neighbouring columns, all of one
+    size, and is called a group statistic. The
     order of the combination is not defined; it is the same in every run of the
     same schedule. `max` and `min` pass a NaN on.
 
@@ -102,6 +115,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 
     ```mlir
     %0 = tile.reduce add %x : tensor<?x2880xf32> -> tensor<?x1xf32>
+    %1 = tile.reduce max %y : tensor<?x4096xf32> -> tensor<?x32xf32>
     ```
   }];
   let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input);
@@ -111,6 +125,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let extraClassDeclaration = [{
+    /// Whether there are several results a row, one for each group of columns.
+    bool isOfGroups() { return getType().getShape().back() != 1; }
     /// The value that leaves any other unchanged under `kind`.
     static ::mlir::TypedAttr getNeutral(ReduceKind kind, ::mlir::Type type);
     /// Combines two values of the same type under `kind`.

@@ -45,9 +45,19 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t vector, int64_t threadRows,
-                                  int64_t threadColumns, int64_t blocks) {
-  if (vector < 1 || threadRows < 1 || threadColumns < 1 || blocks < 1)
+                                  int64_t threadColumns, int64_t blocks,
+                                  int64_t group) {
+  if (vector < 1 || threadRows < 1 || threadColumns < 1 || blocks < 1 ||
+      group < 1)
     return emitError() << "layout fields must be at least 1";
+  if (group == 1)
+    return success();
+  int64_t threads = std::min(threadColumns, group / vector);
+  if (group % vector != 0 || group % (vector * threads) != 0 ||
+      threadColumns % threads != 0)
+    return emitError() << "a group of " << group
+                       << " columns does not divide into pieces of " << vector
+                       << " for " << threadColumns << " threads";
   return success();
 }
 
@@ -60,7 +70,7 @@ LogicalResult BlockedAttr::verifyEncoding(
     return emitError() << shape[0] << " rows do not divide into "
                        << getThreadRows() << " rows of threads";
   int64_t deal = getThreadColumns() * getVector();
-  if (shape[1] == 1 || shape[1] % (getBlocks() * deal) == 0)
+  if (shape[1] == 1 || shape[1] * getGroup() % (getBlocks() * deal) == 0)
     return success();
   InFlightDiagnostic diagnostic = emitError();
   diagnostic << shape[1] << " columns do not divide into pieces of "
@@ -80,5 +90,5 @@ std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
   int64_t column = (piece % columnRepeats) * getColumnsPerDeal() +
                    (block * getThreadColumns() + thread % getThreadColumns()) *
                        getVector();
-  return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
+  return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column / getGroup()};
 }

@@ -97,10 +97,27 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     thread  0  0  1  1  0  0  1  1  0  0  1  1  0  0  1  1
     piece   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
     ```
+
+    A tile with `group` = g has one element for g neighbouring columns of a tile
+    that is dealt like this. For each of its pieces of that tile, a thread holds
+    the one element for the piece's group. With `vector = 2, threadRows = 1,
+    threadColumns = 4, group = 4` on a tile of 1 x 4:
+
+    ```
+    column    0    1    2    3
+    threads  0,1  2,3  0,1  2,3
+    piece     0    0    1    1
+    ```
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$threadRows,
                         "int64_t":$threadColumns,
-                        DefaultValuedParameter<"int64_t", "1">:$blocks);
+                        DefaultValuedParameter<"int64_t", "1">:$blocks,
+                        DefaultValuedParameter<"int64_t", "1">:$group);
+  let builders = [AttrBuilder<(ins "int64_t":$vector, "int64_t":$threadRows,
+                                   "int64_t":$threadColumns,
+                                   "int64_t":$blocks), [{
+    return $_get($_ctxt, vector, threadRows, threadColumns, blocks, 1);
+  }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -111,11 +128,18 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     /// Number of times the deal repeats along the columns.
     int64_t getColumnRepeats(::llvm::ArrayRef<int64_t> shape) const {
       return shape[1] == 1 ? 1
-                           : shape[1] / getColumnsPerDeal();
+                           : shape[1] * getGroup() / getColumnsPerDeal();
     }
     /// Columns that one deal covers.
     int64_t getColumnsPerDeal() const {
       return getBlocks() * getThreadColumns() * getVector();
+    }
+    /// Neighbouring threads that hold one group, and pieces of each of them.
+    int64_t getGroupThreads() const {
+      return std::min(getThreadColumns(), getGroup() / getVector());
+    }
+    int64_t getGroupPieces() const {
+      return getGroup() / (getVector() * getGroupThreads());
     }
     /// Number of pieces of a tile with `shape` that each thread holds.
     int64_t getNumPieces(::llvm::ArrayRef<int64_t> shape) const {

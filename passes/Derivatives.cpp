@@ -124,7 +124,7 @@ LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
   auto result = cast<RankedTensorType>(broadcast.getType());
   Expr sum = g;
   if (source.getShape().back() != result.getShape().back())
-    sum = rowSum(sum);
+    sum = rowSum(sum, source.getShape().back());
   if (source.getRank() != result.getRank())
     sum = sumOfRows(sum);
   add(0, sum);
@@ -143,8 +143,9 @@ void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
 void Rule::applyReduce(tile::ReduceOp reduce) {
   if (reduce.getKind() == tile::ReduceKind::Add)
     return add(0, g.like(operand(0)));
-  shareAmongEqual(result().like(operand(0)), g,
-                  [](const Expr &tensor) { return rowSum(tensor); });
+  shareAmongEqual(result().like(operand(0)), g, [&](const Expr &tensor) {
+    return rowSum(tensor, reduce.getType().getShape().back());
+  });
 }
 
 void Rule::applyReduceRows(tile::ReduceRowsOp reduce) {

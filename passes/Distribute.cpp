@@ -26,6 +26,7 @@ namespace {
 /// shape's edges, so one layout serves them all and no tile ever moves between
 /// threads but by a reduction. A tile of n times as many columns holds n
 /// interleaved pieces: vectors n times as wide give each thread their elements.
+/// One of n times fewer columns has an element for each group of n.
 struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   using DistributeBase::DistributeBase;
 
@@ -54,11 +55,13 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type || !type.hasStaticShape())
         return;
+      int64_t columns = type.getShape().back();
       int64_t interleaved =
-          std::max<int64_t>(1, type.getShape().back() / schedule.getColumns());
+          std::max<int64_t>(1, columns / schedule.getColumns());
+      int64_t group = columns == 1 ? 1 : schedule.getColumns() / columns;
       auto layout = tile::BlockedAttr::get(
           &getContext(), interleaved * schedule.getVector(), grid.rows,
-          grid.columns, grid.blocks);
+          grid.columns, grid.blocks, std::max<int64_t>(1, group));
       value.setType(RankedTensorType::get(type.getShape(),
                                           type.getElementType(), layout));
     };

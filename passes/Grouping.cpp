@@ -38,6 +38,59 @@ int64_t getRowLength(Operation *op) {
   return length;
 }
 
+/// What a kernel of some ops would walk.
+struct RowClass {
+  /// The length of its rows, 1 as long as it has nothing but statistics.
+  int64_t length = 1;
+  /// The lengths of group statistics among its values.
+  SmallVector<int64_t, 1> groups;
+  /// Whether rows of this length may turn out to be group statistics.
+  bool mayBeGroups = true;
+
+  static RowClass get(Operation *op);
+
+  /// Whether the rows of this class are group statistics of the other's.
+  bool areGroupsOf(const RowClass &other) const {
+    return mayBeGroups && llvm::is_contained(other.groups, length);
+  }
+  bool fits(const RowClass &other) const {
+    return length == other.length || length == 1 || other.length == 1 ||
+           areGroupsOf(other) || other.areGroupsOf(*this);
+  }
+  void merge(const RowClass &other) {
+    if (other.length == length)
+      mayBeGroups &= other.mayBeGroups;
+    else if (other.length > length)
+      mayBeGroups = other.mayBeGroups;
+    length = std::max(length, other.length);
+    groups.append(other.groups);
+  }
+};
+
+RowClass RowClass::get(Operation *op) {
+  RowClass rows;
+  rows.length = getRowLength(op);
+  rows.mayBeGroups = OpTrait::hasElementwiseMappableTraits(op) ||
+                     isa<tile::CopyOp, arith::ConstantOp>(op);
+  auto visitGroups = [&](Type longer, Value shorter) {
+    if (isRowTensor(shorter)) {
+      int64_t length =
+          cast<RankedTensorType>(shorter.getType()).getShape().back();
+      if (length != 1 &&
+          length != cast<RankedTensorType>(longer).getShape().back())
+        rows.groups.push_back(length);
+    }
+  };
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    visitGroups(reduce.getInput().getType(), reduce.getResult());
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    visitGroups(broadcast.getType(), broadcast.getSource());
+    auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
+    rows.mayBeGroups = !source || source.getShape().back() == 1;
+  }
+  return rows;
+}
+
 class Grouper {
 public:
   explicit Grouper(func::FuncOp func) : func(func) {}
@@ -108,26 +161,28 @@ void Grouper::findStages() {
 }
 
 LogicalResult Grouper::formRowGroups() {
-  // A kernel walks rows of one length, statistics aside: a class of ops knows
-  // that length, 1 as long as it has met nothing but statistics.
+  // A kernel walks rows of one length, statistics aside.
   llvm::EquivalenceClasses<Operation *> classes;
-  DenseMap<Operation *, int64_t> lengths;
+  DenseMap<Operation *, RowClass> rows;
   auto join = [&](Operation *lhs, Operation *rhs) {
     if (rowStages.lookup(lhs) != rowStages.lookup(rhs))
       return;
-    int64_t left = lengths.lookup(classes.getLeaderValue(lhs));
-    int64_t right = lengths.lookup(classes.getLeaderValue(rhs));
-    if (left != right && left != 1 && right != 1)
+    if (classes.isEquivalent(lhs, rhs))
       return;
+    RowClass left = rows.lookup(classes.getLeaderValue(lhs));
+    RowClass right = rows.lookup(classes.getLeaderValue(rhs));
+    if (!left.fits(right))
+      return;
+    left.merge(right);
     classes.unionSets(lhs, rhs);
-    lengths[classes.getLeaderValue(lhs)] = std::max(left, right);
+    rows[classes.getLeaderValue(lhs)] = left;
   };
   DenseMap<Value, SmallVector<Operation *>> readers;
   for (Operation &op : func.front().without_terminator()) {
     if (!isRowOp(&op))
       continue;
     classes.insert(&op);
-    lengths[&op] = getRowLength(&op);
+    rows[&op] = RowClass::get(&op);
     for (OpOperand &operand : op.getOpOperands()) {
       if (!isRowTensor(operand.get()))
         continue;

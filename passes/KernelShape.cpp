@@ -6,9 +6,16 @@
 
 #include "passes/KernelShape.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 
 namespace bastile {
+
+bool isRowReduction(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceOp>(op);
+  return reduce && !reduce.isOfGroups();
+}
 
 int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
   Operation *op = value.getDefiningOp();
@@ -24,7 +31,7 @@ int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
     operands = operands.take_front(1);
   for (Value operand : operands)
     depth = std::max(depth, getReductionDepth(operand, depths));
-  depth += isa<tile::ReduceOp>(op);
+  depth += isRowReduction(op);
   depths[value] = depth;
   return depth;
 }
@@ -45,12 +52,15 @@ static bool isOnlyPieces(Value value) {
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
   DenseMap<Value, int64_t> depths;
+  llvm::SetVector<int64_t> lengths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     if (tensor && tensor.getRank() >= 2)
       shape.leading = tensor.getRank() - 1;
-    if (tensor && !isOnlyPieces(value))
+    if (tensor && !isOnlyPieces(value)) {
       shape.rowLength = std::max(shape.rowLength, tensor.getShape().back());
+      lengths.insert(tensor.getShape().back());
+    }
     shape.reductionDepth =
         std::max(shape.reductionDepth, getReductionDepth(value, depths));
     shape.usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
@@ -70,8 +80,11 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     }
     for (Value result : op.getResults())
       visitValue(result);
-    shape.numReductions += isa<tile::ReduceOp>(op);
+    shape.numReductions += isRowReduction(&op);
   }
+  for (int64_t length : lengths)
+    if (length != 1 && length != shape.rowLength)
+      shape.groups.push_back(shape.rowLength / length);
 
   auto visitOperand = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
@@ -90,7 +103,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
 
 int64_t KernelShape::getVector(int64_t bytes) const {
   int64_t vector = std::max<int64_t>(1, bytes / minElementBytes);
-  while (rowLength % vector != 0)
+  auto divides = [&](int64_t columns) { return columns % vector == 0; };
+  while (!divides(rowLength) || !llvm::all_of(groups, divides))
     vector /= 2;
   return vector;
 }

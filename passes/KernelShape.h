@@ -18,10 +18,13 @@ struct KernelShape {
   int64_t rowLength = 1;
   /// Leading dimensions of the row tensors.
   int64_t leading = 1;
+  /// The columns that an element of each group statistic stands for.
+  llvm::SmallVector<int64_t> groups;
   /// Bytes of the narrowest element in memory.
   int64_t minElementBytes = 8;
   bool usesFloat64 = false;
   /// Whether a row is reduced, and how often one reduction waits for another.
+  /// Those of groups do not count: they need no more than their columns.
   int64_t reductionDepth = 0;
   int64_t numReductions = 0;
   /// Whether rows are combined: each program its own, or one program all.
@@ -38,12 +41,15 @@ struct KernelShape {
   static KernelShape get(tile::KernelOp kernel);
 
   /// The largest power of two of elements, up to `bytes` of the narrowest
-  /// type, that divides the row.
+  /// type, that divides the row and its groups.
   int64_t getVector(int64_t bytes) const;
 };
 
-/// The number of reductions that `value` of a kernel on tensors waits for.
-/// `depths` remembers what was found.
+/// Whether `op` reduces whole rows.
+bool isRowReduction(mlir::Operation *op);
+
+/// The number of reductions of rows that `value` of a kernel on tensors waits
+/// for. `depths` remembers what was found.
 int64_t getReductionDepth(mlir::Value value,
                           llvm::DenseMap<mlir::Value, int64_t> &depths);
 

@@ -185,8 +185,8 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
            repeat < repeats; ++repeat) {
         Value column = address.getColumn(repeat);
         if (address.mayLeaveColumns(repeat)) {
-          Value last =
-              address.constant(address.getLength() - layout.getVector());
+          int64_t width = layout.getGroup() > 1 ? 1 : layout.getVector();
+          Value last = address.constant(address.getLength() - width);
           column = arith::MinUIOp::create(rewriter, loc, column, last);
         }
         auto load = LLVM::LoadOp::create(
@@ -219,7 +219,11 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     unsigned alignment =
         op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
     int64_t columns = layout.getColumnRepeats(type.getShape());
+    bool hasGroups = layout.getGroup() > 1;
     for (auto [index, piece] : llvm::enumerate(adaptor.getValue())) {
+      // The first piece of a group has what all of them have.
+      if (hasGroups && index % columns % layout.getGroupPieces() != 0)
+        continue;
       Value row = address.getRow(index / columns);
       Value column = address.getColumn(index % columns);
       Value pointer = address.getAddress(row, column);
@@ -274,6 +278,13 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     if (type.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
       require(arith::CmpIPredicate::eq,
               getThreadPosition(builder, loc, layout).column,
+              address.constant(0));
+    // Of a group, the first thread does.
+    if (layout.getGroup() > 1 && layout.getGroupThreads() > 1)
+      require(arith::CmpIPredicate::eq,
+              arith::RemUIOp::create(
+                  builder, loc, getThreadPosition(builder, loc, layout).column,
+                  address.constant(layout.getGroupThreads())),
               address.constant(0));
     if (type.getDimSize(1) == 1 && layout.getBlocks() > 1)
       require(arith::CmpIPredicate::eq, getBlockRank(builder, loc, layout),

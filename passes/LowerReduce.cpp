@@ -53,6 +53,7 @@ public:
   SmallVector<Value> run(ValueRange pieces);
 
 private:
+  SmallVector<Value> runOnGroups(ValueRange pieces);
   Value reduceInThread(ValueRange pieces);
   Value reduceInWarp(Value value, int64_t lanes);
   void reduceAcrossWarps(SmallVectorImpl<Value> &values);
@@ -234,7 +235,21 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   }
 }
 
+/// Returns the result of its group for each piece: no group goes beyond a warp.
+SmallVector<Value> Reducer::runOnGroups(ValueRange pieces) {
+  tile::BlockedAttr groups = getLayout(op.getType());
+  int64_t count = groups.getGroupPieces();
+  SmallVector<Value> values;
+  for (size_t first = 0; first < pieces.size(); first += count) {
+    Value value = reduceInThread(pieces.slice(first, count));
+    values.append(count, reduceInWarp(value, groups.getGroupThreads()));
+  }
+  return values;
+}
+
 SmallVector<Value> Reducer::run(ValueRange pieces) {
+  if (op.isOfGroups())
+    return runOnGroups(pieces);
   int64_t columns = layout.getColumnRepeats(input.getShape());
   SmallVector<Value> values;
   for (size_t first = 0; first < pieces.size(); first += columns) {
@@ -266,8 +281,9 @@ struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
 /// or contains it, if any.
 static Operation *findEarlierReduction(tile::ReduceOp reduce) {
   for (Operation *op = reduce->getPrevNode(); op; op = op->getPrevNode()) {
-    bool found = op->walk([](tile::ReduceOp) {
-                     return WalkResult::interrupt();
+    bool found = op->walk([](tile::ReduceOp reduce) {
+                     return reduce.isOfGroups() ? WalkResult::advance()
+                                                : WalkResult::interrupt();
                    }).wasInterrupted();
     if (found)
       return op;
@@ -283,7 +299,7 @@ static Operation *findEarlierReduction(tile::ReduceOp reduce) {
 void bastile::insertClusterBarriers(tile::KernelOp kernel) {
   kernel.walk([](tile::ReduceOp reduce) {
     tile::BlockedAttr layout = getLayout(reduce.getInput().getType());
-    if (!layout || layout.getBlocks() == 1)
+    if (!layout || layout.getBlocks() == 1 || reduce.isOfGroups())
       return;
     Operation *earlier = findEarlierReduction(reduce);
     if (isa_and_present<tile::ReduceOp>(earlier))

@@ -35,7 +35,7 @@ tile::BlockedAttr bastile::getLayout(Type type) {
 
 Type bastile::getPieceType(RankedTensorType tile) {
   int64_t vector = getLayout(tile).getVector();
-  if (vector == 1 || tile.getDimSize(1) == 1)
+  if (vector == 1 || tile.getDimSize(1) == 1 || getLayout(tile).getGroup() > 1)
     return tile.getElementType();
   return VectorType::get({vector}, tile.getElementType());
 }
@@ -92,13 +92,18 @@ Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
         constant(layout.getThreadColumns() * layout.getVector()));
     offset = arith::AddIOp::create(builder, loc, part, offset);
   }
+  if (layout.getGroup() > 1)
+    offset = arith::DivUIOp::create(builder, loc, offset,
+                                    constant(layout.getGroup()));
   return offset;
 }
 
 bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
                              Value column, int64_t limit) {
   std::optional<int64_t> first = getConstantIntValue(column);
-  return first && *first + (repeat + 1) * layout.getColumnsPerDeal() <= limit;
+  int64_t columns = llvm::divideCeil((repeat + 1) * layout.getColumnsPerDeal(),
+                                     layout.getGroup());
+  return first && *first + columns <= limit;
 }
 
 namespace {
@@ -184,7 +189,7 @@ struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
     int64_t sourceRows = 1, sourceColumns = 1;
     if (auto tile = dyn_cast<RankedTensorType>(op.getSource().getType())) {
       sourceRows = layout.getRowRepeats(tile.getShape());
-      sourceColumns = layout.getColumnRepeats(tile.getShape());
+      sourceColumns = getLayout(tile).getColumnRepeats(tile.getShape());
     }
     Type pieceType = getPieceType(type);
     SmallVector<Value> spread(source);

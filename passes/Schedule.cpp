@@ -290,7 +290,32 @@ void completeForHost(Fields &fields, const KernelShape &shape,
     int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
     int64_t held = std::max<int64_t>(4, 64 / fields.vector);
     fields.columns = std::min(pieces, held) * fields.vector;
+    for (int64_t group : shape.groups)
+      fields.columns = llvm::alignTo(fields.columns, group);
   }
+}
+
+/// Checks that no group goes beyond a tile or, between threads, beyond a warp.
+LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
+                           const Fields &fields, const KernelShape &shape,
+                           int64_t threadColumns) {
+  int64_t columns = fields.columns / fields.getBlocks();
+  for (int64_t group : shape.groups) {
+    if (columns % group != 0)
+      return error() << "a block's " << columns
+                     << " columns do not divide into groups of " << group;
+    if (group % fields.vector != 0)
+      return error() << "a vector of " << fields.vector
+                     << " does not divide a group of " << group << " columns";
+    int64_t pieces = group / fields.vector;
+    int64_t threads = std::min(pieces, threadColumns);
+    if (threads > kWarp || !llvm::isPowerOf2_64(threads) ||
+        pieces % threads != 0 || threadColumns % threads != 0)
+      return error() << "a group of " << group << " columns has " << pieces
+                     << " vectors, which must be a power of two up to " << kWarp
+                     << " for threads of one warp to hold them";
+  }
+  return success();
 }
 
 LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
@@ -315,7 +340,7 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
       return error() << "a tile of " << elements / fields.vector
                      << " vectors is more than the " << kMaxPiecesOnHost
                      << " that the host unrolls";
-    return success();
+    return verifyGroups(error, fields, shape, /*threadColumns=*/1);
   }
 
   int64_t blocks = fields.getBlocks();
@@ -351,6 +376,8 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
       diagnostic << " in whole warps, as a cluster needs it";
     return diagnostic;
   }
+  if (failed(verifyGroups(error, fields, shape, grid->columns)))
+    return failure();
   int64_t elementsPerThread = elements / (blocks * fields.threads);
   if (elementsPerThread > kMaxElementsPerThread)
     return error() << elementsPerThread

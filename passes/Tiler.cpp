@@ -54,18 +54,19 @@ bool Tiler::isRow(Value value) const {
 
 int64_t Tiler::getAlignment(RankedTensorType type) const {
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-  bool vectorized = getLength(type) != 1;
+  bool vectorized = getLength(type) != 1 && getLength(type) >= shape.rowLength;
   if (!variant.aligned || !vectorized)
     return bytes;
   return std::min(kMaxAlignment, schedule.getVector() * bytes);
 }
 
-/// A whole row that is taken apart in registers has a tile as many times wider.
+/// A whole row that is taken apart in registers has a tile as many times wider,
+/// a group statistic one as many times narrower.
 RankedTensorType Tiler::getTileType(RankedTensorType type) const {
   int64_t rows = type.getRank() >= 2 ? schedule.getRows() : 1;
   int64_t columns = 1;
   if (shape.rowLength == 1 || getLength(type) != 1)
-    columns = getLength(type) / shape.rowLength * schedule.getColumns();
+    columns = schedule.getColumns() * getLength(type) / shape.rowLength;
   return RankedTensorType::get({rows, columns}, type.getElementType());
 }
 
@@ -247,7 +248,8 @@ void Tiler::emitResult(unsigned resultIndex) {
 void Tiler::buildPass(int64_t depth) {
   SmallVector<tile::ReduceOp> reductions;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
-    if (getReductionDepth(reduce.getInput(), depths) == depth)
+    if (isRowReduction(reduce) &&
+        getReductionDepth(reduce.getInput(), depths) == depth)
       reductions.push_back(reduce);
   SmallVector<tile::ReduceRowsOp> inMemory;
   for (tile::ReduceRowsOp reduce : rowReductions)
@@ -409,7 +411,8 @@ void Tiler::finishAccumulators(ValueRange sums) {
 
 Value Tiler::emitMasked(tile::ReduceOp reduce) {
   Value input = emit(reduce.getInput());
-  if (shape.rowLength % schedule.getColumns() == 0)
+  // A group lies inside the row or outside as a whole.
+  if (reduce.isOfGroups() || shape.rowLength % schedule.getColumns() == 0)
     return input;
   return tile::MaskOp::create(
       builder, reduce.getLoc(), input, column,
@@ -459,6 +462,9 @@ void Tiler::emitStore(Value tile, Value memory, Value firstRow,
 
 /// The first column of a tile that is `width` wide.
 Value Tiler::getColumn(int64_t width) {
+  if (width < schedule.getColumns())
+    return arith::DivUIOp::create(builder, column,
+                                  constantIndex(schedule.getColumns() / width));
   int64_t factor = width / schedule.getColumns();
   if (factor <= 1)
     return column;

@@ -437,7 +437,7 @@ func.func @reduce_rows_element_type(%x: tensor<?x8xbf16>) {
 //===----------------------------------------------------------------------===//
 
 func.func @reduce_result_length(%x: tensor<?x8xf32>) {
-  // expected-error @below {{'tile.reduce' op reduces 'tensor<?x8xf32>' to 'tensor<?x1xf32>', not to 'tensor<?x8xf32>'}}
+  // expected-error @below {{'tile.reduce' op cannot reduce 'tensor<?x8xf32>' to 8 groups of columns of one size}}
   %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x8xf32>
   return
 }
@@ -878,5 +878,98 @@ func.func @layout_blocks(%t: tensor<2x24xf32, #tile.blocked<vector = 2, threadRo
 
 // expected-error @below {{schedule field 'cluster' must be from 0 to 16777216, but is -2}}
 func.func @schedule_cluster() attributes {tile.schedule = #tile.schedule<cluster = -2>} {
+  return
+}
+
+// -----
+
+func.func @reduce_groups_of_different_sizes(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.reduce' op cannot reduce 'tensor<?x8xf32>' to 3 groups of columns of one size}}
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_groups_of_other_rows(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.reduce' op reduces 'tensor<?x8xf32>' to 'tensor<?x2xf32>', not to 'tensor<4x2xf32>'}}
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_groups(%s: tensor<?x3xf32>, %x: tensor<?x8xf32>) {
+  // expected-error @below {{cannot repeat a source of type 'tensor<?x3xf32>' to a result of type 'tensor<?x8xf32>'}}
+  %0 = tile.broadcast %s like %x : tensor<?x3xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// tile.quantize, tile.dequantize
+//===----------------------------------------------------------------------===//
+
+func.func @quantize_shape(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{'tile.quantize' op result of type 'tensor<?x4xf8E4M3FN>' does not have the shape of the input of type 'tensor<?x8xbf16>'}}
+  %q, %s = tile.quantize %x : tensor<?x8xbf16> -> tensor<?x4xf8E4M3FN>, tensor<?x1xf32>
+  return
+}
+
+// -----
+
+func.func @quantize_format(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{'tile.quantize' op result of type 'tensor<?x8xf8E5M2>' does not have the format e4m3; name it by 'format'}}
+  %q, %s = tile.quantize %x : tensor<?x8xbf16> -> tensor<?x8xf8E5M2>, tensor<?x1xf32>
+  return
+}
+
+// -----
+
+func.func @quantize_scale(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{'tile.quantize' op scale of type 'tensor<?x3xf32>' must be one number for all rows of type 'tensor<?x8xbf16>', or for each row, or for groups of its columns of one size}}
+  %q, %s = tile.quantize %x : tensor<?x8xbf16> -> tensor<?x8xf8E4M3FN>, tensor<?x3xf32>
+  return
+}
+
+// -----
+
+func.func @quantize_scale_of_elements(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{scale of type 'tensor<?x8xf32>' must be one number for all rows}}
+  %q, %s = tile.quantize %x : tensor<?x8xbf16> -> tensor<?x8xf8E4M3FN>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @quantize_precision(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{'tile.quantize' op scale of type 'tensor<?x1xf64>' does not have the precision that an input of type 'tensor<?x8xbf16>' is computed in}}
+  %q, %s = tile.quantize %x : tensor<?x8xbf16> -> tensor<?x8xf8E4M3FN>, tensor<?x1xf64>
+  return
+}
+
+// -----
+
+func.func @quantize_least(%x: tensor<?x8xbf16>) {
+  // expected-error @below {{'tile.quantize' op min_amax must not be negative, but is -1.0}}
+  %q, %s = tile.quantize %x {min_amax = -1.0}
+      : tensor<?x8xbf16> -> tensor<?x8xf8E4M3FN>, tensor<?x1xf32>
+  return
+}
+
+// -----
+
+func.func @dequantize_scale(%x: tensor<?x8xf8E4M3FN>, %s: tensor<8xf32>) {
+  // expected-error @below {{'tile.dequantize' op scale of type 'tensor<8xf32>' must be one number for all rows of type 'tensor<?x8xf8E4M3FN>'}}
+  %0 = tile.dequantize %x, %s : tensor<?x8xf8E4M3FN>, tensor<8xf32> -> tensor<?x8xbf16>
+  return
+}
+
+// -----
+
+func.func @dequantize_shape(%x: tensor<?x8xf8E4M3FN>, %s: tensor<1xf32>) {
+  // expected-error @below {{'tile.dequantize' op result of type 'tensor<?x4xbf16>' does not have the shape of the input of type 'tensor<?x8xf8E4M3FN>'}}
+  %0 = tile.dequantize %x, %s : tensor<?x8xf8E4M3FN>, tensor<1xf32> -> tensor<?x4xbf16>
   return
 }

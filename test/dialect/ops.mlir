@@ -297,3 +297,40 @@ func.func @layout_of_edges(
     %statistic: tensor<4x1xf32, #tile.blocked<vector = 2, threadRows = 2, threadColumns = 4>>) {
   return
 }
+
+// The type of the scale says what shares one.
+// CHECK-LABEL: func @quantize
+// CHECK-SAME:      %[[X:.*]]: tensor<?x4096xbf16>
+func.func @quantize(%x: tensor<?x4096xbf16>, %d: tensor<?x?x130xf64>) {
+  // CHECK: %[[Q:.*]], %[[S:.*]] = tile.quantize %[[X]] : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x1xf32>
+  %q0, %s0 = tile.quantize %x format(e4m3)
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x1xf32>
+  // CHECK: %[[Q1:.*]], %[[S1:.*]] = tile.quantize %[[X]] format({{ *}}e5m2) power_of_two {min_amax = 1.000000e-04 : f64} : tensor<?x4096xbf16> -> tensor<?x4096xf8E5M2>, tensor<?x32xf32>
+  %q1, %s1 = tile.quantize %x format(e5m2) power_of_two {min_amax = 1.0e-4}
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E5M2>, tensor<?x32xf32>
+  // CHECK: %[[Q2:.*]], %[[S2:.*]] = tile.quantize %[[X]] : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<1xf32>
+  %q2, %s2 = tile.quantize %x
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<1xf32>
+  // CHECK: tile.quantize %{{.*}} : tensor<?x?x130xf64> -> tensor<?x?x130xf8E4M3FN>, tensor<?x?x1xf64>
+  %q3, %s3 = tile.quantize %d
+      : tensor<?x?x130xf64> -> tensor<?x?x130xf8E4M3FN>, tensor<?x?x1xf64>
+  // CHECK: tile.dequantize %[[Q]], %[[S]] : tensor<?x4096xf8E4M3FN>, tensor<?x1xf32> -> tensor<?x4096xbf16>
+  %0 = tile.dequantize %q0, %s0
+      : tensor<?x4096xf8E4M3FN>, tensor<?x1xf32> -> tensor<?x4096xbf16>
+  // CHECK: tile.dequantize %[[Q1]], %[[S1]] : tensor<?x4096xf8E5M2>, tensor<?x32xf32> -> tensor<?x4096xf16>
+  %1 = tile.dequantize %q1, %s1
+      : tensor<?x4096xf8E5M2>, tensor<?x32xf32> -> tensor<?x4096xf16>
+  // CHECK: tile.dequantize %[[Q2]], %[[S2]] : tensor<?x4096xf8E4M3FN>, tensor<1xf32> -> tensor<?x4096xf32>
+  %2 = tile.dequantize %q2, %s2
+      : tensor<?x4096xf8E4M3FN>, tensor<1xf32> -> tensor<?x4096xf32>
+  return
+}
+
+// CHECK-LABEL: func @groups
+func.func @groups(%x: tensor<?x4096xf32>) {
+  // CHECK: %[[MAX:.*]] = tile.reduce max %{{.*}} : tensor<?x4096xf32> -> tensor<?x32xf32>
+  %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x32xf32>
+  // CHECK: tile.broadcast %[[MAX]] like %{{.*}} : tensor<?x32xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x32xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  return
+}

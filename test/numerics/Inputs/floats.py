@@ -1,9 +1,10 @@
-"""Element types in NumPy, which has no bf16."""
+"""Element types in NumPy, which has neither bf16 nor floats of 8 bits."""
 
 import numpy as np
 
 TYPES = ("f32", "f16", "bf16", "f64")
 NARROW = ("f16", "bf16")
+SMALL = ("f8E4M3FN", "f8E5M2")
 
 _NATIVE = {
     "f64": np.float64,
@@ -16,9 +17,49 @@ _MANTISSA_BITS = {"f64": 52, "f32": 23, "f16": 10, "bf16": 7}
 _MIN_EXPONENT = {"f64": -1022, "f32": -126, "f16": -14, "bf16": -126}
 
 
+def _make_small(exponent_bits, first_special):
+    """The values of all positive codes of an exponent and a mantissa."""
+    codes = np.arange(128)
+    mantissa_bits = 7 - exponent_bits
+    exponent = codes >> mantissa_bits
+    fraction = codes & ((1 << mantissa_bits) - 1)
+    fraction = fraction + np.where(exponent > 0, 1 << mantissa_bits, 0)
+    bias = (1 << (exponent_bits - 1)) - 1 + mantissa_bits
+    exponent = np.maximum(exponent, 1) - bias
+    values = np.ldexp(fraction.astype(np.float64), exponent)
+    values[first_special:] = np.nan
+    return values
+
+
+_SMALL = {"f8E4M3FN": _make_small(4, 127), "f8E5M2": _make_small(5, 124)}
+_SMALL["f8E5M2"][124] = np.inf
+LARGEST = {
+    kind: values[np.isfinite(values)].max() for kind, values in _SMALL.items()
+}
+
+
+def _encode_small(kind, values):
+    """To the nearest, ties to the even code."""
+    table = _SMALL[kind]
+    finite = table[table <= LARGEST[kind]]
+    # Where the next value would be, an overflow.
+    numbers = np.append(finite, 2 * finite[-1] - finite[-2])
+    magnitude = np.abs(values.astype(np.float64))
+    middles = (numbers[1:] + numbers[:-1]) / 2
+    codes = np.searchsorted(middles, magnitude, side="left")
+    tie = (codes < len(middles)) & (
+        magnitude == middles[np.minimum(codes, len(middles) - 1)]
+    )
+    codes = codes + (tie & (codes % 2 == 1))
+    codes = np.where(np.isnan(values), 127, codes)
+    return (codes + np.where(np.signbit(values), 128, 0)).astype(np.uint8)
+
+
 def encode(kind, values):
     """The array that holds `values`, of float64 or float32, rounded once."""
     values = np.asarray(values)
+    if kind in SMALL:
+        return _encode_small(kind, values)
     if kind != "bf16":
         with np.errstate(over="ignore"):
             return values.astype(_NATIVE[kind])
@@ -34,6 +75,9 @@ def encode(kind, values):
 
 def decode(kind, array):
     """The float64 values of what `encode` returns or a file holds."""
+    if kind in SMALL:
+        values = _SMALL[kind][array & 127]
+        return np.where(array & 128, -values, values)
     if kind != "bf16":
         return array.astype(np.float64)
     bits = np.ascontiguousarray(array).view(np.uint16).astype(np.uint32)

@@ -45,6 +45,30 @@ def normalize(x, eps):
     return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
 
 
+def scales(x, limit, groups=1, power_of_two=False, least=0.0):
+    """The scales of float32 rows, in float32; one for all if `groups` is None."""
+    x = np.abs(x.astype(np.float32))
+    if groups is None:
+        amax = x.max(initial=0).reshape(1)
+    else:
+        amax = x.reshape(*x.shape[:-1], groups, -1).max(axis=-1)
+    amax = np.maximum(amax, np.float32(least))
+    result = np.maximum(amax / np.float32(limit), np.float32(2.0**-126))
+    if power_of_two:
+        fraction, exponent = np.frexp(result.astype(np.float64))
+        ceiling = np.ldexp(1.0, exponent - (fraction == 0.5))
+        finite = np.isfinite(result)
+        result = np.where(finite, ceiling, result).astype(np.float32)
+    return np.where(amax == 0, np.float32(1), result)
+
+
+def repeat_scales(scale, x):
+    """As many as the elements of `x`."""
+    if scale.ndim == 1:
+        return scale
+    return np.repeat(scale, x.shape[-1] // scale.shape[-1], axis=-1)
+
+
 def rms_norm(x, weight=None, eps=1e-6, offset=0.0):
     result = normalize(x, eps)
     return result if weight is None else result * (offset + weight)

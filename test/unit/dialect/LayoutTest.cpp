@@ -23,11 +23,13 @@ protected:
   /// The layout, if it fits `shape`.
   tile::BlockedAttr getLayout(ArrayRef<int64_t> shape, int64_t vector,
                               int64_t threadRows, int64_t threadColumns,
-                              int64_t blocks = 1) {
-    auto layout = tile::BlockedAttr::get(&context, vector, threadRows,
-                                         threadColumns, blocks);
+                              int64_t blocks = 1, int64_t group = 1) {
     ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
     auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };
+    auto layout = tile::BlockedAttr::getChecked(
+        emitError, &context, vector, threadRows, threadColumns, blocks, group);
+    if (!layout)
+      return {};
     if (failed(layout.verifyEncoding(shape, Float32Type::get(&context),
                                      emitError)))
       return {};
@@ -132,6 +134,40 @@ TEST_F(LayoutTest, StatisticsLieWithTheirRows) {
     for (int64_t piece = 0; piece < 3; ++piece)
       EXPECT_EQ(layout.getElement(tile, /*block=*/0, thread, piece).first,
                 layout.getElement(statistic, /*block=*/0, thread, piece).first);
+}
+
+/// So does a group statistic with the threads that hold the group.
+TEST_F(LayoutTest, GroupStatisticsLieWithTheirGroups) {
+  for (auto [vector, threadColumns, blocks, group] :
+       {std::array<int64_t, 4>{2, 16, 1, 8},
+        {2, 4, 1, 16},
+        {4, 32, 2, 128},
+        {8, 1, 1, 32},
+        {4, 8, 2, 4}}) {
+    int64_t columns = 8 * vector * threadColumns * blocks;
+    int64_t tile[] = {8, columns}, groups[] = {8, columns / group};
+    tile::BlockedAttr layout =
+        getLayout(tile, vector, /*threadRows=*/4, threadColumns, blocks);
+    tile::BlockedAttr statistic = getLayout(groups, vector, /*threadRows=*/4,
+                                            threadColumns, blocks, group);
+    ASSERT_TRUE(layout && statistic);
+    ASSERT_EQ(layout.getNumPieces(tile), statistic.getNumPieces(groups));
+    for (int64_t block = 0; block < blocks; ++block)
+      for (int64_t thread = 0; thread < 4 * threadColumns; ++thread)
+        for (int64_t piece = 0; piece < layout.getNumPieces(tile); ++piece) {
+          auto [row, column] = layout.getElement(tile, block, thread, piece);
+          EXPECT_EQ(statistic.getElement(groups, block, thread, piece),
+                    std::make_pair(row, column / group));
+        }
+  }
+}
+
+TEST_F(LayoutTest, GroupsMustDivideIntoPiecesAndThreads) {
+  int64_t shape[] = {1, 4};
+  EXPECT_TRUE(getLayout(shape, 2, 1, 4, 1, /*group=*/4));
+  EXPECT_FALSE(getLayout(shape, 4, 1, 4, 1, /*group=*/6));
+  EXPECT_FALSE(getLayout(shape, 2, 1, 6, 1, /*group=*/8));
+  EXPECT_FALSE(getLayout(shape, 2, 1, 4, 1, /*group=*/12));
 }
 
 /// The example in the attribute's description.

@@ -151,6 +151,82 @@ TEST_F(TileTest, ReduceRowsOfAStatistic) {
   }
 }
 
+/// The sums of groups of columns, and each element less its group's sum and
+/// plus its group's number from memory, in steps along the row.
+constexpr char kGroups[] = R"mlir(
+tile.kernel @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
+                    %s: memref<?x{5}xf32, strided<[?, 1]>>,
+                    %y: memref<?x{4}xf32, strided<[?, 1]>>,
+                    %z: memref<?x{5}xf32, strided<[?, 1]>>)
+    attributes {{leading = 1 : i64, schedule = #tile.schedule<
+        rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
+  %c0 = arith.constant 0 : index
+  %step = arith.constant {3} : index
+  %length = arith.constant {4} : index
+  %size = arith.constant {7} : index
+  scf.for %column = %c0 to %length step %step {{
+    %first = arith.divui %column, %size : index
+    %0 = tile.load %x[%c0, %column]
+        : memref<?x{4}xf32, strided<[?, 1]>> -> tensor<{0}x{3}xf32>
+    %1 = tile.load %s[%c0, %first]
+        : memref<?x{5}xf32, strided<[?, 1]>> -> tensor<{0}x{6}xf32>
+    %sum = tile.reduce add %0 : tensor<{0}x{3}xf32> -> tensor<{0}x{6}xf32>
+    %2 = arith.subf %1, %sum : tensor<{0}x{6}xf32>
+    %3 = tile.broadcast %2 : tensor<{0}x{6}xf32> -> tensor<{0}x{3}xf32>
+    %4 = arith.addf %0, %3 : tensor<{0}x{3}xf32>
+    tile.store %4, %y[%c0, %column]
+        : tensor<{0}x{3}xf32>, memref<?x{4}xf32, strided<[?, 1]>>
+    tile.store %sum, %z[%c0, %first]
+        : tensor<{0}x{6}xf32>, memref<?x{5}xf32, strided<[?, 1]>>
+  }
+  tile.return
+})mlir";
+
+TEST_F(TileTest, GroupsOfColumnsStayWithTheirThreads) {
+  struct Case {
+    Shape shape;
+    int64_t group;
+  };
+  for (auto [shape, group] : {
+           Case{{1, 64, 4, 256}, 128}, // all lanes of a warp
+           Case{{1, 32, 4, 256}, 32},  // several groups in a warp
+           Case{{4, 32, 2, 32}, 32},   // a tile of one group, several rows
+           Case{{2, 64, 4, 128}, 4},   // one vector
+           Case{{8, 32, 2, 32}, 16},   // several pieces of the same threads
+           Case{{1, 96, 8, 1536}, 64}, // several pieces of each thread
+       })
+    for (Emulator::Order order : kOrders) {
+      auto [rows, threads, vector, columns] = shape;
+      // Two steps, the last of which goes beyond the row by a group.
+      int64_t length = columns > group ? 2 * columns - group : 2 * columns;
+      int64_t groups = length / group;
+      compileTiles(llvm::formatv(kGroups, rows, threads, vector, columns,
+                                 length, groups, columns / group, group)
+                       .str());
+      if (HasFatalFailure())
+        return;
+      std::vector<float> x = getInput(rows * length),
+                         s = getInput(rows * groups);
+      std::vector<float> y(rows * length, -1), z(rows * groups, -1);
+      addBuffer(x, "x", /*isWritable=*/false);
+      addBuffer(s, "s", /*isWritable=*/false);
+      addBuffer(y, "y", /*isWritable=*/true);
+      addBuffer(z, "z", /*isWritable=*/true);
+      emulator->setOrder(order, /*seed=*/7);
+      ASSERT_EQ(launch(1, threads, 0, rows, x.data(), length, s.data(), groups,
+                       y.data(), length, z.data(), groups),
+                "");
+      for (int64_t index = 0; index < rows * groups; ++index) {
+        float sum = 0;
+        for (int64_t i = index * group; i < (index + 1) * group; ++i)
+          sum += x[i];
+        ASSERT_EQ(z[index], sum) << "group " << index << " of " << group;
+        for (int64_t i = index * group; i < (index + 1) * group; ++i)
+          ASSERT_EQ(y[i], x[i] + (s[index] - sum)) << "group of " << group;
+      }
+    }
+}
+
 /// From rows of n interleaved pieces and a margin on both sides: their number
 /// in the row times the first piece, in the second; the others stay.
 constexpr char kInterleaved[] = R"mlir(

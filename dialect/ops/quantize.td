@@ -1,0 +1,146 @@
+//===- quantize.td - Rows in 8-bit floats, and scales --------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+include "dialect/ModelOpBase.td"
+
+def Tile_SmallFormat : I32EnumAttr<"SmallFormat", "a format of 8-bit floats", [
+    I32EnumAttrCase<"E4M3", 0, "e4m3">,
+    I32EnumAttrCase<"E5M2", 1, "e5m2">,
+  ]> {
+  let cppNamespace = "::bastile::tile";
+}
+
+def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
+  let summary = "numbers in 8-bit floats, and what to multiply them by";
+  let description = [{
+    For all numbers x that share a scale:
+
+    ```
+    amax = max(max|x|, min_amax)
+    scale = amax / limit     (1 where amax is 0)
+    result = x / scale       (rounded to the nearest, ties to even)
+    ```
+
+    with the largest number of the format as `limit`: 448 for `e4m3` (the
+    default, f8E4M3FN), 57344 for `e5m2` (f8E5M2). So no number is cut off, and
+    `result * scale` is near x. With `power_of_two`, the scale is rounded up to
+    a power of two, exactly.
+
+    The type of `scale` says what shares one. For rows of length n:
+
+    | scale | one for |
+    |---|---|
+    | `tensor<?x1xf32>` | each row |
+    | `tensor<?xkxf32>` | each n / k neighbouring columns of a row |
+    | `tensor<1xf32>` | all rows; takes more launches, and reads them twice |
+
+    Where all is 0, or there is nothing, the scale is 1, as in Transformer
+    Engine. DeepSeek's kernels have a `min_amax` of 1e-4 instead, torchao's of
+    1e-12; the default is 0. A scale is at least 2^-126, so that its reciprocal
+    is finite. Numbers that share a scale with a NaN or an infinity become NaN,
+    and such a scale is NaN or infinity. Blocks of 128 x 128 are not among the
+    granularities.
+
+    Computed in float32 (float64 for float64 operands, the scales of which are
+    float64). Quotients are those of a division, as of PyTorch's `x / scale`:
+    multiplying by a rounded reciprocal would now and then give another 8-bit
+    float.
+
+    To derivatives, scales are constants: the gradient of the result, divided by
+    the scale, is that of x.
+
+    Results of float64 stand for 8-bit floats not yet rounded, in references.
+
+    Example:
+
+    ```mlir
+    %result, %scale = tile.quantize %x
+        : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x1xf32>
+    %r, %blocks = tile.quantize %x power_of_two {min_amax = 1.0e-4}
+        : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
+    %all, %one = tile.quantize %x format(e5m2)
+        : tensor<?x4096xbf16> -> tensor<?x4096xf8E5M2>, tensor<1xf32>
+    ```
+  }];
+  let arguments = (ins
+    Tile_RowTensor:$input,
+    DefaultValuedAttr<Tile_SmallFormat, "SmallFormat::E4M3">:$format,
+    UnitAttr:$power_of_two,
+    DefaultValuedAttr<F64Attr, "0.0">:$min_amax);
+  let results = (outs Tile_SmallRows:$result, Tile_ComputeRows:$scale);
+  let assemblyFormat = [{
+    $input (`format` `(` $format^ `)`)? (`power_of_two` $power_of_two^)?
+    attr-dict `:` type($input) `->` type($result) `,` type($scale)
+  }];
+  let hasVerifier = 1;
+
+  let extraClassDefinition = [{
+    ::llvm::LogicalResult $cppClass::verify() {
+      auto input = ::mlir::cast<::mlir::RankedTensorType>(getInput().getType());
+      auto result =
+          ::mlir::cast<::mlir::RankedTensorType>(getResult().getType());
+      if (input.getShape() != result.getShape())
+        return emitOpError("result of type ")
+               << result << " does not have the shape of the input of type "
+               << input;
+      ::mlir::Type element = result.getElementType();
+      bool fits = getFormat() == SmallFormat::E4M3
+                      ? ::mlir::isa<::mlir::Float8E4M3FNType>(element)
+                      : ::mlir::isa<::mlir::Float8E5M2Type>(element);
+      if (!fits && !element.isF64())
+        return emitOpError("result of type ")
+               << result << " does not have the format "
+               << stringifySmallFormat(getFormat()) << "; name it by 'format'";
+      if (double least = getMinAmax().convertToDouble(); !(least >= 0))
+        return emitOpError("min_amax must not be negative, but is ") << least;
+      auto scale = ::mlir::cast<::mlir::RankedTensorType>(getScale().getType());
+      if (scale.getElementType().isF64() != input.getElementType().isF64())
+        return emitOpError("scale of type ")
+               << scale << " does not have the precision that an input of type "
+               << input << " is computed in";
+      return verifyScale(*this, getScale(), getInput());
+    }
+
+    ::llvm::SmallVector<::mlir::Value>
+    $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
+      Expr x(builder, getInput());
+      auto scaleType =
+          ::mlir::cast<::mlir::RankedTensorType>(getScale().getType());
+      double limit = getFormat() == SmallFormat::E4M3 ? 448 : 57344;
+      double least = getMinAmax().convertToDouble();
+
+      Expr amax = rowMax(abs(x), scaleType.getShape().back());
+      if (scaleType.getRank() == 1)
+        amax = maxOfRows(amax);
+      amax = stopGradient(amax);
+      if (least > 0)
+        amax = max(amax, least);
+      Expr scale = max(amax / limit, 0x1p-126);
+      if (getPowerOfTwo())
+        scale = roundUpToPowerOfTwo(scale);
+      ::mlir::Value isZero =
+          compare(::mlir::arith::CmpFPredicate::OLE, amax, 0.0);
+      scale = select(isZero, scale.constant(1), scale);
+
+      // One reciprocal for all that share it and, for two operations more than
+      // a product with it takes, the remainder's part (Markstein): the quotient
+      // is right even if the reciprocal is a unit off, as a GPU's may be. Such
+      // a product would round 2 in 1000 bfloat16 numbers to another float of 8
+      // bits, with an exact reciprocal still 2 in 10000: quotients of so few
+      // digits often lie next to a tie. None exceeds the limit by enough to be
+      // rounded beyond it.
+      Expr reciprocal = 1.0 / scale;
+      Expr quotient = x * reciprocal;
+      // Negated, the remainder leaves a zero its sign.
+      Expr negative = fma(quotient, scale.like(x), -x);
+      quotient = fma(negative, (-reciprocal).like(x), quotient);
+      ::mlir::Type type =
+          ::mlir::cast<::mlir::RankedTensorType>(getResult().getType())
+              .getElementType();
+      return {quotient.as(type), scale.getValue()};
+    }
+  }];
+}

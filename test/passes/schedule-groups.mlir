@@ -1,0 +1,21 @@
+// RUN: tile-opt %s --schedule -split-input-file | FileCheck %s
+// RUN: tile-opt %s --schedule=target=host -split-input-file | FileCheck %s --check-prefix=HOST
+
+// A vector divides the group of 4, and a tile is whole groups; no reduction
+// needs the row as a whole, so tiles have blocks of their own.
+// CHECK: tile.kernel @groups_of_4({{.*}}schedule<rows = 1, threads = 512, vector = 4, columns = 2048>
+// HOST: tile.kernel @groups_of_4({{.*}}schedule<rows = 1, threads = 1, vector = 4, columns = 64>
+tile.kernel @groups_of_4(%x: tensor<?x4096xbf16>) -> tensor<?x1024xf32> {
+  %0 = arith.extf %x : tensor<?x4096xbf16> to tensor<?x4096xf32>
+  %1 = tile.reduce max %0 : tensor<?x4096xf32> -> tensor<?x1024xf32>
+  tile.return %1 : tensor<?x1024xf32>
+}
+
+// -----
+
+// A tile of a host is widened to a whole group.
+// HOST: tile.kernel @groups_of_128({{.*}}schedule<rows = 1, threads = 1, vector = {{[0-9]+}}, columns = 128>
+tile.kernel @groups_of_128(%x: tensor<?x4224xf32>) -> tensor<?x33xf32> {
+  %1 = tile.reduce max %x : tensor<?x4224xf32> -> tensor<?x33xf32>
+  tile.return %1 : tensor<?x33xf32>
+}
