@@ -16,23 +16,33 @@ if [ -z "$sanitizer" ]; then
   echo "compute-sanitizer was not found: skipped"
   exit 0
 fi
+# sanitize TOOL FILE OPTIONS...
+sanitize() {
+  tool=$1
+  shift
+  if "$sanitizer" --tool "$tool" --error-exitcode 9 \
+      "$run" "$@" --target=gpu --repeat=0 > sanitizer.log 2>&1; then
+    echo "$tool $*: clean"
+  else
+    cat sanitizer.log
+    echo "$tool $*: FAILED"
+    rm -f sanitizer.log
+    exit 1
+  fi
+}
+
+all=test/numerics/Inputs/all-ops.mlir
+gradients=--grad=x,y,w,b
 for tool in memcheck racecheck synccheck initcheck; do
+  sanitize $tool $all $gradients --rows=37
+  sanitize $tool $all $gradients --rows=9 --offset=1
+  sanitize $tool $all $gradients --rows=5 --gap=3
+  sanitize $tool $all --value-and-grad=x --in-place --rows=37
   for example in examples/*.mlir; do
-    for options in --rows=127 "--rows=9 --offset=1" "--rows=5 --gap=3" \
-        "--rows=300 --schedule=rows=1,threads=128,columns=1024,persistent=1" \
-        "--rows=9 --schedule=rows=4,threads=384,columns=3072"; do
-      # shellcheck disable=SC2086
-      if "$sanitizer" --tool "$tool" --error-exitcode 9 \
-          "$run" "$example" --target=gpu --check --repeat=0 $options \
-          > sanitizer.log 2>&1; then
-        echo "$tool $example $options: clean"
-      else
-        cat sanitizer.log
-        echo "$tool $example $options: FAILED"
-        rm -f sanitizer.log
-        exit 1
-      fi
-    done
+    sanitize $tool "$example" --rows=300 \
+      --schedule=rows=1,threads=128,columns=1024,persistent=1
+    sanitize $tool "$example" --rows=9 \
+      --schedule=rows=4,threads=384,columns=3072
   done
 done
 rm -f sanitizer.log
