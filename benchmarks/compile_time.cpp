@@ -4,9 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// compile-time FILE.mlir...: from text to PTX for sm_90, metadata included,
-// each time with a context of its own as a process would. Prints the first run
-// and the median of the following ones.
+// compile-time [--grad=NAMES] FILE.mlir...: from text to PTX for sm_90,
+// metadata included, each time with a context of its own as a process would;
+// with --grad, backward too. Prints the first run and the median of the
+// following ones.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +17,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 #include <algorithm>
@@ -24,7 +26,8 @@
 using namespace bastile;
 
 /// Returns the PTX, or nothing after a message.
-static std::string compile(llvm::StringRef text, llvm::StringRef path) {
+static std::string compile(llvm::StringRef text, llvm::StringRef path,
+                           const GradientOptions &gradients) {
   mlir::DialectRegistry registry;
   registerDialects(registry);
   registerTranslations(registry);
@@ -39,6 +42,7 @@ static std::string compile(llvm::StringRef text, llvm::StringRef path) {
     return "";
   CompileOptions options;
   options.target = &*target;
+  options.gradients = gradients;
   llvm::json::Value metadata = nullptr;
   if (failed(lower(*module, Stage::NVVM, options, &metadata)))
     return "";
@@ -54,7 +58,14 @@ int main(int argc, char **argv) {
   constexpr unsigned runs = 41;
   llvm::outs() << llvm::formatv("{0,-32}{1,12}{2,12}\n", "file", "first, ms",
                                 "median, ms");
+  GradientOptions gradients;
   for (int index = 1; index < argc; ++index) {
+    if (llvm::StringRef flag = argv[index]; flag.consume_front("--grad=")) {
+      gradients.arguments.clear();
+      for (llvm::StringRef name : llvm::split(flag, ','))
+        gradients.arguments.push_back(name.str());
+      continue;
+    }
     std::string error;
     auto file = mlir::openInputFile(argv[index], &error);
     if (!file) {
@@ -64,7 +75,7 @@ int main(int argc, char **argv) {
     std::vector<double> times;
     for (unsigned run = 0; run < runs; ++run) {
       auto start = std::chrono::steady_clock::now();
-      if (compile(file->getBuffer(), argv[index]).empty())
+      if (compile(file->getBuffer(), argv[index], gradients).empty())
         return 1;
       std::chrono::duration<double, std::milli> elapsed =
           std::chrono::steady_clock::now() - start;
