@@ -58,7 +58,7 @@ class Driver:
 
 class Function:
     """A function of a PTX file, with the first variant of each of its launches:
-    the one for aligned tensors without gaps."""
+    the one for aligned tensors, without gaps but for rows that are repeated."""
 
     def __init__(self, driver, ptx, name):
         comment = ptx.split("// bastile-metadata-begin\n")[1]

@@ -57,6 +57,22 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       signalPassFailure();
   }
 
+  /// Whether some operand's rows serve several of another's.
+  static bool repeatsRows(tile::KernelOp kernel) {
+    SmallVector<ArrayRef<int64_t>> shapes;
+    for (Type type : kernel.getArgumentTypes())
+      if (auto shape = cast<RankedTensorType>(type).getShape();
+          shape.size() > 1)
+        shapes.push_back(shape.drop_back());
+    return llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return shape.size() > 1 && shape != shapes.front() &&
+             llvm::any_of(llvm::zip(shape, shapes.front()), [](auto sizes) {
+               auto [lhs, rhs] = sizes;
+               return (lhs == 1) != (rhs == 1);
+             });
+    });
+  }
+
   /// Fastest first. The host's accesses cost the same whatever their alignment.
   static SmallVector<TileVariant> getVariants(tile::KernelOp kernel,
                                               bool onHost) {
@@ -64,12 +80,17 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     int64_t leading = KernelShape::get(kernel).leading;
     bool vectorized = !onHost && kernel.getSchedule()->getVector() > 1;
     SmallVector<TileVariant> variants;
-    variants.push_back({name, 1, vectorized});
+    // Rows that are repeated have other strides than the rest, so that leading
+    // dimensions do not merge.
+    bool merges = !repeatsRows(kernel);
+    if (leading == 1 || merges)
+      variants.push_back({name, 1, vectorized});
+    if (leading > 1 && merges)
+      name += "_strided";
     if (leading > 1)
-      variants.push_back({name + "_strided", leading, vectorized});
+      variants.push_back({name, leading, vectorized});
     if (vectorized)
-      variants.push_back({name + (leading > 1 ? "_strided" : "") + "_unaligned",
-                          leading, false});
+      variants.push_back({name + "_unaligned", leading, false});
     return variants;
   }
 };
