@@ -154,7 +154,9 @@ class Function:
                 values.append(operands[argument["pointer"]].data_ptr())
             else:
                 tensor, d = operands[argument["stride"]], argument["dimension"]
-                d = launch["leading"] - 1 if merged else d
+                if merged:
+                    d = max([d for d in range(launch["leading"])
+                             if tensor.shape[d] != 1], default=0)
                 values.append(0 if tensor.shape[d] == 1 else tensor.stride(d))
         slots = (ctypes.c_int64 * len(values))(*values)
         pointers = (ctypes.c_void_p * len(values))(

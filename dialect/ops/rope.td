@@ -86,16 +86,22 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
       ::llvm::SmallVector<::mlir::Value> pieces =
           splitRows(builder, getInput(), size / (rotary / 2), interleaved);
       Expr a(builder, pieces[0]), b(builder, pieces[1]);
+      // Repeated before it is converted: what is computed of angles alone would
+      // be a kernel of its own.
+      auto repeat = [&](::mlir::Value angles, const Expr &like) {
+        ::mlir::Type type = like.getType().clone(
+            ::mlir::getElementTypeOrSelf(angles.getType()));
+        return Expr(builder, builder.createOrFold<BroadcastOp>(
+                                 type, angles, like.getValue()));
+      };
       // One angle for both elements of a pair, or one for each.
       auto getAngles = [&](::mlir::Value angles) {
         int64_t length = ::mlir::cast<::mlir::RankedTensorType>(angles.getType())
                              .getShape().back();
         if (length != rotary)
-          return ::std::make_pair(Expr(builder, angles).like(a),
-                                  Expr(builder, angles).like(b));
+          return ::std::make_pair(repeat(angles, a), repeat(angles, b));
         auto halves = splitRows(builder, angles, 2, interleaved);
-        return ::std::make_pair(Expr(builder, halves[0]).like(a),
-                                Expr(builder, halves[1]).like(b));
+        return ::std::make_pair(repeat(halves[0], a), repeat(halves[1], b));
       };
       auto [cosA, cosB] = getAngles(getCosine());
       auto [sinA, sinB] = getAngles(getSine());
