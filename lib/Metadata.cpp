@@ -69,6 +69,7 @@ private:
   json::Array describeShape(Value value);
   BlockArgument getSizeSource(Value value, int64_t dimension);
   Value getSizeInput(OpResult result, int64_t dimension);
+  json::Array describeLeadingSizes(tile::LaunchOp launch);
   tile::KernelOp getKernel(tile::LaunchOp launch);
   bool isPartial(OpResult result);
   int64_t getCluster(tile::KernelOp kernel);
@@ -138,6 +139,25 @@ json::Array FunctionDescriber::describeShape(Value value) {
   return shape;
 }
 
+/// The leading sizes of the rows that `launch` walks. An operand that is
+/// repeated over some has the size 1 there.
+json::Array FunctionDescriber::describeLeadingSizes(tile::LaunchOp launch) {
+  json::Array sizes;
+  for (Value input : launch.getInputs()) {
+    if (!isRowTensor(input))
+      continue;
+    json::Array shape = describeShape(input);
+    shape.pop_back();
+    if (sizes.empty())
+      sizes = std::move(shape);
+    else
+      for (auto [size, other] : llvm::zip_equal(sizes, shape))
+        if (size == json::Value(1))
+          size = std::move(other);
+  }
+  return sizes;
+}
+
 /// The first variant of the kernel that `launch` runs.
 tile::KernelOp FunctionDescriber::getKernel(tile::LaunchOp launch) {
   return symbols.lookup<tile::KernelOp>(
@@ -158,10 +178,7 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
   json::Array shape;
   if (auto result = dyn_cast<OpResult>(value); result && isPartial(result)) {
     auto launch = cast<tile::LaunchOp>(result.getOwner());
-    // The launch's rows in terms of its inputs.
-    Value rows = *llvm::find_if(launch.getInputs(), isRowTensor);
-    json::Array sizes = describeShape(rows);
-    sizes.pop_back();
+    json::Array sizes = describeLeadingSizes(launch);
     json::Value count = sizes.size() == 1
                             ? std::move(sizes[0])
                             : json::Value(json::Object{

@@ -77,6 +77,21 @@ void buildHostFunction(tile::KernelOp kernel) {
   kernel.erase();
 }
 
+/// Stores bfloat16 as integers. Where LLVM merges the stores of two branches,
+/// its code generation takes a choice between vectors of bfloat16 through
+/// float32, rounding by calls.
+void storeAsIntegers(LLVM::StoreOp store) {
+  Type type = store.getValue().getType();
+  if (!getElementTypeOrSelf(type).isBF16())
+    return;
+  OpBuilder builder(store);
+  Type bits = builder.getI16Type();
+  if (auto vector = dyn_cast<VectorType>(type))
+    bits = vector.clone(bits);
+  store.getValueMutable().assign(LLVM::BitcastOp::create(
+      builder, store.getLoc(), bits, store.getValue()));
+}
+
 struct LowerToHostPass
     : public bastile::impl::LowerToHostBase<LowerToHostPass> {
   void runOnOperation() override {
@@ -91,7 +106,8 @@ struct LowerToHostPass
       populateFuncToLLVMConversionPatterns(converter, patterns);
     };
     if (failed(convertToLLVM(getOperation(), addPatterns)))
-      signalPassFailure();
+      return signalPassFailure();
+    getOperation().walk(storeAsIntegers);
   }
 };
 
