@@ -1,13 +1,14 @@
-// RUN: tile-opt %s --distribute --lower-tiles --expand-math --cse --lower-to-nvvm | FileCheck %s
-// RUN: tile-opt %s --distribute=target=host --lower-tiles=target=host --expand-math=target=host --cse --lower-to-host | FileCheck %s
+// RUN: tile-opt %s --distribute --lower-tiles --expand-math --cse --lower-to-nvvm | FileCheck %s --check-prefixes=CHECK,GPU
+// RUN: tile-opt %s --distribute=target=host --lower-tiles=target=host --expand-math=target=host --cse --lower-to-host | FileCheck %s --check-prefixes=CHECK,HOST
 
 // Both targets take interleaved pieces apart and together in registers.
 // CHECK-LABEL: llvm.func @interleaved(
 // CHECK-DAG:     %[[WIDE:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : {{.*}} -> vector<16xbf16>
 // CHECK-DAG:     %[[ODD:.*]] = llvm.shufflevector %[[WIDE]], %[[WIDE]] [1, 3, 5, 7, 9, 11, 13, 15]
 // CHECK:         %[[JOIN:.*]] = llvm.shufflevector %[[ODD]], %{{.*}} [0, 8, 1, 9,
-// CHECK:         %[[BITS:.*]] = llvm.bitcast %[[JOIN]] : vector<16xbf16> to vector<16xi16>
-// CHECK:         llvm.store %[[BITS]], %{{.*}} {alignment = 16 : i64} : vector<16xi16>
+// GPU:           llvm.store %[[JOIN]], %{{.*}} {alignment = 16 : i64} : vector<16xbf16>
+// HOST:          %[[BITS:.*]] = llvm.bitcast %[[JOIN]] : vector<16xbf16> to vector<16xi16>
+// HOST:          llvm.store %[[BITS]], %{{.*}} {alignment = 16 : i64} : vector<16xi16>
 tile.kernel @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
                          %y: memref<?x512xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256>} {
