@@ -7,18 +7,8 @@ import math
 
 import numpy as np
 
-from graph_ops import (
-    BINARY,
-    COMPARE,
-    ERRORS,
-    LARGEST,
-    LARGEST_ERROR,
-    max_rows,
-    to_bf16,
-    MODEL,
-    REDUCE,
-    UNARY,
-)
+from graph_ops import BINARY, COMPARE, ERRORS, LARGEST, LARGEST_ERROR
+from graph_ops import MODEL, REDUCE, UNARY, max_rows, to_bf16
 
 
 class Value:
