@@ -3,7 +3,6 @@
 #include "EmulatorCalls.h"
 #include "EmulatedCluster.h"
 #include "llvm/ADT/APFloat.h"
-#include "llvm/ADT/bit.h"
 
 using namespace bastile;
 
@@ -106,16 +105,6 @@ static float extendF8(int32_t isE4M3, uint32_t code) {
   return number.convertToFloat();
 }
 
-/// The conversion that LLVM calls where the host has no instruction for it.
-/// libgcc has it from version 13 on only; the result comes in the low half of
-/// the register that would return a float.
-static float truncateToBFloat(float value) {
-  auto bits = llvm::bit_cast<uint32_t>(value);
-  bool isNaN = value != value;
-  uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1);
-  return llvm::bit_cast<float>(isNaN ? (bits >> 16) | 0x40 : rounded >> 16);
-}
-
 llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
   namespace calls = emulator_calls;
   static const JitSymbol symbols[] = {
@@ -133,7 +122,6 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::approximate, reinterpret_cast<void *>(&approximate)},
       {calls::truncateToF8, reinterpret_cast<void *>(&truncateToF8)},
       {calls::extendF8, reinterpret_cast<void *>(&extendF8)},
-      {"__truncsfbf2", reinterpret_cast<void *>(&truncateToBFloat)},
   };
   return symbols;
 }

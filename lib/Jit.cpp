@@ -5,6 +5,7 @@
 #include "bastile/Target.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/Object/ObjectFile.h"
@@ -14,6 +15,22 @@
 using namespace bastile;
 using llvm::StringRef;
 namespace orc = llvm::orc;
+
+/// The conversion that LLVM calls where the host has no instruction for it.
+/// libgcc has it from version 13 on only; the result comes in the low half of
+/// the register that would return a float.
+static float truncateToBFloat(float value) {
+  auto bits = llvm::bit_cast<uint32_t>(value);
+  bool isNaN = value != value;
+  uint32_t rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  return llvm::bit_cast<float>(isNaN ? (bits >> 16) | 0x40 : rounded >> 16);
+}
+
+static void *findInProcess(StringRef name) {
+  if (name == "__truncsfbf2")
+    return reinterpret_cast<void *>(&truncateToBFloat);
+  return llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(name.str());
+}
 
 /// Finds what the object calls. The object is asked, not the module, since
 /// instruction selection adds calls of its own.
@@ -44,9 +61,7 @@ resolve(llvm::MemoryBufferRef buffer, orc::LLJIT &engine,
     const auto *given = llvm::find_if(
         symbols, [&](const JitSymbol &one) { return one.name == *name; });
     void *address =
-        given != symbols.end()
-            ? given->address
-            : llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(name->str());
+        given != symbols.end() ? given->address : findInProcess(*name);
     if (!address) {
       missing.push_back(("'" + *name + "'").str());
       continue;
