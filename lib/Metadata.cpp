@@ -10,6 +10,7 @@
 #include "bastile/Version.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Names.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
@@ -88,13 +89,10 @@ json::Array FunctionDescriber::describeInputs() {
     for (int64_t size : type.getShape())
       shape.push_back(ShapedType::isDynamic(size) ? json::Value(nullptr)
                                                   : json::Value(size));
-    auto name = func.getArgAttrOfType<StringAttr>(
-        argument.getArgNumber(), tile::TileDialect::kNameAttrName);
-    inputs.push_back(json::Object{
-        {"name",
-         name ? name.str() : "arg" + std::to_string(argument.getArgNumber())},
-        {"type", getTypeName(type.getElementType())},
-        {"shape", std::move(shape)}});
+    inputs.push_back(
+        json::Object{{"name", getInputName(func, argument.getArgNumber())},
+                     {"type", getTypeName(type.getElementType())},
+                     {"shape", std::move(shape)}});
   }
   return inputs;
 }
@@ -117,8 +115,7 @@ Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
 }
 
 /// The input of the function that has the size of `value` in `dimension`.
-BlockArgument FunctionDescriber::getSizeSource(Value value,
-                                               int64_t dimension) {
+BlockArgument FunctionDescriber::getSizeSource(Value value, int64_t dimension) {
   while (auto result = dyn_cast<OpResult>(value))
     value = getSizeInput(result, dimension);
   return cast<BlockArgument>(value);
@@ -169,8 +166,7 @@ bool FunctionDescriber::isPartial(OpResult result) {
   tile::KernelOp kernel = getKernel(launch);
   unsigned position = kernel.getNumSizes() + launch.getInputs().size() +
                       result.getResultNumber();
-  return bool(
-      kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName));
+  return bool(kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName));
 }
 
 json::Object FunctionDescriber::describeBuffer(Value value) {
@@ -179,10 +175,10 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
   if (auto result = dyn_cast<OpResult>(value); result && isPartial(result)) {
     auto launch = cast<tile::LaunchOp>(result.getOwner());
     json::Array sizes = describeLeadingSizes(launch);
-    json::Value count = sizes.size() == 1
-                            ? std::move(sizes[0])
-                            : json::Value(json::Object{
-                                  {"mul", std::move(sizes)}});
+    json::Value count =
+        sizes.size() == 1
+            ? std::move(sizes[0])
+            : json::Value(json::Object{{"mul", std::move(sizes)}});
     shape.push_back(describePrograms(getKernel(launch), std::move(count)));
     shape.push_back(type.getShape().back());
   } else {
@@ -229,17 +225,17 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
           kernel.getColumnBlocks().value_or(1) * getCluster(kernel);
       blocks > 1)
     most = json::Object{{"ceildiv", json::Array{std::move(most), blocks}}};
-  return json::Object{
-      {"min", json::Array{std::move(groups), std::move(most)}}};
+  return json::Object{{"min", json::Array{std::move(groups), std::move(most)}}};
 }
 
 json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
   json::Array spaces{describePrograms(kernel, "rows")};
   for (int64_t space = 1; space < kernel.getNumSpaces(); ++space)
     spaces.push_back(describePrograms(kernel, json::Object{{"rows", space}}));
-  json::Value grid = spaces.size() == 1
-                         ? std::move(spaces[0])
-                         : json::Value(json::Object{{"add", std::move(spaces)}});
+  json::Value grid =
+      spaces.size() == 1
+          ? std::move(spaces[0])
+          : json::Value(json::Object{{"add", std::move(spaces)}});
   if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
       columnBlocks > 1)
     grid = json::Object{{"mul", json::Array{std::move(grid), columnBlocks}}};
@@ -291,8 +287,7 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
     return first.getSpace(first.getNumSizes() + operands.size());
   };
   for (Value value : launch.getInputs()) {
-    operands.push_back(
-        describeOperand(value, /*isPartial=*/false, getSpace()));
+    operands.push_back(describeOperand(value, /*isPartial=*/false, getSpace()));
     if (isRowTensor(value))
       leading = cast<RankedTensorType>(value.getType()).getRank() - 1;
   }
@@ -320,9 +315,7 @@ json::Object FunctionDescriber::describe() {
   for (Value value : returnOp.getOperands()) {
     json::Object buffer = describeBuffer(value);
     unsigned index = outputs.size();
-    auto name = func.getResultAttrOfType<StringAttr>(
-        index, tile::TileDialect::kNameAttrName);
-    buffer["name"] = name ? name.str() : "result" + std::to_string(index);
+    buffer["name"] = getResultName(func, index);
     if (auto argument = func.getResultAttrOfType<IntegerAttr>(
             index, tile::TileDialect::kInPlaceAttrName))
       buffer["may_alias"] = argument.getInt();

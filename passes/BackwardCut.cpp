@@ -8,6 +8,7 @@
 
 #include "dialect/Tile.h"
 #include "passes/Derivatives.h"
+#include "passes/Sizes.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -67,9 +68,7 @@ static bool followsFrom(Value value, const DenseSet<Value> &known) {
     Operation *op = needed[next].getDefiningOp();
     if (!op || isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
       return false;
-    ValueRange operands = op->getOperands();
-    if (isa<tile::BroadcastOp>(op))
-      operands = operands.take_front();
+    ValueRange operands = getValueOperands(op);
     needed.insert(operands.begin(), operands.end());
   }
   return true;

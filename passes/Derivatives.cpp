@@ -15,6 +15,7 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Sizes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -27,12 +28,7 @@ bool bastile::isDifferentiable(Type type) {
 }
 
 bool bastile::dependsOnAny(Operation *op, const DenseSet<Value> &values) {
-  ValueRange operands = op->getOperands();
-  if (isa<tile::BroadcastOp>(op))
-    operands = operands.take_front();
-  if (isa<tile::IotaOp>(op))
-    return false;
-  return llvm::any_of(operands,
+  return llvm::any_of(getValueOperands(op),
                       [&](Value operand) { return values.contains(operand); });
 }
 

@@ -18,9 +18,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "passes/BackwardCut.h"
 #include "passes/Derivatives.h"
+#include "passes/Names.h"
 #include "passes/Sizes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -34,12 +34,6 @@ using namespace bastile;
 using tile::Expr;
 
 namespace {
-
-std::string getInputName(func::FuncOp func, unsigned index) {
-  auto name = func.getArgAttrOfType<StringAttr>(
-      index, tile::TileDialect::kNameAttrName);
-  return name ? name.str() : "arg" + std::to_string(index);
-}
 
 void setInputName(func::FuncOp func, unsigned index, const Twine &name) {
   func.setArgAttr(index, tile::TileDialect::kNameAttrName,
@@ -204,21 +198,16 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
     inputs.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr(kind, builder.getI64IntegerAttr(index))));
   };
-  auto getResultName = [&](unsigned index) {
-    auto name = func.getResultAttrOfType<StringAttr>(
-        index, tile::TileDialect::kNameAttrName);
-    return name ? name.str() : "result" + std::to_string(index);
-  };
   for (auto [index, seed] : llvm::enumerate(seeds))
     if (seed && cut.isRead(seed))
-      addInput(seed, "grad", index, "grad_" + getResultName(index));
+      addInput(seed, "grad", index, "grad_" + getResultName(func, index));
   for (unsigned index = 0; index < numArguments; ++index)
     if (cut.isRead(body.getArgument(index)))
       addInput(body.getArgument(index), "input", index,
                getInputName(func, index));
   for (unsigned index : cut.getResults())
     addInput(returnOp->getOperand(index), "output", index,
-             getResultName(index));
+             getResultName(func, index));
   auto forwardReturn = cast<func::ReturnOp>(func.front().getTerminator());
   SmallVector<Type> forwardTypes(func.getResultTypes());
   unsigned firstSaved = forwardTypes.size();

@@ -6,6 +6,8 @@
 
 #include "passes/KernelShape.h"
 
+#include "passes/Sizes.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -25,11 +27,7 @@ int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
   if (it != depths.end())
     return it->second;
   int64_t depth = 0;
-  // The tensor a broadcast is like lends its sizes, not its values.
-  ValueRange operands = op->getOperands();
-  if (isa<tile::BroadcastOp>(op))
-    operands = operands.take_front(1);
-  for (Value operand : operands)
+  for (Value operand : getValueOperands(op))
     depth = std::max(depth, getReductionDepth(operand, depths));
   depth += isRowReduction(op);
   depths[value] = depth;
@@ -44,8 +42,7 @@ static bool isOnlyPieces(Value value) {
   return isa<BlockArgument>(value) &&
          llvm::all_of(value.getUses(), [](OpOperand &use) {
            Operation *user = use.getOwner();
-           return isa<tile::SplitOp, tile::IotaOp>(user) ||
-                  (isa<tile::BroadcastOp>(user) && use.getOperandNumber() == 1);
+           return isa<tile::SplitOp>(user) || getSizeOperand(user) == &use;
          });
 }
 

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Sizes.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -82,12 +83,7 @@ public:
       return column;
     return add(column, getPieceColumn(builder, loc, tile, repeat));
   }
-  Value getRowCount() {
-    Value count = kernel.getSizes(space).front();
-    for (Value size : kernel.getSizes(space).drop_front())
-      count = arith::MulIOp::create(builder, loc, count, size);
-    return count;
-  }
+  Value getRowCount() { return buildRowCount(builder, loc, kernel, space); }
 
   /// The address of an element that lies inside the operand.
   Value getAddress(Value elementRow, Value elementColumn) {

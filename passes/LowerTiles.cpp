@@ -108,6 +108,14 @@ bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
 
 namespace {
 
+/// A piece of `type` whose elements are all `scalar`.
+Value createConstantPiece(OpBuilder &builder, Location loc, Type type,
+                          TypedAttr scalar) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    scalar = DenseElementsAttr::get(vector, Attribute(scalar));
+  return arith::ConstantOp::create(builder, loc, scalar);
+}
+
 /// Any elementwise op on tiles becomes as many ops on their pieces.
 struct LowerElementwise : public ConversionPattern {
   LowerElementwise(const TypeConverter &converter, MLIRContext *context)
@@ -161,12 +169,9 @@ struct LowerConstant : public OpConversionPattern<arith::ConstantOp> {
     auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
     if (!type || !getLayout(type) || !splat)
       return failure();
-    auto scalar = cast<TypedAttr>(splat.getSplatValue<Attribute>());
-    Type pieceType = getPieceType(type);
-    TypedAttr attribute = scalar;
-    if (auto vector = dyn_cast<VectorType>(pieceType))
-      attribute = DenseElementsAttr::get(vector, Attribute(scalar));
-    Value piece = arith::ConstantOp::create(rewriter, op.getLoc(), attribute);
+    Value piece =
+        createConstantPiece(rewriter, op.getLoc(), getPieceType(type),
+                            cast<TypedAttr>(splat.getSplatValue<Attribute>()));
     SmallVector<Value> pieces(getLayout(type).getNumPieces(type.getShape()),
                               piece);
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
@@ -231,11 +236,8 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
     if (!layout)
       return failure();
     Location loc = op.getLoc();
-    Type pieceType = getPieceType(type);
-    TypedAttr other = cast<TypedAttr>(op.getOther());
-    if (auto vector = dyn_cast<VectorType>(pieceType))
-      other = DenseElementsAttr::get(vector, Attribute(other));
-    Value outside = arith::ConstantOp::create(rewriter, loc, other);
+    Value outside = createConstantPiece(rewriter, loc, getPieceType(type),
+                                        cast<TypedAttr>(op.getOther()));
     // The vector width divides the row, so a piece lies inside or outside as a
     // whole.
     Value limit = arith::ConstantIndexOp::create(rewriter, loc, op.getLimit());
@@ -322,11 +324,8 @@ struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
     if (!layout)
       return failure();
     Location loc = op.getLoc();
-    Type pieceType = getPieceType(type);
-    TypedAttr other = cast<TypedAttr>(op.getOther());
-    if (auto vector = dyn_cast<VectorType>(pieceType))
-      other = DenseElementsAttr::get(vector, Attribute(other));
-    Value beyond = arith::ConstantOp::create(rewriter, loc, other);
+    Value beyond = createConstantPiece(rewriter, loc, getPieceType(type),
+                                       cast<TypedAttr>(op.getOther()));
     Value first =
         arith::AddIOp::create(rewriter, loc, adaptor.getRow()[0],
                               getThreadPosition(rewriter, loc, layout).row);

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/Sizes.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_MERGELAUNCHES
@@ -115,10 +116,7 @@ Value KernelMerger::getProgramCount(size_t space) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   };
-  ArrayRef<BlockArgument> sizes = merged.getSizes(space);
-  Value count = sizes.front();
-  for (Value size : sizes.drop_front())
-    count = arith::MulIOp::create(builder, count, size);
+  Value count = buildRowCount(builder, builder.getLoc(), merged, space);
   int64_t rows = merged.getSchedule()->getRows();
   if (rows > 1)
     count = arith::CeilDivUIOp::create(builder, count, constant(rows));

@@ -6,22 +6,38 @@
 
 #include "passes/Sizes.h"
 
-#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
+using namespace bastile;
 
 static bool isRowTensor(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getRank() >= 2;
 }
 
-/// The operand of `op` that it takes the sizes of its result from.
-static OpOperand *getSizeOperand(Operation *op) {
-  if (isa<bastile::tile::BroadcastOp>(op))
-    return op->getNumOperands() == 2 ? &op->getOpOperand(1) : nullptr;
-  if (isa<bastile::tile::IotaOp>(op))
-    return op->getNumOperands() == 1 ? &op->getOpOperand(0) : nullptr;
-  return nullptr;
+OpOperand *bastile::getSizeOperand(Operation *op) {
+  Value like;
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    like = broadcast.getLike();
+  else if (auto iota = dyn_cast<tile::IotaOp>(op))
+    like = iota.getLike();
+  // Ops on tensors have it last.
+  return like ? &op->getOpOperands().back() : nullptr;
+}
+
+ValueRange bastile::getValueOperands(Operation *op) {
+  ValueRange operands = op->getOperands();
+  return getSizeOperand(op) ? operands.drop_back() : operands;
+}
+
+Value bastile::buildRowCount(OpBuilder &builder, Location loc,
+                             tile::KernelOp kernel, int64_t space) {
+  ArrayRef<BlockArgument> sizes = kernel.getSizes(space);
+  Value count = sizes.front();
+  for (Value size : sizes.drop_front())
+    count = arith::MulIOp::create(builder, loc, count, size);
+  return count;
 }
 
 Value bastile::getSizeRoot(Value value) {

@@ -7,10 +7,22 @@
 #ifndef BASTILE_PASSES_SIZES_H
 #define BASTILE_PASSES_SIZES_H
 
-#include "mlir/IR/Operation.h"
+#include "dialect/Tile.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace bastile {
+
+/// The operand of `op` that it takes the sizes of its result from, and nothing
+/// else; null if there is none.
+mlir::OpOperand *getSizeOperand(mlir::Operation *op);
+
+/// The other operands of `op`, on whose values its result depends.
+mlir::ValueRange getValueOperands(mlir::Operation *op);
+
+/// Builds the number of rows that the programs of tiled `kernel` walk in
+/// `space`.
+mlir::Value buildRowCount(mlir::OpBuilder &builder, mlir::Location loc,
+                          tile::KernelOp kernel, int64_t space = 0);
 
 /// The function's argument whose leading sizes `value`, a row tensor, has.
 mlir::Value getSizeRoot(mlir::Value value);

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/Sizes.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include <numeric>
 
@@ -156,12 +157,7 @@ void SplitAnalysis::relate(Operation *op) {
     return;
   unsigned result = find(op->getResult(0))->second;
   // Of what an op is like, only the leading sizes matter.
-  ValueRange operands = op->getOperands();
-  if (isa<tile::BroadcastOp>(op))
-    operands = operands.take_front();
-  if (isa<tile::IotaOp>(op))
-    operands = {};
-  for (Value operand : operands)
+  for (Value operand : getValueOperands(op))
     if (auto it = find(operand); it != numbers.end()) {
       groups.join(result, it->second);
       components.join(result, it->second);
@@ -440,11 +436,8 @@ SmallVector<Value> RowSplitter::buildColumnwise(Operation *op, int64_t count) {
 }
 
 void RowSplitter::rewriteColumnwise(Operation *op) {
-  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
-    if (Value like = broadcast.getLike())
-      broadcast.getLikeMutable().assign(getLike(like));
-  if (auto iota = dyn_cast<tile::IotaOp>(op); iota && iota.getLike())
-    iota.getLikeMutable().assign(getLike(iota.getLike()));
+  if (OpOperand *like = getSizeOperand(op))
+    like->set(getLike(like->get()));
   Value result = op->getResult(0);
   if (int64_t count = analysis.getCount(result); count > 1)
     setPieces(result, buildColumnwise(op, count));

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/Sizes.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -40,10 +41,7 @@ Value Tiler::constantTile(RankedTensorType type, TypedAttr scalar) {
 }
 
 Value Tiler::getRowCount() {
-  Value rows = program.getSizes().front();
-  for (Value size : program.getSizes().drop_front())
-    rows = arith::MulIOp::create(builder, rows, size);
-  return rows;
+  return buildRowCount(builder, builder.getLoc(), program);
 }
 
 /// Whether `value` differs between the columns of a row.
@@ -502,9 +500,7 @@ void Tiler::emitArguments() {
       if (auto split = dyn_cast<tile::SplitOp>(user))
         for (Value piece : split.getPieces())
           emit(piece);
-      // These take only the sizes of the tensor they are like.
-      else if (!isa<tile::IotaOp>(user) &&
-               (!isa<tile::BroadcastOp>(user) || use.getOperandNumber() == 0))
+      else if (getSizeOperand(user) != &use)
         isRead = true;
     }
     if (isRead)
