@@ -21,7 +21,8 @@ setup: ## install what is missing (Debian 12)
 	@$(SETUP)
 
 $(BUILD)/build.ninja: | setup
-	@cmake -S . -B $(BUILD) -G Ninja $(CMAKEFLAGS)
+	@cmake -S . -B $(BUILD) -G Ninja \
+	  -DPython_EXECUTABLE=$(abspath $(BUILD))/venv/bin/python $(CMAKEFLAGS)
 
 demo: all ## compile, run and check example kernels
 	@scripts/demo.sh
@@ -42,7 +43,8 @@ accuracy: all ## measure errors beside PyTorch's (PYTHON) and write docs/accurac
 	$(PYTHON) benchmarks/accuracy.py --targets $$targets
 
 static: setup ## build build-static/bin/tilec, which runs without LLVM installed
-	@cmake -S . -B build-static -G Ninja -DBASTILE_LINK_STATIC=ON $(CMAKEFLAGS) >/dev/null
+	@cmake -S . -B build-static -G Ninja -DBASTILE_LINK_STATIC=ON \
+	  -DBASTILE_PYTHON=OFF $(CMAKEFLAGS) >/dev/null
 	@ninja -C build-static tilec tile-run
 	@strip -o build-static/tilec.stripped build-static/bin/tilec
 	@size=$$(stat -c %s build-static/tilec.stripped); \

@@ -87,9 +87,17 @@ Jit::create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols,
   auto object = emitObject(module, **machine);
   if (!object)
     return object.takeError();
-  auto buffer = std::make_unique<llvm::SmallVectorMemoryBuffer>(
-      std::move(*object), /*RequiresNullTerminator=*/false);
+  return load(std::make_unique<llvm::SmallVectorMemoryBuffer>(
+                  std::move(*object), /*RequiresNullTerminator=*/false),
+              symbols);
+}
 
+llvm::Expected<std::unique_ptr<Jit>>
+Jit::load(std::unique_ptr<llvm::MemoryBuffer> object,
+          llvm::ArrayRef<JitSymbol> symbols) {
+  auto machine = createTargetMachine(Target::host());
+  if (!machine)
+    return machine.takeError();
   orc::JITTargetMachineBuilder builder((*machine)->getTargetTriple());
   auto engine = orc::LLJITBuilder()
                     .setJITTargetMachineBuilder(std::move(builder))
@@ -100,14 +108,14 @@ Jit::create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols,
   if (!engine)
     return engine.takeError();
 
-  auto found = resolve(*buffer, **engine, symbols);
+  auto found = resolve(*object, **engine, symbols);
   if (!found)
     return found.takeError();
   if (!found->empty())
     if (llvm::Error error = (*engine)->getMainJITDylib().define(
             orc::absoluteSymbols(std::move(*found))))
       return error;
-  if (llvm::Error error = (*engine)->addObjectFile(std::move(buffer)))
+  if (llvm::Error error = (*engine)->addObjectFile(std::move(object)))
     return error;
   return std::unique_ptr<Jit>(new Jit(std::move(*engine)));
 }

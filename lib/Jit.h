@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <memory>
 
 namespace llvm::orc {
@@ -30,6 +31,11 @@ public:
   static llvm::Expected<std::unique_ptr<Jit>>
   create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols = {},
          unsigned level = 3);
+
+  /// Loads an object that `emitObject` made on this kind of processor.
+  static llvm::Expected<std::unique_ptr<Jit>>
+  load(std::unique_ptr<llvm::MemoryBuffer> object,
+       llvm::ArrayRef<JitSymbol> symbols = {});
   ~Jit();
 
   /// The address of a function or a global of the module.

@@ -78,6 +78,22 @@ static const std::vector<Target> &targets() {
   return all;
 }
 
+const Target *Target::forGpu(unsigned computeCapability) {
+  const Target *best = nullptr;
+  for (const Target &target : targets()) {
+    if (target.isHost() || target.computeCapability > computeCapability)
+      continue;
+    // Later GPUs do not take the PTX of an architecture whose name ends in a
+    // letter.
+    bool isSpecific = target.name.back() == 'a';
+    if (isSpecific && target.computeCapability != computeCapability)
+      continue;
+    if (!best || target.computeCapability > best->computeCapability)
+      best = &target;
+  }
+  return best;
+}
+
 llvm::ArrayRef<Target> Target::all() { return targets(); }
 
 const Target &Target::host() { return targets().back(); }

@@ -41,6 +41,7 @@ CudaDriver::open(const std::string &library) {
   resolve(driver->init, "cuInit");
   resolve(driver->getErrorName, "cuGetErrorName");
   resolve(driver->getErrorString, "cuGetErrorString");
+  resolve(driver->driverGetVersion, "cuDriverGetVersion");
   resolve(driver->deviceGetCount, "cuDeviceGetCount");
   resolve(driver->deviceGet, "cuDeviceGet");
   resolve(driver->deviceGetName, "cuDeviceGetName");
@@ -51,6 +52,10 @@ CudaDriver::open(const std::string &library) {
   resolve(driver->ctxSetCurrent, "cuCtxSetCurrent");
   resolve(driver->ctxGetDevice, "cuCtxGetDevice");
   resolve(driver->moduleLoadDataEx, "cuModuleLoadDataEx");
+  resolve(driver->linkCreate, "cuLinkCreate_v2");
+  resolve(driver->linkAddData, "cuLinkAddData_v2");
+  resolve(driver->linkComplete, "cuLinkComplete");
+  resolve(driver->linkDestroy, "cuLinkDestroy");
   resolve(driver->moduleUnload, "cuModuleUnload");
   resolve(driver->moduleGetFunction, "cuModuleGetFunction");
   resolve(driver->funcGetAttribute, "cuFuncGetAttribute");
@@ -64,6 +69,8 @@ CudaDriver::open(const std::string &library) {
   resolve(driver->memcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   resolve(driver->memcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   resolve(driver->memsetD8Async, "cuMemsetD8Async");
+  resolve(driver->threadExchangeStreamCaptureMode,
+          "cuThreadExchangeStreamCaptureMode");
   resolve(driver->streamCreate, "cuStreamCreate");
   resolve(driver->streamDestroy, "cuStreamDestroy_v2");
   resolve(driver->streamSynchronize, "cuStreamSynchronize");

@@ -328,6 +328,84 @@ static Launch readLaunch(const JsonCursor &cursor, const Function &function) {
 }
 
 //===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+static std::optional<Backward::Source>
+findSource(const JsonCursor &cursor, const char *key,
+           Backward::Source::Kind kind, size_t count, const char *what) {
+  if (auto index = cursor.find(key))
+    return Backward::Source{kind, index->asIndex(count, what)};
+  return std::nullopt;
+}
+
+static Backward::Source readKept(const JsonCursor &cursor,
+                                 const Function &function) {
+  using Kind = Backward::Source::Kind;
+  const size_t outputs = function.outputs.size();
+  if (auto found =
+          findSource(cursor, "grad", Kind::Gradient, outputs, "outputs"))
+    return *found;
+  if (auto found = findSource(cursor, "input", Kind::Input,
+                              function.inputs.size(), "inputs"))
+    return *found;
+  if (auto found =
+          findSource(cursor, "output", Kind::Output, outputs, "outputs"))
+    return *found;
+  cursor.fail("expected 'grad', 'input' or 'output'");
+}
+
+static Backward readBackward(const JsonCursor &cursor,
+                             const Function &function) {
+  using Kind = Backward::Source::Kind;
+  Backward result;
+  if (auto name = cursor.find("function"))
+    result.function = name->asString();
+  if (auto inputs = cursor.find("inputs"))
+    for (size_t i = 0; i != inputs->size(); ++i)
+      result.inputs.push_back(readKept((*inputs)[i], function));
+  JsonCursor gradients = cursor["gradients"];
+  for (const InputSpec &input : function.inputs) {
+    auto gradient = gradients.find(input.name.c_str());
+    if (!gradient) {
+      result.gradients.push_back(std::nullopt);
+      continue;
+    }
+    // How many results there are is known once all functions are read.
+    auto found =
+        findSource(*gradient, "result", Kind::Result, SIZE_MAX, "results");
+    if (!found)
+      found = findSource(*gradient, "grad", Kind::Gradient,
+                         function.outputs.size(), "outputs");
+    if (!found)
+      gradient->fail("expected 'result' or 'grad'");
+    result.gradients.push_back(found);
+  }
+  return result;
+}
+
+/// Checks what backwards say of the functions that compute gradients.
+static void checkBackward(const JsonCursor &cursor, const Metadata &metadata,
+                          const Function &function) {
+  if (!function.backward)
+    return;
+  const Function *backward = nullptr;
+  if (!function.backward->function.empty()) {
+    backward = metadata.find(function.backward->function);
+    if (!backward)
+      cursor["function"].fail(
+          concat("there is no function '", function.backward->function, "'"));
+    if (backward->inputs.size() != function.backward->inputs.size())
+      cursor["inputs"].fail(concat("'", backward->name, "' takes ",
+                                   backward->inputs.size(), " inputs"));
+  }
+  for (const auto &gradient : function.backward->gradients)
+    if (gradient && gradient->kind == Backward::Source::Kind::Result &&
+        (!backward || gradient->index >= backward->outputs.size()))
+      cursor["gradients"].fail(concat("there is no result ", gradient->index));
+}
+
+//===----------------------------------------------------------------------===//
 // Documents
 //===----------------------------------------------------------------------===//
 
@@ -346,6 +424,8 @@ static Function readFunction(const JsonCursor &cursor) {
   JsonCursor launches = cursor["launches"];
   for (size_t i = 0; i != launches.size(); ++i)
     result.launches.push_back(readLaunch(launches[i], result));
+  if (auto backward = cursor.find("backward"))
+    result.backward = readBackward(*backward, result);
   return result;
 }
 
@@ -366,6 +446,9 @@ static Metadata readDocument(const JsonCursor &cursor) {
   JsonCursor functions = cursor["functions"];
   for (size_t i = 0; i != functions.size(); ++i)
     result.functions.push_back(readFunction(functions[i]));
+  for (size_t i = 0; i != functions.size(); ++i)
+    if (auto backward = functions[i].find("backward"))
+      checkBackward(*backward, result, result.functions[i]);
   return result;
 }
 

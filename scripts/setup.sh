@@ -11,7 +11,7 @@ packages="
   clang-format-22 clang-tidy-22
   libcurl4-openssl-dev libz3-dev libzstd-dev zlib1g-dev
   nlohmann-json3-dev libgtest-dev
-  python3 python3-numpy python3-pytest
+  python3 python3-dev python3-venv python3-numpy python3-pytest
   xz-utils
 "
 
@@ -62,6 +62,17 @@ if [ -n "$missing" ]; then
   done
   as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends $missing
+fi
+
+# The Python package is built for and tested with an environment of its own.
+venv=${BASTILE_BUILD:-build}/venv
+requirements=$(dirname "$0")/requirements.txt
+if [ ! -e "$venv/requirements.txt" ] ||
+   ! cmp -s "$requirements" "$venv/requirements.txt"; then
+  echo "setup: installing Python packages into $venv"
+  /usr/bin/python3 -m venv "$venv"
+  "$venv/bin/pip" install -q --disable-pip-version-check -r "$requirements"
+  cp "$requirements" "$venv/requirements.txt"
 fi
 
 # Debian installs lit under a versioned name only, and `lit test/` is how one

@@ -35,6 +35,12 @@ config.substitutions += [
     ("%build", build),
     ("%python", python),
     ("%pytest", f"{python} -m pytest -q -p no:cacheprovider"),
+    # The package is tested in the environment that it was built for.
+    (
+        "%package-test",
+        f"env PYTHONPATH={build}/python {build}/venv/bin/python -m pytest -q "
+        "-p no:cacheprovider",
+    ),
 ]
 
 

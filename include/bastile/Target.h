@@ -46,6 +46,10 @@ struct Target {
   /// Finds a target by name. The error lists the names that exist.
   static llvm::Expected<const Target &> lookup(llvm::StringRef name);
 
+  /// The best target for a GPU of `computeCapability` (90 for 9.0); null if
+  /// none suits it.
+  static const Target *forGpu(unsigned computeCapability);
+
   /// The processor this program runs on.
   static const Target &host();
 

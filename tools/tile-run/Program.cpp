@@ -40,18 +40,7 @@ Expected<std::shared_ptr<const CudaDevice>> run::openDevice() {
 
 Expected<const Target *> run::getTarget(const CudaDevice &device) {
   const auto capability = static_cast<unsigned>(device.computeCapability());
-  const Target *best = nullptr;
-  for (const Target &target : Target::all()) {
-    if (target.isHost() || target.computeCapability > capability)
-      continue;
-    // Later GPUs do not take the PTX of an architecture whose name ends in a
-    // letter.
-    bool isSpecific = target.name.back() == 'a';
-    if (isSpecific && target.computeCapability != capability)
-      continue;
-    if (!best || target.computeCapability > best->computeCapability)
-      best = &target;
-  }
+  const Target *best = Target::forGpu(capability);
   if (!best)
     return Error("no target suits the GPU, " + device.name() +
                  " of compute capability " + std::to_string(capability / 10) +

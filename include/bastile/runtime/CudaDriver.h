@@ -32,6 +32,7 @@ using Module = void *;
 using Kernel = void *;
 using Stream = void *;
 using Event = void *;
+using Linker = void *;
 
 constexpr Result successResult = 0;
 
@@ -53,6 +54,16 @@ enum KernelAttribute : int {
 enum JitOption : int {
   ErrorLogBuffer = 5,
   ErrorLogBufferSize = 6,
+};
+
+/// What an image given to the linker is.
+enum JitInputType : int {
+  PtxInput = 1,
+};
+
+/// Which calls a capturing thread may make.
+enum StreamCaptureMode : int {
+  RelaxedCapture = 2,
 };
 
 enum LaunchAttributeId : int {
@@ -107,6 +118,7 @@ struct CudaDriver {
   cuda::Result (*getErrorName)(cuda::Result, const char **name);
   cuda::Result (*getErrorString)(cuda::Result, const char **text);
 
+  cuda::Result (*driverGetVersion)(int *version);
   cuda::Result (*deviceGetCount)(int *count);
   cuda::Result (*deviceGet)(cuda::Device *, int ordinal);
   cuda::Result (*deviceGetName)(char *name, int length, cuda::Device);
@@ -121,6 +133,13 @@ struct CudaDriver {
   cuda::Result (*moduleLoadDataEx)(cuda::Module *, const void *image,
                                    unsigned optionCount, int *options,
                                    void **values);
+  cuda::Result (*linkCreate)(unsigned optionCount, int *options, void **values,
+                             cuda::Linker *);
+  cuda::Result (*linkAddData)(cuda::Linker, int type, void *data, size_t bytes,
+                              const char *name, unsigned optionCount,
+                              int *options, void **values);
+  cuda::Result (*linkComplete)(cuda::Linker, void **cubin, size_t *bytes);
+  cuda::Result (*linkDestroy)(cuda::Linker);
   cuda::Result (*moduleUnload)(cuda::Module);
   cuda::Result (*moduleGetFunction)(cuda::Kernel *, cuda::Module,
                                     const char *name);
@@ -145,6 +164,7 @@ struct CudaDriver {
   cuda::Result (*memsetD8Async)(cuda::Address, unsigned char value,
                                 size_t bytes, cuda::Stream);
 
+  cuda::Result (*threadExchangeStreamCaptureMode)(int *mode);
   cuda::Result (*streamCreate)(cuda::Stream *, unsigned flags);
   cuda::Result (*streamDestroy)(cuda::Stream);
   cuda::Result (*streamSynchronize)(cuda::Stream);

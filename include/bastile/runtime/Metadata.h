@@ -91,6 +91,32 @@ struct Launch {
   bool overlapNext = false;
 };
 
+/// How the gradients of a function are had.
+struct Backward {
+  /// A tensor of the forward call, or one that belongs to the backward.
+  struct Source {
+    enum class Kind : uint8_t {
+      /// The gradient of output `index` of the forward.
+      Gradient,
+      /// Input or output `index` of the forward call.
+      Input,
+      Output,
+      /// Output `index` of the function that computes gradients.
+      Result,
+    };
+    Kind kind = Kind::Gradient;
+    unsigned index = 0;
+  };
+
+  /// The function that computes gradients; empty if there is nothing to
+  /// compute.
+  std::string function;
+  /// What it takes, in order.
+  std::vector<Source> inputs;
+  /// The gradient of each input of the forward, if it has one.
+  std::vector<std::optional<Source>> gradients;
+};
+
 struct Function {
   /// Whether every call has size 1 in dimension `dimension` of `operand`. A
   /// launch whose other operands have another size there repeats its rows.
@@ -101,6 +127,8 @@ struct Function {
   std::vector<BufferSpec> outputs;
   std::vector<BufferSpec> temporaries;
   std::vector<Launch> launches;
+  /// Absent where no gradients were asked for.
+  std::optional<Backward> backward;
 };
 
 struct Metadata {

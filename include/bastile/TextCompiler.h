@@ -1,0 +1,123 @@
+//===- TextCompiler.h - The compiler without MLIR's headers -----*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// What bindings to other languages and other build systems call: text goes in,
+// text and machine code come out, and neither MLIR nor LLVM is needed to call
+// it. Every function has a context of its own, so that any number of threads
+// may compile at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_TEXTCOMPILER_H
+#define BASTILE_TEXTCOMPILER_H
+
+#include "bastile/runtime/Error.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace bastile {
+
+/// What to compile and how.
+struct CompileRequest {
+  /// The text of a module.
+  std::string source;
+  /// What messages call it.
+  std::string name = "source";
+  /// A name that `Target::lookup` knows.
+  std::string target;
+  /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128".
+  std::string schedule = {};
+  /// Arguments to derive gradients for; {"all"} for every argument of floats.
+  std::vector<std::string> gradients = {};
+  /// Add the gradients of the first result's sum to the function instead of a
+  /// backward.
+  bool together = false;
+  /// Let those take the place of arguments in memory.
+  bool inPlace = false;
+};
+
+/// PTX, or an object of the host, and its metadata as JSON (docs/metadata.md).
+struct CompiledText {
+  std::string code;
+  std::string metadata;
+};
+
+/// Compiles a module. An error has the compiler's diagnostics, with the lines
+/// of the source that they point to.
+runtime::Expected<CompiledText> compileText(const CompileRequest &request);
+
+/// The metadata alone, without generating code.
+runtime::Expected<std::string> describeText(const CompileRequest &request);
+
+/// The module lowered to the stage of this name: "tile", "decomposed", "fused",
+/// "scheduled", "tiled", "distributed", "nvvm" or "llvm".
+runtime::Expected<std::string> lowerText(const CompileRequest &request,
+                                         std::string_view stage);
+
+/// What a kernel of a module moves and how it is scheduled (see KernelCost).
+struct KernelReport {
+  std::string name;
+  std::string schedule;
+  int64_t bytesPerRow = 0;
+  int64_t bytesShared = 0;
+  int64_t operationsPerRow = 0;
+  int64_t passes = 1;
+  /// The least time that the bytes take on the target, in seconds.
+  double seconds = 0;
+};
+
+/// The kernels of a module, for a call with `rows` rows.
+runtime::Expected<std::vector<KernelReport>>
+explainText(const CompileRequest &request, int64_t rows);
+
+/// An operand of a model op; without a type it is one that the op can do
+/// without, and is left out.
+struct OperandType {
+  std::string name;
+  /// As in "tensor<?x2880xbf16>".
+  std::optional<std::string> type;
+};
+
+/// The text of a module with one function, called like the op (without its
+/// dialect), that applies model op `op` to its arguments. `attributes` are
+/// names and values as in MLIR's generic form, `results` the types of the
+/// results where those do not follow from the operands. Fails where the op's
+/// verifier does.
+runtime::Expected<std::string>
+buildOpText(const std::string &op, const std::vector<OperandType> &operands,
+            const std::vector<std::pair<std::string, std::string>> &attributes,
+            const std::vector<std::string> &results = {});
+
+/// The names of all targets that can be compiled for.
+std::vector<std::string> getTargetNames();
+
+/// The name of the best target for a GPU of `computeCapability` (90 for 9.0);
+/// nothing if there is none.
+std::optional<std::string> findTarget(int computeCapability);
+
+/// What host code depends on: the processor's name and features.
+std::string describeHost();
+
+/// Machine code of the host, loaded into this process until it is destroyed.
+class HostCode {
+public:
+  /// Loads the object that `compileText` made.
+  static runtime::Expected<std::shared_ptr<const HostCode>>
+  load(const std::string &object);
+  virtual ~HostCode();
+
+  /// The address of a function; null if there is none of this name.
+  virtual void *find(const std::string &name) const = 0;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_TEXTCOMPILER_H

@@ -1,0 +1,248 @@
+//===- TextCompiler.cpp - The compiler without MLIR's headers -------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/TextCompiler.h"
+#include "CodeGen.h"
+#include "Jit.h"
+#include "bastile/Compiler.h"
+#include "bastile/Explain.h"
+#include "bastile/Registration.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+using namespace bastile;
+using runtime::Error;
+using runtime::Expected;
+
+namespace {
+
+/// A module in a context of its own, and what was said about it.
+class Compilation {
+public:
+  explicit Compilation(const CompileRequest &request)
+      : stream(messages),
+        context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        diagnostics(source, &context, stream) {
+    // The place in the source says more than the op in generic form.
+    context.printOpOnDiagnostic(false);
+    source.AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(request.source, request.name),
+        llvm::SMLoc());
+    options.schedule = request.schedule;
+    options.gradients = {request.gradients, request.together, request.inPlace};
+  }
+
+  /// Parses the source; `options` then say what is asked of it.
+  Error open(const CompileRequest &request) {
+    llvm::Expected<const Target &> target = Target::lookup(request.target);
+    if (!target)
+      return Error(llvm::toString(target.takeError()));
+    options.target = &*target;
+    module = parseSource(source, context);
+    return module ? Error::success() : fail();
+  }
+
+  /// An error that says what the compiler said.
+  Error fail() {
+    stream.flush();
+    llvm::StringRef text = llvm::StringRef(messages).rtrim();
+    return Error(text.empty() ? "the compiler failed without a message"
+                              : text.str());
+  }
+
+  CompileOptions options;
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    registerTranslations(registry);
+    return registry;
+  }
+
+  std::string messages;
+  llvm::raw_string_ostream stream;
+  llvm::SourceMgr source;
+  MLIRContext context;
+  SourceMgrDiagnosticHandler diagnostics;
+
+public:
+  /// Goes before its context does.
+  OwningOpRef<ModuleOp> module;
+};
+
+} // namespace
+
+static Error take(llvm::Error error) {
+  return Error(llvm::toString(std::move(error)));
+}
+
+static std::string print(const llvm::json::Value &value) {
+  return llvm::formatv("{0}", value).str();
+}
+
+/// Translates a lowered module and optimizes it.
+static Expected<std::string> printLLVM(ModuleOp module, const Target &target) {
+  llvm::LLVMContext context;
+  auto translated = translateToLLVM(module, context, target);
+  if (!translated)
+    return take(translated.takeError());
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return take(machine.takeError());
+  optimize(**translated, **machine);
+  std::string text;
+  llvm::raw_string_ostream(text) << **translated;
+  return text;
+}
+
+static Expected<std::string> generateObject(ModuleOp module,
+                                            const Target &target) {
+  llvm::LLVMContext context;
+  auto translated = translateToLLVM(module, context, target);
+  if (!translated)
+    return take(translated.takeError());
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return take(machine.takeError());
+  optimize(**translated, **machine);
+  auto object = emitObject(**translated, **machine);
+  if (!object)
+    return take(object.takeError());
+  return std::string(object->begin(), object->end());
+}
+
+Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
+  Compilation compilation(request);
+  if (Error error = compilation.open(request))
+    return error;
+  ModuleOp module = *compilation.module;
+  const Target &target = *compilation.options.target;
+  llvm::json::Value metadata = nullptr;
+  if (failed(lower(module, Stage::NVVM, compilation.options, &metadata)))
+    return compilation.fail();
+  if (target.isHost()) {
+    Expected<std::string> object = generateObject(module, target);
+    if (!object)
+      return object.takeError();
+    return CompiledText{std::move(*object), print(metadata)};
+  }
+  auto ptx = generateAssembly(module, target);
+  if (!ptx)
+    return take(ptx.takeError());
+  return CompiledText{formatMetadataComment(metadata) + *ptx, print(metadata)};
+}
+
+Expected<std::string> bastile::describeText(const CompileRequest &request) {
+  Compilation compilation(request);
+  if (Error error = compilation.open(request))
+    return error;
+  llvm::json::Value metadata = nullptr;
+  if (failed(lower(*compilation.module, Stage::Tiled, compilation.options,
+                   &metadata)))
+    return compilation.fail();
+  return print(metadata);
+}
+
+Expected<std::string> bastile::lowerText(const CompileRequest &request,
+                                         std::string_view name) {
+  // The last one is beyond MLIR.
+  auto stage = llvm::StringSwitch<std::optional<Stage>>(llvm::StringRef(name))
+                   .Case("tile", Stage::Tile)
+                   .Case("decomposed", Stage::Decomposed)
+                   .Case("fused", Stage::Fused)
+                   .Case("scheduled", Stage::Scheduled)
+                   .Case("tiled", Stage::Tiled)
+                   .Case("distributed", Stage::Distributed)
+                   .Cases({"nvvm", "llvm"}, Stage::NVVM)
+                   .Default(std::nullopt);
+  if (!stage)
+    return Error("unknown stage '" + std::string(name) +
+                 "', expected one of: tile, decomposed, fused, scheduled, "
+                 "tiled, distributed, nvvm, llvm");
+  Compilation compilation(request);
+  if (Error error = compilation.open(request))
+    return error;
+  if (failed(lower(*compilation.module, *stage, compilation.options)))
+    return compilation.fail();
+  if (name == "llvm")
+    return printLLVM(*compilation.module, *compilation.options.target);
+  std::string text;
+  llvm::raw_string_ostream(text) << *compilation.module;
+  return text;
+}
+
+Expected<std::vector<KernelReport>>
+bastile::explainText(const CompileRequest &request, int64_t rows) {
+  Compilation compilation(request);
+  if (Error error = compilation.open(request))
+    return error;
+  OwningOpRef<ModuleOp> scheduled = compilation.module->clone();
+  if (failed(lower(*scheduled, Stage::Scheduled, compilation.options)) ||
+      failed(lower(*compilation.module, Stage::Tiled, compilation.options)))
+    return compilation.fail();
+  std::vector<KernelReport> reports;
+  for (const KernelCost &cost : getKernelCosts(*scheduled, *compilation.module))
+    reports.push_back({cost.name, cost.schedule, cost.bytesPerRow,
+                       cost.bytesShared, cost.operationsPerRow, cost.passes,
+                       cost.getSeconds(rows, *compilation.options.target)});
+  return reports;
+}
+
+std::vector<std::string> bastile::getTargetNames() {
+  std::vector<std::string> names;
+  for (const Target &target : Target::all())
+    names.push_back(target.name);
+  return names;
+}
+
+std::optional<std::string> bastile::findTarget(int computeCapability) {
+  if (const Target *target =
+          Target::forGpu(static_cast<unsigned>(computeCapability)))
+    return target->name;
+  return std::nullopt;
+}
+
+std::string bastile::describeHost() {
+  const Target &host = Target::host();
+  return host.triple + " " + host.chip + " " + host.features;
+}
+
+//===----------------------------------------------------------------------===//
+// Host code
+//===----------------------------------------------------------------------===//
+
+HostCode::~HostCode() = default;
+
+namespace {
+class JittedCode final : public HostCode {
+public:
+  explicit JittedCode(std::unique_ptr<Jit> jit) : jit(std::move(jit)) {}
+
+  void *find(const std::string &name) const override {
+    llvm::Expected<void *> address = jit->lookup(name);
+    if (address)
+      return *address;
+    llvm::consumeError(address.takeError());
+    return nullptr;
+  }
+
+private:
+  std::unique_ptr<Jit> jit;
+};
+} // namespace
+
+Expected<std::shared_ptr<const HostCode>>
+HostCode::load(const std::string &object) {
+  auto jit = Jit::load(llvm::MemoryBuffer::getMemBufferCopy(object, "object"));
+  if (!jit)
+    return take(jit.takeError());
+  return std::shared_ptr<const HostCode>(
+      std::make_shared<JittedCode>(std::move(*jit)));
+}

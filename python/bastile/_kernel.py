@@ -1,0 +1,274 @@
+"""Kernels that were compiled ahead of their first call."""
+
+import dataclasses
+import json
+import os
+import pathlib
+
+from bastile import _bastile, _loading, _types
+from bastile._definitions import definitions
+
+
+class Kernel:
+    """A function compiled from an op, from MLIR or from a Python function.
+
+    Called on tensors, in the order of its operands or by their names, it runs on
+    the GPU that they lie on, in the stream that their library works in, or on
+    the CPU. The number of rows is free; types and row lengths are not.
+
+    Code is generated when it is first needed: for the target given to
+    ``compile``, or for the device of the tensors.
+    """
+
+    def __init__(self, request, operands, target):
+        self._request = request
+        self._target = target
+        self._kernels = {}
+        #: The names of the operands, in order.
+        self.operands = tuple(operands)
+
+    def __call__(self, *tensors, **named):
+        """Runs the kernel and returns its result, or a tuple of them.
+
+        Raises ``TypeError`` for a wrong number of operands and ``ValueError``
+        for one of another shape, type or device than the rest or the kernel.
+        """
+        if named:
+            tensors = self._arrange(tensors, named)
+        if not tensors:
+            raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
+        kernel = self._kernel(_bastile.locate(tensors[0]))
+        if self._request.gradients and _differentiates(tensors):
+            from bastile import _autograd
+
+            return _autograd.call(kernel, tensors)
+        return kernel.call(tensors)
+
+    def _arrange(self, tensors, named):
+        rest = self.operands[len(tensors) :]
+        for name in named:
+            if name not in rest:
+                raise TypeError(
+                    f"{self.name}: "
+                    + (
+                        f"operand '{name}' is given twice"
+                        if name in self.operands
+                        else f"there is no operand '{name}'"
+                    )
+                    + f"; the operands are {', '.join(self.operands)}"
+                )
+        missing = [name for name in rest if name not in named]
+        if missing:
+            raise TypeError(f"{self.name}: missing {', '.join(missing)}")
+        return (*tensors, *(named[name] for name in rest))
+
+    def _kernel(self, device):
+        kernel = self._kernels.get(device)
+        if kernel is None:
+            kernel = self._kernels[device] = self._code(device).kernel()
+        return kernel
+
+    def _code(self, device):
+        target = _loading.target_for(device)
+        if self._target and (self._target == "host") != (device is None):
+            raise ValueError(
+                f"{self.name} is compiled for '{self._target}', but its tensors "
+                f"are on {'the CPU' if device is None else f'GPU {device}'}"
+            )
+        return self._load(self._target or target)
+
+    def _load(self, target):
+        return _loading.load(self._with_target(target))
+
+    def _with_target(self, target):
+        return dataclasses.replace(self._request, target=target)
+
+    @property
+    def target(self) -> str:
+        """What the properties below speak of: the target given, else that of
+        the first GPU, else ``sm_90``."""
+        if self._target:
+            return self._target
+        if _bastile.gpu_count():
+            return _loading.gpu_target(0)
+        return _loading.DEFAULT_GPU_TARGET
+
+    @property
+    def name(self) -> str:
+        return self._request.name
+
+    @property
+    def metadata(self) -> dict:
+        """How the kernel is launched (docs/metadata.md)."""
+        return self._load(self.target).metadata
+
+    @property
+    def ptx(self) -> str:
+        """PTX with the metadata in it, as ``tilec`` writes it."""
+        if self.target == "host":
+            raise ValueError("the host has no PTX; compile for a GPU's target")
+        return self._load(self.target).code.decode()
+
+    @property
+    def cubin(self) -> bytes:
+        """The machine code that the driver makes of the PTX. Needs a GPU."""
+        self.ptx  # raises for the host
+        return _bastile.assemble(self._load(self.target).code, 0)
+
+    @property
+    def object(self) -> bytes:
+        """The host's machine code, an ELF object."""
+        if self.target != "host":
+            raise ValueError("objects are made for the target 'host' only")
+        return self._load("host").code
+
+    def mlir(self, stage="tile") -> str:
+        """The module at a stage of the compiler: ``tile`` (as written),
+        ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
+        ``nvvm`` or ``llvm``."""
+        request = self._with_target(self.target).native()
+        return _bastile.lower_text(request, stage)
+
+    @property
+    def schedule(self) -> dict:
+        """The schedule of each kernel of the function, by the kernel's name."""
+        return {row["kernel"]: row["schedule"] for row in self._report(1)}
+
+    def explain(self, rows=8192) -> str:
+        """A table of the kernels: schedule, bytes, operations and the least time
+        that the bytes of ``rows`` rows take at the target's bandwidth."""
+        lines = [f"{self!r} on {self.target}, {rows} rows"]
+        for row in self._report(rows):
+            lines += [
+                f"  {row['kernel']}",
+                f"    schedule    {row['schedule']}",
+                f"    bytes       {row['bytes_per_row']} a row"
+                f" + {row['bytes_shared']}",
+                f"    operations  {row['operations_per_row']} a row",
+                f"    passes      {row['passes']}",
+                f"    least time  {row['seconds'] * 1e6:.1f} us",
+            ]
+        return "\n".join(lines)
+
+    def _report(self, rows):
+        request = self._with_target(self.target).native()
+        return _bastile.explain_text(request, rows)
+
+    def __repr__(self):
+        request = self._request
+        parts = [self.name, f"({', '.join(self.operands)})"]
+        if request.gradients:
+            what = "value and gradients" if request.together else "gradients"
+            parts.append(f" with {what} of {', '.join(request.gradients)}")
+        if request.schedule:
+            parts.append(f", schedule {request.schedule}")
+        return f"<bastile.Kernel {''.join(parts)}>"
+
+    def __reduce__(self):
+        return Kernel, (self._request, self.operands, self._target)
+
+
+def _differentiates(tensors):
+    return any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+
+
+def compile(
+    op,
+    shape=None,
+    *,
+    dtype="bf16",
+    grad=False,
+    target=None,
+    schedule="",
+    results=None,
+    **attributes,
+) -> Kernel:
+    """Compiles ``op`` for rows of the length in ``shape``.
+
+    Args:
+        op: the name of an op of the dialect; the path of a ``.mlir`` file or
+            MLIR text with one function, which is compiled as it stands; or a
+            Python function over symbolic tensors, which is traced.
+        shape: sizes of the first operand; those of the others follow from the
+            op. A dictionary of shapes by name gives them all. Only the last size
+            is fixed by it, and which leading sizes are 1 where those of other
+            operands are not. Not needed for MLIR.
+        dtype: the element type of the first operand, which the others follow,
+            or a dictionary by name.
+        grad: ``True`` for gradients of every floating operand, or the names of
+            some.
+        target: ``"host"``, ``"sm_90"``, ...; by default whatever the tensors lie
+            on.
+        schedule: fields pinned in every kernel's schedule, as in ``"rows=2"``.
+        results: the types of the results as MLIR spells them, for an op where
+            they do not follow from the operands.
+        attributes: the op's attributes, as in ``eps=1e-5``.
+
+    Raises:
+        ValueError: (``CompileError``) for what the compiler rejects, with its
+            words; for a shape, an attribute or a target that does not fit.
+    """
+    if target is not None and target not in _bastile.targets():
+        raise ValueError(
+            f"there is no target {target!r}; there are "
+            + ", ".join(_bastile.targets())
+        )
+    if callable(op):
+        from bastile import _trace
+
+        name, source = _trace.trace(op, shape, dtype, attributes)
+    elif _is_text(op):
+        name, source = _read_module(op, attributes)
+    else:
+        name, source = op, _op_source(op, shape, dtype, attributes, results)
+    request = _loading.Request(
+        source,
+        target or _loading.DEFAULT_GPU_TARGET,
+        name=name,
+        schedule=schedule,
+        gradients=_gradients(grad),
+    )
+    description = json.loads(_bastile.describe_text(request.native()))
+    function = description["functions"][0]
+    return Kernel(
+        request, [operand["name"] for operand in function["inputs"]], target
+    )
+
+
+def _gradients(grad):
+    if grad is True:
+        return ("all",)
+    if not grad:
+        return ()
+    return (grad,) if isinstance(grad, str) else tuple(grad)
+
+
+def _is_text(op):
+    return isinstance(op, os.PathLike) or (
+        isinstance(op, str) and (op.endswith(".mlir") or "func.func" in op)
+    )
+
+
+def _read_module(op, attributes):
+    if attributes:
+        raise TypeError(
+            f"a module says its attributes itself, but got {', '.join(attributes)}"
+        )
+    if isinstance(op, str) and "func.func" in op:
+        return "source", op
+    path = pathlib.Path(op)
+    return str(path), path.read_text()
+
+
+def _op_source(op, shape, dtype, attributes, results):
+    if op not in definitions():
+        raise ValueError(
+            f"the dialect has no op '{op}'; it has {', '.join(definitions())}"
+        )
+    definition = definitions()[op]
+    if shape is None:
+        raise TypeError(f"compile('{op}', shape): the shape is missing")
+    values = definition.attribute_values(attributes)
+    operands = definition.operand_shapes(shape, dtype)
+    types = _types.row_types(*zip(*operands))
+    return definition.source(types, values, results or ())

@@ -1,0 +1,95 @@
+"""From text to loaded code: each request is compiled once in a process."""
+
+import dataclasses
+import functools
+import json
+import threading
+
+from bastile import _bastile
+
+#: What a request compiles for where nothing says otherwise and no GPU is there.
+DEFAULT_GPU_TARGET = "sm_90"
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What to compile; equal requests give the same code."""
+
+    source: str
+    target: str
+    name: str = "source"
+    schedule: str = ""
+    gradients: tuple = ()
+    together: bool = False
+    in_place: bool = False
+
+    def native(self):
+        return _bastile.Request(
+            self.source,
+            self.target,
+            name=self.name,
+            schedule=self.schedule,
+            gradients=list(self.gradients),
+            together=self.together,
+            in_place=self.in_place,
+        )
+
+
+class Code:
+    """PTX or a host object with its metadata, and the program made of them."""
+
+    def __init__(self, request: Request):
+        self.code, text = _bastile.compile_text(request.native())
+        self.metadata = json.loads(text)
+        load = (
+            _bastile.Program.for_host
+            if request.target == "host"
+            else _bastile.Program.for_gpu
+        )
+        self.program = load(text, self.code)
+
+    def kernel(self, function: str | None = None):
+        """A function of the program, by default the first."""
+        return _bastile.Kernel(
+            self.program, function or self.metadata["functions"][0]["name"]
+        )
+
+
+_codes: dict = {}
+_locks: dict = {}
+_guard = threading.Lock()
+
+
+def load(request: Request) -> Code:
+    """The code of ``request``, compiled by the first of several threads."""
+    code = _codes.get(request)
+    if code is not None:
+        return code
+    with _guard:
+        lock = _locks.setdefault(request, threading.Lock())
+    with lock:
+        if request not in _codes:
+            _codes[request] = Code(request)
+        return _codes[request]
+
+
+@functools.cache
+def gpu_target(device: int) -> str:
+    """The target to compile for on GPU ``device``.
+
+    Raises ``RuntimeError`` if there is no such GPU or it is too old.
+    """
+    gpu = _bastile.describe_gpu(device)
+    target = _bastile.find_target(gpu["compute_capability"])
+    if target is None:
+        major, minor = divmod(gpu["compute_capability"], 10)
+        raise RuntimeError(
+            f"GPU {device}, {gpu['name']}, has compute capability "
+            f"{major}.{minor}, but 8.0 is the least that kernels run on"
+        )
+    return target
+
+
+def target_for(device: int | None) -> str:
+    """The target for a GPU, or for the CPU where ``device`` is ``None``."""
+    return "host" if device is None else gpu_target(device)

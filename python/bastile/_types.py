@@ -1,0 +1,75 @@
+"""Element types and shapes: Python's words for them, and MLIR's."""
+
+# MLIR's spelling of each element type that kernels know, by every name that a
+# user may give it: MLIR's own, PyTorch's and NumPy's.
+_SPELLINGS = {
+    "f64": ("float64", "double"),
+    "f32": ("float32", "float"),
+    "f16": ("float16", "half"),
+    "bf16": ("bfloat16",),
+    "f8E4M3FN": ("float8_e4m3fn", "e4m3"),
+    "f8E5M2": ("float8_e5m2", "e5m2"),
+    "i64": ("int64", "long"),
+    "i32": ("int32", "int"),
+    "i8": ("int8",),
+    "i1": ("bool",),
+}
+_BY_NAME = {
+    name: spelling
+    for spelling, names in _SPELLINGS.items()
+    for name in (spelling, *names)
+}
+#: PyTorch's name of each element type.
+TORCH_NAMES = {spelling: names[0] for spelling, names in _SPELLINGS.items()}
+
+
+def element_type(dtype) -> str:
+    """MLIR's spelling of ``dtype``: a name, or a dtype of PyTorch or NumPy.
+
+    Raises ``TypeError`` for a type that no kernel takes.
+    """
+    name = dtype if isinstance(dtype, str) else getattr(dtype, "name", None)
+    if name is None:
+        name = dtype.__name__ if isinstance(dtype, type) else str(dtype)
+    name = name.rpartition(".")[2]
+    if name not in _BY_NAME:
+        raise TypeError(
+            f"no kernel takes elements of type {dtype!r}; there are "
+            + ", ".join(names[0] for names in _SPELLINGS.values())
+        )
+    return _BY_NAME[name]
+
+
+def tensor_type(sizes, element: str) -> str:
+    """The type of a tensor; a size of ``None`` is known only at launch."""
+    dimensions = ["?" if size is None else str(size) for size in sizes]
+    return f"tensor<{'x'.join([*dimensions, element])}>"
+
+
+def row_types(shapes, elements):
+    """Types of operands whose leading sizes are free.
+
+    ``shapes`` are full shapes, ``elements`` the element types, either ``None``
+    for an operand that is absent. The last size is part of the type. A leading
+    size of 1 is part of it where another operand of the same rank has another
+    size: the operand repeats its rows there.
+    """
+    types = []
+    for shape, element in zip(shapes, elements):
+        if shape is None:
+            types.append(None)
+            continue
+        *leading, length = shape
+        sizes = [
+            1 if size == 1 and _is_repeated(shapes, len(shape), i) else None
+            for i, size in enumerate(leading)
+        ]
+        types.append(tensor_type([*sizes, length], element))
+    return types
+
+
+def _is_repeated(shapes, rank, dimension):
+    return any(
+        other is not None and len(other) == rank and other[dimension] != 1
+        for other in shapes
+    )

@@ -1,0 +1,123 @@
+"""Writes what Python needs to know of the model ops, out of their definitions.
+
+Usage: generate_ops.py RECORDS OUTPUT, where RECORDS is what llvm-tblgen
+--dump-json prints of dialect/TileOps.td.
+"""
+
+import json
+import re
+import sys
+import textwrap
+
+# How the type of an operand follows from that of the first one.
+KINDS = {
+    "Tile_RowTensor": "row_tensor",
+    "Tile_RowVector": "row_vector",
+    "Tile_IntegerStatistic": "integer_statistic",
+    "Tile_SmallRows": "small_rows",
+    "Tile_ComputeRows": "compute_rows",
+    "Tile_ComputeTensor": "compute_tensor",
+}
+NUMBERS = {"F64Attr": "f64", "I64Attr": "i64", "I32Attr": "i32"}
+
+
+class Records:
+    def __init__(self, document):
+        self.document = document
+
+    def get(self, reference):
+        name = reference["def"] if isinstance(reference, dict) else reference
+        return {"!name": name, **self.document[name]}
+
+    def is_a(self, record, name):
+        return name in record["!superclasses"]
+
+    def model_ops(self):
+        for name in self.document["!instanceof"]["Tile_ModelOp"]:
+            record = self.get(name)
+            yield record["opName"], record
+
+
+def arguments(records, record, field):
+    for reference, name in record[field]["args"]:
+        yield name, records.get(reference)
+
+
+def describe_operand(records, op, name, constraint):
+    optional = records.is_a(constraint, "Optional")
+    if optional:
+        constraint = records.get(constraint["baseType"])
+    kind = KINDS.get(constraint["!name"])
+    if not kind:
+        sys.exit(
+            f"operand '{name}' of '{op}' is a {constraint['!name']}, which "
+            "generate_ops.py has no kind for"
+        )
+    return {
+        "name": name,
+        "kind": kind,
+        "optional": optional,
+        "summary": constraint["summary"],
+    }
+
+
+def describe_attribute(records, op, name, attribute):
+    result = {"name": name, "optional": False, "default": None}
+    if attribute["!name"] == "UnitAttr":
+        return {**result, "type": "unit", "default": False}
+    default = attribute["defaultValue"]
+    if records.is_a(attribute, "OptionalAttr"):
+        result["optional"] = True
+    while attribute["!anonymous"]:
+        attribute = records.get(attribute["baseAttr"])
+    if records.is_a(attribute, "IntEnumAttr"):
+        cases = [records.get(case) for case in attribute["enumerants"]]
+        result["type"] = "enum"
+        result["cases"] = {case["str"]: case["value"] for case in cases}
+        result["summary"] = attribute["summary"]
+        if default:
+            symbol = default.split("::")[-1]
+            result["default"] = next(
+                case["str"] for case in cases if case["symbol"] == symbol
+            )
+        return result
+    if attribute["!name"] not in NUMBERS:
+        sys.exit(
+            f"attribute '{name}' of '{op}' is a {attribute['!name']}, which "
+            "generate_ops.py cannot read"
+        )
+    result["type"] = NUMBERS[attribute["!name"]]
+    if default:
+        result["default"] = json.loads(re.sub(r"\.(?=e|$)", ".0", default))
+    return result
+
+
+def describe_op(records, op, record):
+    operands, attributes = [], []
+    for name, argument in arguments(records, record, "arguments"):
+        if records.is_a(argument, "AttrConstraint"):
+            attributes.append(describe_attribute(records, op, name, argument))
+        else:
+            operands.append(describe_operand(records, op, name, argument))
+    return {
+        "summary": record["summary"],
+        "description": textwrap.dedent(record["description"]).strip(),
+        "operands": operands,
+        "attributes": attributes,
+        "results": [name for name, _ in arguments(records, record, "results")],
+    }
+
+
+def main():
+    with open(sys.argv[1]) as file:
+        records = Records(json.load(file))
+    ops = {
+        op: describe_op(records, op, record)
+        for op, record in sorted(records.model_ops())
+    }
+    with open(sys.argv[2], "w") as file:
+        json.dump(ops, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+//===- Kernel.h - Calling compiled functions on Python's tensors -*- C++
+//-*-===//
+
+#ifndef BASTILE_PYTHON_KERNEL_H
+#define BASTILE_PYTHON_KERNEL_H
+
+#include "Tensors.h"
+
+#include <memory>
+
+namespace bastile::python {
+
+/// A compiled function, called on tensors of any library.
+class Kernel {
+public:
+  /// `function` is one of `program`. Functions for the host take tensors on the
+  /// CPU, others those on a GPU.
+  Kernel(std::shared_ptr<runtime::Program> program,
+         const runtime::Function &function);
+
+  const runtime::Function &function() const { return *forwardFunction; }
+  const runtime::Program &program() const { return *owner; }
+
+  /// Calls the function. `inPlace` lets outputs take the memory of the inputs
+  /// where the function allows it. Returns one object for each output.
+  pybind11::list run(const pybind11::sequence &inputs, bool inPlace) const;
+
+  /// As `run`, but without what the function returns only for its backward:
+  /// one object, or a tuple of several.
+  pybind11::object call(const pybind11::sequence &inputs, bool inPlace) const;
+
+  /// Calls the function and returns (its result or results, what `backward`
+  /// has to be given of this call).
+  pybind11::tuple forward(const pybind11::sequence &inputs) const;
+
+  /// The gradients of all inputs, None where there is none. `kept` comes from
+  /// `forward`, `gradients` are those of its results.
+  pybind11::tuple backward(const pybind11::sequence &kept,
+                           const pybind11::sequence &gradients) const;
+
+  /// How many results a call returns.
+  unsigned resultCount() const { return results; }
+
+private:
+  using Source = runtime::Backward::Source;
+  pybind11::list runFunction(const runtime::Function &function,
+                             const pybind11::sequence &inputs,
+                             bool inPlace) const;
+  pybind11::object unwrap(const pybind11::list &outputs) const;
+
+  std::shared_ptr<runtime::Program> owner;
+  const runtime::Function *forwardFunction;
+  /// Null if the function has no backward or that has nothing to compute.
+  const runtime::Function *backwardFunction = nullptr;
+  /// How many outputs are results; the rest are saved for the backward.
+  unsigned results = 0;
+};
+
+/// How many threads of the host a call may use.
+void setThreadCount(unsigned threads);
+unsigned getThreadCount();
+
+/// Raises `error` as the fitting exception.
+[[noreturn]] void raise(const runtime::Error &error);
+
+} // namespace bastile::python
+
+#endif // BASTILE_PYTHON_KERNEL_H

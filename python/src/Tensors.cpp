@@ -1,0 +1,262 @@
+//===- Tensors.cpp - Python's tensors as views ----------------------------===//
+
+#include "Tensors.h"
+
+#include <unordered_map>
+
+namespace py = pybind11;
+using namespace bastile;
+using namespace bastile::python;
+using bastile::runtime::Dimensions;
+using bastile::runtime::ElementType;
+using bastile::runtime::TensorView;
+
+std::string bastile::python::print(const Location &location) {
+  return location.isCuda ? "GPU " + std::to_string(location.index) : "the CPU";
+}
+
+Library::~Library() = default;
+
+//===----------------------------------------------------------------------===//
+// Through DLPack
+//===----------------------------------------------------------------------===//
+
+static std::optional<ElementType> getElementType(dlpack::DataType type) {
+  if (type.lanes != 1)
+    return std::nullopt;
+  auto is = [&](dlpack::TypeCode code, int bits) {
+    return type.code == code && type.bits == bits;
+  };
+  if (is(dlpack::BFloat, 16))
+    return ElementType::BF16;
+  if (is(dlpack::Float, 16))
+    return ElementType::F16;
+  if (is(dlpack::Float, 32))
+    return ElementType::F32;
+  if (is(dlpack::Float, 64))
+    return ElementType::F64;
+  if (is(dlpack::Float8E4M3FN, 8))
+    return ElementType::F8E4M3FN;
+  if (is(dlpack::Float8E5M2, 8))
+    return ElementType::F8E5M2;
+  if (is(dlpack::Int, 64))
+    return ElementType::I64;
+  if (is(dlpack::Int, 32))
+    return ElementType::I32;
+  if (is(dlpack::Int, 8))
+    return ElementType::I8;
+  if (is(dlpack::Bool, 8))
+    return ElementType::I1;
+  return std::nullopt;
+}
+
+static dlpack::DataType getDataType(ElementType type) {
+  switch (type) {
+  case ElementType::F64:
+    return {dlpack::Float, 64, 1};
+  case ElementType::F32:
+    return {dlpack::Float, 32, 1};
+  case ElementType::F16:
+    return {dlpack::Float, 16, 1};
+  case ElementType::BF16:
+    return {dlpack::BFloat, 16, 1};
+  case ElementType::F8E4M3FN:
+    return {dlpack::Float8E4M3FN, 8, 1};
+  case ElementType::F8E5M2:
+    return {dlpack::Float8E5M2, 8, 1};
+  case ElementType::I1:
+    return {dlpack::Bool, 8, 1};
+  case ElementType::I8:
+    return {dlpack::Int, 8, 1};
+  case ElementType::I32:
+    return {dlpack::Int, 32, 1};
+  case ElementType::I64:
+    break;
+  }
+  return {dlpack::Int, 64, 1};
+}
+
+[[noreturn]] static void raisePythonError() { throw py::error_already_set(); }
+
+namespace {
+class DlpackLibrary final : public Library {
+public:
+  explicit DlpackLibrary(const dlpack::ExchangeApi &api) : api(api) {}
+
+  TensorView read(py::handle object, Location &location,
+                  py::object &) const override {
+    dlpack::Tensor tensor;
+    if (api.viewObject(object.ptr(), &tensor) != 0)
+      raisePythonError();
+    std::optional<ElementType> type = getElementType(tensor.type);
+    if (!type)
+      throw py::type_error("no kernel takes elements of type " +
+                           describeType(object));
+    if (tensor.rank > static_cast<int32_t>(runtime::maxRank))
+      throw py::value_error("a tensor has rank " + std::to_string(tensor.rank) +
+                            ", but kernels take at most " +
+                            std::to_string(runtime::maxRank));
+    location.isCuda = tensor.device.type == dlpack::Cuda ||
+                      tensor.device.type == dlpack::CudaManaged;
+    location.index = tensor.device.index;
+    if (!location.isCuda && tensor.device.type != dlpack::Cpu &&
+        tensor.device.type != dlpack::CudaHost)
+      throw py::type_error("a tensor is neither on the CPU nor on a GPU of "
+                           "NVIDIA");
+    TensorView view;
+    view.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
+    view.type = *type;
+    view.sizes = Dimensions(tensor.shape, static_cast<size_t>(tensor.rank));
+    view.strides = Dimensions(tensor.strides, static_cast<size_t>(tensor.rank));
+    return view;
+  }
+
+  py::object allocate(ElementType type, const Dimensions &sizes,
+                      const Location &location, py::handle,
+                      TensorView &view) const override {
+    dlpack::Tensor prototype = {};
+    prototype.device = {location.isCuda ? dlpack::Cuda : dlpack::Cpu,
+                        location.isCuda ? location.index : 0};
+    prototype.rank = static_cast<int32_t>(sizes.size());
+    prototype.type = getDataType(type);
+    prototype.shape = const_cast<int64_t *>(sizes.begin());
+    dlpack::ManagedTensor *managed = nullptr;
+    if (api.allocate(&prototype, &managed, nullptr, &setError) != 0)
+      raisePythonError();
+    void *data =
+        static_cast<char *>(managed->tensor.data) + managed->tensor.byteOffset;
+    void *object = nullptr;
+    if (api.toObject(managed, &object) != 0)
+      raisePythonError();
+    view = TensorView::contiguous(data, type, sizes);
+    return py::reinterpret_steal<py::object>(static_cast<PyObject *>(object));
+  }
+
+  runtime::cuda::Stream currentStream(int device) const override {
+    void *stream = nullptr;
+    if (api.currentStream(dlpack::Cuda, device, &stream) != 0)
+      raisePythonError();
+    return stream;
+  }
+
+private:
+  static std::string describeType(py::handle object) {
+    return py::str(py::getattr(object, "dtype", py::str("an unknown type")));
+  }
+
+  static void setError(void *, const char *kind, const char *message) {
+    py::gil_scoped_acquire lock;
+    PyObject *type = std::string_view(kind) == "MemoryError"
+                         ? PyExc_MemoryError
+                         : PyExc_RuntimeError;
+    if (!PyErr_Occurred())
+      PyErr_SetString(type, message);
+  }
+
+  const dlpack::ExchangeApi &api;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Through the package's adapter
+//===----------------------------------------------------------------------===//
+
+/// Never destroyed: the interpreter may be gone by then.
+static py::object &adapter() {
+  static auto &object = *new py::object();
+  return object;
+}
+
+void bastile::python::setTensorAdapter(py::object object) {
+  adapter() = std::move(object);
+}
+
+static Dimensions readDimensions(const py::sequence &values) {
+  Dimensions result;
+  if (py::len(values) > runtime::maxRank)
+    throw py::value_error(
+        "a tensor has rank " + std::to_string(py::len(values)) +
+        ", but kernels take at most " + std::to_string(runtime::maxRank));
+  for (py::handle value : values)
+    result.push_back(value.cast<int64_t>());
+  return result;
+}
+
+static py::tuple writeDimensions(const Dimensions &values) {
+  py::tuple result(values.size());
+  for (unsigned i = 0; i != values.size(); ++i)
+    result[i] = py::int_(values[i]);
+  return result;
+}
+
+static py::object writeDevice(const Location &location) {
+  return location.isCuda ? py::object(py::int_(location.index)) : py::none();
+}
+
+namespace {
+class AdaptedLibrary final : public Library {
+public:
+  TensorView read(py::handle object, Location &location,
+                  py::object &keepAlive) const override {
+    py::tuple fields = adapter().attr("describe")(object);
+    TensorView view;
+    view.data = reinterpret_cast<void *>(fields[0].cast<uintptr_t>());
+    std::string spelling = py::str(fields[1]);
+    std::optional<ElementType> type = runtime::parseElementType(spelling);
+    if (!type)
+      throw py::type_error("no kernel takes elements of type " + spelling);
+    view.type = *type;
+    view.sizes = readDimensions(fields[2]);
+    view.strides = readDimensions(fields[3]);
+    location.isCuda = !fields[4].is_none();
+    location.index = location.isCuda ? fields[4].cast<int>() : 0;
+    keepAlive = fields[5];
+    return view;
+  }
+
+  py::object allocate(ElementType type, const Dimensions &sizes,
+                      const Location &location, py::handle like,
+                      TensorView &view) const override {
+    py::tuple made = adapter().attr("allocate")(like, std::string(name(type)),
+                                                writeDimensions(sizes),
+                                                writeDevice(location));
+    view = TensorView::contiguous(
+        reinterpret_cast<void *>(made[1].cast<uintptr_t>()), type, sizes);
+    return made[0];
+  }
+
+  runtime::cuda::Stream currentStream(int device) const override {
+    return reinterpret_cast<void *>(
+        adapter().attr("current_stream")(device).cast<uintptr_t>());
+  }
+};
+} // namespace
+
+const Library &Library::of(py::handle object) {
+  // One entry a type, for as long as the process lives; a type that is gone may
+  // have left its address to another, so each is kept.
+  static auto &libraries =
+      *new std::unordered_map<PyTypeObject *, std::unique_ptr<Library>>();
+  PyTypeObject *type = Py_TYPE(object.ptr());
+  auto found = libraries.find(type);
+  if (found != libraries.end())
+    return *found->second;
+
+  std::unique_ptr<Library> library;
+  py::handle typeObject(reinterpret_cast<PyObject *>(type));
+  py::object capsule =
+      py::getattr(typeObject, "__dlpack_c_exchange_api__", py::none());
+  if (PyCapsule_CheckExact(capsule.ptr())) {
+    auto *api = static_cast<const dlpack::ExchangeApi *>(
+        PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr())));
+    if (api && api->version.major == 1 && api->viewObject)
+      library = std::make_unique<DlpackLibrary>(*api);
+  }
+  if (!library) {
+    // Raises what is wrong with it.
+    adapter().attr("describe")(object);
+    library = std::make_unique<AdaptedLibrary>();
+  }
+  Py_INCREF(type);
+  return *libraries.emplace(type, std::move(library)).first->second;
+}

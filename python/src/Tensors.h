@@ -1,0 +1,68 @@
+//===- Tensors.h - Python's tensors as views --------------------*- C++ -*-===//
+//
+// Objects of every array library come in, and results go out as objects of the
+// same one. A library that exchanges tensors through DLPack's C interface, as
+// PyTorch does, is served without a line of Python; any other one by the
+// adapter that the package registers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PYTHON_TENSORS_H
+#define BASTILE_PYTHON_TENSORS_H
+
+#include "Dlpack.h"
+#include "bastile/runtime/Program.h"
+
+#include <pybind11/pybind11.h>
+
+namespace bastile::python {
+
+/// The memory that a tensor lies in.
+struct Location {
+  bool isCuda = false;
+  /// The GPU's number.
+  int index = 0;
+
+  friend bool operator==(const Location &a, const Location &b) {
+    return a.isCuda == b.isCuda && (!a.isCuda || a.index == b.index);
+  }
+  friend bool operator!=(const Location &a, const Location &b) {
+    return !(a == b);
+  }
+};
+
+/// "the CPU" or "GPU 0".
+std::string print(const Location &location);
+
+/// How an array library is spoken to; there is one for each type of tensor.
+class Library {
+public:
+  /// The library that `object` is a tensor of. Raises TypeError if it is none.
+  static const Library &of(pybind11::handle object);
+  virtual ~Library();
+
+  /// Reads a tensor; `keepAlive` receives what must outlive the view beside
+  /// the object itself.
+  virtual runtime::TensorView read(pybind11::handle object, Location &location,
+                                   pybind11::object &keepAlive) const = 0;
+
+  /// Makes a contiguous tensor like those of the library and a view of it.
+  virtual pybind11::object allocate(runtime::ElementType type,
+                                    const runtime::Dimensions &sizes,
+                                    const Location &location,
+                                    pybind11::handle like,
+                                    runtime::TensorView &view) const = 0;
+
+  /// The stream that the library works in now.
+  virtual runtime::cuda::Stream currentStream(int device) const = 0;
+};
+
+/// Registers the object that adapts libraries without the C interface. Its
+/// methods are `describe(tensor)`, which returns (address, type, sizes,
+/// strides, device or None, owner); `allocate(like, type, sizes, device)`,
+/// which returns (tensor, address); and `current_stream(like, device)`.
+void setTensorAdapter(pybind11::object adapter);
+
+} // namespace bastile::python
+
+#endif // BASTILE_PYTHON_TENSORS_H

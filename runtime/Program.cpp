@@ -1,0 +1,200 @@
+//===- Program.cpp - Compiled functions, ready to call --------------------===//
+
+#include "bastile/runtime/Program.h"
+#include "Text.h"
+
+using namespace bastile::runtime;
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+Expected<std::shared_ptr<const CudaDriver>> CudaDevices::driver() {
+  // An error is not kept: a driver may be installed while a process runs, and
+  // the message costs nothing that matters.
+  static std::mutex mutex;
+  static std::shared_ptr<const CudaDriver> opened;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (opened)
+    return opened;
+  Expected<std::shared_ptr<const CudaDriver>> driver = CudaDriver::open();
+  if (driver)
+    opened = *driver;
+  return driver;
+}
+
+Expected<std::shared_ptr<const CudaDevice>> CudaDevices::get(int ordinal) {
+  Expected<std::shared_ptr<const CudaDriver>> driver = CudaDevices::driver();
+  if (!driver)
+    return driver.takeError();
+  static std::mutex mutex;
+  // Never released: the contexts outlive every static object of frameworks.
+  static auto &devices =
+      *new std::map<int, std::shared_ptr<const CudaDevice>>();
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<const CudaDevice> &device = devices[ordinal];
+  if (!device) {
+    Expected<std::shared_ptr<const CudaDevice>> opened =
+        CudaDevice::open(*driver, ordinal);
+    if (!opened)
+      return opened.takeError();
+    device = *opened;
+  }
+  return device;
+}
+
+int CudaDevices::count() {
+  Expected<std::shared_ptr<const CudaDriver>> driver = CudaDevices::driver();
+  int count = 0;
+  if (!driver || (*driver)->init(0) != cuda::successResult ||
+      (*driver)->deviceGetCount(&count) != cuda::successResult)
+    return 0;
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Lets this thread load code while it captures a graph: that is no work in a
+/// stream, so it does not belong to what is captured.
+class RelaxedCaptureScope {
+public:
+  explicit RelaxedCaptureScope(const CudaDriver &driver) : driver(driver) {
+    driver.threadExchangeStreamCaptureMode(&mode);
+  }
+  ~RelaxedCaptureScope() { driver.threadExchangeStreamCaptureMode(&mode); }
+  RelaxedCaptureScope(const RelaxedCaptureScope &) = delete;
+  RelaxedCaptureScope &operator=(const RelaxedCaptureScope &) = delete;
+
+private:
+  const CudaDriver &driver;
+  /// What this thread had before.
+  int mode = cuda::RelaxedCapture;
+};
+} // namespace
+
+Expected<std::string>
+bastile::runtime::assembleWithDriver(const CudaDevice &device,
+                                     const std::string &ptx) {
+  CudaContextScope scope(device);
+  if (Error error = scope.takeError())
+    return error;
+  const CudaDriver &driver = device.driver();
+  RelaxedCaptureScope capture(driver);
+
+  std::string log(8192, '\0');
+  int options[] = {cuda::ErrorLogBuffer, cuda::ErrorLogBufferSize};
+  // The driver takes sizes in place of pointers.
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
+  cuda::Linker linker = nullptr;
+  if (Error error = driver.check(driver.linkCreate(2, options, values, &linker),
+                                 "start the assembler of the driver"))
+    return error;
+  void *cubin = nullptr;
+  size_t bytes = 0;
+  // The text is passed with the zero that ends it, and is only read.
+  cuda::Result status = driver.linkAddData(
+      linker, cuda::PtxInput, const_cast<char *>(ptx.c_str()), ptx.size() + 1,
+      "kernels", 0, nullptr, nullptr);
+  if (status == cuda::successResult)
+    status = driver.linkComplete(linker, &cubin, &bytes);
+  Error error = driver.check(status, "assemble PTX for ", device.name());
+  std::string result(static_cast<char *>(cubin), bytes);
+  driver.linkDestroy(linker);
+  if (!error)
+    return result;
+  if (log[0] == '\0')
+    return error;
+  return makeError(error.message(), "\n", log.c_str());
+}
+
+std::shared_ptr<Program> Program::forGpu(Metadata metadata, ImageSource image) {
+  return std::shared_ptr<Program>(
+      new Program(std::move(metadata), std::move(image), nullptr));
+}
+
+std::shared_ptr<Program> Program::forHost(Metadata metadata,
+                                          HostExecutor::SymbolLookup lookup) {
+  return std::shared_ptr<Program>(
+      new Program(std::move(metadata), nullptr, std::move(lookup)));
+}
+
+Expected<std::shared_ptr<CudaModule>> Program::module(int ordinal) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto found = modules.find(ordinal);
+    if (found != modules.end())
+      return found->second;
+  }
+  // Without the lock, since this takes a while; if two threads come here, the
+  // first one's module is the one.
+  Expected<std::shared_ptr<const CudaDevice>> device =
+      CudaDevices::get(ordinal);
+  if (!device)
+    return device.takeError();
+  Expected<std::string> code = image(**device);
+  if (!code)
+    return code.takeError();
+  RelaxedCaptureScope capture((*device)->driver());
+  Expected<std::shared_ptr<CudaModule>> module =
+      CudaModule::load(*device, *code);
+  if (!module)
+    return module.takeError();
+  std::lock_guard<std::mutex> lock(mutex);
+  return modules.emplace(ordinal, *module).first->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+std::unique_ptr<LaunchPlan> Program::takePlan() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (plans.empty())
+    return std::make_unique<LaunchPlan>();
+  std::unique_ptr<LaunchPlan> plan = std::move(plans.back());
+  plans.pop_back();
+  return plan;
+}
+
+void Program::returnPlan(std::unique_ptr<LaunchPlan> plan) {
+  std::lock_guard<std::mutex> lock(mutex);
+  plans.push_back(std::move(plan));
+}
+
+Expected<int64_t> Program::multiprocessors(const Place &place) {
+  if (isHost())
+    return int64_t(place.threads);
+  Expected<std::shared_ptr<CudaModule>> loaded = module(*place.device);
+  if (!loaded)
+    return loaded.takeError();
+  return (*loaded)->device().multiprocessors();
+}
+
+Error Program::run(const Function &function, const Buffers &buffers,
+                   const Place &place) {
+  std::unique_ptr<LaunchPlan> plan = takePlan();
+  auto execute = [&](Executor &executor) -> Error {
+    if (Error error =
+            plan->prepare(function, buffers, executor.multiprocessors()))
+      return error;
+    return runtime::execute(*plan, executor);
+  };
+  Error error;
+  if (isHost()) {
+    HostExecutor executor(lookup, place.threads);
+    error = execute(executor);
+  } else {
+    Expected<std::shared_ptr<CudaModule>> loaded = module(*place.device);
+    if (!loaded) {
+      error = loaded.takeError();
+    } else {
+      CudaExecutor executor(**loaded, place.stream);
+      error = execute(executor);
+    }
+  }
+  returnPlan(std::move(plan));
+  return error;
+}
