@@ -1,0 +1,226 @@
+//===- CacheFailuresTest.cpp - Tests of disks and folders that refuse -----===//
+
+#include "CacheSupport.h"
+
+#include <csignal>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+using namespace bastile::runtime;
+
+namespace {
+
+constexpr uid_t otherUser = 65534;
+
+class CacheFailuresTest : public CacheTest {
+protected:
+  /// Calls `body` in a process that the permissions of files apply to, with the
+  /// cache's folder as its own.
+  void runAsOrdinaryUser(const std::function<void()> &body) {
+    std::filesystem::create_directory(cache);
+    ASSERT_EQ(chmod(cache.c_str(), 0700), 0);
+    if (geteuid() == 0) {
+      for (const auto &file : std::filesystem::directory_iterator(cache))
+        ASSERT_EQ(lchown(file.path().c_str(), otherUser, otherUser), 0);
+      ASSERT_EQ(chown(cache.c_str(), otherUser, otherUser), 0);
+    }
+    runProcess([&] {
+      if (geteuid() == 0) {
+        ASSERT_EQ(setresgid(otherUser, otherUser, otherUser), 0);
+        ASSERT_EQ(setresuid(otherUser, otherUser, otherUser), 0);
+      }
+      body();
+      EXPECT_EQ(warnings.messages, std::vector<std::string>());
+    });
+  }
+
+  /// Expects that entries are kept in memory, and one warning that says `part`.
+  void expectMemoryOnly(const std::string &part) {
+    DiskCache kernels(options());
+    for (unsigned repeat = 0; repeat != 2; ++repeat) {
+      auto create = repeat ? notCreated : creator(makeBytes(200000));
+      EXPECT_EQ(cubinOf(kernels.getOrCreate(makeKey(1000), create)),
+                makeBytes(200000));
+    }
+    EXPECT_EQ(cubinOf(kernels.store(makeKey(1001), makeEntry("stored"))),
+              "stored");
+    EXPECT_EQ(cubinOf(kernels.find(makeKey(1001))), "stored");
+    expectOneWarning(part);
+  }
+};
+
+TEST_F(CacheFailuresTest, fallsBackToMemoryOnAFullDisk) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "mounting a file system takes root";
+  bool mounted = true;
+  runProcess([&] {
+    std::filesystem::create_directory(cache);
+    // A name space of its own, so that nothing is left mounted.
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", cache.c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0) {
+      mounted = false;
+      _exit(2);
+    }
+    DiskCache kernels(options());
+    unsigned stored = 0;
+    for (; warnings.messages.empty(); ++stored)
+      kernels.store(makeKey(stored), makeEntry(makeBytes(5000, stored)));
+    EXPECT_GT(stored, 5u);
+    expectOneWarning("No space left on device; kernels compiled from here on "
+                     "are kept in memory only");
+    kernels.store(makeKey(stored), makeEntry(makeBytes(5000, stored)));
+    // Those on the disk and those in memory.
+    for (unsigned i = 0; i <= stored; ++i)
+      EXPECT_EQ(cubinOf(kernels.find(makeKey(i))), makeBytes(5000, i)) << i;
+    EXPECT_TRUE(filesEndingIn(".tmp").empty());
+    EXPECT_EQ(filesEndingIn(".kernel").size(), stored - 1);
+    expectMemoryOnly("No space left on device");
+  });
+  if (!mounted)
+    GTEST_SKIP() << "mounting a file system is not permitted";
+}
+
+TEST_F(CacheFailuresTest, fallsBackToMemoryWhenFilesMayNotGrow) {
+  runProcess([&] {
+    const rlimit limit = {100000, 100000};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    // As Python does.
+    signal(SIGXFSZ, SIG_IGN);
+    expectMemoryOnly("File too large; kernels compiled from here on are kept "
+                     "in memory only");
+    EXPECT_TRUE(filesEndingIn(".tmp").empty());
+    EXPECT_TRUE(filesEndingIn(".kernel").empty());
+  });
+}
+
+TEST_F(CacheFailuresTest, readsAFolderThatCannotBeWritten) {
+  DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+  for (bool locked : {true, false}) {
+    runAsOrdinaryUser([&] {
+      // Since the lock file exists or not, another step is the first to fail.
+      if (!locked)
+        unlink((cache + "/lock").c_str());
+      ASSERT_EQ(chmod(cache.c_str(), 0500), 0);
+      setAge(pathOf(makeKey(0)), 10 * 24 * 60 * 60);
+      EXPECT_EQ(
+          cubinOf(DiskCache(options()).getOrCreate(makeKey(0), notCreated)),
+          "zero");
+      EXPECT_EQ(warnings.messages, std::vector<std::string>());
+      expectMemoryOnly("Permission denied; kernels compiled from here on are "
+                       "kept in memory only");
+      EXPECT_OK(DiskCache(options()).list().takeError());
+      expectError(DiskCache(options()).clear().takeError(), "cannot remove");
+      ASSERT_EQ(chmod(cache.c_str(), 0700), 0);
+    });
+  }
+}
+
+TEST_F(CacheFailuresTest, reportsDamageThatItCannotRemove) {
+  runAsOrdinaryUser([&] {
+    DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+    ASSERT_OK(writeFile(pathOf(makeKey(0)), "damaged"));
+    ASSERT_EQ(chmod(cache.c_str(), 0500), 0);
+    DiskCache kernels(options());
+    EXPECT_EQ(cubinOf(kernels.getOrCreate(makeKey(0), creator("again"))),
+              "again");
+    expectOneWarning("is damaged and cannot be removed: it is no cache entry "
+                     "(Permission denied)");
+    EXPECT_EQ(cubinOf(kernels.getOrCreate(makeKey(0), notCreated)), "again");
+    Expected<CacheCheck> check = DiskCache(options()).verify();
+    ASSERT_OK(check.takeError());
+    ASSERT_EQ(check->damaged.size(), 1u);
+    EXPECT_FALSE(check->damaged[0].removed);
+    ASSERT_EQ(chmod(cache.c_str(), 0700), 0);
+  });
+}
+
+TEST_F(CacheFailuresTest, fallsBackToMemoryWithoutAFolder) {
+  runAsOrdinaryUser([&] {
+    ASSERT_EQ(chmod(cache.c_str(), 0500), 0);
+    const std::string parent = cache;
+    cache = parent + "/new";
+    expectMemoryOnly("cannot create the folder '" + cache + "'");
+    cache = parent + "/new/er";
+    expectMemoryOnly("cannot create the folder '" + parent + "/new'");
+  });
+  ASSERT_OK(writeFile(root + "/file", ""));
+  cache = root + "/file";
+  expectMemoryOnly("cannot open the cache folder '" + cache +
+                   "': Not a directory");
+}
+
+TEST_F(CacheFailuresTest, refusesAFolderOfSomebodyElse) {
+  // To root, any user's folder is somebody else's; to others, the system's is.
+  if (geteuid() == 0) {
+    DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+    ASSERT_EQ(chown(cache.c_str(), otherUser, otherUser), 0);
+    const std::string refused = "the cache folder '" + cache +
+                                "' is refused, since it belongs to user 65534";
+    EXPECT_EQ(DiskCache(options()).find(makeKey(0)), nullptr);
+    expectOneWarning(refused);
+    expectMemoryOnly(refused);
+    expectError(DiskCache(options()).list().takeError(), refused);
+    expectError(DiskCache(options()).clear().takeError(), refused);
+    expectError(DiskCache(options()).verify().takeError(), refused);
+    EXPECT_EQ(filesEndingIn(".kernel").size(), 1u);
+  }
+  runAsOrdinaryUser([&] {
+    cache = "/usr";
+    expectMemoryOnly("the cache folder '/usr' is refused, since it belongs to "
+                     "user 0 (root), not to user");
+  });
+}
+
+TEST_F(CacheFailuresTest, refusesAFolderThatOthersMayWriteTo) {
+  for (mode_t mode : {0770, 0702, 0777}) {
+    std::filesystem::create_directory(cache);
+    ASSERT_EQ(chmod(cache.c_str(), mode), 0);
+    expectMemoryOnly("others may write to it (mode 07");
+    EXPECT_TRUE(std::filesystem::is_empty(cache));
+  }
+  ASSERT_EQ(chmod(cache.c_str(), 0755), 0);
+  DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+  EXPECT_EQ(cubinOf(DiskCache(options()).find(makeKey(0))), "zero");
+}
+
+TEST_F(CacheFailuresTest, followsOnlyLinksOfTheUser) {
+  const std::string target = root + "/target";
+  ASSERT_EQ(mkdir(target.c_str(), 0700), 0);
+  ASSERT_EQ(symlink(target.c_str(), cache.c_str()), 0);
+  DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+  EXPECT_EQ(cubinOf(DiskCache(options()).find(makeKey(0))), "zero");
+  if (geteuid() != 0)
+    GTEST_SKIP() << "giving a link away takes root";
+  ASSERT_EQ(lchown(cache.c_str(), otherUser, otherUser), 0);
+  expectMemoryOnly("since the symbolic link belongs to user 65534");
+  cache += '/';
+  expectMemoryOnly("since the symbolic link belongs to user 65534");
+}
+
+TEST_F(CacheFailuresTest, dropsEntriesOfSomebodyElse) {
+  if (geteuid() != 0)
+    GTEST_SKIP() << "giving a file away takes root";
+  DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+  ASSERT_EQ(chown(pathOf(makeKey(0)).c_str(), otherUser, otherUser), 0);
+  EXPECT_EQ(
+      cubinOf(DiskCache(options()).getOrCreate(makeKey(0), creator("again"))),
+      "again");
+  expectOneWarning("it belongs to user 65534");
+
+  // One that cannot even be opened.
+  const std::string path = pathOf(makeKey(1));
+  ASSERT_OK(writeFile(path, "foreign"));
+  ASSERT_EQ(chmod(path.c_str(), 0600), 0);
+  runAsOrdinaryUser([&] {});
+  ASSERT_EQ(chown(path.c_str(), 0, 0), 0);
+  runProcess([&] {
+    ASSERT_EQ(setresuid(otherUser, otherUser, otherUser), 0);
+    EXPECT_EQ(DiskCache(options()).find(makeKey(1)), nullptr);
+    expectOneWarning("it is foreign: Permission denied");
+  });
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+} // namespace
