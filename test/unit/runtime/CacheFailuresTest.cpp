@@ -3,9 +3,14 @@
 #include "CacheSupport.h"
 
 #include <csignal>
+#include <cstddef>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 using namespace bastile::runtime;
 
@@ -92,6 +97,55 @@ TEST_F(CacheFailuresTest, fallsBackToMemoryWhenFilesMayNotGrow) {
                      "in memory only");
     EXPECT_TRUE(filesEndingIn(".tmp").empty());
     EXPECT_TRUE(filesEndingIn(".kernel").empty());
+  });
+}
+
+TEST_F(CacheFailuresTest, fallsBackToMemoryWithoutFilesToOpen) {
+  runProcess([&] {
+    DiskCache(options()).store(makeKey(0), makeEntry("zero"));
+    const rlimit limit = {0, 0};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    expectMemoryOnly("Too many open files");
+  });
+}
+
+/// Lets no file be locked in this process, as on some network file systems.
+void forbidLocks() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[1])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_OFD_SETLK, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOLCK),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+  ASSERT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+  ASSERT_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+TEST_F(CacheFailuresTest, doesWithoutLocks) {
+  runProcess([&] {
+    forbidLocks();
+    DiskCache kernels(options());
+    for (unsigned i = 0; i != 3; ++i)
+      EXPECT_EQ(cubinOf(kernels.getOrCreate(makeKey(i), creator("entry"))),
+                "entry");
+    expectOneWarning("No locks available; processes that start at once may "
+                     "compile the same kernels");
+    ASSERT_OK(writeFile(pathOf(makeKey(0)), "damaged"));
+    EXPECT_EQ(DiskCache(options()).find(makeKey(0)), nullptr);
+    expectOneWarning("is dropped");
+    EXPECT_EQ(cubinOf(DiskCache(options()).find(makeKey(1))), "entry");
+
+    // Without a lock to tell, only age tells that a writer is gone.
+    const std::string file = cache + "/" + makeKey(0).hash() + ".1.tmp";
+    ASSERT_OK(writeFile(file, "half of"));
+    setAge(file, 60);
+    EXPECT_OK(DiskCache(options()).clear().takeError());
+    EXPECT_TRUE(std::filesystem::exists(file));
+    setAge(file, 2 * 60 * 60);
+    EXPECT_OK(DiskCache(options()).clear().takeError());
+    EXPECT_FALSE(std::filesystem::exists(file));
   });
 }
 

@@ -141,40 +141,36 @@ TEST_F(CacheProcessesTest, createOnceWhenEightStartAtOnce) {
 }
 
 TEST_F(CacheProcessesTest, findEntriesWholeAfterRandomKills) {
-  const size_t size = 1 << 20;
+  std::vector<CacheEntry> entries;
+  for (unsigned i = 0; i != 7; ++i)
+    entries.push_back(makeEntry(makeBytes(1 << 20, i)));
   std::random_device seed;
   std::mt19937 random(seed());
-  std::vector<CacheEntry> entries;
-  for (unsigned i = 0; i != 10; ++i)
-    entries.push_back(makeEntry(makeBytes(size, i)));
   size_t leftovers = 0;
+  uint64_t intact = 0;
   for (unsigned round = 0; round != 100; ++round) {
     pid_t writer = startProcess([&] {
       DiskCache kernels(options());
+      // Every key has one contents after the other.
       for (unsigned i = round;; ++i)
-        kernels.store(makeKey(i % 10), entries[i % 10]);
+        kernels.store(makeKey(i % 5), entries[i % 7]);
       return 0;
     });
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 8000));
     end(writer);
+    Expected<CacheCheck> check = DiskCache(options()).verify();
+    ASSERT_OK(check.takeError());
+    ASSERT_TRUE(check->damaged.empty()) << check->damaged[0].problem;
+    intact = check->intact.entries;
     if (!std::filesystem::exists(cache))
       continue;
     for (const std::string &file : filesEndingIn(".tmp"))
       setAge(cache + "/" + file, 60);
     leftovers += filesEndingIn(".tmp").size();
   }
-  Expected<CacheCheck> check = DiskCache(options()).verify();
-  ASSERT_OK(check.takeError());
-  EXPECT_TRUE(check->damaged.empty());
-  EXPECT_GT(check->intact.entries, 0u);
-  DiskCache kernels(options());
-  for (unsigned i = 0; i != 10; ++i) {
-    DiskCache::EntryPointer entry = kernels.find(makeKey(i));
-    EXPECT_TRUE(!entry || cubinOf(entry) == makeBytes(size, i)) << i;
-  }
+  EXPECT_EQ(intact, 5u);
   RecordProperty("leftovers", static_cast<int>(leftovers));
-
-  DiskCache(options()).store(makeKey(10), makeEntry("ten"));
+  DiskCache(options()).store(makeKey(5), makeEntry("five"));
   EXPECT_EQ(filesEndingIn(".tmp"), std::vector<std::string>());
 }
 
