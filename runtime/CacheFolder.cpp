@@ -4,6 +4,7 @@
 #include "Text.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
 #include <pwd.h>
@@ -55,7 +56,7 @@ static Error checkFolder(const std::string &path, int folder) {
     return refuseOwner(path, "it", status.st_uid);
   if (status.st_mode & (S_IWGRP | S_IWOTH)) {
     char mode[8];
-    snprintf(mode, sizeof(mode), "%04o", status.st_mode & 07777);
+    std::snprintf(mode, sizeof(mode), "%04o", status.st_mode & 07777);
     return refuse(path, concat("others may write to it (mode ", mode, ")"),
                   concat("run chmod 700 '", path,
                          "' if nobody else has put anything there,"));
