@@ -49,8 +49,6 @@ protected:
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     root = name;
     cache = root + "/cache";
-    // For tests that become another user.
-    ASSERT_EQ(chmod(root.c_str(), 0755), 0);
   }
 
   void TearDown() override {
