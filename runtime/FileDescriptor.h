@@ -13,9 +13,9 @@ class FileDescriptor {
 public:
   /// Of nothing if `number` is negative.
   explicit FileDescriptor(int number = -1) : number(number) {}
-  FileDescriptor(FileDescriptor &&other)
+  FileDescriptor(FileDescriptor &&other) noexcept
       : number(std::exchange(other.number, -1)) {}
-  FileDescriptor &operator=(FileDescriptor &&other) {
+  FileDescriptor &operator=(FileDescriptor &&other) noexcept {
     std::swap(number, other.number);
     return *this;
   }
