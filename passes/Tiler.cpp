@@ -22,6 +22,13 @@ static int64_t getLength(Type type) {
   return cast<RankedTensorType>(type).getShape().back();
 }
 
+/// The type of one of `count` contiguous parts of a row of `type`.
+static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes.back() /= count;
+  return type.clone(sizes);
+}
+
 static TypedAttr getNeutral(tile::ReduceRowsOp reduce) {
   return tile::ReduceOp::getNeutral(
       reduce.getKind(), reduce.getInput().getType().getElementType());
@@ -432,13 +439,17 @@ void Tiler::emitStore(unsigned resultIndex) {
     return emitStore(emit(value), memory, row, type);
   SmallVector<Value> pieces = llvm::map_to_vector(
       join.getPieces(), [&](Value piece) { return emit(piece); });
-  if (join.getInterleaved()) {
-    Value tile = tile::JoinOp::create(builder, join.getLoc(), getTileType(type),
-                                      /*interleaved=*/true, pieces);
-    return emitStore(tile, memory, row, type);
+  int64_t strands = join.getStrands();
+  int64_t parts = pieces.size() / strands;
+  for (int64_t part = 0; part < parts; ++part) {
+    auto some = ArrayRef(pieces).slice(part * strands, strands);
+    Value tile = some.front();
+    if (strands > 1)
+      tile = tile::JoinOp::create(builder, join.getLoc(),
+                                  getTileType(getPartType(type, parts)),
+                                  strands, some);
+    emitStore(tile, memory, row, type, part, parts);
   }
-  for (auto [index, piece] : llvm::enumerate(pieces))
-    emitStore(piece, memory, row, type, index, pieces.size());
 }
 
 void Tiler::emitStore(Value tile, Value memory, Value firstRow,
@@ -472,9 +483,7 @@ Value Tiler::getColumn(int64_t width) {
 Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
   auto type = cast<RankedTensorType>(argument.getType());
   int64_t length = getLength(type) / pieces;
-  SmallVector<int64_t> sizes(type.getShape());
-  sizes.back() = length;
-  RankedTensorType tileType = getTileType(type.clone(sizes));
+  RankedTensorType tileType = getTileType(getPartType(type, pieces));
   unsigned index = argument.getArgNumber();
   bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
   SmallVector<Value> indices{isStatistic ? constantIndex(0)
@@ -525,21 +534,23 @@ Value Tiler::emit(Value value) {
   return tile;
 }
 
-/// Interleaved pieces come out of one load, others are loaded apart.
-Value Tiler::emitSplit(tile::SplitOp split, unsigned piece) {
+/// The interleaved pieces of a part come out of one load, others are loaded
+/// apart.
+Value Tiler::emitSplit(tile::SplitOp split, int64_t piece) {
   auto argument = cast<BlockArgument>(split.getInput());
-  if (!split.getInterleaved())
-    return emitLoad(argument, piece, split.getNumResults());
-  SmallVector<Type> types =
-      llvm::map_to_vector(split.getResultTypes(), [&](Type type) -> Type {
-        return getTileType(cast<RankedTensorType>(type));
-      });
-  auto tiles = tile::SplitOp::create(builder, split.getLoc(), types,
-                                     /*interleaved=*/true, emitLoad(argument));
-  for (auto [value, tile] :
-       llvm::zip_equal(split.getPieces(), tiles.getPieces()))
+  int64_t strands = split.getStrands();
+  int64_t part = piece / strands;
+  Value load = emitLoad(argument, part, split.getNumResults() / strands);
+  if (strands == 1)
+    return load;
+  auto type = cast<RankedTensorType>(split.getResultTypes().front());
+  SmallVector<Type> types(strands, getTileType(type));
+  auto tiles =
+      tile::SplitOp::create(builder, split.getLoc(), types, strands, load);
+  for (auto [value, tile] : llvm::zip_equal(
+           split.getPieces().slice(part * strands, strands), tiles.getPieces()))
     columnScope.map(value, tile);
-  return tiles.getPieces()[piece];
+  return tiles.getPieces()[piece % strands];
 }
 
 Value Tiler::emitOp(Operation *op, OpResult result) {

@@ -65,7 +65,7 @@ private:
   mlir::Value emitMasked(tile::ReduceOp reduce);
   mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
                        int64_t pieces = 1);
-  mlir::Value emitSplit(tile::SplitOp split, unsigned piece);
+  mlir::Value emitSplit(tile::SplitOp split, int64_t piece);
   void emitResult(unsigned resultIndex);
   void emitStore(unsigned resultIndex);
   void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,
