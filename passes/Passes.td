@@ -75,9 +75,10 @@ def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
 
     becomes a split of `%x`, a split of `%cos` and two products. A row that is
     taken apart for one user is so for all; rows that are taken apart in several
-    ways are cut to the greatest length that divides all of their pieces. What
-    needs a whole row, and rows of both contiguous and interleaved pieces, are
-    errors. Functions without `tile.split` and `tile.join` stay as they are.
+    ways are cut to the greatest length that divides all of their pieces, into
+    contiguous parts of interleaved pieces where they have both. What needs a
+    whole row, and pieces that no such cut makes, are errors. Functions without
+    `tile.split` and `tile.join` stay as they are.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::bastile::tile::TileDialect"];

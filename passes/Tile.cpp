@@ -84,13 +84,13 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     // dimensions do not merge.
     bool merges = !repeatsRows(kernel);
     if (leading == 1 || merges)
-      variants.push_back({name, 1, vectorized});
+      variants.push_back({name, 1, vectorized, onHost});
     if (leading > 1 && merges)
       name += "_strided";
     if (leading > 1)
-      variants.push_back({name, leading, vectorized});
+      variants.push_back({name, leading, vectorized, onHost});
     if (vectorized)
-      variants.push_back({name + "_unaligned", leading, false});
+      variants.push_back({name + "_unaligned", leading, false, onHost});
     return variants;
   }
 };
