@@ -21,6 +21,8 @@ struct TileVariant {
   int64_t leading;
   /// Whether addresses are aligned to the vector width.
   bool aligned;
+  /// What its program follows.
+  tile::ScheduleAttr schedule;
 };
 
 /// Builds the program of one variant of a kernel on tensors.
