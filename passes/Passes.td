@@ -112,6 +112,11 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     types and row length and from the target's limits. What the user pinned,
     with the option or with the function's attribute `tile.schedule`, is kept;
     a schedule that cannot work on the target is an error.
+
+    Where elements move in vectors and nothing is pinned, the kernel gets an
+    `unaligned_schedule` as well, for operands whose addresses allow no vectors:
+    one in which a thread holds less, since each element takes instructions of
+    its own.
   }];
   let options = [
     TargetOption,
@@ -136,7 +141,8 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
 
     One program is made for each way its operands may lie in memory, fastest
     first: leading dimensions merged into one or walked one by one, and
-    addresses aligned to the vector width or only to the element.
+    addresses aligned to the vector width or only to the element; the latter
+    program follows the kernel's `unaligned_schedule` if there is one.
   }];
   let options = [TargetOption];
   let dependentDialects = [

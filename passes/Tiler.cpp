@@ -30,7 +30,7 @@ static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
 
 Tiler::Tiler(tile::KernelOp kernel, const TileVariant &variant)
     : kernel(kernel), variant(variant), shape(KernelShape::get(kernel)),
-      schedule(*kernel.getSchedule()), builder(kernel.getLoc(), kernel) {}
+      schedule(variant.schedule), builder(kernel.getLoc(), kernel) {}
 
 Value Tiler::constantIndex(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);

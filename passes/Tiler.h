@@ -23,6 +23,8 @@ struct TileVariant {
   bool aligned;
   /// Whether sums of rows make up for what each addition rounds off.
   bool compensated;
+  /// What its program follows.
+  tile::ScheduleAttr schedule;
 };
 
 /// Builds the program of one variant of a kernel on tensors.
