@@ -6,7 +6,10 @@ tensors, functorch, a dispatch mode, a subclass of `Tensor`, torch.compile) a ca
 becomes one of the operators registered below, which PyTorch knows how to trace.
 """
 
+import dataclasses
 import functools
+import hashlib
+import json
 
 import torch
 from bastile import _autograd, _bastile, _loading, _operators, _types
@@ -75,18 +78,14 @@ def _promote(operands):
 
 def call_registered(name, operands, attributes):
     """Calls the registered operator of op ``name``; traceable."""
-    operator = getattr(torch.ops.bastile, name).default
-    count = _RESULTS[name]
-    outputs = operator(*operands, *attributes, _wanted(operands))
-    return outputs[0] if count == 1 else tuple(outputs[:count])
+    return getattr(torch.ops.bastile, name).default(*operands, *attributes)
 
 
 def call_kernel(kernel, operands):
     """Calls a `bastile.Kernel` on PyTorch's tensors."""
     if _is_watched(operands):
-        outputs = torch.ops.bastile.forward(kernel.text, list(operands))
-        count = kernel.result_count
-        return outputs[0] if count == 1 else tuple(outputs[:count])
+        results = torch.ops.bastile.call.default(kernel.text, list(operands))
+        return results[0] if kernel.result_count == 1 else tuple(results)
     native = kernel.native(_bastile.locate(operands[0]))
     if (
         kernel.has_gradients
@@ -119,85 +118,94 @@ def _schema(definition):
         f"{attribute.name}"
         for attribute in definition.attributes
     ]
-    parameters.append("bool[]? gradients")
-    return f"{definition.name}({', '.join(parameters)}) -> Tensor[]"
+    count = len(definition.results)
+    results = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+    return f"{definition.name}({', '.join(parameters)}) -> {results}"
 
 
-class _Registered:
-    """One op's implementations under PyTorch's dispatcher."""
+class _Traced(torch.autograd.Function):
+    """A call that PyTorch traces, forward and backward: both are calls of the
+    operator `run` in what it records."""
 
-    def __init__(self, operator):
-        self.operator = operator
-        self.count = len(operator.definition.operands)
-
-    def parts(self, arguments):
-        *arguments, gradients = arguments
-        return (
-            tuple(arguments[: self.count]),
-            tuple(arguments[self.count :]),
-            None if gradients is None else tuple(gradients),
-        )
-
-    def request(self, arguments):
-        operands, attributes, gradients = self.parts(arguments)
-        return self.operator.request(attributes, operands, gradients)
-
-    def run(self, *arguments):
-        operands, attributes, gradients = self.parts(arguments)
-        kernel = self.operator.native.find(operands, attributes, gradients)
-        return kernel.run([x for x in operands if x is not None])
-
-    def fake(self, *arguments):
-        operands, _, _ = self.parts(arguments)
-        return _fake_forward(
-            self.request(arguments), [x for x in operands if x is not None]
-        )
-
-    def setup_context(self, ctx, inputs, output):
-        operands, _, gradients = self.parts(inputs)
-        ctx.absent = [x is None for x in operands]
-        ctx.others = len(inputs) - len(operands)
-        if gradients is None:
-            raise RuntimeError(
-                f"bastile::{self.operator.name} was called without saying which "
-                "gradients are wanted; call bastile.ops instead"
+    @staticmethod
+    def forward(ctx, request, *operands):
+        outputs = _run(request, None, operands)
+        function, backward = _description(request)
+        ctx.request = request
+        ctx.save_for_backward(
+            *(
+                operands[source["input"]]
+                if "input" in source
+                else outputs[source["output"]]
+                for source in backward["inputs"]
+                if "grad" not in source
             )
-        present = [x for x in operands if x is not None]
-        _save(ctx, self.request(inputs), present, output)
-
-    def backward(self, ctx, gradients):
-        computed = iter(_call_backward(ctx, gradients))
-        spread = [None if missing else next(computed) for missing in ctx.absent]
-        return (*spread, *([None] * ctx.others))
-
-
-def _save(ctx, request, operands, outputs):
-    """Keeps what the backward of a call reads."""
-    _, backward = _description(request)
-    ctx.request = request.to_text()
-    ctx.save_for_backward(
-        *(
-            operands[source["input"]]
-            if "input" in source
-            else outputs[source["output"]]
-            for source in backward["inputs"]
-            if "grad" not in source
         )
-    )
-
-
-def _call_backward(ctx, gradients):
-    """A gradient or None for each operand of the call."""
-    function, backward = _description(_loading.Request.from_text(ctx.request))
-    computed = iter(
-        torch.ops.bastile.backward(
-            ctx.request, list(ctx.saved_tensors), list(gradients)
+        results = outputs[: _result_count(function)]
+        ctx.mark_non_differentiable(
+            *(x for x in results if not x.is_floating_point())
         )
-    )
-    return [
-        next(computed) if spec["name"] in backward["gradients"] else None
-        for spec in function["inputs"]
-    ]
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        function, backward = _description(ctx.request)
+        computed = []
+        if "function" in backward:
+            kept = iter(ctx.saved_tensors)
+            inputs = [
+                gradients[source["grad"]] if "grad" in source else next(kept)
+                for source in backward["inputs"]
+            ]
+            computed = _run(ctx.request, backward["function"], inputs)
+        sources = (
+            backward["gradients"].get(spec["name"])
+            for spec in function["inputs"]
+        )
+        return (
+            None,
+            *(
+                source
+                and (
+                    computed[source["result"]]
+                    if "result" in source
+                    else gradients[source["grad"]]
+                )
+                for source in sources
+            ),
+        )
+
+
+def _trace(request, operands):
+    """The results of a call, recorded with its gradients where they are wanted."""
+    if request.gradients:
+        return _Traced.apply(request, *operands)
+    function, _ = _description(request)
+    return tuple(_run(request, None, operands)[: _result_count(function)])
+
+
+def _result_count(function):
+    return sum(not x["name"].startswith("saved") for x in function["outputs"])
+
+
+def _call_op(name, count):
+    """The implementation of an op's operator, for tracing."""
+    operator = _operators.OPERATORS[name]
+
+    def call(*arguments):
+        operands, attributes = arguments[:count], arguments[count:]
+        request = operator.request(attributes, operands, _wanted(operands))
+        results = _trace(request, [x for x in operands if x is not None])
+        return results[0] if len(results) == 1 else results
+
+    return call
+
+
+def _call_kernel(text, operands):
+    request = _loading.Request.from_text(text)
+    if not _wanted(operands):
+        request = dataclasses.replace(request, gradients=())
+    return list(_trace(request, operands))
 
 
 def _description(request):
@@ -208,45 +216,48 @@ def _description(request):
     return function, function.get("backward")
 
 
-def _load(request, tensors):
-    device = next(x.device for x in tensors)
+# The operator that compiled programs call. Its string says everything, so that
+# another process can load such a program; its number stands for the string.
+
+
+@functools.cache
+def _describe(request, function):
+    text = json.dumps([request.on("").to_text(), function])
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True), text
+
+
+def _run(request, function, inputs):
+    """The outputs of a function of the request; by default the first."""
+    return torch.ops.bastile.run.default(
+        *_describe(request, function), list(inputs)
+    )
+
+
+def _load_function(text, device):
+    request, function = json.loads(text)
+    request = _loading.Request.from_text(request)
+    target = _loading.target_for(device)
+    return _loading.load(request.on(target)).kernel(function)
+
+
+@functools.cache
+def _load_cached(text, device):
+    return _load_function(text, device)
+
+
+def _run_in_python(key, text, inputs):
+    device = inputs[0].device
     index = device.index if device.type == "cuda" else None
-    return _loading.load(request.on(_loading.target_for(index))).kernel()
+    return _load_cached(text, index).run(inputs)
 
 
-def _run_forward(text, operands):
-    return _load(_loading.Request.from_text(text), operands).run(operands)
-
-
-def _fake_forward(request, operands):
-    function, _ = _description(request)
-    return _fake_outputs(function, operands)
-
-
-def _run_backward(text, kept, gradients):
-    kernel = _load(_loading.Request.from_text(text), gradients)
-    return [x for x in kernel.backward(kept, gradients) if x is not None]
-
-
-def _fake_backward(text, kept, gradients):
-    request = _loading.Request.from_text(text)
-    function, backward = _description(request)
-    results = []
-    if "function" in backward:
-        kept = iter(kept)
-        inputs = [
-            gradients[source["grad"]] if "grad" in source else next(kept)
-            for source in backward["inputs"]
-        ]
-        functions = _operators.metadata(request.on(_loading.DEFAULT_GPU_TARGET))
-        results = _fake_outputs(functions[backward["function"]], inputs)
-    return [
-        results[source["result"]]
-        if "result" in source
-        else torch.empty_like(gradients[source["grad"]])
-        for spec in function["inputs"]
-        if (source := backward["gradients"].get(spec["name"]))
-    ]
+def _fake_run(key, text, inputs):
+    request, function = json.loads(text)
+    request = _loading.Request.from_text(request)
+    functions = _operators.metadata(request.on(_loading.DEFAULT_GPU_TARGET))
+    function = function or next(iter(functions))
+    return _fake_outputs(functions[function], inputs)
 
 
 def _fake_outputs(function, inputs):
@@ -280,44 +291,18 @@ _COMBINE = {
 }
 
 
-def _register(name, schema, run, fake, setup_context=None, backward=None):
-    _LIBRARY.define(schema)
-    for device in ("CPU", "CUDA"):
-        _LIBRARY.impl(name, run, device)
-    qualified = f"bastile::{name}"
-    torch.library.register_fake(qualified, fake, lib=_LIBRARY)
-    if backward:
-        torch.library.register_autograd(
-            qualified, backward, setup_context=setup_context, lib=_LIBRARY
-        )
-
-
-def _register_all():
+def _register():
+    _LIBRARY.define("run(int key, str function, Tensor[] inputs) -> Tensor[]")
+    if not _bastile.register_torch_kernels(_load_function):
+        for device in ("CPU", "CUDA"):
+            _LIBRARY.impl("run", _run_in_python, device)
+    torch.library.register_fake("bastile::run", _fake_run, lib=_LIBRARY)
+    _LIBRARY.define("call(str request, Tensor[] operands) -> Tensor[]")
+    _LIBRARY.impl("call", _call_kernel, "CompositeImplicitAutograd")
     for name, definition in definitions().items():
-        op = _Registered(_operators.OPERATORS[name])
-        schema = _schema(definition)
-        _register(name, schema, op.run, op.fake, op.setup_context, op.backward)
-
-    def setup_context(ctx, inputs, output):
-        text, operands = inputs
-        _save(ctx, _loading.Request.from_text(text), operands, output)
-
-    _register(
-        "forward",
-        "forward(str request, Tensor[] operands) -> Tensor[]",
-        _run_forward,
-        lambda text, operands: _fake_forward(
-            _loading.Request.from_text(text), operands
-        ),
-        setup_context,
-        lambda ctx, gradients: (None, _call_backward(ctx, gradients)),
-    )
-    _register(
-        "backward",
-        "backward(str request, Tensor[] kept, Tensor[] gradients) -> Tensor[]",
-        _run_backward,
-        _fake_backward,
-    )
+        _LIBRARY.define(_schema(definition))
+        call = _call_op(name, len(definition.operands))
+        _LIBRARY.impl(name, call, "CompositeImplicitAutograd")
 
 
-_register_all()
+_register()

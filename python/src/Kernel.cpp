@@ -1,7 +1,6 @@
 //===- Kernel.cpp - Calling compiled functions on Python's tensors --------===//
 
 #include "Kernel.h"
-#include "bastile/runtime/Shapes.h"
 
 #include <atomic>
 
@@ -40,9 +39,9 @@ Kernel::Kernel(std::shared_ptr<Program> program, const Function &function)
 namespace {
 /// The tensors of one call.
 struct CallTensors {
-  std::vector<TensorView> inputs, outputs, temporaries;
+  std::vector<TensorView> inputs;
+  /// What must not go before the call is over.
   std::vector<py::object> alive;
-  ResolvedShapes shapes;
 };
 } // namespace
 
@@ -68,8 +67,6 @@ public:
   }
   ~CallScope() {
     tensors->inputs.clear();
-    tensors->outputs.clear();
-    tensors->temporaries.clear();
     tensors->alive.clear();
     freeTensors().push_back(std::move(tensors));
   }
@@ -133,43 +130,30 @@ py::list Kernel::runFunction(const Function &function,
     place.threads = getThreadCount();
   }
 
-  Expected<int64_t> multiprocessors = owner->multiprocessors(place);
-  if (!multiprocessors)
-    throw std::runtime_error(multiprocessors.takeError().message());
-  if (Error error = resolveShapes(function, tensors.inputs, *multiprocessors,
-                                  tensors.shapes))
-    raise(error);
-
   py::list outputs(function.outputs.size());
-  for (size_t i = 0; i != function.outputs.size(); ++i) {
-    const BufferSpec &spec = function.outputs[i];
-    if (inPlace && spec.mayAlias) {
-      outputs[i] = inputs[*spec.mayAlias];
-      tensors.outputs.push_back(tensors.inputs[*spec.mayAlias]);
-      continue;
+  auto allocate = [&](const BufferSpec &spec, const Dimensions &sizes,
+                      std::optional<unsigned> output) -> Expected<TensorView> {
+    // Host code runs without the interpreter's lock.
+    py::gil_scoped_acquire lock;
+    if (output && inPlace && spec.mayAlias) {
+      outputs[*output] = inputs[*spec.mayAlias];
+      return tensors.inputs[*spec.mayAlias];
     }
     TensorView view;
-    outputs[i] = library.allocate(spec.type, tensors.shapes.outputs[i],
-                                  location, first, view);
-    tensors.outputs.push_back(view);
-  }
-  for (size_t i = 0; i != function.temporaries.size(); ++i) {
-    TensorView view;
-    tensors.alive.push_back(library.allocate(function.temporaries[i].type,
-                                             tensors.shapes.temporaries[i],
-                                             location, first, view));
-    tensors.temporaries.push_back(view);
-  }
-
-  const Buffers buffers = {tensors.inputs, tensors.outputs,
-                           tensors.temporaries};
+    py::object made = library.allocate(spec.type, sizes, location, first, view);
+    if (output)
+      outputs[*output] = std::move(made);
+    else
+      tensors.alive.push_back(std::move(made));
+    return view;
+  };
   Error error;
   if (location.isCuda) {
-    // A launch takes less time than handing the interpreter's lock over.
-    error = owner->run(function, buffers, place);
+    // A launch takes less time than handing the lock over.
+    error = owner->call(function, tensors.inputs, place, allocate);
   } else {
     py::gil_scoped_release unlocked;
-    error = owner->run(function, buffers, place);
+    error = owner->call(function, tensors.inputs, place, allocate);
   }
   if (error)
     raise(error);

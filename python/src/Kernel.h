@@ -19,7 +19,7 @@ public:
          const runtime::Function &function);
 
   const runtime::Function &function() const { return *forwardFunction; }
-  const runtime::Program &program() const { return *owner; }
+  runtime::Program &program() const { return *owner; }
 
   /// Calls the function. `inPlace` lets outputs take the memory of the inputs
   /// where the function allows it. Returns one object for each output.

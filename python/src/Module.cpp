@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Operator.h"
+#include "TorchKernels.h"
 #include "bastile/KernelStore.h"
 #include "bastile/Version.h"
 
@@ -230,6 +231,7 @@ static void bindKernels(py::module_ &module) {
         return location.index;
       },
       "tensor"_a);
+  module.def("register_torch_kernels", &registerTorchKernels, "load"_a);
   module.def("set_tensor_adapter", &setTensorAdapter, "adapter"_a);
   module.def("set_thread_count", &setThreadCount, "threads"_a);
   module.def("get_thread_count", &getThreadCount);
@@ -273,8 +275,7 @@ static void bindCache(py::module_ &module) {
   module.def(
       "cache_export",
       [cache](const std::string &file) {
-        return py::bytes(
-            take<std::runtime_error>(cache().exportEntry(file)));
+        return py::bytes(take<std::runtime_error>(cache().exportEntry(file)));
       },
       "file"_a);
   module.def(
