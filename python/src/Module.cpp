@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Graph.h"
 #include "Operator.h"
 #include "bastile/TextCompiler.h"
 #include "bastile/Version.h"
@@ -243,6 +244,7 @@ PYBIND11_MODULE(_bastile, module) {
   module.doc() = "The compiler and the runtime of Bastile, in C++.";
   module.attr("__version__") = BASTILE_VERSION;
   bindCompiler(module);
+  bindGraph(module);
   bindKernels(module);
   bindDevices(module);
 }
