@@ -95,6 +95,17 @@ Expected<Expr> Graph::getExpr(Id id) {
   return Expr(builder, values[id].value);
 }
 
+Expected<Expr> Graph::getConverted(Id id, bool isDouble) {
+  const GraphValue &value = values[id];
+  if (value.isNumber() || !isa<IntegerType>(value.getType().getElementType()) ||
+      value.getType().getElementType().isInteger(1))
+    return getExpr(id);
+  Type element = isDouble ? Type(builder.getF64Type()) : builder.getF32Type();
+  return Expr(builder,
+              arith::SIToFPOp::create(builder, value.getType().clone(element),
+                                      value.value));
+}
+
 Expected<SmallVector<Value>> Graph::getWide(ArrayRef<Id> ids) {
   Type type = getWideType(ids);
   SmallVector<Value> wide;
@@ -144,7 +155,8 @@ Error Graph::checkKinds(ArrayRef<Id> ids, StringRef kinds) {
       return Error(value.getType().getElementType().isInteger(1)
                        ? "takes numbers, but got a condition of the shape " +
                              bastile::print(value.sizes)
-                       : "takes floats, but got " + ::print(value));
+                       : "takes floats, but got " + ::print(value) +
+                             ", which has to be converted");
     }
   }
   return Error::success();

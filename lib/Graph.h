@@ -56,6 +56,8 @@ public:
   mlir::Value getRaw(Id id);
   /// The value to compute with; fails if it is not of floats.
   Expected<tile::Expr> getExpr(Id id);
+  /// The same, also of integers, which become float32 or float64.
+  Expected<tile::Expr> getConverted(Id id, bool isDouble);
   /// The values of floats, all in the highest precision that formulas of one of
   /// them compute in.
   Expected<llvm::SmallVector<mlir::Value>> getWide(llvm::ArrayRef<Id> ids);

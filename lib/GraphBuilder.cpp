@@ -135,12 +135,12 @@ Expected<GraphBuilder::Id> GraphBuilder::convert(Id operand,
   if (!type)
     return graph.messages.fail("cannot convert to '" + element +
                                "', which is no type of floats");
-  Expected<Expr> expr = graph.getExpr(operand);
+  const bool isDouble = type.getWidth() > 32;
+  Expected<Expr> expr = graph.getConverted(operand, isDouble);
   if (!expr)
     return expr.takeError();
   // Formulas go on in the precision they had, or in a higher one.
-  Value value =
-      type.getWidth() > 32 ? expr->as(type) : expr->roundedTo(type).getValue();
+  Value value = isDouble ? expr->as(type) : expr->roundedTo(type).getValue();
   return graph.add({value, graph.values[operand].sizes, type});
 }
 

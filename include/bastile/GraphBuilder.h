@@ -75,7 +75,8 @@ public:
   /// Repeats each column `count` times.
   runtime::Expected<Id> repeatColumns(Id operand, int64_t count);
 
-  /// Rounds to `element`, or extends to it.
+  /// Rounds to `element`, a type of floats, or extends to it. Integers become
+  /// the nearest float.
   runtime::Expected<Id> convert(Id operand, const std::string &element);
 
   runtime::Expected<std::vector<Id>> split(Id operand, int64_t count,

@@ -46,8 +46,9 @@ class Symbol:
         return _types.TORCH_NAMES[self._graph.describe(self._id)[2]]
 
     def to(self, dtype):
-        """Rounds to ``dtype``. Formulas go on with the rounded numbers in their
-        own precision; as a result of the function it has this type."""
+        """Rounds to ``dtype``, a type of floats. Formulas go on with the rounded
+        numbers in their own precision; as a result of the function it has this
+        type. Integers take part in formulas once they are converted."""
         element = _types.element_type(dtype)
         return _make(
             self._graph,

@@ -200,8 +200,8 @@ def clamp(x, min=None, max=None):
 def where(condition, x, y):
     """x where the condition holds, and y elsewhere.
 
-    The condition is a comparison, conditions combined by ``&``, ``|`` and ``~``,
-    or a tensor of booleans.
+    The condition is a comparison, or comparisons combined by ``&``, ``|`` and
+    ``~``.
     """
     return _trace.apply("select", condition, x, y, name="where")
 
