@@ -23,6 +23,19 @@ class Request:
     together: bool = False
     in_place: bool = False
 
+    def on(self, target):
+        """The same request for another target."""
+        return dataclasses.replace(self, target=target)
+
+    def to_text(self):
+        """A string that `from_text` reads, the same in every process."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_text(text):
+        fields = json.loads(text)
+        return Request(**{**fields, "gradients": tuple(fields["gradients"])})
+
     def native(self):
         return _bastile.Request(
             self.source,

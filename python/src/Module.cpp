@@ -181,19 +181,43 @@ static void bindKernels(py::module_ &module) {
              return Kernel(std::move(program), function);
            }),
            "program"_a, "function"_a)
+      .def_property_readonly(
+          "name", [](const Kernel &kernel) { return kernel.function().name; })
       .def_property_readonly("result_count", &Kernel::resultCount)
       .def("run", &Kernel::run, "inputs"_a, "in_place"_a = false)
       .def("call", &Kernel::call, "inputs"_a, "in_place"_a = false)
       .def("forward", &Kernel::forward, "inputs"_a)
+      .def("keep", &Kernel::keep, "inputs"_a, "outputs"_a)
       .def("backward", &Kernel::backward, "kept"_a, "gradients"_a);
 
   py::class_<Operator>(module, "Operator")
       .def(py::init<py::object>(), "specialize"_a)
+      .def(
+          "__call__",
+          [](const py::object &self, const py::tuple &operands,
+             const py::object &attributes) {
+            return call(self, self.cast<Operator &>(), operands, attributes);
+          },
+          "operands"_a, "attributes"_a)
       .def("find", &Operator::find, "operands"_a, "attributes"_a,
-           "gradients"_a = py::none(), py::return_value_policy::reference)
-      .def("call", &Operator::call, "operands"_a, "attributes"_a,
+           "gradients"_a = py::none())
+      .def("run", &Operator::run, "operands"_a, "attributes"_a,
            "in_place"_a = false)
+      .def("forward", &Operator::forward, "operands"_a, "attributes"_a,
+           "gradients"_a)
       .def("clear", &Operator::clear);
+  module.def(
+      "set_hooks",
+      [](py::object classify, py::object recordsGradients,
+         std::vector<py::object> watchers, py::object differentiate,
+         py::object dispatch) {
+        setHooks({std::move(classify), std::move(recordsGradients),
+                  std::move(watchers), std::move(differentiate),
+                  std::move(dispatch)});
+      },
+      "classify"_a, "records_gradients"_a = py::none(),
+      "watchers"_a = std::vector<py::object>(), "differentiate"_a = py::none(),
+      "dispatch"_a = py::none());
 
   module.def(
       "locate",
