@@ -130,6 +130,15 @@ class Symbol:
             obj=self,
         )
 
+    @property
+    def data_ptr(self):
+        # What kernels ask a tensor for first.
+        raise TypeError(
+            "a symbolic tensor has no values: kernels and bastile.ops cannot be "
+            "called on it; in a function that is traced, the ops are those of "
+            "bastile.functions.op"
+        )
+
     def __array__(self, *_, **__):
         raise TypeError(
             "a symbolic tensor cannot become an array: NumPy's functions have "
