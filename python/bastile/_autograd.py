@@ -38,7 +38,8 @@ class _KernelNode(torch.autograd.Function):
 
 def _keep(ctx, kernel, result, kept, operands):
     ctx.kernel = kernel
-    ctx.operands = operands if None in operands else None
+    # Not `None in operands`: that would compare tensors.
+    ctx.operands = operands if any(x is None for x in operands) else None
     ctx.save_for_backward(*kept)
     if type(result) is tuple:
         ctx.mark_non_differentiable(
