@@ -163,8 +163,9 @@ GraphBuilder::split(Id operand, int64_t count, bool interleaved) {
   SmallVector<int64_t> sizes = value.sizes;
   sizes.back() /= count;
   std::vector<Id> pieces;
-  for (Value piece : tile::splitRows(graph.builder, graph.getRaw(operand),
-                                     count, interleaved))
+  for (Value piece :
+       tile::splitRows(graph.builder, graph.getRaw(operand), count,
+                       /*strands=*/interleaved ? count : 1))
     pieces.push_back(graph.add({piece, sizes, value.ownType}));
   return pieces;
 }
@@ -198,9 +199,11 @@ Expected<GraphBuilder::Id> GraphBuilder::join(const std::vector<Id> &pieces,
     values = std::move(*wide);
   }
   SmallVector<int64_t> sizes = first.sizes;
-  sizes.back() *= static_cast<int64_t>(pieces.size());
-  return graph.add({tile::joinRows(graph.builder, values, interleaved), sizes,
-                    haveOneType ? first.ownType : Type()});
+  const int64_t count = static_cast<int64_t>(pieces.size());
+  sizes.back() *= count;
+  return graph.add({tile::joinRows(graph.builder, values,
+                                   /*strands=*/interleaved ? count : 1),
+                    sizes, haveOneType ? first.ownType : Type()});
 }
 
 //===----------------------------------------------------------------------===//
