@@ -157,16 +157,25 @@ Expr stopGradient(const Expr &operand) {
 }
 
 Expr exp(const Expr &operand) { return unary<math::ExpOp>(operand); }
+Expr exp2(const Expr &operand) { return unary<math::Exp2Op>(operand); }
+Expr expm1(const Expr &operand) { return unary<math::ExpM1Op>(operand); }
 Expr log(const Expr &operand) { return unary<math::LogOp>(operand); }
+Expr log2(const Expr &operand) { return unary<math::Log2Op>(operand); }
+Expr log1p(const Expr &operand) { return unary<math::Log1pOp>(operand); }
 Expr tanh(const Expr &operand) { return unary<math::TanhOp>(operand); }
 Expr sin(const Expr &operand) { return unary<math::SinOp>(operand); }
 Expr cos(const Expr &operand) { return unary<math::CosOp>(operand); }
 Expr power(const Expr &base, const Expr &exponent) {
   return binary<math::PowFOp>(base, exponent);
 }
+Expr erf(const Expr &operand) { return unary<math::ErfOp>(operand); }
 Expr erfc(const Expr &operand) { return unary<math::ErfcOp>(operand); }
+Expr sqrt(const Expr &operand) { return unary<math::SqrtOp>(operand); }
 Expr rsqrt(const Expr &operand) { return unary<math::RsqrtOp>(operand); }
 Expr abs(const Expr &operand) { return unary<math::AbsFOp>(operand); }
+Expr floor(const Expr &operand) { return unary<math::FloorOp>(operand); }
+Expr ceil(const Expr &operand) { return unary<math::CeilOp>(operand); }
+Expr round(const Expr &operand) { return unary<math::RoundEvenOp>(operand); }
 
 /// The numerator and the denominator of the sigmoid.
 static std::pair<Expr, Expr> sigmoidQuotient(const Expr &operand) {
@@ -236,9 +245,12 @@ Expr rowSum(const Expr &operand, int64_t groups) {
 Expr rowMax(const Expr &operand, int64_t groups) {
   return reduce(operand, ReduceKind::Max, groups);
 }
-Expr rowMean(const Expr &operand) {
-  return rowSum(operand) /
-         static_cast<double>(operand.getType().getShape().back());
+Expr rowMin(const Expr &operand, int64_t groups) {
+  return reduce(operand, ReduceKind::Min, groups);
+}
+Expr rowMean(const Expr &operand, int64_t groups) {
+  return rowSum(operand, groups) /
+         static_cast<double>(operand.getType().getShape().back() / groups);
 }
 
 static Expr reduceRows(const Expr &operand, ReduceKind kind) {
@@ -267,6 +279,14 @@ Expr relu(const Expr &operand) {
   Expr zero = operand.constant(0);
   return select(compare(arith::CmpFPredicate::OLE, operand, zero), zero,
                 operand);
+}
+
+Expr softplus(const Expr &operand) {
+  // At zero, both parts take the branch of negative operands, so that their
+  // derivatives there add up.
+  Value isPositive = compare(arith::CmpFPredicate::OGT, operand, 0.0);
+  Expr small = exp(select(isPositive, -operand, operand));
+  return relu(operand) + log1p(small);
 }
 
 SmallVector<Value> splitRows(ImplicitLocOpBuilder &builder, Value rows,

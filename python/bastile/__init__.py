@@ -1,6 +1,6 @@
 """Kernels for training language models, compiled from one definition an op."""
 
-from bastile import _adapter, ops  # noqa: F401  the adapter registers itself
+from bastile import _adapter, functions, ops  # noqa: F401  the adapter registers itself
 from bastile._bastile import CompileError, __version__, compilations
 from bastile._kernel import Kernel, compile
 
@@ -10,5 +10,6 @@ __all__ = [
     "__version__",
     "compilations",
     "compile",
+    "functions",
     "ops",
 ]

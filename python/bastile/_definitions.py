@@ -119,11 +119,7 @@ class Definition:
         for each attribute, in the order of the definition; ``results`` types of
         the results, where those do not follow.
         """
-        texts = [
-            (attribute.name, text)
-            for attribute, value in zip(self.attributes, attributes)
-            if (text := attribute.text(value)) is not None
-        ]
+        texts = self.attribute_texts(attributes)
         names = [operand.name for operand in self.operands]
         try:
             return _bastile.build_op_text(
@@ -134,6 +130,15 @@ class Definition:
                 f"{name}: {type}" for name, type in zip(names, types) if type
             )
             raise type(error)(f"{self.name}({described}): {error}") from None
+
+    def attribute_texts(self, attributes):
+        """Names and texts of the attributes that the op is given, for a value of
+        each attribute, in the order of the definition."""
+        return [
+            (attribute.name, text)
+            for attribute, value in zip(self.attributes, attributes)
+            if (text := attribute.text(value)) is not None
+        ]
 
     def attribute_values(self, values):
         """The value of each attribute, from a dictionary; defaults for the rest."""

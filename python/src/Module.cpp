@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Graph.h"
 #include "Operator.h"
 #include "TorchKernels.h"
 #include "bastile/KernelStore.h"
@@ -319,6 +320,7 @@ PYBIND11_MODULE(_bastile, module) {
   module.doc() = "The compiler and the runtime of Bastile, in C++.";
   module.attr("__version__") = BASTILE_VERSION;
   bindCompiler(module);
+  bindGraph(module);
   bindKernels(module);
   bindCache(module);
   bindDevices(module);
