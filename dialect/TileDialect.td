@@ -50,6 +50,9 @@ def Tile_Dialect : Dialect {
     /// Unit argument attribute of a tiled kernel: holds one row for each program,
     /// without gaps.
     static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
+    /// Argument attribute of a tiled kernel: how many neighbouring rows each row
+    /// of the operand stands for; these lie without gaps.
+    static constexpr ::llvm::StringLiteral kBandAttrName = "tile.band";
     /// Argument attribute of a tiled kernel of several row spaces: the one whose
     /// rows the operand has, 0 if absent.
     static constexpr ::llvm::StringLiteral kSpaceAttrName = "tile.space";

@@ -75,6 +75,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       if (reduce.getPartial())
         continue;
     }
+    if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+      shape.band = reduce.getBand();
     for (Value result : op.getResults())
       visitValue(result);
     shape.numReductions += isRowReduction(&op);

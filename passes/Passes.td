@@ -89,7 +89,8 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     Ops on row tensors that depend on each other and walk the same rows become
     one `tile.kernel`, in which every input is read once and every output
     written once; the function keeps the launches. Ops on row vectors and
-    scalars are repeated in each kernel that needs them.
+    scalars are repeated in each kernel that needs them; a row vector that the
+    function returns and that depends on no rows has a kernel of a single row.
 
     A `tile.reduce_rows` ends a kernel with one row of partial results for each
     of its programs. A second, small kernel combines these and computes what
@@ -166,7 +167,8 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
 
     The kernels must have the same schedule and, variant by variant, walk as many
     leading dimensions. Those of clusters, of persistent programs or of programs
-    that combine rows, and those that write in place, stay apart.
+    that combine rows or have one for each band of others, and those that write
+    in place, stay apart.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",

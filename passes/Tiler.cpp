@@ -22,11 +22,6 @@ static int64_t getLength(Type type) {
   return cast<RankedTensorType>(type).getShape().back();
 }
 
-static TypedAttr getNeutral(tile::ReduceRowsOp reduce) {
-  return tile::ReduceOp::getNeutral(
-      reduce.getKind(), reduce.getInput().getType().getElementType());
-}
-
 Tiler::Tiler(tile::KernelOp kernel, const TileVariant &variant)
     : kernel(kernel), variant(variant), shape(KernelShape::get(kernel)),
       schedule(*kernel.getSchedule()), builder(kernel.getLoc(), kernel) {}
@@ -35,13 +30,23 @@ Value Tiler::constantIndex(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
 }
 
-Value Tiler::constantTile(RankedTensorType type, TypedAttr scalar) {
-  return arith::ConstantOp::create(
-      builder, DenseElementsAttr::get(type, Attribute(scalar)));
+Value Tiler::getNeutralTile(RankedTensorType type, tile::ReduceKind kind) {
+  Attribute neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());
+  return arith::ConstantOp::create(builder,
+                                   DenseElementsAttr::get(type, neutral));
 }
 
 Value Tiler::getRowCount() {
   return buildRowCount(builder, builder.getLoc(), program);
+}
+
+/// The rows that share a row of `argument`, if it is read as packed bands.
+static std::optional<int64_t> getBand(BlockArgument argument) {
+  for (OpOperand &use : argument.getUses())
+    if (auto repeat = dyn_cast<tile::RepeatBandsOp>(use.getOwner());
+        repeat && getSizeOperand(repeat) != &use)
+      return repeat.getBand();
+  return std::nullopt;
 }
 
 /// Whether `value` differs between the columns of a row.
@@ -72,11 +77,11 @@ RankedTensorType Tiler::getTileType(RankedTensorType type) const {
 // The program's signature
 //===----------------------------------------------------------------------===//
 
-void Tiler::addOperand(RankedTensorType type, bool isPartial,
+void Tiler::addOperand(RankedTensorType type, bool isWithoutGaps,
                        DictionaryAttr marks) {
   MemRefLayoutAttrInterface layout;
   SmallVector<int64_t> sizes{getLength(type)};
-  if (isPartial) {
+  if (isWithoutGaps) {
     sizes.insert(sizes.begin(), ShapedType::kDynamic);
   } else if (type.getRank() >= 2) {
     sizes.insert(sizes.begin(), variant.leading, ShapedType::kDynamic);
@@ -88,8 +93,6 @@ void Tiler::addOperand(RankedTensorType type, bool isPartial,
   NamedAttrList list(marks);
   list.set(tile::TileDialect::kAlignmentAttrName,
            builder.getI64IntegerAttr(getAlignment(type)));
-  if (isPartial)
-    list.set(tile::TileDialect::kPartialAttrName, builder.getUnitAttr());
   operandMarks.push_back(list.getDictionary(builder.getContext()));
 }
 
@@ -103,13 +106,23 @@ void Tiler::createProgram() {
       isInPlace = true;
     else
       marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
+    std::optional<int64_t> band = getBand(kernel.getArgument(index));
+    if (band)
+      marks.set(tile::TileDialect::kBandAttrName,
+                builder.getI64IntegerAttr(*band));
     addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
-               /*isPartial=*/false, marks.getDictionary(builder.getContext()));
+               band.has_value(), marks.getDictionary(builder.getContext()));
   }
   for (Value result : getReturn()->getOperands()) {
+    NamedAttrList marks;
     auto reduce = result.getDefiningOp<tile::ReduceRowsOp>();
-    addOperand(cast<RankedTensorType>(result.getType()),
-               reduce && reduce.getPartial(), builder.getDictionaryAttr({}));
+    if (reduce && reduce.getPartial())
+      marks.set(tile::TileDialect::kPartialAttrName, builder.getUnitAttr());
+    if (auto pack = result.getDefiningOp<tile::PackBandsOp>())
+      marks.set(tile::TileDialect::kBandAttrName, pack.getBandAttr());
+    bool isWithoutGaps = !marks.empty();
+    addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps,
+               marks.getDictionary(builder.getContext()));
   }
 
   program = tile::KernelOp::create(builder, variant.name,
@@ -119,6 +132,8 @@ void Tiler::createProgram() {
   program.setArgAttrsAttr(builder.getArrayAttr(operandMarks));
   if (columnBlocks > 1)
     program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
+  if (shape.band)
+    program.setBandAttr(builder.getI64IntegerAttr(shape.band));
   if (shape.hasCombinedRows)
     program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
   if (isInPlace)
@@ -171,13 +186,13 @@ void Tiler::buildPersistentRows(Value id) {
     if (columnBlocks > 1)
       step = arith::DivUIOp::create(builder, step, constantIndex(columnBlocks));
   }
-  Value groups = arith::CeilDivUIOp::create(builder, getRowCount(),
-                                            constantIndex(schedule.getRows()));
+  Value groups = arith::CeilDivUIOp::create(
+      builder, getRowCount(), constantIndex(program.getRowsPerProgram()));
   SmallVector<Value> initial;
   for (tile::ReduceRowsOp reduce : rowReductions)
     if (isInRegisters(reduce))
-      initial.push_back(constantTile(getTileType(reduce.getInput().getType()),
-                                     getNeutral(reduce)));
+      initial.push_back(getNeutralTile(getTileType(reduce.getInput().getType()),
+                                       reduce.getKind()));
     else
       clearInMemory(reduce);
 
@@ -194,6 +209,8 @@ void Tiler::buildPersistentRows(Value id) {
 }
 
 void Tiler::buildRows(Value group) {
+  if (shape.band > schedule.getRows())
+    return buildBand(group);
   row =
       arith::MulIOp::create(builder, group, constantIndex(schedule.getRows()));
   if (shape.numReductions == 0 || schedule.getColumns() >= shape.rowLength)
@@ -209,7 +226,7 @@ void Tiler::buildWholeRow() {
   // What follows a combination of all rows waits for the end of the loop.
   if (!shape.hasCombinedRows) {
     for (Operation &op : kernel.getBody().front().without_terminator())
-      if (!isa<tile::ReduceRowsOp, tile::JoinOp>(op))
+      if (!isa<tile::ReduceRowsOp, tile::JoinOp, tile::PackBandsOp>(op))
         for (OpResult result : op.getResults())
           emit(result);
     for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
@@ -266,10 +283,8 @@ void Tiler::buildPass(int64_t depth) {
   // Each thread combines what it meets; the threads meet once, after the loop.
   SmallVector<Value> initial;
   for (tile::ReduceOp reduce : reductions) {
-    RankedTensorType type = getTileType(reduce.getInput().getType());
-    initial.push_back(
-        constantTile(type, tile::ReduceOp::getNeutral(reduce.getKind(),
-                                                      type.getElementType())));
+    initial.push_back(getNeutralTile(getTileType(reduce.getInput().getType()),
+                                     reduce.getKind()));
   }
   Value firstColumn = column;
   auto loop =
@@ -309,101 +324,6 @@ void Tiler::buildPass(int64_t depth) {
 }
 
 //===----------------------------------------------------------------------===//
-// Combining rows
-//===----------------------------------------------------------------------===//
-
-bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
-  return !isRow(reduce.getInput()) || shape.numReductions == 0 ||
-         schedule.getColumns() >= shape.rowLength;
-}
-
-Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
-  Value input = emit(reduce.getInput());
-  if (schedule.getRows() == 1)
-    return input;
-  return tile::MaskRowsOp::create(builder, reduce.getLoc(), input, row,
-                                  getRowCount(), getNeutral(reduce));
-}
-
-/// Adds the current rows to the accumulators that are in registers. A program
-/// of one group of rows has none.
-void Tiler::accumulate() {
-  accumulated.clear();
-  for (tile::ReduceRowsOp reduce : rowReductions) {
-    if (!isInRegisters(reduce))
-      continue;
-    Value tile = emitRowMasked(reduce);
-    if (!accumulators.empty())
-      tile = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
-                                     accumulators[accumulated.size()], tile);
-    accumulated.push_back(tile);
-  }
-}
-
-Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (type.getDimSize(0) == 1)
-    return tile;
-  return tile::ReduceRowsOp::create(builder, reduce.getLoc(),
-                                    type.clone({1, type.getDimSize(1)}),
-                                    reduce.getKind(), tile, /*partial=*/false);
-}
-
-Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
-  return getResultMemory(reduce->getUses().begin()->getOperandNumber());
-}
-
-/// Sets this program's row of the partial results to the neutral value. Each
-/// thread comes back only to what it wrote itself.
-void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
-  auto loop = scf::ForOp::create(builder, constantIndex(0),
-                                 constantIndex(shape.rowLength),
-                                 constantIndex(schedule.getColumns()));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  RankedTensorType type = getTileType(reduce.getInput().getType());
-  Value neutral =
-      constantTile(type.clone({1, type.getDimSize(1)}), getNeutral(reduce));
-  llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
-  emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
-            reduce.getInput().getType());
-}
-
-void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
-  RankedTensorType type = reduce.getInput().getType();
-  Value tile = combineTileRows(reduce, emitRowMasked(reduce));
-  Value memory = getAccumulatorMemory(reduce);
-  Value before = tile::LoadOp::create(
-      builder, reduce.getLoc(), tile.getType(), memory,
-      ValueRange{rowProgram, column},
-      builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
-      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr);
-  Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
-                                        reduce.getKind(), before, tile);
-  emitStore(after, memory, rowProgram, type);
-}
-
-/// Stores what the program has combined, or computes and stores what follows
-/// from the combination of all rows.
-void Tiler::finishAccumulators(ValueRange sums) {
-  for (tile::ReduceRowsOp reduce : rowReductions) {
-    if (!isInRegisters(reduce))
-      continue;
-    Value tile = combineTileRows(reduce, sums.front());
-    sums = sums.drop_front();
-    if (reduce.getPartial())
-      emitStore(tile, getAccumulatorMemory(reduce), rowProgram,
-                reduce.getInput().getType());
-    else
-      (isRow(reduce.getResult()) ? columnScope : rowScope)
-          .map(reduce.getResult(), tile);
-  }
-  if (shape.hasCombinedRows)
-    for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
-      emitStore(index);
-}
-
-//===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
@@ -427,6 +347,9 @@ void Tiler::emitStore(unsigned resultIndex) {
     return;
   auto type = cast<RankedTensorType>(value.getType());
   Value memory = getResultMemory(resultIndex);
+  if (auto pack = value.getDefiningOp<tile::PackBandsOp>())
+    return emitStore(emit(pack.getInput()), memory, row, type, /*piece=*/0,
+                     /*pieces=*/1, pack.getBand());
   auto join = value.getDefiningOp<tile::JoinOp>();
   if (!join)
     return emitStore(emit(value), memory, row, type);
@@ -442,7 +365,8 @@ void Tiler::emitStore(unsigned resultIndex) {
 }
 
 void Tiler::emitStore(Value tile, Value memory, Value firstRow,
-                      RankedTensorType type, int64_t piece, int64_t pieces) {
+                      RankedTensorType type, int64_t piece, int64_t pieces,
+                      std::optional<int64_t> band) {
   bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
   int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1) * pieces;
   SmallVector<Value> indices{isStatistic ? constantIndex(0)
@@ -455,7 +379,7 @@ void Tiler::emitStore(Value tile, Value memory, Value firstRow,
       builder.getI64IntegerAttr(getAlignment(type)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      /*space=*/nullptr);
+      /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 /// The first column of a tile that is `width` wide.
@@ -469,7 +393,8 @@ Value Tiler::getColumn(int64_t width) {
   return arith::MulIOp::create(builder, column, constantIndex(factor));
 }
 
-Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
+Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
+                      std::optional<int64_t> band) {
   auto type = cast<RankedTensorType>(argument.getType());
   int64_t length = getLength(type) / pieces;
   SmallVector<int64_t> sizes(type.getShape());
@@ -489,7 +414,7 @@ Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
       inPlace ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      /*space=*/nullptr);
+      /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 void Tiler::emitArguments() {
@@ -500,6 +425,8 @@ void Tiler::emitArguments() {
       if (auto split = dyn_cast<tile::SplitOp>(user))
         for (Value piece : split.getPieces())
           emit(piece);
+      else if (isa<tile::RepeatBandsOp>(user) && getSizeOperand(user) != &use)
+        emit(user->getResult(0));
       else if (getSizeOperand(user) != &use)
         isRead = true;
     }
@@ -509,6 +436,8 @@ void Tiler::emitArguments() {
 }
 
 Value Tiler::emit(Value value) {
+  if (Value tile = bandScope.lookupOrNull(value))
+    return tile;
   IRMapping &scope = isRow(value) ? columnScope : rowScope;
   if (Value tile = scope.lookupOrNull(value))
     return tile;
@@ -547,6 +476,11 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return tile::ReduceOp::create(builder, op->getLoc(), getTileType(type),
                                   reduce.getKind(), emitMasked(reduce));
+  if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+    return emitBandReduction(reduce);
+  if (auto repeat = dyn_cast<tile::RepeatBandsOp>(op))
+    return emitLoad(cast<BlockArgument>(repeat.getSource()), /*piece=*/0,
+                    /*pieces=*/1, repeat.getBand());
   if (auto split = dyn_cast<tile::SplitOp>(op))
     return emitSplit(split, result.getResultNumber());
   if (isa<tile::IotaOp>(op))
