@@ -206,6 +206,31 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_IsDoneOp : Tile_Op<"is_done", [
+    MemoryEffects<[MemRead]>, SameVariadicOperandSize]> {
+  let summary = "whether a scaling in place would change nothing";
+  let description = [{
+    Whether the first number at `factor` is 1 and each of `outputs` begins where
+    its input does. All threads of a launch agree.
+
+    Example:
+
+    ```mlir
+    %0 = tile.is_done %factor, %x to %y
+        : memref<1xf32>, memref<?x8xf32, strided<[?, 1]>> to
+          memref<?x8xf32, strided<[?, 1]>>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$factor,
+                       Variadic<AnyMemRef>:$inputs,
+                       Variadic<AnyMemRef>:$outputs);
+  let results = (outs I1:$result);
+  let assemblyFormat = [{
+    $factor `,` $inputs `to` $outputs attr-dict `:` type($factor) `,`
+    type($inputs) `to` type($outputs)
+  }];
+}
+
 def Tile_MaskOp : Tile_Op<"mask", [
     Pure, AllTypesMatch<["input", "result"]>]> {
   let summary = "replaces the elements of a tile beyond the end of the row";

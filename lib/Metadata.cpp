@@ -82,6 +82,11 @@ private:
   json::Array describeLeadingSizes(tile::LaunchOp launch);
   tile::KernelOp getKernel(tile::LaunchOp launch);
   unsigned getPosition(OpResult result);
+  /// Whether a launch writes `value` that is skipped where there are no rows.
+  bool walksRows(Value value) {
+    auto launch = value.getDefiningOp<tile::LaunchOp>();
+    return *getKernel(launch).getLeading() > 0;
+  }
   bool isPartial(OpResult result);
   std::optional<int64_t> getBand(OpResult result);
   int64_t getCluster(tile::KernelOp kernel);
@@ -352,7 +357,7 @@ json::Object FunctionDescriber::describe() {
     if (auto argument = func.getResultAttrOfType<IntegerAttr>(
             index, tile::TileDialect::kInPlaceAttrName))
       buffer["may_alias"] = argument.getInt();
-    if (!isRowTensor(value))
+    if (!isRowTensor(value) && walksRows(value))
       buffer["zero_if_no_rows"] = true;
     outputs[value] = outputs.size();
     outputBuffers.push_back(std::move(buffer));

@@ -35,6 +35,8 @@ struct KernelShape {
   /// Whether some of what each program combines are rows, not statistics.
   bool hasLongPartialRows = false;
   bool hasCombinedRows = false;
+  /// Whether there may be nothing to do, which all programs are to notice.
+  bool hasFactor = false;
 
   /// Whether a program should walk many rows: what it leaves of them is long.
   bool combinesLongRows() const {

@@ -313,9 +313,47 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   }
 };
 
+/// Compared as integers: the bits of 1 are those of nothing else.
+struct LowerIsDone : public OpConversionPattern<tile::IsDoneOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IsDoneOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto isEqual = [&](Value lhs, Value rhs) -> Value {
+      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, lhs,
+                                   rhs);
+    };
+    auto element = cast<FloatType>(
+        cast<MemRefType>(op.getFactor().getType()).getElementType());
+    Type bits = withIntegers(element);
+    Value factor =
+        LLVM::LoadOp::create(rewriter, loc, bits, adaptor.getFactor().front(),
+                             element.getWidth() / 8);
+    APInt one = APFloat::getOne(element.getFloatSemantics()).bitcastToAPInt();
+    Value isDone =
+        isEqual(factor, arith::ConstantOp::create(
+                            rewriter, loc, rewriter.getIntegerAttr(bits, one)));
+    for (auto [input, output] :
+         llvm::zip_equal(adaptor.getInputs(), adaptor.getOutputs())) {
+      auto getAddress = [&](ValueRange parts) -> Value {
+        return LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI64Type(),
+                                        parts.front());
+      };
+      isDone =
+          arith::AndIOp::create(rewriter, loc, isDone,
+                                isEqual(getAddress(input), getAddress(output)));
+    }
+    rewriter.replaceOp(op, isDone);
+    return success();
+  }
+};
+
 } // namespace
 
 void bastile::populateMemoryPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerLoad, LowerStore>(converter, patterns.getContext());
+  patterns.add<LowerLoad, LowerStore, LowerIsDone>(converter,
+                                                   patterns.getContext());
 }

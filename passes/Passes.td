@@ -44,7 +44,10 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     arguments may share one. Arguments that no result depends on have none.
 
     With `together`, `f` itself returns the gradients of the sum of its first
-    result, `in-place` in the place of the arguments where types agree.
+    result, `in-place` in the place of the arguments where types agree. Where
+    that result is one number, a loss, a function `f_scale` multiplies them by
+    the loss's own gradient, in their place if the caller likes, and is what
+    `tile.backward` says. It has nothing to do where that gradient is 1.
 
     Without `gradients`, nothing is derived. Either way, no
     `tile.stop_gradient` is left.

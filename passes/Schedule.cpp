@@ -453,8 +453,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
   }
 
   /// Finds the kernels that a pinned schedule does not mean: those that finish
-  /// what others have begun or walk no rows, and those of shorter rows than
-  /// others of the same function have.
+  /// what others have begun, walk no rows or scale in place, and those of
+  /// shorter rows than others of the same function have.
   void findAuxiliary() {
     auxiliary.clear();
     SymbolTable symbols(getOperation());
@@ -467,6 +467,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
           if (!kernel || kernel.isTiled())
             continue;
           KernelShape shape = KernelShape::get(kernel);
+          if (shape.hasFactor)
+            auxiliary.insert(kernel);
           kernels.push_back({kernel, shape.hasCombinedRows || shape.leading == 0
                                          ? 0
                                          : shape.rowLength});
@@ -512,6 +514,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       completeForHost(fields, shape, target);
     else
       completeForGPU(fields, shape, target);
+    // Few programs, so that it takes no time to find that there is no work.
+    if (shape.hasFactor && !target.isHost() && !fields.persistent)
+      fields.persistent = llvm::divideCeil(2048, fields.threads);
     if (failed(verifySchedule(kernel, fields, shape, target)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(&getContext()));

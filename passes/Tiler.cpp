@@ -155,6 +155,7 @@ tile::KernelOp Tiler::run() {
   rowReductions =
       llvm::to_vector(kernel.getBody().front().getOps<tile::ReduceRowsOp>());
   createProgram();
+  scf::IfOp work = buildGuard();
 
   Value id = tile::ProgramIdOp::create(builder);
   column = constantIndex(0);
@@ -172,8 +173,34 @@ tile::KernelOp Tiler::run() {
   } else {
     buildPersistentRows(id);
   }
+  if (work)
+    builder.setInsertionPointAfter(work);
   tile::ReturnOp::create(builder, ValueRange());
   return program;
+}
+
+/// Where an operand is a factor, builds the branch that its being 1 in place
+/// leaves out, and goes on inside.
+scf::IfOp Tiler::buildGuard() {
+  Value factor;
+  SmallVector<Value> inputs, outputs;
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+    if (kernel.getArgAttr(index, tile::TileDialect::kFactorAttrName))
+      factor = getMemory(index);
+    if (auto result = kernel.getArgAttrOfType<IntegerAttr>(
+            index, tile::TileDialect::kInPlaceAttrName)) {
+      inputs.push_back(getMemory(index));
+      outputs.push_back(getResultMemory(result.getInt()));
+    }
+  }
+  if (!factor)
+    return {};
+  Value isDone = tile::IsDoneOp::create(builder, factor, inputs, outputs);
+  Value isLeft = arith::XOrIOp::create(
+      builder, isDone, arith::ConstantIntOp::create(builder, 1, /*width=*/1));
+  auto branch = scf::IfOp::create(builder, isLeft, /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  return branch;
 }
 
 void Tiler::buildPersistentRows(Value id) {

@@ -40,6 +40,7 @@ private:
 
   /// Builds the loop of a program that walks several groups of rows.
   void buildPersistentRows(mlir::Value id);
+  mlir::scf::IfOp buildGuard();
   void buildRows(mlir::Value group);
   void buildWholeRow();
   void buildBand(mlir::Value number);
