@@ -510,9 +510,12 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
                     /*pieces=*/1, repeat.getBand());
   if (auto split = dyn_cast<tile::SplitOp>(op))
     return emitSplit(split, result.getResultNumber());
+  // The one element of a row that is no longer is its first, wherever the
+  // program is along the others.
   if (isa<tile::IotaOp>(op))
     return tile::IotaOp::create(builder, op->getLoc(), getTileType(type),
-                                /*like=*/Value(), column);
+                                /*like=*/Value(),
+                                isRow(result) ? column : constantIndex(0));
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     Value source = emit(broadcast.getSource());
     if (source.getType() == getTileType(type))
