@@ -6,7 +6,7 @@ import pytest
 
 import floats
 import reference
-from runner import function, run, target, tensor
+from runner import function, run, run_backward, target, tensor
 
 ROWS = 5
 FORMATS = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
@@ -138,6 +138,39 @@ def test_schedules_of_bands(schedule):
         "bf16", "f8E4M3FN", x, 33, "band(128)", "", f"--schedule={schedule}"
     )
     check("f8E4M3FN", x, 33, result, scale, band=128)
+
+
+def test_rows_with_gaps_in_bands():
+    x = floats.random("bf16", (200, 256), 1)
+    result, scale = run_quantize(
+        "bf16", "f8E4M3FN", x, 2, "band(128)", "", "--gap=3"
+    )
+    check("f8E4M3FN", x, 2, result, scale, band=128)
+
+
+def test_gradient_of_scales_of_bands():
+    """The sum of a block; of integers, exactly."""
+    random = np.random.default_rng(1)
+    x, dy = random.integers(-4, 5, (2, 300, 256)).astype(np.float64)
+    scale = random.integers(1, 9, (3, 2)).astype(np.float64)
+    types = [tensor((None, 256), "f8E4M3FN"), scale_type(2)]
+    row = tensor((None, 256), "f32")
+    source = function(
+        [("x", types[0]), ("s", types[1])],
+        [row],
+        [f"tile.dequantize %x, %s band(128) : {', '.join(types)} -> {row}"],
+    )
+    (result,), gradients = run_backward(
+        source,
+        {"x": ("f8E4M3FN", x), "s": ("f32", scale)},
+        {"grad_result0": ("f32", dy)},
+        ["f32"],
+        {"s": "f32"},
+    )
+    assert np.array_equal(result, x * reference.repeat_scales(scale, x, 128))
+    blocks = (x * dy).reshape(300, 2, 128).sum(axis=-1)
+    expected = np.add.reduceat(blocks, (0, 128, 256), axis=0)
+    assert np.array_equal(gradients["s"], expected)
 
 
 def test_special_values_in_bands():

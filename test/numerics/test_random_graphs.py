@@ -21,8 +21,8 @@ CHUNK = 20
 
 HOST = (
     "rows=1,threads=1,vector=1,columns=4",
-    "rows=4,columns=32",
-    "rows=3,columns=64",
+    "rows=4,columns=16",
+    "rows=3,columns=32",
     "persistent=1",
     "rows=2,vector=1,columns=8,persistent=2",
     "vector=1,columns=1",

@@ -129,6 +129,15 @@ static std::optional<unsigned> findRowDimension(const Function &function,
   return last;
 }
 
+bool run::needsNoGaps(const Function &function, runtime::Operand::Kind kind,
+                      unsigned index) {
+  for (const runtime::Launch &launch : function.launches)
+    for (const runtime::Operand &operand : launch.operands)
+      if (operand.kind == kind && operand.index == index && !operand.rows)
+        return true;
+  return false;
+}
+
 /// How many rows of others one of input `index` stands for.
 static int64_t findBand(const Function &function, size_t index) {
   for (const runtime::Launch &launch : function.launches)
@@ -253,7 +262,10 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
   for (size_t i = 0; i != given.size(); ++i) {
     const InputSpec &spec = function.inputs[i];
     Dimensions sizes = chooseSizes(function, i, given, options);
-    Tensor &input = inputs.emplace_back(spec.type, sizes, options.placement);
+    Placement placement = options.placement;
+    if (needsNoGaps(function, runtime::Operand::Kind::Input, i))
+      placement.gap = 0;
+    Tensor &input = inputs.emplace_back(spec.type, sizes, placement);
     if (const NpyArray *array = given[i].array) {
       if (Error error =
               setLeadingElements(input, *array, options.files.at(spec.name)))
