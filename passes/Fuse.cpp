@@ -208,6 +208,11 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
     Value value = operand.get();
     if (returned.insert(value).second && !isa<BlockArgument>(value))
       continue;
+    // Put together once more: a copy would need whole rows.
+    if (auto join = value.getDefiningOp<tile::JoinOp>()) {
+      operand.set(builder.clone(*join)->getResult(0));
+      continue;
+    }
     operand.set(tile::CopyOp::create(builder, returnOp.getLoc(),
                                      value.getType(), value));
   }

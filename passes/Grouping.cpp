@@ -347,12 +347,14 @@ void Grouper::formSharedGroups() {
   for (Value value : func.front().getTerminator()->getOperands()) {
     if (isRowTensor(value) || isCombined(value))
       continue;
+    Operation *op = value.getDefiningOp();
+    // What is put together is computed in pieces.
+    Value computed = isa<tile::JoinOp>(op) ? op->getOperand(0) : value;
     auto [it, isNew] = byLength.try_emplace(
-        cast<RankedTensorType>(value.getType()).getShape().back(),
+        cast<RankedTensorType>(computed.getType()).getShape().back(),
         groups.size());
     if (isNew)
       groups.emplace_back();
-    Operation *op = value.getDefiningOp();
     owners[op] = it->second;
     groups[it->second].ops.insert(op);
     addInputs(groups[it->second], op, /*stage=*/0);

@@ -33,3 +33,22 @@ func.func @lengths(%w: tensor<8xf32>, %s: tensor<1xf32>)
   %2 = arith.mulf %w, %1 : tensor<8xf32>
   return %2, %0, %w : tensor<8xf32>, tensor<1xf32>, tensor<8xf32>
 }
+
+// -----
+
+// What is put together is computed in pieces, each time that it is returned; what
+// is not taken apart is not among them.
+// CHECK-LABEL: tile.kernel @pieces_kernel0(
+// CHECK-SAME:      %{{.*}}: tensor<8xf32>) -> (tensor<8xf32>, tensor<4xf32>, tensor<8xf32>)
+// CHECK:         tile.split
+// CHECK-COUNT-2: tile.join
+// CHECK-NOT:     tile.copy
+// CHECK-LABEL: tile.kernel @pieces_kernel1(
+// CHECK-NEXT:    tile.copy
+func.func @pieces(%w: tensor<8xf32>)
+    -> (tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>) {
+  %a, %b = tile.split interleaved %w : tensor<8xf32> -> tensor<4xf32>, tensor<4xf32>
+  %0 = arith.negf %a : tensor<4xf32>
+  %1 = tile.join interleaved %0, %b : tensor<4xf32>, tensor<4xf32> -> tensor<8xf32>
+  return %1, %0, %1, %w : tensor<8xf32>, tensor<4xf32>, tensor<8xf32>, tensor<8xf32>
+}
