@@ -94,8 +94,8 @@ Expr fma(const Expr &a, const Expr &b, const Expr &c);
 /// Infinity and NaN stay. The operand is not subnormal.
 Expr roundUpToPowerOfTwo(const Expr &operand);
 /// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|): no
-/// intermediate overflows, so the tail is right down to the smallest numbers, and
-/// so is that of the derivative.
+/// intermediate overflows, so the tail is right down to the smallest numbers,
+/// and so is that of the derivative.
 Expr sigmoid(const Expr &operand);
 /// x * Phi(x), Phi being the normal distribution, as 0.5 x erfc(-x / sqrt 2):
 /// unlike 0.5 x (1 + erf(x / sqrt 2)), it does not cancel for negative x.
@@ -113,6 +113,13 @@ Expr rowMax(const Expr &operand, int64_t groups = 1);
 /// The sum and the maximum of all rows, a row vector.
 Expr sumOfRows(const Expr &operand);
 Expr maxOfRows(const Expr &operand);
+
+/// The sum and the maximum of the rows of each band, in every row of it.
+Expr sumOfBands(const Expr &operand, int64_t band);
+Expr maxOfBands(const Expr &operand, int64_t band);
+/// The first row of each band, and each row again for a band of `like`.
+Expr packBands(const Expr &operand, int64_t band);
+Expr repeatBands(const Expr &operand, int64_t band, mlir::Value like);
 
 /// x * sigmoid(x).
 Expr silu(const Expr &operand);
@@ -155,10 +162,10 @@ llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
                                     llvm::StringRef vectorName,
                                     mlir::Value rows, llvm::StringRef rowsName);
 
-/// Checks that `scale` has a number for each row of `rows`, for each group of
-/// its columns, or for all of it.
+/// Checks that `scale` has a number for each row of `rows`, or each band of
+/// rows if there is a `band`, for each group of its columns, or for all of it.
 llvm::LogicalResult verifyScale(mlir::Operation *op, mlir::Value scale,
-                                mlir::Value rows);
+                                mlir::Value rows, std::optional<int64_t> band);
 
 } // namespace bastile::tile
 

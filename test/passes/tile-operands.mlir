@@ -100,7 +100,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32> {
 // CHECK-SAME:      tile.in_place
 // CHECK-DAG:     tile.load %[[X]][{{.*}}] {alignment = 16 : i64} :
 // CHECK-DAG:     tile.load %[[Y]][{{.*}}] {alignment = 16 : i64, invariant} :
-tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>
+tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place = 0 : i64}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = arith.addf %x, %y : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
