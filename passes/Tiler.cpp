@@ -28,6 +28,13 @@ static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
   return type.clone(sizes);
 }
 
+/// How many neighbouring pieces of `op` share a part of the row, element by
+/// element. Pieces of a single element lie one after another.
+template <typename Op>
+static int64_t getStrands(Op op) {
+  return getLength(op.getPieces().front().getType()) == 1 ? 1 : op.getStrands();
+}
+
 Tiler::Tiler(tile::KernelOp kernel, const TileVariant &variant)
     : kernel(kernel), variant(variant), shape(KernelShape::get(kernel)),
       schedule(variant.schedule), builder(kernel.getLoc(), kernel) {}
@@ -396,7 +403,7 @@ void Tiler::emitStore(unsigned resultIndex) {
     return emitStore(emit(value), memory, row, type);
   SmallVector<Value> pieces = llvm::map_to_vector(
       join.getPieces(), [&](Value piece) { return emit(piece); });
-  int64_t strands = join.getStrands();
+  int64_t strands = getStrands(join);
   int64_t parts = pieces.size() / strands;
   for (int64_t part = 0; part < parts; ++part) {
     auto some = ArrayRef(pieces).slice(part * strands, strands);
@@ -412,16 +419,16 @@ void Tiler::emitStore(unsigned resultIndex) {
 void Tiler::emitStore(Value tile, Value memory, Value firstRow,
                       RankedTensorType type, int64_t piece, int64_t pieces,
                       std::optional<int64_t> band) {
-  bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
-  int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1) * pieces;
-  SmallVector<Value> indices{isStatistic ? constantIndex(0)
-                                         : getColumn(width / pieces)};
+  RankedTensorType part = getPartType(type, pieces);
+  int64_t length = getLength(part);
+  bool isStatistic = shape.rowLength != 1 && length == 1;
+  int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1);
+  SmallVector<Value> indices{isStatistic ? constantIndex(0) : getColumn(width)};
   if (cast<MemRefType>(memory.getType()).getRank() >= 2)
     indices.insert(indices.begin(), firstRow);
-  int64_t length = getLength(type) / pieces;
   tile::StoreOp::create(
       builder, tile.getLoc(), tile, memory, indices,
-      builder.getI64IntegerAttr(getAlignment(type)),
+      builder.getI64IntegerAttr(getAlignment(part)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
@@ -441,10 +448,11 @@ Value Tiler::getColumn(int64_t width) {
 Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
                       std::optional<int64_t> band) {
   auto type = cast<RankedTensorType>(argument.getType());
-  int64_t length = getLength(type) / pieces;
-  RankedTensorType tileType = getTileType(getPartType(type, pieces));
+  RankedTensorType part = getPartType(type, pieces);
+  int64_t length = getLength(part);
+  RankedTensorType tileType = getTileType(part);
   unsigned index = argument.getArgNumber();
-  bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
+  bool isStatistic = shape.rowLength != 1 && length == 1;
   SmallVector<Value> indices{isStatistic ? constantIndex(0)
                                          : getColumn(tileType.getDimSize(1))};
   if (type.getRank() >= 2)
@@ -453,7 +461,7 @@ Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
       bool(kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName));
   return tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
-      builder.getI64IntegerAttr(getAlignment(type)),
+      builder.getI64IntegerAttr(getAlignment(part)),
       inPlace ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
@@ -501,7 +509,7 @@ Value Tiler::emit(Value value) {
 /// apart.
 Value Tiler::emitSplit(tile::SplitOp split, int64_t piece) {
   auto argument = cast<BlockArgument>(split.getInput());
-  int64_t strands = split.getStrands();
+  int64_t strands = getStrands(split);
   int64_t part = piece / strands;
   Value load = emitLoad(argument, part, split.getNumResults() / strands);
   if (strands == 1)
