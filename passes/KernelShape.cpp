@@ -83,6 +83,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     for (Value result : op.getResults())
       visitValue(result);
     shape.numReductions += isRowReduction(&op);
+    ++shape.numOps;
   }
   for (int64_t length : lengths)
     if (length != 1 && length != shape.rowLength)

@@ -30,6 +30,8 @@ constexpr int64_t kWarp = 32;
 /// the host: its program is too long to compile in reasonable time).
 constexpr int64_t kMaxElementsPerThread = 256;
 constexpr int64_t kMaxPiecesOnHost = 2048;
+/// Ops on vectors that a program of the host is to have, unless that is pinned.
+constexpr int64_t kMaxOpsOnHost = 256;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
@@ -328,9 +330,13 @@ void completeForHost(Fields &fields, const KernelShape &shape,
     fields.threads = 1;
   if (!fields.columns) {
     // Four registers to each value hide the latency of the arithmetic. Narrow
-    // vectors get more, so that sums over long rows keep many partial sums.
+    // vectors get more, so that sums over long rows keep many partial sums, but
+    // not where much is computed: a tile is code of its length. A row that is
+    // to be added to others stays in registers if it can.
     int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
     int64_t held = std::max<int64_t>(4, 64 / fields.vector);
+    if (!shape.hasPartialRows || shape.numReductions == 0)
+      held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps, 4, held);
     fields.columns = std::min(pieces, held) * fields.vector;
     for (int64_t group : shape.groups)
       fields.columns = llvm::alignTo(fields.columns, group);
