@@ -128,6 +128,13 @@ Expr rowMin(const Expr &operand, int64_t groups = 1);
 Expr sumOfRows(const Expr &operand);
 Expr maxOfRows(const Expr &operand);
 
+/// The sum and the maximum of the rows of each band, in every row of it.
+Expr sumOfBands(const Expr &operand, int64_t band);
+Expr maxOfBands(const Expr &operand, int64_t band);
+/// The first row of each band, and each row again for a band of `like`.
+Expr packBands(const Expr &operand, int64_t band);
+Expr repeatBands(const Expr &operand, int64_t band, mlir::Value like);
+
 /// x * sigmoid(x).
 Expr silu(const Expr &operand);
 /// The positive part; NaN stays, and the derivative at zero is zero.
@@ -169,10 +176,10 @@ llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
                                     llvm::StringRef vectorName,
                                     mlir::Value rows, llvm::StringRef rowsName);
 
-/// Checks that `scale` has a number for each row of `rows`, for each group of
-/// its columns, or for all of it.
+/// Checks that `scale` has a number for each row of `rows`, or each band of
+/// rows if there is a `band`, for each group of its columns, or for all of it.
 llvm::LogicalResult verifyScale(mlir::Operation *op, mlir::Value scale,
-                                mlir::Value rows);
+                                mlir::Value rows, std::optional<int64_t> band);
 
 } // namespace bastile::tile
 
