@@ -111,11 +111,17 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     types and row length and from the target's limits. What the user pinned,
     with the option or with the function's attribute `tile.schedule`, is kept;
     a schedule that cannot work on the target is an error.
+
+    The option pins fields in every kernel, `rows = 2, threads = 128`, or in
+    those that it names, `f_kernel: rows = 2; f_backward_kernel0: threads = 128`.
+    What is for one kernel takes the place of what is for all. Fields for all
+    leave out the kernels that only finish what others began.
   }];
   let options = [
     TargetOption,
     Option<"schedule", "schedule", "std::string", /*default=*/"",
-           "fields of every kernel's schedule, as in 'rows = 2, threads = 128'">
+           "fields of every kernel's schedule, as in 'rows = 2, threads = 128', "
+           "or of kernels by name, as in 'f_kernel: rows = 2; g_kernel: rows = 1'">
   ];
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }
