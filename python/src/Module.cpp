@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Operator.h"
+#include "Timing.h"
 #include "bastile/TextCompiler.h"
 #include "bastile/Version.h"
 
@@ -101,6 +102,26 @@ static void bindCompiler(py::module_ &module) {
       },
       "request"_a, "rows"_a);
   module.def(
+      "enumerate_schedules",
+      [](const CompileRequest &request) {
+        std::vector<LaunchCandidates> launches;
+        {
+          py::gil_scoped_release unlocked;
+          launches = take<CompileError>(enumerateSchedules(request));
+        }
+        py::list result;
+        for (const LaunchCandidates &launch : launches) {
+          py::list candidates;
+          for (const ScheduleCandidate &candidate : launch.candidates)
+            candidates.append(py::make_tuple(candidate.pins, candidate.fields));
+          result.append(py::dict("function"_a = launch.function,
+                                 "kernel"_a = launch.kernel,
+                                 "candidates"_a = candidates));
+        }
+        return result;
+      },
+      "request"_a);
+  module.def(
       "build_op_text",
       [](const std::string &op,
          const std::vector<std::pair<std::string, std::optional<std::string>>>
@@ -164,6 +185,8 @@ static void bindKernels(py::module_ &module) {
       .def(
           "load",
           [](runtime::Program &program, int device) {
+            // The driver compiles now, which takes a while.
+            py::gil_scoped_release unlocked;
             take<std::runtime_error>(program.module(device));
           },
           "device"_a)
@@ -244,5 +267,6 @@ PYBIND11_MODULE(_bastile, module) {
   module.attr("__version__") = BASTILE_VERSION;
   bindCompiler(module);
   bindKernels(module);
+  bindTiming(module);
   bindDevices(module);
 }
