@@ -3,5 +3,15 @@
 from bastile import _adapter  # noqa: F401  registers itself
 from bastile._bastile import CompileError, __version__, compilations
 from bastile._kernel import Kernel, compile
+from bastile._tuning.api import autotune, clear_autotune_cache, warmup_all_kernels
 
-__all__ = ["CompileError", "Kernel", "__version__", "compilations", "compile"]
+__all__ = [
+    "CompileError",
+    "Kernel",
+    "__version__",
+    "autotune",
+    "clear_autotune_cache",
+    "compilations",
+    "compile",
+    "warmup_all_kernels",
+]

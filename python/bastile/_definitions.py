@@ -119,10 +119,12 @@ class Definition:
         for each attribute, in the order of the definition; ``results`` types of
         the results, where those do not follow.
         """
+        # Some attributes may only be given together with a value of another.
         texts = [
             (attribute.name, text)
             for attribute, value in zip(self.attributes, attributes)
-            if (text := attribute.text(value)) is not None
+            if value != attribute.default
+            and (text := attribute.text(value)) is not None
         ]
         names = [operand.name for operand in self.operands]
         try:

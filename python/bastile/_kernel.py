@@ -4,9 +4,20 @@ import dataclasses
 import json
 import os
 import pathlib
+import weakref
 
 from bastile import _bastile, _loading, _types
 from bastile._definitions import definitions
+from bastile._tuning import lookup
+
+_kernels = weakref.WeakSet()
+
+
+@lookup.on_change
+def _forget_code():
+    """Has kernels take the schedules that were found since."""
+    for kernel in list(_kernels):
+        kernel._kernels.clear()
 
 
 class Kernel:
@@ -24,6 +35,7 @@ class Kernel:
         self._request = request
         self._target = target
         self._kernels = {}
+        _kernels.add(self)
         #: The names of the operands, in order.
         self.operands = tuple(operands)
 
@@ -37,7 +49,7 @@ class Kernel:
             tensors = self._arrange(tensors, named)
         if not tensors:
             raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
-        kernel = self._kernel(_bastile.locate(tensors[0]))
+        kernel = self._kernel(_bastile.locate(tensors[0]), tensors)
         if self._request.gradients and _differentiates(tensors):
             from bastile import _autograd
 
@@ -62,11 +74,26 @@ class Kernel:
             raise TypeError(f"{self.name}: missing {', '.join(missing)}")
         return (*tensors, *(named[name] for name in rest))
 
-    def _kernel(self, device):
+    def _kernel(self, device, tensors=None):
         kernel = self._kernels.get(device)
         if kernel is None:
+            if tensors is not None:
+                self._tune(tensors, device)
             kernel = self._kernels[device] = self._code(device).kernel()
         return kernel
+
+    def _tune(self, tensors, device):
+        from bastile._tuning import api
+
+        if api.is_wanted():
+            target = self._target or _loading.target_for(device)
+            api.tune_first_call(self._with_target(target), tensors, device)
+
+    def warm_up(self, device=None):
+        """Compiles and loads the kernel for GPU ``device``, or for the CPU."""
+        self._kernel(device)
+        if device is not None:
+            self._code(device).program.load(device)
 
     def _code(self, device):
         target = _loading.target_for(device)
@@ -82,6 +109,9 @@ class Kernel:
 
     def _with_target(self, target):
         return dataclasses.replace(self._request, target=target)
+
+    def _resolved(self):
+        return _loading.resolve(self._with_target(self.target))
 
     @property
     def target(self) -> str:
@@ -126,8 +156,7 @@ class Kernel:
         """The module at a stage of the compiler: ``tile`` (as written),
         ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
         ``nvvm`` or ``llvm``."""
-        request = self._with_target(self.target).native()
-        return _bastile.lower_text(request, stage)
+        return _bastile.lower_text(self._resolved().native(), stage)
 
     @property
     def schedule(self) -> dict:
@@ -151,8 +180,7 @@ class Kernel:
         return "\n".join(lines)
 
     def _report(self, rows):
-        request = self._with_target(self.target).native()
-        return _bastile.explain_text(request, rows)
+        return _bastile.explain_text(self._resolved().native(), rows)
 
     def __repr__(self):
         request = self._request
@@ -210,8 +238,7 @@ def compile(
     """
     if target is not None and target not in _bastile.targets():
         raise ValueError(
-            f"there is no target {target!r}; there are "
-            + ", ".join(_bastile.targets())
+            f"there is no target {target!r}; there are " + ", ".join(_bastile.targets())
         )
     if callable(op):
         from bastile import _trace
@@ -230,9 +257,7 @@ def compile(
     )
     description = json.loads(_bastile.describe_text(request.native()))
     function = description["functions"][0]
-    return Kernel(
-        request, [operand["name"] for operand in function["inputs"]], target
-    )
+    return Kernel(request, [operand["name"] for operand in function["inputs"]], target)
 
 
 def _gradients(grad):

@@ -6,6 +6,7 @@ import json
 import threading
 
 from bastile import _bastile
+from bastile._tuning import lookup
 
 #: What a request compiles for where nothing says otherwise and no GPU is there.
 DEFAULT_GPU_TARGET = "sm_90"
@@ -62,6 +63,25 @@ _guard = threading.Lock()
 
 def load(request: Request) -> Code:
     """The code of ``request``, compiled by the first of several threads."""
+    resolved = resolve(request)
+    try:
+        return _load(resolved)
+    except _bastile.CompileError:
+        if resolved is request:
+            raise
+        # A table may be older than the compiler.
+        return _load(request)
+
+
+def resolve(request: Request) -> Request:
+    """``request`` with the schedule that tuning found for it, if any."""
+    if request.target == "host":
+        return request
+    schedule = lookup.find_schedule(request, gpu_model(request.target))
+    return dataclasses.replace(request, schedule=schedule) if schedule else request
+
+
+def _load(request: Request) -> Code:
     code = _codes.get(request)
     if code is not None:
         return code
@@ -71,6 +91,16 @@ def load(request: Request) -> Code:
         if request not in _codes:
             _codes[request] = Code(request)
         return _codes[request]
+
+
+@functools.cache
+def gpu_model(target: str) -> str | None:
+    """The model of the first GPU that ``target`` is for; ``None`` without one."""
+    for device in range(_bastile.gpu_count()):
+        gpu = _bastile.describe_gpu(device)
+        if _bastile.find_target(gpu["compute_capability"]) == target:
+            return gpu["name"]
+    return None
 
 
 @functools.cache

@@ -1,0 +1,282 @@
+# RUN: %package-test %s
+"""bastile.autotune and what belongs to it, on a GPU that is not there."""
+
+import argparse
+import fcntl
+import functools
+import json
+import pathlib
+import sys
+
+import bastile
+import numpy as np
+import pytest
+from bastile import _bastile, _loading
+from bastile._tuning import api, command, jobs, keys, lookup, measure, store
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
+from tuning import GPU, EnumeratedMeter, cache  # noqa: E402, F401
+
+
+@pytest.fixture
+def autotune(cache, monkeypatch):
+    """bastile.autotune, with made-up times."""
+    run = functools.partial(api.run_jobs, meter=EnumeratedMeter)
+    monkeypatch.setattr(api, "run_jobs", run)
+    return bastile.autotune
+
+
+def test_tunes_an_op(autotune, cache):
+    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    before = kernel.schedule["rms_norm_kernel"]
+    (result,) = autotune("rms_norm", (8192, 2880))
+    assert result.name == "rms_norm"
+    assert result.rows == 8192
+    assert result.seconds < result.heuristic_seconds
+    # Kernels that exist already take it as well.
+    after = kernel.schedule["rms_norm_kernel"]
+    assert after != before
+    assert after == result.kernels[0].schedule
+    # It is there for the next process.
+    (record,) = [
+        record
+        for record in store.Log(store.log_path(GPU)).records()
+        if record["kind"] == "best"
+    ]
+    assert record["schedule"] == result.schedule
+    assert record["rows"] == 8192
+
+
+def test_tunes_gradients_function_by_function(autotune):
+    (result,) = autotune("rms_norm", (8192, 2880), grad=True)
+    assert [kernel.function for kernel in result.kernels] == [
+        "rms_norm",
+        "rms_norm_backward",
+    ]
+    assert result.schedule.count(";") == 1
+    kernel = bastile.compile("rms_norm", (8, 2880), grad=True, target="sm_90")
+    assert list(kernel.schedule.values()) == [
+        tuned.schedule for tuned in result.kernels
+    ]
+
+
+def test_tunes_a_list_and_kernels(autotune):
+    kernel = bastile.compile("silu", (8, 64))
+    results = autotune(
+        [("swiglu", (16, 64)), (kernel, (32, 64)), ("geglu", (8, 64), {"form": "tanh"})]
+    )
+    assert [result.name for result in results] == ["swiglu", "silu", "geglu"]
+    assert [result.rows for result in results] == [16, 32, 8]
+
+
+def test_does_not_measure_twice(autotune):
+    autotune("rms_norm", (8192, 2880))
+    first = EnumeratedMeter.made[-1].compared
+    autotune("rms_norm", (8192, 2880))
+    assert len(first) > 6
+    assert EnumeratedMeter.made[-1].compared == []
+
+
+def test_a_budget_that_is_spent_leaves_the_rest(autotune):
+    assert autotune([("silu", (8, 64)), ("gelu", (8, 64))], budget=0) == []
+
+
+def test_there_is_nothing_to_tune_in_what_is_pinned(autotune):
+    kernel = bastile.compile("silu", (8, 64), schedule="threads = 64")
+    with pytest.raises(ValueError, match="silu: its schedule is pinned"):
+        autotune(kernel, (8, 64))
+
+
+def test_mistakes(autotune):
+    with pytest.raises(ValueError, match="no op 'sliu'"):
+        autotune("sliu", (8, 64))
+    with pytest.raises(TypeError, match="the shape of input is missing"):
+        autotune(bastile.compile("silu", (8, 64)))
+
+
+def test_an_unreadable_cache_is_no_cache(cache, monkeypatch):
+    monkeypatch.setenv("BASTILE_CACHE_DIR", "/proc/nothing")
+    lookup.changed()
+    kernel = bastile.compile("silu", (8, 64), target="sm_90")
+    assert kernel.schedule
+
+
+def test_the_cache_is_cleared(autotune, cache):
+    autotune("rms_norm", (8192, 2880))
+    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    tuned = kernel.schedule
+    bastile.clear_autotune_cache()
+    assert list((cache / "tuning").iterdir()) == []
+    assert kernel.schedule != tuned
+    bastile.clear_autotune_cache()  # of nothing
+
+
+@pytest.fixture
+def first_call(cache, monkeypatch):
+    monkeypatch.setenv("BASTILE_AUTOTUNE", "1")
+
+    def call(request, rows, **options):
+        tensors = [np.empty((rows, 2880), np.float16)]
+        options = {"gpu": GPU, "meter": EnumeratedMeter, **options}
+        api.tune_first_call(request, tensors, 0, **options)
+        return len(EnumeratedMeter.made)
+
+    return call
+
+
+def test_a_first_call_tunes_and_no_other(first_call):
+    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    assert first_call(request, 512) == 1
+    assert lookup.find_entry(request, GPU)["rows"] == 512
+    # Neither do other numbers of rows, nor another epsilon.
+    assert first_call(request, 100000) == 1
+    other = bastile.compile("rms_norm", (8, 2880), eps=1e-5, target="sm_90")
+    assert first_call(other._request, 512) == 1
+
+
+def test_a_first_call_tunes_only_where_it_is_asked_to(first_call, monkeypatch):
+    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    for value in ("", "0"):
+        monkeypatch.setenv("BASTILE_AUTOTUNE", value)
+        assert first_call(request, 512) == 0
+
+
+def test_a_first_call_waits_for_another_process(first_call):
+    # One that has tuned this meanwhile, and one that takes too long.
+    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    store.log_path(GPU).parent.mkdir(parents=True)
+    with open(store.log_path(GPU).with_suffix(".lock"), "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.warns(UserWarning, match="another process is tuning"):
+            first_call(request, 512, budget=0.1)
+    entry = {"kind": "best", "key": keys.key(request), "name": "rms_norm"}
+    entry |= {"rows": 8, "schedule": ""}
+    store.Log(store.log_path(GPU)).append(entry)
+    assert lookup.find_entry(request, GPU) is None  # as it was read before
+    assert first_call(request, 512) == 0
+    assert lookup.find_entry(request, GPU) == entry
+
+
+def test_a_first_call_that_cannot_tune_goes_on(first_call, monkeypatch):
+    def fail(*arguments, **options):
+        raise RuntimeError("cannot allocate 1 byte")
+
+    monkeypatch.setattr(api, "run_jobs", fail)
+    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    with pytest.warns(UserWarning, match="rms_norm is not tuned: cannot allocate"):
+        first_call(request, 512)
+
+
+def test_calls_on_the_cpu_tune_nothing(cache, monkeypatch):
+    monkeypatch.setenv("BASTILE_AUTOTUNE", "1")
+    x = np.ones((4, 64), np.float32)
+    bastile.compile("silu", (8, 64), dtype="f32")(x)
+    assert not (cache / "tuning").exists()
+
+
+def test_warming_up_compiles_ahead():
+    kernel = bastile.compile("gelu", (8, 64), dtype="f32")
+    assert bastile.warmup_all_kernels([kernel]) == 1
+    assert (
+        bastile.warmup_all_kernels(["silu", "gelu"], [(8, 64), (8, 32)], dtype="f32")
+        == 4
+    )
+    before = bastile.compilations()
+    for length in (64, 32):
+        x = np.ones((3, length), np.float32)
+        bastile.compile("silu", (8, length), dtype="f32")(x)
+    kernel(np.ones((3, 64), np.float32))
+    assert bastile.compilations() == before
+
+
+def test_warming_up_takes_what_is_tuned(autotune, monkeypatch):
+    autotune([("silu", (8, 64)), ("rms_norm", (8, 2880), {"grad": True})])
+    warmed = []
+    monkeypatch.setattr(bastile.Kernel, "warm_up", lambda *call: warmed.append(call))
+    assert bastile.warmup_all_kernels(device=0) >= 2
+    assert {kernel.name for kernel, _ in warmed} >= {"silu", "rms_norm"}
+
+
+def run_command(*arguments):
+    parser = argparse.ArgumentParser()
+    command.add_command(parser.add_subparsers())
+    parsed = parser.parse_args(["tune", *arguments])
+    return parsed.run(parsed)
+
+
+def test_the_command_writes_a_table(autotune, tmp_path, capsys):
+    path = tmp_path / "folder" / "nvidia-test-1.json"
+    options = ["--out", str(path)]
+    assert run_command("--op", "silu", "--shape", "8192x64", *options) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split("  ")[0] == "kernel"
+    assert lines[1].startswith("silu_kernel  silu 8192x64")
+    shape = '{"input": [16, 2880], "weight": [2880]}'
+    run_command("--op", "rms_norm", "--shape", shape, "--grad", *options)
+    document = json.loads(path.read_text())
+    assert document["gpu"] == GPU
+    assert [entry["name"] for entry in document["entries"]] == ["rms_norm", "silu"]
+    # It says what to compile.
+    for entry in document["entries"]:
+        jobs.make_job(jobs.Spec(**entry["spec"]), "sm_90")
+
+
+def test_the_command_says_what_it_did_not_come_to(autotune, capsys):
+    run_command("--op", "silu", "--shape", "8x64", "--budget", "0")
+    assert "1 of 1 were not begun in 0 s" in capsys.readouterr().out
+
+
+def test_the_command_needs_a_shape(autotune, capsys):
+    with pytest.raises(SystemExit):
+        run_command("--op", "silu")
+    assert "--op needs a --shape" in capsys.readouterr().err
+
+
+def test_a_candidate_is_known_by_its_code():
+    request = bastile.compile("silu", (8, 64), target="sm_90")._request
+    meter = measure.GpuMeter(request, ((8, 64),), 0)
+    codes = [meter.compile(s).code for s in ("", "rows = 32", "rows = 16")]
+    (chosen,) = bastile.compile("silu", (8, 64), target="sm_90").schedule.values()
+    assert "rows = 32" in chosen
+    assert codes[0] == codes[1] != codes[2]
+
+
+@pytest.fixture
+def norm():
+    """Compiles a norm with its gradients for the host."""
+
+    def compile(**options):
+        kernel = bastile.compile(
+            "rms_norm",
+            {"input": (8, 288), "weight": (288,)},
+            target="host",
+            dtype="f32",
+            grad=True,
+            **options,
+        )
+        return _loading.load(kernel._request).program
+
+    return compile
+
+
+def test_a_trial_compares_and_times(norm):
+    program = norm()
+    for function in program.functions:
+        trial = _bastile.Trial(program, function, [[100, 288], [288]])
+        assert trial.compare(program) == 0
+        assert trial.compare(norm(schedule="columns = 64")) <= 1
+        times = trial.time(program, 5)
+        assert len(times) == 5 and all(time > 0 for time in times)
+
+
+def test_a_trial_finds_what_computes_something_else(norm):
+    trial = _bastile.Trial(norm(), "rms_norm", [[100, 288], [288]])
+    assert trial.compare(norm(eps=0.1)) > 100
+
+
+def test_a_trial_needs_sizes_that_fit(norm):
+    for sizes in ([[100, 288]], [[100, 289], [288]]):
+        with pytest.raises(RuntimeError, match="takes 2 tensors|has shape"):
+            _bastile.Trial(norm(), "rms_norm", sizes)
+    with pytest.raises(RuntimeError, match="'g' is neither the first function nor"):
+        _bastile.Trial(norm(), "g", [[100, 288], [288]])
