@@ -65,10 +65,29 @@ Error TrialMemory::randomize(const TensorView &tensor, unsigned seed,
   return Error::success();
 }
 
+Error TrialMemory::poison(const TensorView &tensor) const {
+  constexpr int kByte = 0xff;
+  const size_t bytes = tensor.byteCount();
+  if (!device) {
+    std::memset(tensor.data, kByte, bytes);
+    return Error::success();
+  }
+  if (bytes == 0)
+    return Error::success();
+  CudaContextScope scope(*device);
+  if (Error error = scope.takeError())
+    return error;
+  const CudaDriver &driver = device->driver();
+  return driver.check(
+      driver.memsetD8Async(reinterpret_cast<cuda::Address>(tensor.data), kByte,
+                           bytes, /*stream=*/nullptr),
+      "fill memory of the GPU");
+}
+
 Expected<std::vector<char>>
 TrialMemory::readPart(const TensorView &tensor) const {
   // A multiple of every element's size.
-  constexpr int64_t kPart = 4 << 20;
+  constexpr int64_t kPart = 512 << 10;
   const char *data = static_cast<const char *>(tensor.data);
   const int64_t bytes = tensor.byteCount();
   std::vector<char> part(std::min(bytes, 2 * kPart));

@@ -29,6 +29,9 @@ public:
   Error randomize(const TensorView &tensor, unsigned seed,
                   int64_t integerLimit) const;
 
+  /// Fills every byte with ones: NaN in each type of floats.
+  Error poison(const TensorView &tensor) const;
+
   /// The beginning and the end of `tensor`, or all of it if it is small.
   Expected<std::vector<char>> readPart(const TensorView &tensor) const;
 

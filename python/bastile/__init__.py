@@ -3,7 +3,11 @@
 from bastile import _adapter  # noqa: F401  registers itself
 from bastile._bastile import CompileError, __version__, compilations
 from bastile._kernel import Kernel, compile
-from bastile._tuning.api import autotune, clear_autotune_cache, warmup_all_kernels
+from bastile._tuning.api import (
+    autotune,
+    clear_autotune_cache,
+    warmup_all_kernels,
+)
 
 __all__ = [
     "CompileError",

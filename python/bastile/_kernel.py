@@ -110,8 +110,12 @@ class Kernel:
     def _with_target(self, target):
         return dataclasses.replace(self._request, target=target)
 
-    def _resolved(self):
-        return _loading.resolve(self._with_target(self.target))
+    def _ask(self, question, *arguments):
+        """What the compiler says of the kernel as it is scheduled."""
+        return _loading.with_schedule(
+            self._with_target(self.target),
+            lambda request: question(request.native(), *arguments),
+        )
 
     @property
     def target(self) -> str:
@@ -156,7 +160,7 @@ class Kernel:
         """The module at a stage of the compiler: ``tile`` (as written),
         ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
         ``nvvm`` or ``llvm``."""
-        return _bastile.lower_text(self._resolved().native(), stage)
+        return self._ask(_bastile.lower_text, stage)
 
     @property
     def schedule(self) -> dict:
@@ -180,7 +184,7 @@ class Kernel:
         return "\n".join(lines)
 
     def _report(self, rows):
-        return _bastile.explain_text(self._resolved().native(), rows)
+        return self._ask(_bastile.explain_text, rows)
 
     def __repr__(self):
         request = self._request
@@ -238,7 +242,8 @@ def compile(
     """
     if target is not None and target not in _bastile.targets():
         raise ValueError(
-            f"there is no target {target!r}; there are " + ", ".join(_bastile.targets())
+            f"there is no target {target!r}; there are "
+            + ", ".join(_bastile.targets())
         )
     if callable(op):
         from bastile import _trace
@@ -257,7 +262,9 @@ def compile(
     )
     description = json.loads(_bastile.describe_text(request.native()))
     function = description["functions"][0]
-    return Kernel(request, [operand["name"] for operand in function["inputs"]], target)
+    return Kernel(
+        request, [operand["name"] for operand in function["inputs"]], target
+    )
 
 
 def _gradients(grad):

@@ -63,22 +63,22 @@ _guard = threading.Lock()
 
 def load(request: Request) -> Code:
     """The code of ``request``, compiled by the first of several threads."""
-    resolved = resolve(request)
-    try:
-        return _load(resolved)
-    except _bastile.CompileError:
-        if resolved is request:
-            raise
-        # A table may be older than the compiler.
-        return _load(request)
+    return with_schedule(request, _load)
 
 
-def resolve(request: Request) -> Request:
-    """``request`` with the schedule that tuning found for it, if any."""
+def with_schedule(request: Request, action):
+    """What ``action`` makes of ``request`` with the schedule that tuning found
+    for it, if any."""
     if request.target == "host":
-        return request
+        return action(request)
     schedule = lookup.find_schedule(request, gpu_model(request.target))
-    return dataclasses.replace(request, schedule=schedule) if schedule else request
+    if not schedule:
+        return action(request)
+    try:
+        return action(dataclasses.replace(request, schedule=schedule))
+    except _bastile.CompileError:
+        # A table may be older than the compiler.
+        return action(request)
 
 
 def _load(request: Request) -> Code:

@@ -63,7 +63,11 @@ def test_tunes_gradients_function_by_function(autotune):
 def test_tunes_a_list_and_kernels(autotune):
     kernel = bastile.compile("silu", (8, 64))
     results = autotune(
-        [("swiglu", (16, 64)), (kernel, (32, 64)), ("geglu", (8, 64), {"form": "tanh"})]
+        [
+            ("swiglu", (16, 64)),
+            (kernel, (32, 64)),
+            ("geglu", (8, 64), {"form": "tanh"}),
+        ]
     )
     assert [result.name for result in results] == ["swiglu", "silu", "geglu"]
     assert [result.rows for result in results] == [16, 32, 8]
@@ -163,7 +167,9 @@ def test_a_first_call_that_cannot_tune_goes_on(first_call, monkeypatch):
 
     monkeypatch.setattr(api, "run_jobs", fail)
     request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
-    with pytest.warns(UserWarning, match="rms_norm is not tuned: cannot allocate"):
+    with pytest.warns(
+        UserWarning, match="rms_norm is not tuned: cannot allocate"
+    ):
         first_call(request, 512)
 
 
@@ -178,7 +184,9 @@ def test_warming_up_compiles_ahead():
     kernel = bastile.compile("gelu", (8, 64), dtype="f32")
     assert bastile.warmup_all_kernels([kernel]) == 1
     assert (
-        bastile.warmup_all_kernels(["silu", "gelu"], [(8, 64), (8, 32)], dtype="f32")
+        bastile.warmup_all_kernels(
+            ["silu", "gelu"], [(8, 64), (8, 32)], dtype="f32"
+        )
         == 4
     )
     before = bastile.compilations()
@@ -192,7 +200,9 @@ def test_warming_up_compiles_ahead():
 def test_warming_up_takes_what_is_tuned(autotune, monkeypatch):
     autotune([("silu", (8, 64)), ("rms_norm", (8, 2880), {"grad": True})])
     warmed = []
-    monkeypatch.setattr(bastile.Kernel, "warm_up", lambda *call: warmed.append(call))
+    monkeypatch.setattr(
+        bastile.Kernel, "warm_up", lambda *call: warmed.append(call)
+    )
     assert bastile.warmup_all_kernels(device=0) >= 2
     assert {kernel.name for kernel, _ in warmed} >= {"silu", "rms_norm"}
 
@@ -215,7 +225,10 @@ def test_the_command_writes_a_table(autotune, tmp_path, capsys):
     run_command("--op", "rms_norm", "--shape", shape, "--grad", *options)
     document = json.loads(path.read_text())
     assert document["gpu"] == GPU
-    assert [entry["name"] for entry in document["entries"]] == ["rms_norm", "silu"]
+    assert [entry["name"] for entry in document["entries"]] == [
+        "rms_norm",
+        "silu",
+    ]
     # It says what to compile.
     for entry in document["entries"]:
         jobs.make_job(jobs.Spec(**entry["spec"]), "sm_90")
@@ -236,7 +249,9 @@ def test_a_candidate_is_known_by_its_code():
     request = bastile.compile("silu", (8, 64), target="sm_90")._request
     meter = measure.GpuMeter(request, ((8, 64),), 0)
     codes = [meter.compile(s).code for s in ("", "rows = 32", "rows = 16")]
-    (chosen,) = bastile.compile("silu", (8, 64), target="sm_90").schedule.values()
+    (chosen,) = bastile.compile(
+        "silu", (8, 64), target="sm_90"
+    ).schedule.values()
     assert "rows = 32" in chosen
     assert codes[0] == codes[1] != codes[2]
 
@@ -278,5 +293,7 @@ def test_a_trial_needs_sizes_that_fit(norm):
     for sizes in ([[100, 288]], [[100, 289], [288]]):
         with pytest.raises(RuntimeError, match="takes 2 tensors|has shape"):
             _bastile.Trial(norm(), "rms_norm", sizes)
-    with pytest.raises(RuntimeError, match="'g' is neither the first function nor"):
+    with pytest.raises(
+        RuntimeError, match="'g' is neither the first function nor"
+    ):
         _bastile.Trial(norm(), "g", [[100, 288], [288]])

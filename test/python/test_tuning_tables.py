@@ -75,7 +75,9 @@ def test_a_key_stays_the_same():
 
 
 def test_rows_fall_into_buckets():
-    assert [keys.bucket(rows) for rows in (1, 1024, 1025, 4096, 16384, 16385)] == [
+    assert [
+        keys.bucket(rows) for rows in (1, 1024, 1025, 4096, 16384, 16385)
+    ] == [
         0,
         0,
         1,
@@ -129,15 +131,16 @@ def test_without_a_gpu_there_is_no_table(cache, shipped):
 def test_what_a_user_pins_stays(cache, shipped):
     pinned = request(schedule="threads = 64")
     shipped.add(line(request(), "threads = 128"))
-    assert _loading.resolve(pinned) is pinned
+    assert _loading.with_schedule(pinned, lambda used: used) is pinned
     source = request().source.replace(
         "xbf16> {\n    %0",
-        "xbf16> attributes {tile.schedule = " "#tile.schedule<threads = 64>} {\n    %0",
+        "xbf16> attributes {tile.schedule = "
+        "#tile.schedule<threads = 64>} {\n    %0",
     )
     written = dataclasses.replace(request(), source=source)
     assert "threads = 64" in _bastile.lower_text(written.native(), "scheduled")
     shipped.add(line(written, "threads = 128"))
-    assert _loading.resolve(written) is written
+    assert _loading.with_schedule(written, lambda used: used) is written
 
 
 def test_a_kernel_has_the_schedule_that_was_found(cache):
@@ -160,6 +163,7 @@ def test_a_table_that_does_not_fit_the_compiler_is_no_error(cache):
     kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
     tune(kernel._request, "a_kernel_of_old: threads = 128")
     assert ".reqntid 192" in kernel.ptx
+    assert "threads = 192" in kernel.schedule["rms_norm_kernel"]
 
 
 def test_the_tables_that_come_along_can_be_read():
@@ -172,7 +176,9 @@ def test_the_tables_that_come_along_can_be_read():
             spec = jobs.Spec(**entry["spec"])
             kernel = spec.kernel("sm_90")
             assert keys.key(kernel._request) == entry["key"], spec
-            found = dataclasses.replace(kernel._request, schedule=entry["schedule"])
+            found = dataclasses.replace(
+                kernel._request, schedule=entry["schedule"]
+            )
             _bastile.describe_text(found.native())
 
 
@@ -180,7 +186,11 @@ def test_every_entry_of_the_preset_is_a_job():
     made = [jobs.make_job(spec, "sm_90") for spec in jobs.read_preset("models")]
     assert len(made) > 30
     rope = next(job for job in made if job.name == "rope")
-    assert rope.sizes == ((4, 2048, 32, 128), (1, 2048, 1, 64), (1, 2048, 1, 64))
+    assert rope.sizes == (
+        (4, 2048, 32, 128),
+        (1, 2048, 1, 64),
+        (1, 2048, 1, 64),
+    )
     assert rope.rows == 4 * 2048 * 32
     with pytest.raises(ValueError, match="no preset 'modles'"):
         jobs.read_preset("modles")

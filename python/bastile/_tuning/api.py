@@ -116,7 +116,9 @@ def run_jobs(
                 if only_new and lookup.find_entry(job.request, gpu):
                     continue
                 made_for = meter(job.request, job.sizes, device)
-                results.append(_run_job(job, gpu, made_for, deadline, clock, progress))
+                results.append(
+                    _run_job(job, gpu, made_for, deadline, clock, progress)
+                )
     lookup.changed()
     return results
 
@@ -256,7 +258,9 @@ def warmup_all_kernels(
     ]
     with Progress("warming up", len(kernels)) as progress:
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            waiting = [pool.submit(kernel.warm_up, device) for kernel in kernels]
+            waiting = [
+                pool.submit(kernel.warm_up, device) for kernel in kernels
+            ]
             for future in concurrent.futures.as_completed(waiting):
                 future.result()
                 progress.step()

@@ -34,7 +34,9 @@ def add_command(subparsers) -> None:
 
 def run(arguments) -> int:
     made = _make_jobs(arguments)
-    results = api.run_jobs(made, device=arguments.device, budget=arguments.budget)
+    results = api.run_jobs(
+        made, device=arguments.device, budget=arguments.budget
+    )
     print(format_table(results))
     if len(results) < len(made):
         print(
@@ -104,6 +106,8 @@ def format_table(results) -> str:
             )
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip()
+        "  ".join(
+            text.ljust(width) for text, width in zip(line, widths)
+        ).rstrip()
         for line in lines
     )

@@ -34,7 +34,9 @@ class Spec:
         )
         if not self.together:
             return kernel
-        request = dataclasses.replace(kernel._request, together=True, in_place=True)
+        request = dataclasses.replace(
+            kernel._request, together=True, in_place=True
+        )
         return _kernel.Kernel(request, kernel.operands, target)
 
     def record(self) -> dict:
@@ -46,7 +48,8 @@ class Spec:
                 found[field.name] = value
         if isinstance(self.dtype, dict):
             found["dtype"] = {
-                name: _types.element_type(dtype) for name, dtype in self.dtype.items()
+                name: _types.element_type(dtype)
+                for name, dtype in self.dtype.items()
             }
         else:
             found["dtype"] = _types.element_type(self.dtype)
@@ -66,7 +69,9 @@ class Job:
 
     def describe(self) -> str:
         shape = "x".join(map(str, self.sizes[0]))
-        what = {True: " with gradients", False: ""}[bool(self.request.gradients)]
+        what = {True: " with gradients", False: ""}[
+            bool(self.request.gradients)
+        ]
         return f"{self.name} {shape}{what}"
 
 
@@ -105,7 +110,9 @@ def _fill(operand, given):
             f"the shape of '{operand['name']}' does not follow from {tuple(given)}; "
             "give a dictionary of shapes by name"
         )
-    return tuple(given[i] if size is None else size for i, size in enumerate(static))
+    return tuple(
+        given[i] if size is None else size for i, size in enumerate(static)
+    )
 
 
 def read_preset(name) -> list:
@@ -119,7 +126,9 @@ def read_preset(name) -> list:
     for group in json.loads(file.read_text()):
         shapes, grads = group.pop("shapes"), group.pop("grads", [False])
         specs += [
-            Spec(shape=shape, grad=grad, **group) for shape in shapes for grad in grads
+            Spec(shape=shape, grad=grad, **group)
+            for shape in shapes
+            for grad in grads
         ]
     return specs
 

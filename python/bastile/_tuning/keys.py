@@ -8,7 +8,9 @@ from bastile._definitions import definitions
 
 _FLOAT = r"-?\d+\.\d*(?:[eE][-+]?\d+)?"
 _ATTRIBUTE = re.compile(rf"(\w+) = ({_FLOAT}) : f\d+(?:, )?")
-_ARGUMENT = re.compile(r"%(\w+): tensor<[^>]*?(\w+)>(?: \{tile\.name = \"(\w+)\"\})?")
+_ARGUMENT = re.compile(
+    r"%(\w+): tensor<[^>]*?(\w+)>(?: \{tile\.name = \"(\w+)\"\})?"
+)
 
 #: The most rows of each bucket but the last.
 BUCKETS = (1 << 10, 1 << 12, 1 << 14)
@@ -37,7 +39,12 @@ def key(request) -> str:
     arguments = _float_arguments(request.source)
     if arguments and set(gradients) == set(arguments):
         gradients = ("all",)
-    parts = [text, *sorted(gradients), str(request.together), str(request.in_place)]
+    parts = [
+        text,
+        *sorted(gradients),
+        str(request.together),
+        str(request.in_place),
+    ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -56,7 +63,10 @@ def _normalize(source):
 def _defaults(op):
     definition = definitions().get(op)
     return (
-        {attribute.name: attribute.default for attribute in definition.attributes}
+        {
+            attribute.name: attribute.default
+            for attribute in definition.attributes
+        }
         if definition
         else {}
     )

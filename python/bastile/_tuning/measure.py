@@ -51,6 +51,10 @@ class GpuMeter:
         request = dataclasses.replace(self._request, schedule=schedule)
         return Candidate(request, self._device)
 
+    def prepare(self, candidate) -> None:
+        """Loads it into the GPU; safe to call from several threads."""
+        candidate.load()
+
     def open(self, function) -> None:
         """Makes the tensors of ``function``.
 

@@ -2,6 +2,7 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import itertools
 import os
@@ -76,26 +77,36 @@ class Search:
             (record["function"], record["code"]): record
             for record in log.records()
             if record.get("kind") == "time"
-            and all(record.get(name) == value for name, value in context.items())
+            and all(
+                record.get(name) == value for name, value in context.items()
+            )
         }
 
     def run(self) -> list:
         """An ``Outcome`` for each kernel, in the order of the launches."""
         launches = self._meter.launches()
-        self._expect(sum(len(launch["candidates"]) for launch in launches))
+        left = sum(len(launch["candidates"]) for launch in launches)
+        self._expect(left)
         outcomes = []
         for launch in launches:
-            # The kernels before have their schedules, those after the heuristic's.
+            # What a kernel leaves of its part, those after it share.
+            now, count = self._clock(), len(launch["candidates"])
+            deadline = now + (self._deadline - now) * count / left
+            left -= count
+            # The kernels before have their schedules, those after the
+            # heuristic's.
             settled = [outcome.pins for outcome in outcomes if outcome.pins]
-            outcomes.append(self._tune(launch, settled))
+            outcomes.append(self._tune(launch, settled, deadline))
         return outcomes
 
-    def _tune(self, launch, settled):
+    def _tune(self, launch, settled, deadline):
         function, kernel = launch["function"], launch["kernel"]
         candidates = launch["candidates"]
         times, compiled = {}, {}
         best = None
-        for (pins, fields), candidate in self._compiled(candidates, settled):
+        for (pins, fields), candidate in self._compiled(
+            launch, settled, deadline
+        ):
             if not pins:
                 compiled[pins] = candidate
             seconds = self._measure(function, kernel, fields, candidate, best)
@@ -106,7 +117,9 @@ class Search:
                 self._meter.seconds(function, compiled[""], 1)
                 if pins:
                     continue
-                raise RuntimeError(f"'{kernel}' fails with the heuristic's schedule")
+                raise RuntimeError(
+                    f"'{kernel}' fails with the heuristic's schedule"
+                )
             times[pins], compiled[pins] = seconds, candidate
             best = min(times.values())
         count = len(times)
@@ -125,22 +138,24 @@ class Search:
             len(candidates),
         )
 
-    def _compiled(self, candidates, settled):
+    def _compiled(self, launch, settled, deadline):
         """The candidates with their code, until time is up. The first, which is
         the heuristic's, comes in any case."""
         pool = concurrent.futures.ThreadPoolExecutor(self._workers)
         waiting = collections.deque()
-        rest = iter(candidates)
+        rest = iter(launch["candidates"])
         try:
             for index in itertools.count():
-                if index and self._clock() >= self._deadline:
+                if index and self._clock() >= deadline:
                     return
                 # A few ahead, so that little is in vain when time is up.
                 while len(waiting) <= self._workers:
                     candidate = next(rest, None)
                     if candidate is None:
                         break
-                    future = pool.submit(self._compile, settled, candidate[0])
+                    future = pool.submit(
+                        self._compile, launch["function"], settled, candidate[0]
+                    )
                     waiting.append((candidate, future))
                 if not waiting:
                     return
@@ -151,14 +166,22 @@ class Search:
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
 
-    def _compile(self, settled, pins):
+    def _compile(self, function, settled, pins):
         try:
-            return self._meter.compile("; ".join([*settled, pins] if pins else settled))
+            candidate = self._meter.compile(
+                "; ".join([*settled, pins] if pins else settled)
+            )
         except _bastile.CompileError:
             # What fits alone need not fit beside what others were given.
             if pins:
                 return None
             raise
+        if (function, candidate.code) not in self._known:
+            # The driver's compiler takes longer than ours. What it rejects, the
+            # measurement reports.
+            with contextlib.suppress(RuntimeError):
+                self._meter.prepare(candidate)
+        return candidate
 
     def _measure(self, function, kernel, fields, candidate, best):
         """Seconds, from the log if it has them; ``None`` for what does not run
@@ -183,7 +206,9 @@ class Search:
         try:
             difference = self._meter.difference(function, candidate)
             if not difference <= 1:
-                return {"error": f"results differ by {difference:.3g} roundings"}
+                return {
+                    "error": f"results differ by {difference:.3g} roundings"
+                }
             # The first calls find cold code and a slow clock.
             self._meter.seconds(function, candidate, 2)
             samples = self._meter.seconds(function, candidate, 5)
@@ -208,5 +233,7 @@ class Search:
         for _ in range(FINAL_ROUNDS):
             for pins in finalists:
                 repeat = max(5, min(40, int(0.02 / times[pins])))
-                samples[pins] += self._meter.seconds(function, compiled[pins], repeat)
+                samples[pins] += self._meter.seconds(
+                    function, compiled[pins], repeat
+                )
         return {pins: statistics.median(samples[pins]) for pins in finalists}

@@ -14,7 +14,9 @@ def cache_folder() -> pathlib.Path:
     if folder:
         return pathlib.Path(folder)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "bastile"
+    return (
+        pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
+    ) / "bastile"
 
 
 def log_path(gpu: str) -> pathlib.Path:
@@ -85,7 +87,9 @@ class Table:
         return buckets[max(buckets)] if buckets else None
 
     def entries(self) -> list:
-        found = [e for buckets in self._entries.values() for e in buckets.values()]
+        found = [
+            e for buckets in self._entries.values() for e in buckets.values()
+        ]
         return sorted(found, key=lambda e: (e["name"], e["key"], e["rows"]))
 
 

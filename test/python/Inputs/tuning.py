@@ -46,6 +46,9 @@ class Meter:
             raise _bastile.CompileError("does not fit")
         return Compiled(schedule, hashlib.sha256(schedule.encode()).hexdigest())
 
+    def prepare(self, candidate):
+        pass
+
     def open(self, function):
         pass
 
@@ -86,7 +89,9 @@ class EnumeratedMeter(Meter):
 
 def launch(function, kernel, count):
     """A kernel with the heuristic's candidate and ``count`` others."""
-    others = [(f"{kernel}: rows = {n}", f"rows = {n}") for n in range(2, count + 2)]
+    others = [
+        (f"{kernel}: rows = {n}", f"rows = {n}") for n in range(2, count + 2)
+    ]
     return {
         "function": function,
         "kernel": kernel,
