@@ -83,6 +83,7 @@ public:
   }
 
 private:
+  SmallVector<int64_t> getClusters() const;
   void addBlocks();
   void addLoops();
   void addVariations();
@@ -109,21 +110,31 @@ void Enumerator::add(const Fields &fields) {
     found.insert(schedule);
 }
 
+/// Clusters that may share a row, from a single block on.
+SmallVector<int64_t> Enumerator::getClusters() const {
+  SmallVector<int64_t> clusters{1};
+  if (model.shape().numReductions > 0)
+    while (clusters.back() * 2 <= target.maxBlocksPerCluster)
+      clusters.push_back(clusters.back() * 2);
+  return clusters;
+}
+
 /// Other blocks and clusters, all else by the heuristic.
 void Enumerator::addBlocks() {
   Fields chosen(found.front());
   for (int64_t vector = chosen.vector;
        vector >= std::max<int64_t>(1, chosen.vector / 2); vector /= 2)
     for (int64_t threads : kThreads)
-      for (int64_t cluster = 1; cluster <= target.maxBlocksPerCluster;
-           cluster *= 2) {
-        if (cluster > 1 && model.shape().numReductions == 0)
-          break;
+      for (int64_t cluster : getClusters()) {
         Fields fields;
         fields.threads = threads;
         fields.vector = vector;
         fields.cluster = cluster;
         add(fields);
+        // The heuristic has as many programs as its own blocks have room for.
+        fields.persistent = 1;
+        if (chosen.persistent > 0)
+          add(fields);
       }
 }
 
@@ -133,14 +144,16 @@ void Enumerator::addLoops() {
   if (model.shape().hasCombinedRows)
     return;
   for (int64_t threads : kThreads)
-    for (int64_t held : {1, 2, 4, 8}) {
-      Fields fields = chosen;
-      fields.rows = 0;
-      fields.threads = threads;
-      fields.columns = held * threads * fields.vector * fields.cluster;
-      if (fields.columns < model.shape().rowLength)
-        add(fields);
-    }
+    for (int64_t cluster : getClusters())
+      for (int64_t held : {1, 2, 4, 8}) {
+        Fields fields = chosen;
+        fields.rows = 0;
+        fields.threads = threads;
+        fields.cluster = cluster;
+        fields.columns = held * threads * fields.vector * cluster;
+        if (fields.columns < model.shape().rowLength)
+          add(fields);
+      }
 }
 
 /// More or fewer rows to a tile and programs to a multiprocessor.
