@@ -85,6 +85,21 @@ def test_a_budget_that_is_spent_leaves_the_rest(autotune):
     assert autotune([("silu", (8, 64)), ("gelu", (8, 64))], budget=0) == []
 
 
+def test_what_fails_does_not_keep_others(autotune, monkeypatch):
+    def fail(meter, function):
+        if meter._request.name == "silu":
+            raise RuntimeError("cannot allocate 1 byte")
+
+    monkeypatch.setattr(EnumeratedMeter, "open", fail)
+    with pytest.warns(
+        UserWarning, match="silu 8x64 is not tuned: cannot alloc"
+    ):
+        results = autotune([("silu", (8, 64)), ("gelu", (8, 64))])
+    assert [result.name for result in results] == ["gelu"]
+    with pytest.raises(RuntimeError, match="cannot allocate 1 byte"):
+        autotune("silu", (8, 64))
+
+
 def test_there_is_nothing_to_tune_in_what_is_pinned(autotune):
     kernel = bastile.compile("silu", (8, 64), schedule="threads = 64")
     with pytest.raises(ValueError, match="silu: its schedule is pinned"):
@@ -236,7 +251,25 @@ def test_the_command_writes_a_table(autotune, tmp_path, capsys):
 
 def test_the_command_says_what_it_did_not_come_to(autotune, capsys):
     run_command("--op", "silu", "--shape", "8x64", "--budget", "0")
-    assert "1 of 1 were not begun in 0 s" in capsys.readouterr().out
+    assert "1 of 1 were not tuned in 0 s" in capsys.readouterr().out
+
+
+def test_the_command_keeps_what_a_killed_run_has_found(
+    autotune, tmp_path, monkeypatch
+):
+    path = tmp_path / "table.json"
+    preset = [jobs.Spec("silu", [8, 64]), jobs.Spec("gelu", [8, 64])]
+    monkeypatch.setattr(jobs, "read_preset", lambda name: preset)
+
+    def kill(meter, function):
+        if meter._request.name == "gelu":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(EnumeratedMeter, "open", kill)
+    with pytest.raises(KeyboardInterrupt):
+        run_command("--preset", "models", "--out", str(path))
+    (entry,) = store.read_table(path).entries()
+    assert entry["name"] == "silu"
 
 
 def test_the_command_needs_a_shape(autotune, capsys):

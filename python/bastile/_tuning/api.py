@@ -94,8 +94,14 @@ def run_jobs(
     meter=measure.GpuMeter,
     clock=time.monotonic,
     only_new=False,
+    report=lambda result: None,
 ) -> list:
-    """Tunes each job, or those of which nobody knows a result yet."""
+    """Tunes each job, or those of which nobody knows a result yet; ``report`` is
+    told of each result as it comes.
+
+    Raises ``RuntimeError`` if a job fails, unless another one succeeds: then
+    that is a warning.
+    """
     for job in made:
         if lookup.is_pinned(job.request):
             raise ValueError(
@@ -103,7 +109,7 @@ def run_jobs(
             )
     gpu = gpu or _bastile.describe_gpu(device)["name"]
     end = clock() + budget
-    results = []
+    results, failure = [], None
     with Progress("tuning", 0, clock) as progress:
         for index, job in enumerate(made):
             remaining = end - clock()
@@ -115,11 +121,25 @@ def run_jobs(
                 lookup.forget()
                 if only_new and lookup.find_entry(job.request, gpu):
                     continue
-                made_for = meter(job.request, job.sizes, device)
-                results.append(
-                    _run_job(job, gpu, made_for, deadline, clock, progress)
-                )
+                try:
+                    result = _run_job(
+                        job,
+                        gpu,
+                        meter(job.request, job.sizes, device),
+                        deadline,
+                        clock,
+                        progress,
+                    )
+                except RuntimeError as error:
+                    failure = error
+                    if len(made) > 1:
+                        warnings.warn(f"{job.describe()} is not tuned: {error}")
+                    continue
+            results.append(result)
+            report(result)
     lookup.changed()
+    if failure and not results:
+        raise failure
     return results
 
 

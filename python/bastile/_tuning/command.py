@@ -34,18 +34,25 @@ def add_command(subparsers) -> None:
 
 def run(arguments) -> int:
     made = _make_jobs(arguments)
+    gpu = _bastile.describe_gpu(arguments.device)["name"]
+
+    def keep(result):
+        if arguments.out:
+            add_to_table(arguments.out, gpu, result)
+
     results = api.run_jobs(
-        made, device=arguments.device, budget=arguments.budget
+        made,
+        device=arguments.device,
+        budget=arguments.budget,
+        gpu=gpu,
+        report=keep,
     )
     print(format_table(results))
     if len(results) < len(made):
         print(
-            f"{len(made) - len(results)} of {len(made)} were not begun in "
+            f"{len(made) - len(results)} of {len(made)} were not tuned in "
             f"{arguments.budget:g} s; run this again to go on"
         )
-    if arguments.out:
-        gpu = _bastile.describe_gpu(arguments.device)["name"]
-        write(arguments.out, gpu, results)
     return 0
 
 
@@ -77,15 +84,15 @@ def read_shape(text):
     return [int(size) for size in text.split("x")]
 
 
-def write(path, gpu, results) -> None:
-    """Writes a table, with the lines that it had for other keys and rows."""
+def add_to_table(path, gpu, result) -> None:
+    """Writes the table with one more line, so that all is there if this is the
+    last."""
     try:
         with open(path) as file:
             table = store.Table(json.load(file)["entries"])
     except FileNotFoundError:
         table = store.Table()
-    for result in results:
-        table.add(api.entry(result, gpu))
+    table.add(api.entry(result, gpu))
     store.write_table(path, gpu, _bastile.__version__, table.entries())
 
 
