@@ -15,7 +15,7 @@ from bastile import _bastile, _loading
 from bastile._tuning import api, command, jobs, keys, lookup, measure, store
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
-from tuning import GPU, EnumeratedMeter, cache  # noqa: E402, F401
+from tuning import GPU, Clock, EnumeratedMeter, cache  # noqa: E402, F401
 
 
 @pytest.fixture
@@ -83,6 +83,23 @@ def test_does_not_measure_twice(autotune):
 
 def test_a_budget_that_is_spent_leaves_the_rest(autotune):
     assert autotune([("silu", (8, 64)), ("gelu", (8, 64))], budget=0) == []
+
+
+def test_what_time_was_too_short_for_stays_untuned(autotune):
+    clock = Clock()
+
+    class Slow(EnumeratedMeter):
+        def difference(self, function, candidate):
+            clock.now += 10
+            return 0.0
+
+    kernel = bastile.compile("silu", (8, 64), target="sm_90")
+    job = jobs.make_job(kernel, "sm_90", (8, 64))
+    assert api.run_jobs([job], budget=5, clock=clock, meter=Slow) == []
+    assert lookup.find_entry(kernel._request, GPU) is None
+    # The measurement counts nevertheless.
+    autotune(kernel, (8, 64))
+    assert "" not in EnumeratedMeter.made[-1].compared
 
 
 def test_what_fails_does_not_keep_others(autotune, monkeypatch):

@@ -72,8 +72,8 @@ def autotune(
     next one does not measure again. Results are kept in the cache folder
     (``BASTILE_CACHE_DIR``), by the model of the GPU, for later processes.
 
-    Returns a list with a ``TuningResult`` for each op. What the budget left no
-    time for has the heuristic's schedule there, or is missing.
+    Returns a list with a ``TuningResult`` for each op but those that the budget
+    left no time for.
     """
     if op is None:
         specs = [(spec, None) for spec in jobs.read_preset("models")]
@@ -135,8 +135,9 @@ def run_jobs(
                     if len(made) > 1:
                         warnings.warn(f"{job.describe()} is not tuned: {error}")
                     continue
-            results.append(result)
-            report(result)
+            if result:
+                results.append(result)
+                report(result)
     lookup.changed()
     if failure and not results:
         raise failure
@@ -144,6 +145,7 @@ def run_jobs(
 
 
 def _run_job(job, gpu, meter, deadline, clock, progress):
+    """The result, which is kept; ``None`` if time was up before there was one."""
     log = store.Log(store.log_path(gpu))
     sizes = [list(size) for size in job.sizes]
     search = Search(
@@ -158,6 +160,8 @@ def _run_job(job, gpu, meter, deadline, clock, progress):
     kernels = tuple(search.run())
     schedule = "; ".join(kernel.pins for kernel in kernels if kernel.pins)
     result = TuningResult(job.name, job.rows, job.sizes, schedule, kernels, job)
+    if not any(kernel.has_choice for kernel in kernels):
+        return None
     log.append({"kind": "best", **entry(result, gpu)})
     return result
 

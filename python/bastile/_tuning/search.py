@@ -37,6 +37,11 @@ class Outcome:
     candidates: int
 
     @property
+    def has_choice(self) -> bool:
+        """Whether another schedule was measured, if there is one."""
+        return self.measured > 1 or self.candidates == 1
+
+    @property
     def gain(self) -> float:
         return self.heuristic_seconds / self.seconds
 
