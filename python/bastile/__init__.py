@@ -1,6 +1,6 @@
 """Kernels for training language models, compiled from one definition an op."""
 
-from bastile import _adapter  # noqa: F401  registers itself
+from bastile import _adapter, ops  # noqa: F401  the adapter registers itself
 from bastile._bastile import CompileError, __version__, compilations
 from bastile._kernel import Kernel, compile
 from bastile._tuning.api import (
@@ -17,5 +17,6 @@ __all__ = [
     "clear_autotune_cache",
     "compilations",
     "compile",
+    "ops",
     "warmup_all_kernels",
 ]

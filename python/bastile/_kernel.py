@@ -1,12 +1,11 @@
 """Kernels that were compiled ahead of their first call."""
 
-import dataclasses
 import json
 import os
 import pathlib
 import weakref
 
-from bastile import _bastile, _loading, _types
+from bastile import _bastile, _loading, _operators, _types
 from bastile._definitions import definitions
 from bastile._tuning import lookup
 
@@ -31,13 +30,17 @@ class Kernel:
     ``compile``, or for the device of the tensors.
     """
 
-    def __init__(self, request, operands, target):
+    def __init__(self, request, operands, result_count, target):
         self._request = request
         self._target = target
         self._kernels = {}
         _kernels.add(self)
         #: The names of the operands, in order.
         self.operands = tuple(operands)
+        self.result_count = result_count
+        self.has_gradients = bool(request.gradients)
+        #: What PyTorch's registered operators are told.
+        self.text = request.on("").to_text()
 
     def __call__(self, *tensors, **named):
         """Runs the kernel and returns its result, or a tuple of them.
@@ -49,12 +52,7 @@ class Kernel:
             tensors = self._arrange(tensors, named)
         if not tensors:
             raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
-        kernel = self._kernel(_bastile.locate(tensors[0]), tensors)
-        if self._request.gradients and _differentiates(tensors):
-            from bastile import _autograd
-
-            return _autograd.call(kernel, tensors)
-        return kernel.call(tensors)
+        return _operators.call_kernel(self, tensors)
 
     def _arrange(self, tensors, named):
         rest = self.operands[len(tensors) :]
@@ -74,46 +72,40 @@ class Kernel:
             raise TypeError(f"{self.name}: missing {', '.join(missing)}")
         return (*tensors, *(named[name] for name in rest))
 
-    def _kernel(self, device, tensors=None):
+    def native(self, device, operands=None):
+        """The extension module's kernel for a GPU or, for ``None``, the CPU.
+        ``operands`` are those of a call, which may be what it is tuned for."""
         kernel = self._kernels.get(device)
         if kernel is None:
-            if tensors is not None:
-                self._tune(tensors, device)
-            kernel = self._kernels[device] = self._code(device).kernel()
+            code = self._code(device, operands)
+            kernel = self._kernels[device] = code.kernel()
         return kernel
-
-    def _tune(self, tensors, device):
-        from bastile._tuning import api
-
-        if api.is_wanted():
-            target = self._target or _loading.target_for(device)
-            api.tune_first_call(self._with_target(target), tensors, device)
 
     def warm_up(self, device=None):
         """Compiles and loads the kernel for GPU ``device``, or for the CPU."""
-        self._kernel(device)
+        self.native(device)
         if device is not None:
-            self._code(device).program.load(device)
+            self._code(device).prepare(device)
 
-    def _code(self, device):
+    def _code(self, device, operands=None):
         target = _loading.target_for(device)
         if self._target and (self._target == "host") != (device is None):
             raise ValueError(
                 f"{self.name} is compiled for '{self._target}', but its tensors "
                 f"are on {'the CPU' if device is None else f'GPU {device}'}"
             )
-        return self._load(self._target or target)
+        request = self._request.on(self._target or target)
+        if operands is not None:
+            _loading.tune_first_call(request, operands, device)
+        return _loading.load(request)
 
     def _load(self, target):
-        return _loading.load(self._with_target(target))
-
-    def _with_target(self, target):
-        return dataclasses.replace(self._request, target=target)
+        return _loading.load(self._request.on(target))
 
     def _ask(self, question, *arguments):
         """What the compiler says of the kernel as it is scheduled."""
         return _loading.with_schedule(
-            self._with_target(self.target),
+            self._request.on(self.target),
             lambda request: question(request.native(), *arguments),
         )
 
@@ -197,11 +189,12 @@ class Kernel:
         return f"<bastile.Kernel {''.join(parts)}>"
 
     def __reduce__(self):
-        return Kernel, (self._request, self.operands, self._target)
-
-
-def _differentiates(tensors):
-    return any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+        return Kernel, (
+            self._request,
+            self.operands,
+            self.result_count,
+            self._target,
+        )
 
 
 def compile(
@@ -263,7 +256,10 @@ def compile(
     description = json.loads(_bastile.describe_text(request.native()))
     function = description["functions"][0]
     return Kernel(
-        request, [operand["name"] for operand in function["inputs"]], target
+        request,
+        [operand["name"] for operand in function["inputs"]],
+        sum(not x["name"].startswith("saved") for x in function["outputs"]),
+        target,
     )
 
 

@@ -3,7 +3,9 @@
 import dataclasses
 import functools
 import json
+import os
 import threading
+import warnings
 
 from bastile import _bastile
 from bastile._tuning import lookup
@@ -24,6 +26,19 @@ class Request:
     together: bool = False
     in_place: bool = False
 
+    def on(self, target):
+        """The same request for another target."""
+        return dataclasses.replace(self, target=target)
+
+    def to_text(self):
+        """A string that `from_text` reads, the same in every process."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_text(text):
+        fields = json.loads(text)
+        return Request(**{**fields, "gradients": tuple(fields["gradients"])})
+
     def native(self):
         return _bastile.Request(
             self.source,
@@ -37,25 +52,40 @@ class Request:
 
 
 class Code:
-    """PTX or a host object with its metadata, and the program made of them."""
+    """PTX or a host object with its metadata, and the program made of them; out
+    of the cache on disk where it was compiled before."""
 
     def __init__(self, request: Request):
-        self.code, text = _bastile.compile_text(request.native())
-        self.metadata = json.loads(text)
-        load = (
-            _bastile.Program.for_host
-            if request.target == "host"
-            else _bastile.Program.for_gpu
-        )
-        self.program = load(text, self.code)
+        self._stored = _bastile.load(request.native())
+
+    @property
+    def code(self) -> bytes:
+        return self._stored.code
+
+    @functools.cached_property
+    def metadata(self) -> dict:
+        return json.loads(self._stored.metadata)
+
+    @property
+    def program(self):
+        return self._stored.program
 
     def kernel(self, function: str | None = None):
         """A function of the program, by default the first."""
-        return _bastile.Kernel(
-            self.program, function or self.metadata["functions"][0]["name"]
-        )
+        program = self.program
+        return _bastile.Kernel(program, function or program.functions[0])
+
+    def prepare(self, device: int) -> None:
+        """Loads all functions into a GPU ahead of their first call."""
+        for function in self.program.functions:
+            self.program.prepare(device, function)
 
 
+def _warn(message):
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+_bastile.set_warning_handler(_warn)
 _codes: dict = {}
 _locks: dict = {}
 _guard = threading.Lock()
@@ -64,6 +94,17 @@ _guard = threading.Lock()
 def load(request: Request) -> Code:
     """The code of ``request``, compiled by the first of several threads."""
     return with_schedule(request, _load)
+
+
+def tune_first_call(request: Request, operands, device) -> None:
+    """Where ``BASTILE_AUTOTUNE`` asks for it, tunes what is about to be loaded
+    for a call on ``operands``, some of which may be None."""
+    if device is None or os.environ.get("BASTILE_AUTOTUNE", "0") in ("", "0"):
+        return
+    from bastile._tuning import api
+
+    tensors = [operand for operand in operands if operand is not None]
+    api.tune_first_call(request, tensors, device)
 
 
 def with_schedule(request: Request, action):

@@ -14,6 +14,13 @@
 // BOTH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 128,
 // BOTH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 384,
 
+// What is pinned for all is so for operands of any alignment.
+
+// RUN: tile-opt %s --schedule="schedule='threads = 128; g: rows = 2'" | FileCheck %s --check-prefix=UNALIGNED
+// UNALIGNED:     tile.kernel @f
+// UNALIGNED-NOT: unaligned_schedule
+// UNALIGNED:     tile.kernel @g{{.*}} unaligned_schedule =
+
 // A kernel that is not named keeps its attribute.
 
 // RUN: sed 's/tensor<?x2880xbf16>) -> tensor<?x2880xbf16> {/tensor<?x2880xbf16>) -> tensor<?x2880xbf16> attributes {schedule = #tile.schedule<rows = 4>} {/' %s > %t.mlir

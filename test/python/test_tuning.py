@@ -11,7 +11,7 @@ import sys
 import bastile
 import numpy as np
 import pytest
-from bastile import _bastile, _loading
+from bastile import _bastile, _loading, _operators
 from bastile._tuning import api, command, jobs, keys, lookup, measure, store
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
@@ -40,7 +40,7 @@ def test_tunes_an_op(autotune, cache):
     # It is there for the next process.
     (record,) = [
         record
-        for record in store.Log(store.log_path(GPU)).records()
+        for record in store.open_log(GPU).records()
         if record["kind"] == "best"
     ]
     assert record["schedule"] == result.schedule
@@ -137,6 +137,32 @@ def test_an_unreadable_cache_is_no_cache(cache, monkeypatch):
     assert kernel.schedule
 
 
+def test_without_a_folder_results_last_as_long_as_the_process(
+    autotune, monkeypatch, tmp_path
+):
+    monkeypatch.setenv("BASTILE_CACHE_DIR", "")
+    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    (result,) = autotune(kernel, (8192, 2880))
+    assert kernel.schedule["rms_norm_kernel"] == result.kernels[0].schedule
+    assert list(tmp_path.iterdir()) == []
+    bastile.clear_autotune_cache()
+    assert kernel.schedule["rms_norm_kernel"] != result.kernels[0].schedule
+
+
+def test_ops_take_what_was_found(autotune, monkeypatch):
+    cleared = []
+
+    class Native:
+        def clear(self):
+            cleared.append(self)
+
+    monkeypatch.setattr(_operators, "OPERATORS", {})
+    operator = type("Operator", (), {"native": Native()})
+    _operators.OPERATORS["an_op"] = operator
+    autotune("silu", (8, 64))
+    assert cleared == [operator.native]
+
+
 def test_the_cache_is_cleared(autotune, cache):
     autotune("rms_norm", (8192, 2880))
     kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
@@ -151,10 +177,12 @@ def test_the_cache_is_cleared(autotune, cache):
 def first_call(cache, monkeypatch):
     monkeypatch.setenv("BASTILE_AUTOTUNE", "1")
 
-    def call(request, rows, **options):
-        tensors = [np.empty((rows, 2880), np.float16)]
-        options = {"gpu": GPU, "meter": EnumeratedMeter, **options}
-        api.tune_first_call(request, tensors, 0, **options)
+    run = functools.partial(api.run_jobs, meter=EnumeratedMeter)
+    monkeypatch.setattr(api, "run_jobs", run)
+
+    def call(request, rows):
+        operands = (np.empty((rows, 2880), np.float16), None)
+        _loading.tune_first_call(request, operands, 0)
         return len(EnumeratedMeter.made)
 
     return call
@@ -162,6 +190,7 @@ def first_call(cache, monkeypatch):
 
 def test_a_first_call_tunes_and_no_other(first_call):
     request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    assert first_call(request, 0) == 0  # there is nothing to time
     assert first_call(request, 512) == 1
     assert lookup.find_entry(request, GPU)["rows"] == 512
     # Neither do other numbers of rows, nor another epsilon.
@@ -177,17 +206,18 @@ def test_a_first_call_tunes_only_where_it_is_asked_to(first_call, monkeypatch):
         assert first_call(request, 512) == 0
 
 
-def test_a_first_call_waits_for_another_process(first_call):
+def test_a_first_call_waits_for_another_process(first_call, monkeypatch):
     # One that has tuned this meanwhile, and one that takes too long.
     request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
-    store.log_path(GPU).parent.mkdir(parents=True)
-    with open(store.log_path(GPU).with_suffix(".lock"), "w") as file:
+    monkeypatch.setattr(api, "FIRST_CALL_BUDGET", 0.1)
+    store.open_log(GPU).path.parent.mkdir(parents=True)
+    with open(store.open_log(GPU).path.with_suffix(".lock"), "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         with pytest.warns(UserWarning, match="another process is tuning"):
-            first_call(request, 512, budget=0.1)
+            first_call(request, 512)
     entry = {"kind": "best", "key": keys.key(request), "name": "rms_norm"}
     entry |= {"rows": 8, "schedule": ""}
-    store.Log(store.log_path(GPU)).append(entry)
+    store.open_log(GPU).append(entry)
     assert lookup.find_entry(request, GPU) is None  # as it was read before
     assert first_call(request, 512) == 0
     assert lookup.find_entry(request, GPU) == entry
@@ -298,7 +328,8 @@ def test_the_command_needs_a_shape(autotune, capsys):
 def test_a_candidate_is_known_by_its_code():
     request = bastile.compile("silu", (8, 64), target="sm_90")._request
     meter = measure.GpuMeter(request, ((8, 64),), 0)
-    codes = [meter.compile(s).code for s in ("", "rows = 32", "rows = 16")]
+    schedules = ["", "silu_kernel: rows = 32", "silu_kernel: rows = 16"]
+    codes = [meter.compile(s).code for s in schedules]
     (chosen,) = bastile.compile(
         "silu", (8, 64), target="sm_90"
     ).schedule.values()

@@ -55,7 +55,7 @@ def test_finds_schedules_that_are_right_and_no_slower(cache):
         assert kernel.measured > 5
     # 4096 rows in and out take at least 14 us at 3.35 TB/s; no cache helped.
     assert 10e-6 < result.kernels[0].seconds < 200e-6
-    log = store.Log(store.log_path(_bastile.describe_gpu(0)["name"]))
+    log = store.open_log(_bastile.describe_gpu(0)["name"])
     errors = [r["error"] for r in log.records() if "error" in r]
     assert not errors
 
@@ -86,7 +86,7 @@ def test_a_killed_run_is_taken_up_again(cache):
         "PYTHONPATH": str(pathlib.Path(bastile.__file__).parents[1]),
     }
     process = subprocess.Popen([sys.executable, "-c", script], env=environment)
-    log = store.Log(store.log_path(_bastile.describe_gpu(0)["name"]))
+    log = store.open_log(_bastile.describe_gpu(0)["name"])
     while process.poll() is None and len(log.records()) < 5:
         time.sleep(0.005)
     process.kill()

@@ -33,7 +33,7 @@ def line(request, schedule, rows=8192, **more):
 def tune(request, schedule, rows=8192, **more):
     """Leaves a result as the tuner does."""
     record = {"kind": "best", **line(request, schedule, rows, **more)}
-    store.Log(store.log_path(GPU)).append(record)
+    store.open_log(GPU).append(record)
     lookup.changed()
 
 

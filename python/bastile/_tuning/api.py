@@ -138,7 +138,8 @@ def run_jobs(
             if result:
                 results.append(result)
                 report(result)
-    lookup.changed()
+    # Nobody has anything yet of what is new.
+    lookup.forget() if only_new else lookup.changed()
     if failure and not results:
         raise failure
     return results
@@ -146,7 +147,7 @@ def run_jobs(
 
 def _run_job(job, gpu, meter, deadline, clock, progress):
     """The result, which is kept; ``None`` if time was up before there was one."""
-    log = store.Log(store.log_path(gpu))
+    log = store.open_log(gpu)
     sizes = [list(size) for size in job.sizes]
     search = Search(
         meter,
@@ -188,7 +189,11 @@ def entry(result, gpu) -> dict:
 def _exclusive(gpu, end, clock):
     """Keeps other processes from tuning meanwhile: they would disturb what is
     measured, and find it done afterwards."""
-    path = store.log_path(gpu).with_suffix(".lock")
+    log = store.open_log(gpu)
+    if log.path is None:
+        yield
+        return
+    path = log.path.with_suffix(".lock")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -212,30 +217,26 @@ def _try_lock(file):
     return True
 
 
-def is_wanted() -> bool:
-    """Whether first calls are to tune."""
-    return os.environ.get("BASTILE_AUTOTUNE", "0") not in ("", "0")
-
-
-def tune_first_call(request, tensors, device, **options) -> None:
-    """Tunes what is about to be compiled for ``tensors``, which lie on GPU
-    ``device``, if the environment asks for it and nobody has done so."""
-    if device is None or not is_wanted() or lookup.is_pinned(request):
+def tune_first_call(request, tensors, device) -> None:
+    """Tunes what is about to be loaded for a call on ``tensors``, which lie on
+    GPU ``device``, if nobody has done so."""
+    sizes = tuple(tuple(tensor.shape) for tensor in tensors)
+    # Where there is nothing to do, every schedule is as fast.
+    if any(0 in size for size in sizes):
         return
-    if _is_capturing():
+    if lookup.is_pinned(request) or _is_capturing():
         return
-    gpu = options.pop("gpu", None) or _bastile.describe_gpu(device)["name"]
+    gpu = _bastile.describe_gpu(device)["name"]
     if lookup.find_entry(request, gpu):
         return
     try:
-        sizes = tuple(tuple(tensor.shape) for tensor in tensors)
         run_jobs(
             [jobs.Job(request.name, request, sizes)],
             device=device,
             gpu=gpu,
             # Another rank of the same job may be at it.
             only_new=True,
-            **{"budget": FIRST_CALL_BUDGET, **options},
+            budget=FIRST_CALL_BUDGET,
         )
     except (OSError, RuntimeError) as error:
         warnings.warn(f"{request.name} is not tuned: {error}", stacklevel=3)
@@ -252,9 +253,7 @@ def _is_capturing():
 
 def clear_autotune_cache() -> None:
     """Forgets what was tuned on this machine; what came with the package stays."""
-    folder = store.cache_folder() / "tuning"
-    for path in [*folder.glob("*.jsonl"), *folder.glob("*.lock")]:
-        path.unlink(missing_ok=True)
+    store.clear()
     lookup.changed()
 
 

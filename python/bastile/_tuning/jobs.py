@@ -37,7 +37,8 @@ class Spec:
         request = dataclasses.replace(
             kernel._request, together=True, in_place=True
         )
-        return _kernel.Kernel(request, kernel.operands, target)
+        results = kernel.result_count + len(request.gradients)
+        return _kernel.Kernel(request, kernel.operands, results, target)
 
     def record(self) -> dict:
         """The fields that differ from their defaults."""
@@ -81,7 +82,7 @@ def make_job(op, target, shape=None) -> Job:
     spec = None
     if isinstance(op, Spec):
         spec, shape, op = op, op.shape, op.kernel()
-    request = dataclasses.replace(op._request, target=target)
+    request = op._request.on(target)
     if shape is None:
         raise TypeError(f"autotune: the shape of {op.operands[0]} is missing")
     description = json.loads(_bastile.describe_text(request.native()))

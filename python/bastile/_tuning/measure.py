@@ -2,29 +2,18 @@
 
 import dataclasses
 import hashlib
-import threading
 
 from bastile import _bastile
 
 
 class Candidate:
-    """A compiled schedule, loaded when it is first needed."""
+    """A compiled schedule."""
 
-    def __init__(self, request, device):
-        self.device = device
-        self._code, self._metadata = _bastile.compile_text(request.native())
-        self._program = None
-        self._guard = threading.Lock()
+    def __init__(self, request):
+        stored = _bastile.load(request.native())
+        self.program = stored.program
         #: Equal code takes equal time.
-        self.code = hashlib.sha256(self._code).hexdigest()[:16]
-
-    def load(self):
-        with self._guard:
-            if self._program is None:
-                program = _bastile.Program.for_gpu(self._metadata, self._code)
-                program.load(self.device)
-                self._program = program
-            return self._program
+        self.code = hashlib.sha256(stored.code).hexdigest()[:16]
 
 
 class GpuMeter:
@@ -49,11 +38,11 @@ class GpuMeter:
     def compile(self, schedule) -> Candidate:
         """Safe to call from several threads."""
         request = dataclasses.replace(self._request, schedule=schedule)
-        return Candidate(request, self._device)
+        return Candidate(request)
 
-    def prepare(self, candidate) -> None:
+    def prepare(self, function, candidate) -> None:
         """Loads it into the GPU; safe to call from several threads."""
-        candidate.load()
+        candidate.program.prepare(self._device, function)
 
     def open(self, function) -> None:
         """Makes the tensors of ``function``.
@@ -66,7 +55,7 @@ class GpuMeter:
         if self._reference is None:
             self._reference = self.compile("")
         self._trial = _bastile.Trial(
-            self._reference.load(), function, self._sizes, self._device
+            self._reference.program, function, self._sizes, self._device
         )
         self._function = function
 
@@ -74,9 +63,9 @@ class GpuMeter:
         """How far its results are from the heuristic's; 1 is what rounding
         excuses."""
         self.open(function)
-        return self._trial.compare(candidate.load())
+        return self._trial.compare(candidate.program)
 
     def seconds(self, function, candidate, repeat) -> list:
         """The device's time of each of ``repeat`` calls."""
         self.open(function)
-        return self._trial.time(candidate.load(), repeat)
+        return self._trial.time(candidate.program, repeat)

@@ -185,7 +185,7 @@ class Search:
             # The driver's compiler takes longer than ours. What it rejects, the
             # measurement reports.
             with contextlib.suppress(RuntimeError):
-                self._meter.prepare(candidate)
+                self._meter.prepare(function, candidate)
         return candidate
 
     def _measure(self, function, kernel, fields, candidate, best):

@@ -8,19 +8,55 @@ import pathlib
 from bastile._tuning import keys
 
 
-def cache_folder() -> pathlib.Path:
-    """``BASTILE_CACHE_DIR``, else ``bastile`` in the user's cache folder."""
+def cache_folder() -> pathlib.Path | None:
+    """The folder that compiled kernels are kept in as well (docs/cache.md);
+    ``None`` where the user wants nothing on disk."""
     folder = os.environ.get("BASTILE_CACHE_DIR")
+    if folder == "" or os.environ.get("BASTILE_CACHE") == "0":
+        return None
     if folder:
         return pathlib.Path(folder)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (
-        pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
-    ) / "bastile"
+    home = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
+    return home / "bastile"
 
 
-def log_path(gpu: str) -> pathlib.Path:
-    return cache_folder() / "tuning" / f"{keys.slug(gpu)}.jsonl"
+def open_log(gpu: str):
+    """What was measured and found for a model of GPU; without a folder, by this
+    process."""
+    folder = cache_folder()
+    if folder is None:
+        return _in_memory.setdefault(gpu, MemoryLog())
+    return Log(folder / "tuning" / f"{keys.slug(gpu)}.jsonl")
+
+
+def clear() -> None:
+    """Removes all logs."""
+    _in_memory.clear()
+    folder = cache_folder()
+    if folder is None:
+        return
+    for path in (folder / "tuning").glob("*.*"):
+        if path.suffix in (".jsonl", ".lock"):
+            path.unlink(missing_ok=True)
+
+
+class MemoryLog:
+    """Records that end with the process."""
+
+    path = None
+
+    def __init__(self):
+        self._records = []
+
+    def append(self, record: dict) -> None:
+        self._records.append(record)
+
+    def records(self) -> list:
+        return list(self._records)
+
+
+_in_memory: dict = {}
 
 
 class Log:
@@ -95,7 +131,7 @@ class Table:
 
 def user_table(gpu: str) -> Table:
     """What was tuned on this machine."""
-    records = Log(log_path(gpu)).records()
+    records = open_log(gpu).records()
     return Table(
         record
         for record in records

@@ -46,7 +46,7 @@ class Meter:
             raise _bastile.CompileError("does not fit")
         return Compiled(schedule, hashlib.sha256(schedule.encode()).hexdigest())
 
-    def prepare(self, candidate):
+    def prepare(self, function, candidate):
         pass
 
     def open(self, function):
