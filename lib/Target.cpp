@@ -22,6 +22,9 @@ static Target makeGPU(StringRef name, unsigned computeCapability,
   target.triple = "nvptx64-nvidia-cuda";
   target.features = ("+" + ptxVersion).str();
   target.maxThreadsPerBlock = 1024;
+  // The processors of graphics cards hold fewer than those of data centers.
+  bool isGraphics = computeCapability % 10 != 0 || computeCapability >= 120;
+  target.maxThreadsPerMultiprocessor = isGraphics ? 1536 : 2048;
   target.maxSharedBytesPerBlock = sharedKiB * 1024;
   target.maxBlocksPerCluster = computeCapability >= 90 ? 8 : 1;
   target.multiprocessors = multiprocessors;
@@ -50,7 +53,7 @@ static Target makeHost() {
   else
     target.vectorBytes = 16;
 
-  target.maxThreadsPerBlock = 1;
+  target.maxThreadsPerBlock = target.maxThreadsPerMultiprocessor = 1;
   target.multiprocessors = std::max(1u, std::thread::hardware_concurrency());
   // What one memory channel of a server gives; nothing portable tells more.
   target.memoryBytesPerSecond = 25e9;

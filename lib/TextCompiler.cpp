@@ -10,6 +10,7 @@
 #include "bastile/Compiler.h"
 #include "bastile/Explain.h"
 #include "bastile/Registration.h"
+#include "bastile/ScheduleSpace.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -193,6 +194,25 @@ bastile::explainText(const CompileRequest &request, int64_t rows) {
                        cost.bytesShared, cost.operationsPerRow, cost.passes,
                        cost.getSeconds(rows, *compilation.options.target)});
   return reports;
+}
+
+Expected<std::vector<LaunchCandidates>>
+bastile::enumerateSchedules(const CompileRequest &request) {
+  Compilation compilation(request);
+  if (Error error = compilation.open(request))
+    return error;
+  FailureOr<std::vector<LaunchSpace>> spaces =
+      getScheduleSpaces(*compilation.module, compilation.options);
+  if (failed(spaces))
+    return compilation.fail();
+  std::vector<LaunchCandidates> result;
+  for (LaunchSpace &space : *spaces) {
+    result.push_back({std::move(space.function), std::move(space.kernel), {}});
+    for (ScheduleChoice &choice : space.choices)
+      result.back().candidates.push_back(
+          {std::move(choice.pins), std::move(choice.fields)});
+  }
+  return result;
 }
 
 std::vector<std::string> bastile::getTargetNames() {

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/LowerToLLVM.h"
+#include "passes/Occupancy.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_LOWERTONVVM
@@ -26,9 +27,6 @@ using namespace mlir;
 using namespace bastile;
 
 namespace {
-
-/// Threads that a multiprocessor needs to hide what some of them wait for.
-constexpr int32_t kThreadsToHide = 1024;
 
 struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -50,10 +48,10 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
     int32_t threads = op.getSchedule()->getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-    // Blocks of a cluster wait for each other; others have to run meanwhile.
-    if (op.getSchedule()->getBlocks() > 1 && threads <= kThreadsToHide / 2)
+    if (int32_t least = getMinBlocksPerMultiprocessor(*op.getSchedule());
+        least > 1)
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                    rewriter.getI32IntegerAttr(kThreadsToHide / threads));
+                    rewriter.getI32IntegerAttr(least));
     if (int32_t blocks = op.getSchedule()->getBlocks(); blocks > 1)
       func->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
                     rewriter.getDenseI32ArrayAttr({blocks, 1, 1}));

@@ -117,15 +117,22 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     with the option or with the function's attribute `tile.schedule`, is kept;
     a schedule that cannot work on the target is an error.
 
-    Where elements move in vectors and nothing is pinned, the kernel gets an
-    `unaligned_schedule` as well, for operands whose addresses allow no vectors:
-    one in which a thread holds less, since each element takes instructions of
-    its own. Not so a kernel that reduces bands, whose programs hold one each.
+    The option pins fields in every kernel, `rows = 2, threads = 128`, or in
+    those that it names, `f_kernel: rows = 2; f_backward_kernel0: threads = 128`.
+    What is for one kernel takes the place of what is for all. Fields for all
+    leave out the kernels that only finish what others began.
+
+    Where elements move in vectors and nothing is pinned, unless by the kernel's
+    name, the kernel gets an `unaligned_schedule` as well, for operands whose
+    addresses allow no vectors: one in which a thread holds less, since each
+    element takes instructions of its own. Not
+    so a kernel that reduces bands, whose programs hold one each.
   }];
   let options = [
     TargetOption,
     Option<"schedule", "schedule", "std::string", /*default=*/"",
-           "fields of every kernel's schedule, as in 'rows = 2, threads = 128'">
+           "fields of every kernel's schedule, as in 'rows = 2, threads = 128', "
+           "or of kernels by name, as in 'f_kernel: rows = 2; g_kernel: rows = 1'">
   ];
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }

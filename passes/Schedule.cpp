@@ -7,10 +7,10 @@
 #include "passes/Passes.h"
 
 #include "dialect/Tile.h"
-#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/KernelShape.h"
+#include "passes/SchedulePins.h"
 #include "passes/TargetLookup.h"
 #include "passes/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
@@ -498,13 +498,20 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     const Target *target = lookupTarget(getOperation(), this->target);
     if (!target)
       return signalPassFailure();
-    auto pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
-    if (!schedule.empty() && failed(parseSchedule(pinned)))
+    FailureOr<SchedulePins> pins =
+        SchedulePins::parse(schedule, getOperation());
+    if (failed(pins))
       return signalPassFailure();
     findAuxiliary();
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (failed(scheduleKernel(kernel, pinned, *target)))
+    auto nothing = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
+    for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
+      tile::ScheduleAttr pinned = getPinned(kernel, *pins);
+      // What a tuner pins is found on aligned operands.
+      bool isForAligned =
+          pinned == nothing || pins->getOwn(kernel.getSymName());
+      if (failed(scheduleKernel(kernel, pinned, isForAligned, *target)))
         return signalPassFailure();
+    }
   }
 
   /// Finds the kernels that a pinned schedule does not mean: those that finish
@@ -535,35 +542,27 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     }
   }
 
-  /// Reports the first thing that the attribute's own parser says.
-  LogicalResult parseSchedule(tile::ScheduleAttr &result) {
-    std::string message;
-    {
-      ScopedDiagnosticHandler collector(&getContext(),
-                                        [&](Diagnostic &diagnostic) {
-                                          if (message.empty())
-                                            message = diagnostic.str();
-                                          return success();
-                                        });
-      result = dyn_cast_or_null<tile::ScheduleAttr>(
-          parseAttribute("#tile.schedule<" + schedule + ">", &getContext()));
+  /// The fields that are pinned for `kernel`.
+  tile::ScheduleAttr getPinned(tile::KernelOp kernel,
+                               const SchedulePins &pins) {
+    if (tile::ScheduleAttr own = pins.getOwn(kernel.getSymName()))
+      return own;
+    if (!auxiliary.contains(kernel)) {
+      if (tile::ScheduleAttr common = pins.getCommon())
+        return common;
+      if (std::optional<tile::ScheduleAttr> given = kernel.getSchedule())
+        return *given;
     }
-    if (!result)
-      return getOperation().emitError()
-             << "in the schedule '" << schedule << "': " << message;
-    return success();
+    return tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
   }
 
+  /// `isForAligned` lets operands of any alignment have another schedule.
   LogicalResult scheduleKernel(tile::KernelOp kernel, tile::ScheduleAttr pinned,
-                               const Target &target) {
+                               bool isForAligned, const Target &target) {
     KernelShape shape = KernelShape::get(kernel);
     if (!target.isHost() && shape.usesFloat64)
       return kernel.emitError()
              << "float64 is computed on the host only, not on " << target.name;
-    if (kernel.getSchedule() && schedule.empty())
-      pinned = *kernel.getSchedule();
-    if (auxiliary.contains(kernel))
-      pinned = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
     Fields fields(pinned);
     if (target.isHost())
       completeForHost(fields, shape, target);
@@ -580,10 +579,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     if (failed(verifySchedule(error, fields, shape, target, context)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(context));
-    bool isPinned =
-        pinned != tile::ScheduleAttr::get(context, 0, 0, 0, 0, 0, 0);
     // A program that holds less than a band would read it more than once.
-    if (!target.isHost() && !isPinned && fields.vector > 1 && !shape.band)
+    if (!target.isHost() && isForAligned && fields.vector > 1 && !shape.band)
       kernel.setUnalignedScheduleAttr(
           getUnaligned(fields, shape, target, context).getAttr(context));
     return success();

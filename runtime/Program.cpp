@@ -145,6 +145,22 @@ Program::module(std::shared_ptr<const CudaDevice> device,
   return modules.emplace(key, *loaded).first->second;
 }
 
+Error Program::prepare(int ordinal, const std::string &name) {
+  const Function *function = description.find(name);
+  if (!function)
+    return makeError("there is no function '", name, "'");
+  Expected<std::shared_ptr<const CudaDevice>> device =
+      CudaDevices::get(ordinal);
+  if (!device)
+    return device.takeError();
+  for (const Launch &launch : function->launches) {
+    auto loaded = module(*device, launch.variants.front().entry);
+    if (!loaded)
+      return loaded.takeError();
+  }
+  return Error::success();
+}
+
 namespace {
 /// Launches kernels that lie in modules of their own.
 class ModulesExecutor final : public Executor {

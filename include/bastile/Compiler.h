@@ -52,7 +52,8 @@ struct GradientOptions {
 struct CompileOptions {
   /// What to compile for; must be set.
   const Target *target = nullptr;
-  /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128".
+  /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128",
+  /// or in kernels by name, as in "f_kernel: rows = 2; g_kernel: rows = 1".
   std::string schedule;
   GradientOptions gradients = {};
   /// Keep the source's lines in the code, for profilers.

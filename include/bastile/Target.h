@@ -27,6 +27,8 @@ struct Target {
   std::string features;
 
   unsigned maxThreadsPerBlock = 0;
+  /// What a multiprocessor holds of all its blocks together.
+  unsigned maxThreadsPerMultiprocessor = 0;
   /// The most a kernel may ask for, opting in above the default 48 KiB.
   unsigned maxSharedBytesPerBlock = 0;
   /// The most that portable clusters hold; 1 where there are no clusters.

@@ -33,7 +33,8 @@ struct CompileRequest {
   std::string name = "source";
   /// A name that `Target::lookup` knows.
   std::string target;
-  /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128".
+  /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128",
+  /// or in kernels by name, as in "f_kernel: rows = 2; g_kernel: rows = 1".
   std::string schedule = {};
   /// Arguments to derive gradients for; {"all"} for every argument of floats.
   std::vector<std::string> gradients = {};
@@ -77,6 +78,27 @@ struct KernelReport {
 /// The kernels of a module, for a call with `rows` rows.
 runtime::Expected<std::vector<KernelReport>>
 explainText(const CompileRequest &request, int64_t rows);
+
+/// A schedule worth timing (see ScheduleSpace.h).
+struct ScheduleCandidate {
+  /// What pins it, empty for the heuristic's own choice.
+  std::string pins;
+  /// The complete schedule.
+  std::string fields;
+};
+
+/// The schedules worth timing of one launch, the heuristic's first.
+struct LaunchCandidates {
+  /// The function that launches it.
+  std::string function;
+  std::string kernel;
+  std::vector<ScheduleCandidate> candidates;
+};
+
+/// The candidates of every launch of a module. The request pins no schedule;
+/// candidates of several launches, joined by ';', make up the one to compile.
+runtime::Expected<std::vector<LaunchCandidates>>
+enumerateSchedules(const CompileRequest &request);
 
 /// An operand of a model op; without a type it is one that the op can do
 /// without, and is left out.

@@ -137,7 +137,9 @@ class Definition:
         return [
             (attribute.name, text)
             for attribute, value in zip(self.attributes, attributes)
-            if (text := attribute.text(value)) is not None
+            # Some may only be given together with a value of another.
+            if value != attribute.default
+            and (text := attribute.text(value)) is not None
         ]
 
     def attribute_values(self, values):

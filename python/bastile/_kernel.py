@@ -3,9 +3,20 @@
 import json
 import os
 import pathlib
+import weakref
 
 from bastile import _bastile, _loading, _operators, _types
 from bastile._definitions import definitions
+from bastile._tuning import lookup
+
+_kernels = weakref.WeakSet()
+
+
+@lookup.on_change
+def _forget_code():
+    """Has kernels take the schedules that were found since."""
+    for kernel in list(_kernels):
+        kernel._kernels.clear()
 
 
 class Kernel:
@@ -23,6 +34,7 @@ class Kernel:
         self._request = request
         self._target = target
         self._kernels = {}
+        _kernels.add(self)
         #: The names of the operands, in order.
         self.operands = tuple(operands)
         self.result_count = result_count
@@ -60,24 +72,42 @@ class Kernel:
             raise TypeError(f"{self.name}: missing {', '.join(missing)}")
         return (*tensors, *(named[name] for name in rest))
 
-    def native(self, device):
-        """The extension module's kernel for a GPU or, for ``None``, the CPU."""
+    def native(self, device, operands=None):
+        """The extension module's kernel for a GPU or, for ``None``, the CPU.
+        ``operands`` are those of a call, which may be what it is tuned for."""
         kernel = self._kernels.get(device)
         if kernel is None:
-            kernel = self._kernels[device] = self._code(device).kernel()
+            code = self._code(device, operands)
+            kernel = self._kernels[device] = code.kernel()
         return kernel
 
-    def _code(self, device):
+    def warm_up(self, device=None):
+        """Compiles and loads the kernel for GPU ``device``, or for the CPU."""
+        self.native(device)
+        if device is not None:
+            self._code(device).prepare(device)
+
+    def _code(self, device, operands=None):
         target = _loading.target_for(device)
         if self._target and (self._target == "host") != (device is None):
             raise ValueError(
                 f"{self.name} is compiled for '{self._target}', but its tensors "
                 f"are on {'the CPU' if device is None else f'GPU {device}'}"
             )
-        return self._load(self._target or target)
+        request = self._request.on(self._target or target)
+        if operands is not None:
+            _loading.tune_first_call(request, operands, device)
+        return _loading.load(request)
 
     def _load(self, target):
         return _loading.load(self._request.on(target))
+
+    def _ask(self, question, *arguments):
+        """What the compiler says of the kernel as it is scheduled."""
+        return _loading.with_schedule(
+            self._request.on(self.target),
+            lambda request: question(request.native(), *arguments),
+        )
 
     @property
     def target(self) -> str:
@@ -122,8 +152,7 @@ class Kernel:
         """The module at a stage of the compiler: ``tile`` (as written),
         ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
         ``nvvm`` or ``llvm``."""
-        request = self._request.on(self.target).native()
-        return _bastile.lower_text(request, stage)
+        return self._ask(_bastile.lower_text, stage)
 
     @property
     def schedule(self) -> dict:
@@ -147,8 +176,7 @@ class Kernel:
         return "\n".join(lines)
 
     def _report(self, rows):
-        request = self._request.on(self.target).native()
-        return _bastile.explain_text(request, rows)
+        return self._ask(_bastile.explain_text, rows)
 
     def __repr__(self):
         request = self._request
@@ -225,7 +253,7 @@ def compile(
         name, source = op, _op_source(op, shape, dtype, attributes, results)
     request = _loading.Request(
         source,
-        target or _loading.DEFAULT_GPU_TARGET,
+        target or _loading.DESCRIBED_TARGET,
         name=name,
         schedule=schedule,
         gradients=_gradients(grad),

@@ -3,13 +3,18 @@
 import dataclasses
 import functools
 import json
+import os
 import threading
 import warnings
 
 from bastile import _bastile
+from bastile._tuning import lookup
 
 #: What a request compiles for where nothing says otherwise and no GPU is there.
 DEFAULT_GPU_TARGET = "sm_90"
+#: The target to describe functions by: shapes and what is saved are the same on
+#: all, and the host takes every type.
+DESCRIBED_TARGET = "host"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,10 +69,20 @@ class Code:
     def metadata(self) -> dict:
         return json.loads(self._stored.metadata)
 
+    @property
+    def program(self):
+        return self._stored.program
+
     def kernel(self, function: str | None = None):
         """A function of the program, by default the first."""
-        program = self._stored.program
+        program = self.program
         return _bastile.Kernel(program, function or program.functions[0])
+
+    def prepare(self, device: int) -> None:
+        """Loads all functions into a GPU ahead of their first call."""
+        for function in self.program.functions:
+            self.program.prepare(device, function)
+
 
 def _warn(message):
     warnings.warn(message, RuntimeWarning, stacklevel=2)
@@ -81,6 +96,36 @@ _guard = threading.Lock()
 
 def load(request: Request) -> Code:
     """The code of ``request``, compiled by the first of several threads."""
+    return with_schedule(request, _load)
+
+
+def tune_first_call(request: Request, operands, device) -> None:
+    """Where ``BASTILE_AUTOTUNE`` asks for it, tunes what is about to be loaded
+    for a call on ``operands``, some of which may be None."""
+    if device is None or os.environ.get("BASTILE_AUTOTUNE", "0") in ("", "0"):
+        return
+    from bastile._tuning import api
+
+    tensors = [operand for operand in operands if operand is not None]
+    api.tune_first_call(request, tensors, device)
+
+
+def with_schedule(request: Request, action):
+    """What ``action`` makes of ``request`` with the schedule that tuning found
+    for it, if any."""
+    if request.target == "host":
+        return action(request)
+    schedule = lookup.find_schedule(request, gpu_model(request.target))
+    if not schedule:
+        return action(request)
+    try:
+        return action(dataclasses.replace(request, schedule=schedule))
+    except _bastile.CompileError:
+        # A table may be older than the compiler.
+        return action(request)
+
+
+def _load(request: Request) -> Code:
     code = _codes.get(request)
     if code is not None:
         return code
@@ -90,6 +135,16 @@ def load(request: Request) -> Code:
         if request not in _codes:
             _codes[request] = Code(request)
         return _codes[request]
+
+
+@functools.cache
+def gpu_model(target: str) -> str | None:
+    """The model of the first GPU that ``target`` is for; ``None`` without one."""
+    for device in range(_bastile.gpu_count()):
+        gpu = _bastile.describe_gpu(device)
+        if _bastile.find_target(gpu["compute_capability"]) == target:
+            return gpu["name"]
+    return None
 
 
 @functools.cache

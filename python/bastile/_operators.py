@@ -6,6 +6,7 @@ import sys
 
 from bastile import _bastile, _loading, _types
 from bastile._definitions import definitions
+from bastile._tuning import lookup
 
 
 class Operator:
@@ -46,11 +47,20 @@ class Operator:
             _bastile.locate(x) for x in operands if x is not None
         )
         request = self.request(attributes, operands, gradients)
-        return _loading.load(request.on(_loading.target_for(device))).kernel()
+        request = request.on(_loading.target_for(device))
+        _loading.tune_first_call(request, operands, device)
+        return _loading.load(request).kernel()
 
 
 #: Every op by name; filled as `bastile.ops` makes them.
 OPERATORS: dict = {}
+
+
+@lookup.on_change
+def _forget_code():
+    """Has ops take the schedules that were found since."""
+    for operator in OPERATORS.values():
+        operator.native.clear()
 
 
 def classify(kind):
@@ -79,7 +89,7 @@ def call_kernel(kernel, operands):
     """Calls a `bastile.Kernel`, with gradients where they are wanted."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(operands[0], torch.Tensor):
-        return kernel.native(_bastile.locate(operands[0])).call(operands)
+        return kernel.native(_bastile.locate(operands[0]), operands).call(operands)
     from bastile import _torch
 
     return _torch.call_kernel(kernel, operands)

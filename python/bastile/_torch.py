@@ -86,7 +86,7 @@ def call_kernel(kernel, operands):
     if _is_watched(operands):
         results = torch.ops.bastile.call.default(kernel.text, list(operands))
         return results[0] if kernel.result_count == 1 else tuple(results)
-    native = kernel.native(_bastile.locate(operands[0]))
+    native = kernel.native(_bastile.locate(operands[0]), operands)
     if (
         kernel.has_gradients
         and torch.is_grad_enabled()
@@ -211,7 +211,7 @@ def _call_kernel(text, operands):
 def _description(request):
     """The metadata of the request's function, and what it says of its backward."""
     # Shapes and what is saved do not depend on the target.
-    functions = _operators.metadata(request.on(_loading.DEFAULT_GPU_TARGET))
+    functions = _operators.metadata(request.on(_loading.DESCRIBED_TARGET))
     function = next(iter(functions.values()))
     return function, function.get("backward")
 
@@ -255,7 +255,7 @@ def _run_in_python(key, text, inputs):
 def _fake_run(key, text, inputs):
     request, function = json.loads(text)
     request = _loading.Request.from_text(request)
-    functions = _operators.metadata(request.on(_loading.DEFAULT_GPU_TARGET))
+    functions = _operators.metadata(request.on(_loading.DESCRIBED_TARGET))
     function = function or next(iter(functions))
     return _fake_outputs(functions[function], inputs)
 

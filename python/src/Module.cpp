@@ -6,6 +6,7 @@
 
 #include "Graph.h"
 #include "Operator.h"
+#include "Timing.h"
 #include "TorchKernels.h"
 #include "bastile/KernelStore.h"
 #include "bastile/Version.h"
@@ -86,6 +87,26 @@ static void bindCompiler(py::module_ &module) {
         return result;
       },
       "request"_a, "rows"_a);
+  module.def(
+      "enumerate_schedules",
+      [](const CompileRequest &request) {
+        std::vector<LaunchCandidates> launches;
+        {
+          py::gil_scoped_release unlocked;
+          launches = take<CompileError>(enumerateSchedules(request));
+        }
+        py::list result;
+        for (const LaunchCandidates &launch : launches) {
+          py::list candidates;
+          for (const ScheduleCandidate &candidate : launch.candidates)
+            candidates.append(py::make_tuple(candidate.pins, candidate.fields));
+          result.append(py::dict("function"_a = launch.function,
+                                 "kernel"_a = launch.kernel,
+                                 "candidates"_a = candidates));
+        }
+        return result;
+      },
+      "request"_a);
   module.def(
       "build_op_text",
       [](const std::string &op,
@@ -170,6 +191,16 @@ static void bindKernels(py::module_ &module) {
 
   py::class_<runtime::Program, ProgramPointer>(module, "Program")
       .def_property_readonly("is_host", &runtime::Program::isHost)
+      .def(
+          "prepare",
+          [](runtime::Program &program, int device,
+             const std::string &function) {
+            // The driver compiles now, which takes a while.
+            py::gil_scoped_release unlocked;
+            if (runtime::Error error = program.prepare(device, function))
+              throw std::runtime_error(error.message());
+          },
+          "device"_a, "function"_a)
       .def_property_readonly("functions", [](const runtime::Program &program) {
         std::vector<std::string> names;
         for (const runtime::Function &function : program.metadata().functions)
@@ -322,6 +353,7 @@ PYBIND11_MODULE(_bastile, module) {
   bindCompiler(module);
   bindGraph(module);
   bindKernels(module);
+  bindTiming(module);
   bindCache(module);
   bindDevices(module);
 }

@@ -34,7 +34,7 @@ py::object Operator::find(const py::tuple &operands,
   if (!lastKernels || (attributes.ptr() != lastAttributes.ptr() &&
                        !attributes.equal(lastAttributes))) {
     if (!kernelsOfAttributes.contains(attributes)) {
-      storage.push_back(std::make_unique<Kernels>());
+      storage.push_back(std::make_shared<Kernels>());
       kernelsOfAttributes[attributes] = py::int_(storage.size() - 1);
     }
     auto index = kernelsOfAttributes[attributes].cast<size_t>();
@@ -56,8 +56,11 @@ py::object Operator::find(const py::tuple &operands,
   if (found != kernels.end())
     return found->second;
   std::string ownKey = key;
+  // What is called now may clear this.
+  std::shared_ptr<Kernels> owner =
+      storage[kernelsOfAttributes[attributes].cast<size_t>()];
   py::object made = specialize(attributes, operands, gradients);
-  return kernels.emplace(std::move(ownKey), std::move(made)).first->second;
+  return owner->emplace(std::move(ownKey), std::move(made)).first->second;
 }
 
 /// The operands that are there.

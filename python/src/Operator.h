@@ -37,7 +37,7 @@ public:
                           const pybind11::object &attributes,
                           const pybind11::object &gradients);
 
-  /// Forgets all kernels.
+  /// Forgets all kernels; those that are being made are kept by their calls.
   void clear();
 
 private:
@@ -46,7 +46,7 @@ private:
   pybind11::object specialize;
   /// By the attributes, which are compared as Python does.
   pybind11::dict kernelsOfAttributes;
-  std::vector<std::unique_ptr<Kernels>> storage;
+  std::vector<std::shared_ptr<Kernels>> storage;
   /// The attributes of the last call, and their kernels.
   pybind11::object lastAttributes;
   Kernels *lastKernels = nullptr;

@@ -8,19 +8,17 @@
 #include "Machine.h"
 
 #include "bastile/runtime/CudaExecutor.h"
+#include "bastile/runtime/CudaStopwatch.h"
 
 using namespace bastile;
 using namespace bastile::run;
 using runtime::CudaBuffer;
-using runtime::CudaContextScope;
 using runtime::CudaDevice;
-using runtime::CudaDriver;
 using runtime::CudaExecutor;
 using runtime::CudaModule;
 using runtime::Error;
 using runtime::Expected;
 using runtime::LaunchPlan;
-namespace cuda = runtime::cuda;
 
 namespace {
 
@@ -32,57 +30,6 @@ public:
 
 private:
   CudaBuffer buffer;
-};
-
-/// Two moments in the default stream of a device.
-class Stopwatch {
-public:
-  explicit Stopwatch(const CudaDevice &device)
-      : driver(device.driver()), scope(device) {}
-  ~Stopwatch() {
-    for (cuda::Event event : {begin, end})
-      if (event)
-        driver.eventDestroy(event);
-  }
-  Stopwatch(const Stopwatch &) = delete;
-  Stopwatch &operator=(const Stopwatch &) = delete;
-
-  Error create() {
-    if (Error error = scope.takeError())
-      return error;
-    for (cuda::Event *event : {&begin, &end})
-      if (Error error = driver.check(driver.eventCreate(event, /*flags=*/0),
-                                     "create an event"))
-        return error;
-    return Error::success();
-  }
-
-  Error start() { return record(begin); }
-
-  /// The seconds since `start`, as the device passed both moments.
-  Expected<double> stop() {
-    if (Error error = record(end))
-      return error;
-    if (Error error =
-            driver.check(driver.eventSynchronize(end), "wait for the GPU"))
-      return error;
-    float milliseconds = 0;
-    if (Error error =
-            driver.check(driver.eventElapsedTime(&milliseconds, begin, end),
-                         "read the time of the GPU"))
-      return error;
-    return milliseconds / 1e3;
-  }
-
-private:
-  Error record(cuda::Event event) {
-    return driver.check(driver.eventRecord(event, /*stream=*/nullptr),
-                        "record an event");
-  }
-
-  const CudaDriver &driver;
-  CudaContextScope scope;
-  cuda::Event begin = nullptr, end = nullptr;
 };
 
 class CudaMachine final : public Machine {
@@ -120,18 +67,20 @@ public:
 
   Expected<double> time(llvm::ArrayRef<LaunchPlan *> plans,
                         unsigned repeat) override {
-    Stopwatch stopwatch(*device);
-    if (Error error = stopwatch.create())
+    runtime::CudaStopwatch stopwatch(*device);
+    if (Error error = stopwatch.reserve(1))
       return error;
     std::vector<double> samples;
     // The first pass warms up.
     for (unsigned i = 0; i != repeat + 1; ++i) {
-      if (Error error = stopwatch.start())
+      if (Error error = stopwatch.start(0))
         return error;
       for (LaunchPlan *plan : plans)
         if (Error error = runtime::execute(*plan, executor))
           return error;
-      Expected<double> seconds = stopwatch.stop();
+      if (Error error = stopwatch.stop(0))
+        return error;
+      Expected<double> seconds = stopwatch.seconds(0);
       if (!seconds)
         return seconds;
       if (i != 0)

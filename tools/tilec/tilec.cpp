@@ -59,7 +59,8 @@ cl::opt<std::string>
 cl::opt<std::string> schedule(
     "schedule",
     cl::desc("Pin fields of every kernel's schedule, as in "
-             "'rows=2,threads=128,vector=8,columns=1024,persistent=1'"),
+             "'rows=2,threads=128,vector=8,columns=1024,persistent=1', or of "
+             "kernels by name, as in 'f_kernel: rows=2; g_kernel: rows=1'"),
     cl::cat(category));
 GradientFlags gradientFlags(category);
 cl::opt<bool> inPlace("in-place",

@@ -82,6 +82,10 @@ public:
   Error call(const Function &function, Span<const TensorView> inputs,
              const Place &place, const Allocate &allocate);
 
+  /// Loads the kernels that `function` launches on aligned tensors into GPU
+  /// `device`, so that no call of it waits for that.
+  Error prepare(int device, const std::string &function);
+
   /// The code of a kernel as it is loaded into a GPU.
   Expected<std::shared_ptr<CudaModule>>
   module(std::shared_ptr<const CudaDevice> device, const std::string &entry);

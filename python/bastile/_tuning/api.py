@@ -1,0 +1,308 @@
+"""What users call: tuning, its results and warming up."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import fcntl
+import os
+import sys
+import time
+import warnings
+
+from bastile import _bastile, _kernel, _loading
+from bastile._tuning import jobs, keys, lookup, measure, store
+from bastile._tuning.progress import Progress
+from bastile._tuning.search import Search
+
+#: Seconds that the first call of a kernel may take under BASTILE_AUTOTUNE.
+FIRST_CALL_BUDGET = 30.0
+
+
+@dataclasses.dataclass(frozen=True)
+class TuningResult:
+    """What was found for one op on one shape."""
+
+    name: str
+    rows: int
+    #: Sizes of each operand.
+    sizes: tuple
+    #: What pins the schedules found; empty where the heuristic's are the best.
+    schedule: str
+    #: An ``Outcome`` for each kernel.
+    kernels: tuple
+    job: jobs.Job
+
+    @property
+    def heuristic_seconds(self) -> float:
+        # A kernel is timed in its function, those before it tuned already.
+        first = {}
+        for kernel in self.kernels:
+            first.setdefault(kernel.function, kernel.heuristic_seconds)
+        return sum(first.values())
+
+    @property
+    def seconds(self) -> float:
+        last = {kernel.function: kernel.seconds for kernel in self.kernels}
+        return sum(last.values())
+
+
+def autotune(
+    op=None,
+    shape=None,
+    *,
+    dtype="bf16",
+    grad=False,
+    budget=60.0,
+    device=0,
+    **attributes,
+) -> list:
+    """Times the schedules of kernels and has the fastest used from now on.
+
+    Args:
+        op: an op's name, a kernel, or whatever ``bastile.compile`` takes; a list
+            of these or of tuples ``(op, shape)`` and ``(op, shape, options)``; by
+            default the ops and shapes of common models.
+        shape: sizes of the first operand, or of all by name. The rows that it
+            has are those that count: one schedule serves any number.
+        dtype, grad, attributes: as for ``bastile.compile``.
+        budget: seconds for all of it.
+        device: the GPU to measure on.
+
+    Every measurement is kept as it comes: what a killed run has measured, the
+    next one does not measure again. Results are kept in the cache folder
+    (``BASTILE_CACHE_DIR``), by the model of the GPU, for later processes.
+
+    Returns a list with a ``TuningResult`` for each op but those that the budget
+    left no time for.
+    """
+    if op is None:
+        specs = [(spec, None) for spec in jobs.read_preset("models")]
+    else:
+        items = op if isinstance(op, list) else [op]
+        specs = jobs.read_specs(items, shape, dtype, grad, attributes)
+    target = _loading.gpu_target(device)
+    made = [jobs.make_job(op, target, shape) for op, shape in specs]
+    return run_jobs(made, device=device, budget=budget)
+
+
+def run_jobs(
+    made,
+    *,
+    device=0,
+    budget=60.0,
+    gpu=None,
+    meter=measure.GpuMeter,
+    clock=time.monotonic,
+    only_new=False,
+    report=lambda result: None,
+) -> list:
+    """Tunes each job, or those of which nobody knows a result yet; ``report`` is
+    told of each result as it comes.
+
+    Raises ``RuntimeError`` if a job fails, unless another one succeeds: then
+    that is a warning.
+    """
+    for job in made:
+        if lookup.is_pinned(job.request):
+            raise ValueError(
+                f"{job.name}: its schedule is pinned, so there is nothing to tune"
+            )
+    gpu = gpu or _bastile.describe_gpu(device)["name"]
+    end = clock() + budget
+    results, failure = [], None
+    with Progress("tuning", 0, clock) as progress:
+        for index, job in enumerate(made):
+            remaining = end - clock()
+            if remaining <= 0:
+                break
+            # What one job leaves of its part, those after it share.
+            deadline = clock() + remaining / (len(made) - index)
+            with _exclusive(gpu, end, clock):
+                lookup.forget()
+                if only_new and lookup.find_entry(job.request, gpu):
+                    continue
+                try:
+                    result = _run_job(
+                        job,
+                        gpu,
+                        meter(job.request, job.sizes, device),
+                        deadline,
+                        clock,
+                        progress,
+                    )
+                except RuntimeError as error:
+                    failure = error
+                    if len(made) > 1:
+                        warnings.warn(f"{job.describe()} is not tuned: {error}")
+                    continue
+            if result:
+                results.append(result)
+                report(result)
+    # Nobody has anything yet of what is new.
+    lookup.forget() if only_new else lookup.changed()
+    if failure and not results:
+        raise failure
+    return results
+
+
+def _run_job(job, gpu, meter, deadline, clock, progress):
+    """The result, which is kept; ``None`` if time was up before there was one."""
+    log = store.open_log(gpu)
+    sizes = [list(size) for size in job.sizes]
+    search = Search(
+        meter,
+        log,
+        {"gpu": gpu, "key": keys.key(job.request), "sizes": sizes},
+        deadline,
+        clock,
+        step=lambda kernel: progress.step(f"tuning {kernel}"),
+        expect=progress.add,
+    )
+    kernels = tuple(search.run())
+    schedule = "; ".join(kernel.pins for kernel in kernels if kernel.pins)
+    result = TuningResult(job.name, job.rows, job.sizes, schedule, kernels, job)
+    if not any(kernel.has_choice for kernel in kernels):
+        return None
+    log.append({"kind": "best", **entry(result, gpu)})
+    return result
+
+
+def entry(result, gpu) -> dict:
+    """The line of a table that a result makes."""
+    made = {
+        "gpu": gpu,
+        "key": keys.key(result.job.request),
+        "name": result.name,
+        "rows": result.rows,
+        "sizes": [list(size) for size in result.sizes],
+        "schedule": result.schedule,
+        "heuristic_us": round(result.heuristic_seconds * 1e6, 2),
+        "us": round(result.seconds * 1e6, 2),
+        "bastile": _bastile.__version__,
+    }
+    if result.job.spec:
+        made["spec"] = result.job.spec.record()
+    return made
+
+
+@contextlib.contextmanager
+def _exclusive(gpu, end, clock):
+    """Keeps other processes from tuning meanwhile: they would disturb what is
+    measured, and find it done afterwards."""
+    log = store.open_log(gpu)
+    if log.path is None:
+        yield
+        return
+    path = log.path.with_suffix(".lock")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while not _try_lock(file):
+            if clock() >= end:
+                raise TimeoutError("another process is tuning all the while")
+            time.sleep(0.05)
+        yield
+    finally:
+        os.close(file)
+
+
+def _try_lock(file):
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # Not every file system can lock; then nobody waits.
+        return True
+    return True
+
+
+def tune_first_call(request, tensors, device) -> None:
+    """Tunes what is about to be loaded for a call on ``tensors``, which lie on
+    GPU ``device``, if nobody has done so."""
+    sizes = tuple(tuple(tensor.shape) for tensor in tensors)
+    # Where there is nothing to do, every schedule is as fast.
+    if any(0 in size for size in sizes):
+        return
+    if lookup.is_pinned(request) or _is_capturing():
+        return
+    gpu = _bastile.describe_gpu(device)["name"]
+    if lookup.find_entry(request, gpu):
+        return
+    try:
+        run_jobs(
+            [jobs.Job(request.name, request, sizes)],
+            device=device,
+            gpu=gpu,
+            # Another rank of the same job may be at it.
+            only_new=True,
+            budget=FIRST_CALL_BUDGET,
+        )
+    except (OSError, RuntimeError) as error:
+        warnings.warn(f"{request.name} is not tuned: {error}", stacklevel=3)
+
+
+def _is_capturing():
+    torch = sys.modules.get("torch")
+    return (
+        torch is not None
+        and torch.cuda.is_available()
+        and torch.cuda.is_current_stream_capturing()
+    )
+
+
+def clear_autotune_cache() -> None:
+    """Forgets what was tuned on this machine; what came with the package stays."""
+    store.clear()
+    lookup.changed()
+
+
+def warmup_all_kernels(
+    ops=None, shapes=None, *, dtype="bf16", grad=False, device=None, workers=4
+) -> int:
+    """Compiles and loads kernels ahead of their first call, and tunes nothing.
+
+    Args:
+        ops: kernels, names of ops, or tuples as for ``autotune``; by default
+            every kernel that is tuned for this model of GPU.
+        shapes: shapes for the ops that are given by name.
+        dtype, grad: as for ``bastile.compile``.
+        device: the GPU to load them into; by default the first one, or the CPU
+            where there is none.
+
+    Returns how many kernels are ready.
+    """
+    if device is None and _bastile.gpu_count():
+        device = 0
+    target = _loading.target_for(device)
+    kernels = [
+        op.kernel(target) if isinstance(op, jobs.Spec) else op
+        for op in _to_warm(ops, shapes, dtype, grad, device)
+    ]
+    with Progress("warming up", len(kernels)) as progress:
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            waiting = [
+                pool.submit(kernel.warm_up, device) for kernel in kernels
+            ]
+            for future in concurrent.futures.as_completed(waiting):
+                future.result()
+                progress.step()
+    return len(kernels)
+
+
+def _to_warm(ops, shapes, dtype, grad, device):
+    if ops is not None:
+        return [
+            op
+            for shape in (shapes or [None])
+            for op, _ in jobs.read_specs(ops, shape, dtype, grad, {})
+        ]
+    if device is None:
+        return []
+    gpu = _bastile.describe_gpu(device)["name"]
+    specs = {}
+    for table in (store.shipped_table(gpu), store.user_table(gpu)):
+        for line in table.entries():
+            if "spec" in line:
+                specs[line["key"]] = jobs.Spec(**line["spec"])
+    return list(specs.values())

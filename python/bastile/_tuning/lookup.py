@@ -1,0 +1,62 @@
+"""Which schedule a kernel is compiled with."""
+
+import functools
+import threading
+
+from bastile._tuning import keys, store
+
+_listeners = []
+_guard = threading.Lock()
+
+
+def find_schedule(request, gpu: str | None) -> str:
+    """What to pin in ``request`` on GPUs of model ``gpu``.
+
+    That is what was tuned on this machine, else what the package brings along;
+    empty for the compiler's own choice, as where there is neither and where the
+    user has pinned something.
+    """
+    entry = find_entry(request, gpu)
+    return entry["schedule"] if entry else ""
+
+
+def find_entry(request, gpu: str | None) -> dict | None:
+    if gpu is None or is_pinned(request):
+        return None
+    key = keys.key(request)
+    for table in _tables(gpu):
+        entry = table.find(key)
+        if entry is not None:
+            return entry
+    return None
+
+
+def is_pinned(request) -> bool:
+    """Whether the user says how the kernels run."""
+    return bool(request.schedule) or "tile.schedule" in request.source
+
+
+@functools.cache
+def _tables(gpu):
+    return store.user_table(gpu), store.shipped_table(gpu)
+
+
+def on_change(listener):
+    """Has ``listener`` called by ``changed``."""
+    with _guard:
+        _listeners.append(listener)
+    return listener
+
+
+def forget() -> None:
+    """Has the tables read again, when next asked."""
+    _tables.cache_clear()
+
+
+def changed() -> None:
+    """Tells the listeners that other schedules may be found than before."""
+    forget()
+    with _guard:
+        listeners = list(_listeners)
+    for listener in listeners:
+        listener()

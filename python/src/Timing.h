@@ -1,0 +1,15 @@
+//===- Timing.h - Measurements for the tuner --------------------*- C++ -*-===//
+
+#ifndef BASTILE_PYTHON_TIMING_H
+#define BASTILE_PYTHON_TIMING_H
+
+#include <pybind11/pybind11.h>
+
+namespace bastile::python {
+
+/// Adds what the tuner measures with, after programs are bound.
+void bindTiming(pybind11::module_ &module);
+
+} // namespace bastile::python
+
+#endif // BASTILE_PYTHON_TIMING_H

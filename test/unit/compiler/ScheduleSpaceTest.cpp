@@ -1,0 +1,121 @@
+//===- ScheduleSpaceTest.cpp - The schedules worth timing -----------------===//
+
+#include "bastile/ScheduleSpace.h"
+#include "bastile/TextCompiler.h"
+#include "gtest/gtest.h"
+
+#include <map>
+#include <set>
+
+using namespace bastile;
+
+namespace {
+
+/// A norm and its backward, which sums rows.
+CompileRequest makeNorm(const std::string &length) {
+  const std::string rows = "tensor<?x" + length + "xbf16>";
+  const std::string weight = "tensor<" + length + "xbf16>";
+  CompileRequest request;
+  request.source = "func.func @f(%x: " + rows + ", %w: " + weight + ") -> " +
+                   rows + " {\n  %0 = tile.rms_norm %x, %w : " + rows + ", " +
+                   weight + "\n  return %0 : " + rows + "\n}";
+  request.target = "sm_90";
+  request.gradients = {"all"};
+  return request;
+}
+
+std::vector<LaunchCandidates> enumerate(const CompileRequest &request) {
+  auto launches = enumerateSchedules(request);
+  runtime::Error error = launches.takeError();
+  EXPECT_FALSE(error) << error.message();
+  return error ? std::vector<LaunchCandidates>() : std::move(*launches);
+}
+
+TEST(ScheduleSpaceTest, beginsWithTheHeuristicsChoice) {
+  CompileRequest request = makeNorm("2880");
+  auto reports = explainText(request, 1);
+  std::map<std::string, std::string> chosen;
+  for (const KernelReport &report : *reports)
+    chosen[report.name] = report.schedule;
+  std::vector<LaunchCandidates> launches = enumerate(request);
+  ASSERT_EQ(launches.size(), chosen.size());
+  for (const LaunchCandidates &launch : launches) {
+    const ScheduleCandidate &first = launch.candidates.front();
+    EXPECT_EQ(first.pins, "");
+    // A cluster of one block is none, in either spelling.
+    EXPECT_EQ(first.fields.substr(0, chosen[launch.kernel].size()),
+              chosen[launch.kernel]);
+  }
+}
+
+TEST(ScheduleSpaceTest, hasAHandfulOfDistinctSchedules) {
+  for (const char *length : {"128", "2880", "16384", "65536"})
+    for (const LaunchCandidates &launch : enumerate(makeNorm(length))) {
+      EXPECT_GE(launch.candidates.size(), 6u) << launch.kernel << length;
+      EXPECT_LE(launch.candidates.size(), kMostScheduleChoices);
+      std::set<std::string> distinct;
+      for (const ScheduleCandidate &candidate : launch.candidates)
+        distinct.insert(candidate.fields);
+      EXPECT_EQ(distinct.size(), launch.candidates.size());
+    }
+}
+
+TEST(ScheduleSpaceTest, hasOnlySchedulesThatCompile) {
+  CompileRequest request = makeNorm("2880");
+  for (const LaunchCandidates &launch : enumerate(request))
+    for (const ScheduleCandidate &candidate : launch.candidates) {
+      request.schedule = candidate.pins;
+      auto compiled = compileText(request);
+      runtime::Error error = compiled.takeError();
+      EXPECT_FALSE(error) << error.message();
+      // It is the one that was asked for.
+      auto reports = explainText(request, 1);
+      for (const KernelReport &report : *reports)
+        if (report.name == launch.kernel && !candidate.pins.empty())
+          EXPECT_EQ(report.schedule, candidate.fields);
+    }
+}
+
+TEST(ScheduleSpaceTest, namesTheFunctionOfALaunch) {
+  std::vector<LaunchCandidates> launches = enumerate(makeNorm("2880"));
+  ASSERT_GE(launches.size(), 2u);
+  EXPECT_EQ(launches[0].function, "f");
+  EXPECT_EQ(launches[1].function, "f_backward");
+}
+
+TEST(ScheduleSpaceTest, pinsMergedKernelsTogether) {
+  CompileRequest request;
+  request.source = R"(
+func.func @f(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>,
+             %cos: tensor<1x?x1x64xf32>, %sin: tensor<1x?x1x64xf32>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>) {
+  %0 = tile.rope %q, %cos, %sin
+      : tensor<?x?x?x128xbf16>, tensor<1x?x1x64xf32>
+  %1 = tile.rope %k, %cos, %sin
+      : tensor<?x?x?x128xbf16>, tensor<1x?x1x64xf32>
+  return %0, %1 : tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>
+})";
+  request.target = "sm_90";
+  std::vector<LaunchCandidates> launches = enumerate(request);
+  ASSERT_EQ(launches.size(), 1u);
+  ASSERT_GE(launches[0].candidates.size(), 2u);
+  const std::string &pins = launches[0].candidates[1].pins;
+  EXPECT_NE(pins.find("f_kernel0: "), std::string::npos) << pins;
+  EXPECT_NE(pins.find("; f_kernel1: "), std::string::npos) << pins;
+}
+
+TEST(ScheduleSpaceTest, hasOneScheduleOnTheHost) {
+  CompileRequest request = makeNorm("2880");
+  request.target = "host";
+  for (const LaunchCandidates &launch : enumerate(request))
+    EXPECT_EQ(launch.candidates.size(), 1u);
+}
+
+TEST(ScheduleSpaceTest, saysWhatDoesNotCompile) {
+  CompileRequest request = makeNorm("2880");
+  request.source = "func.func @f(";
+  auto launches = enumerateSchedules(request);
+  EXPECT_TRUE(launches.takeError());
+}
+
+} // namespace
