@@ -112,7 +112,8 @@ import bastile, numpy
 assert importlib.util.find_spec("torch") is None
 rng = numpy.random.default_rng(0)
 x, weight = (rng.standard_normal(s).astype("float32") for s in ((5, 96), 96))
-kernel = bastile.compile("rms_norm", (5, 96), dtype="f32", eps=0.0, grad=True)
+shapes = {"input": (5, 96), "weight": (96,)}
+kernel = bastile.compile("rms_norm", shapes, dtype="f32", eps=0.0, grad=True)
 expected = x / numpy.sqrt((x * x).mean(-1, keepdims=True)) * weight
 numpy.testing.assert_allclose(kernel(x, weight), expected, rtol=1e-5)
 half = bastile.compile("softmax", (5, 96), dtype="f16")(x.astype(numpy.float16))
