@@ -94,6 +94,7 @@ def test_doctor_judges_torch():
     "environment, expected",
     [
         ({"BASTILE_CACHE": "0", "BASTILE_CACHE_DIR": "/a"}, None),
+        ({"BASTILE_CACHE_DIR": "", "HOME": "/c"}, None),
         ({"BASTILE_CACHE_DIR": "/a", "XDG_CACHE_HOME": "/b"}, "/a"),
         ({"XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/b/bastile"),
         ({"XDG_CACHE_HOME": "relative", "HOME": "/c"}, "/c/.cache/bastile"),

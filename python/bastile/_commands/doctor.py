@@ -189,8 +189,9 @@ def cache_folder():
     """Where compiled kernels are kept; ``None`` if that is switched off."""
     if os.environ.get("BASTILE_CACHE") == "0":
         return None
-    if "BASTILE_CACHE_DIR" in os.environ:
-        return pathlib.Path(os.environ["BASTILE_CACHE_DIR"]).absolute()
+    folder = os.environ.get("BASTILE_CACHE_DIR")
+    if folder is not None:
+        return pathlib.Path(folder).absolute() if folder else None
     caches = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(caches):
         return pathlib.Path(caches) / "bastile"
