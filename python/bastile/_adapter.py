@@ -148,10 +148,22 @@ def current_stream(device):
     return 0
 
 
+def contiguous(tensor):
+    """A copy of a tensor with the elements of each row one after the other."""
+    if hasattr(tensor, "contiguous"):
+        return tensor.contiguous()
+    if hasattr(tensor, "__array_interface__"):
+        import numpy
+
+        return numpy.ascontiguousarray(tensor)
+    return tensor.copy(order="C")
+
+
 class _Adapter:
     describe = staticmethod(describe)
     allocate = staticmethod(allocate)
     current_stream = staticmethod(current_stream)
+    contiguous = staticmethod(contiguous)
 
 
 _bastile.set_tensor_adapter(_Adapter)

@@ -1,13 +1,12 @@
 """Kernels that were compiled ahead of their first call."""
 
-import dataclasses
 import json
 import os
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from bastile import _bastile, _loading, _types
+from bastile import _bastile, _loading, _operators, _types
 from bastile._definitions import definitions
 
 
@@ -22,12 +21,16 @@ class Kernel:
     ``compile``, or for the device of the tensors.
     """
 
-    def __init__(self, request, operands, target):
+    def __init__(self, request, operands, result_count, target):
         self._request = request
         self._target = target
         self._kernels = {}
         #: The names of the operands, in order.
         self.operands: tuple[str, ...] = tuple(operands)
+        self.result_count = result_count
+        self.has_gradients = bool(request.gradients)
+        #: What PyTorch's registered operators are told.
+        self.text = request.on("").to_text()
 
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         """Runs the kernel and returns its result, or a tuple of them.
@@ -39,12 +42,7 @@ class Kernel:
             tensors = self._arrange(tensors, named)
         if not tensors:
             raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
-        kernel = self._kernel(_bastile.locate(tensors[0]))
-        if self._request.gradients and _differentiates(tensors):
-            from bastile import _autograd
-
-            return _autograd.call(kernel, tensors)
-        return kernel.call(tensors)
+        return _operators.call_kernel(self, tensors)
 
     def _arrange(self, tensors, named):
         rest = self.operands[len(tensors) :]
@@ -64,7 +62,8 @@ class Kernel:
             raise TypeError(f"{self.name}: missing {', '.join(missing)}")
         return (*tensors, *(named[name] for name in rest))
 
-    def _kernel(self, device):
+    def native(self, device):
+        """The extension module's kernel for a GPU or, for ``None``, the CPU."""
         kernel = self._kernels.get(device)
         if kernel is None:
             kernel = self._kernels[device] = self._code(device).kernel()
@@ -80,10 +79,7 @@ class Kernel:
         return self._load(self._target or target)
 
     def _load(self, target):
-        return _loading.load(self._with_target(target))
-
-    def _with_target(self, target):
-        return dataclasses.replace(self._request, target=target)
+        return _loading.load(self._request.on(target))
 
     @property
     def target(self) -> str:
@@ -128,7 +124,7 @@ class Kernel:
         """The module at a stage of the compiler: ``tile`` (as written),
         ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
         ``nvvm`` or ``llvm``."""
-        request = self._with_target(self.target).native()
+        request = self._request.on(self.target).native()
         return _bastile.lower_text(request, stage)
 
     @property
@@ -153,7 +149,7 @@ class Kernel:
         return "\n".join(lines)
 
     def _report(self, rows):
-        request = self._with_target(self.target).native()
+        request = self._request.on(self.target).native()
         return _bastile.explain_text(request, rows)
 
     def __repr__(self):
@@ -167,11 +163,12 @@ class Kernel:
         return f"<bastile.Kernel {''.join(parts)}>"
 
     def __reduce__(self):
-        return Kernel, (self._request, self.operands, self._target)
-
-
-def _differentiates(tensors):
-    return any(getattr(tensor, "requires_grad", False) for tensor in tensors)
+        return Kernel, (
+            self._request,
+            self.operands,
+            self.result_count,
+            self._target,
+        )
 
 
 def compile(
@@ -233,7 +230,10 @@ def compile(
     description = json.loads(_bastile.describe_text(request.native()))
     function = description["functions"][0]
     return Kernel(
-        request, [operand["name"] for operand in function["inputs"]], target
+        request,
+        [operand["name"] for operand in function["inputs"]],
+        sum(not x["name"].startswith("saved") for x in function["outputs"]),
+        target,
     )
 
 

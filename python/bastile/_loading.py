@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import threading
+import warnings
 
 from bastile import _bastile
 
@@ -23,6 +24,19 @@ class Request:
     together: bool = False
     in_place: bool = False
 
+    def on(self, target):
+        """The same request for another target."""
+        return dataclasses.replace(self, target=target)
+
+    def to_text(self):
+        """A string that `from_text` reads, the same in every process."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @staticmethod
+    def from_text(text):
+        fields = json.loads(text)
+        return Request(**{**fields, "gradients": tuple(fields["gradients"])})
+
     def native(self):
         return _bastile.Request(
             self.source,
@@ -36,25 +50,30 @@ class Request:
 
 
 class Code:
-    """PTX or a host object with its metadata, and the program made of them."""
+    """PTX or a host object with its metadata, and the program made of them; out
+    of the cache on disk where it was compiled before."""
 
     def __init__(self, request: Request):
-        self.code, text = _bastile.compile_text(request.native())
-        self.metadata = json.loads(text)
-        load = (
-            _bastile.Program.for_host
-            if request.target == "host"
-            else _bastile.Program.for_gpu
-        )
-        self.program = load(text, self.code)
+        self._stored = _bastile.load(request.native())
+
+    @property
+    def code(self) -> bytes:
+        return self._stored.code
+
+    @functools.cached_property
+    def metadata(self) -> dict:
+        return json.loads(self._stored.metadata)
 
     def kernel(self, function: str | None = None):
         """A function of the program, by default the first."""
-        return _bastile.Kernel(
-            self.program, function or self.metadata["functions"][0]["name"]
-        )
+        program = self._stored.program
+        return _bastile.Kernel(program, function or program.functions[0])
+
+def _warn(message):
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
+_bastile.set_warning_handler(_warn)
 _codes: dict = {}
 _locks: dict = {}
 _guard = threading.Lock()

@@ -93,8 +93,14 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     py::object input = inputs[i];
     Location location;
     py::object keepAlive;
-    tensors.inputs.push_back(
-        Library::of(input).read(input, location, keepAlive));
+    const Library &library = Library::of(input);
+    TensorView view = library.read(input, location, keepAlive);
+    if (!hasContiguousRows(view)) {
+      input = copyContiguous(input);
+      view = library.read(input, location, keepAlive);
+      tensors.alive.push_back(std::move(input));
+    }
+    tensors.inputs.push_back(view);
     if (keepAlive)
       tensors.alive.push_back(std::move(keepAlive));
     if (i == 0)
@@ -191,27 +197,34 @@ py::object Kernel::call(const py::sequence &inputs, bool inPlace) const {
 // Gradients
 //===----------------------------------------------------------------------===//
 
-py::tuple Kernel::forward(const py::sequence &inputs) const {
+const Backward &Kernel::recipe() const {
   if (!forwardFunction->backward)
     throw py::value_error("'" + forwardFunction->name +
                           "' was compiled without gradients");
-  py::list outputs = run(inputs, /*inPlace=*/false);
+  return *forwardFunction->backward;
+}
+
+py::tuple Kernel::keep(const py::sequence &inputs,
+                       const py::sequence &outputs) const {
   py::list kept;
-  for (const Source &source : forwardFunction->backward->inputs) {
+  for (const Source &source : recipe().inputs) {
     if (source.kind == Source::Kind::Input)
       kept.append(inputs[source.index]);
     else if (source.kind == Source::Kind::Output)
       kept.append(outputs[source.index]);
   }
-  return py::make_tuple(unwrap(outputs), py::tuple(kept));
+  return py::tuple(kept);
+}
+
+py::tuple Kernel::forward(const py::sequence &inputs) const {
+  (void)recipe();
+  py::list outputs = run(inputs, /*inPlace=*/false);
+  return py::make_tuple(unwrap(outputs), keep(inputs, outputs));
 }
 
 py::tuple Kernel::backward(const py::sequence &kept,
                            const py::sequence &gradients) const {
-  if (!forwardFunction->backward)
-    throw py::value_error("'" + forwardFunction->name +
-                          "' was compiled without gradients");
-  const Backward &recipe = *forwardFunction->backward;
+  const Backward &recipe = this->recipe();
   py::list computed;
   if (backwardFunction) {
     py::list inputs;

@@ -33,6 +33,10 @@ public:
   /// has to be given of this call).
   pybind11::tuple forward(const pybind11::sequence &inputs) const;
 
+  /// Of the inputs and all outputs of a call, those that `backward` is given.
+  pybind11::tuple keep(const pybind11::sequence &inputs,
+                       const pybind11::sequence &outputs) const;
+
   /// The gradients of all inputs, None where there is none. `kept` comes from
   /// `forward`, `gradients` are those of its results.
   pybind11::tuple backward(const pybind11::sequence &kept,
@@ -46,6 +50,8 @@ private:
   pybind11::list runFunction(const runtime::Function &function,
                              const pybind11::sequence &inputs,
                              bool inPlace) const;
+  /// How gradients are had; raises where none were asked for.
+  const runtime::Backward &recipe() const;
   pybind11::object unwrap(const pybind11::list &outputs) const;
 
   std::shared_ptr<runtime::Program> owner;

@@ -28,9 +28,9 @@ static void describe(py::handle operand, std::string &key) {
   key.append(reinterpret_cast<const char *>(&length), sizeof(length));
 }
 
-const Kernel &Operator::find(const py::tuple &operands,
-                             const py::object &attributes,
-                             const py::object &gradients) {
+py::object Operator::find(const py::tuple &operands,
+                          const py::object &attributes,
+                          const py::object &gradients) {
   if (!lastKernels || (attributes.ptr() != lastAttributes.ptr() &&
                        !attributes.equal(lastAttributes))) {
     if (!kernelsOfAttributes.contains(attributes)) {
@@ -54,11 +54,10 @@ const Kernel &Operator::find(const py::tuple &operands,
 
   auto found = kernels.find(key);
   if (found != kernels.end())
-    return *found->second.cast<const Kernel *>();
+    return found->second;
   std::string ownKey = key;
   py::object made = specialize(attributes, operands, gradients);
-  py::object kernel = kernels.emplace(std::move(ownKey), made).first->second;
-  return *kernel.cast<const Kernel *>();
+  return kernels.emplace(std::move(ownKey), std::move(made)).first->second;
 }
 
 /// The operands that are there.
@@ -75,10 +74,19 @@ static py::object withoutNone(const py::tuple &operands) {
   return std::move(present);
 }
 
-py::object Operator::call(const py::tuple &operands,
-                          const py::object &attributes, bool inPlace) {
-  const Kernel &kernel = find(operands, attributes, py::none());
-  return kernel.call(withoutNone(operands), inPlace);
+py::object Operator::run(const py::tuple &operands,
+                         const py::object &attributes, bool inPlace) {
+  py::object kernel = find(operands, attributes, py::none());
+  return kernel.cast<const Kernel &>().call(withoutNone(operands), inPlace);
+}
+
+py::tuple Operator::forward(const py::tuple &operands,
+                            const py::object &attributes,
+                            const py::object &gradients) {
+  py::object kernel = find(operands, attributes, gradients);
+  py::tuple result =
+      kernel.cast<const Kernel &>().forward(withoutNone(operands));
+  return py::make_tuple(kernel, result[0], result[1]);
 }
 
 void Operator::clear() {
@@ -86,4 +94,81 @@ void Operator::clear() {
   storage.clear();
   lastAttributes = py::object();
   lastKernels = nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Routes
+//===----------------------------------------------------------------------===//
+
+/// Never destroyed: the interpreter may be gone by then.
+static Hooks &hooks() {
+  static auto &value = *new Hooks();
+  return value;
+}
+
+void bastile::python::setHooks(Hooks newHooks) {
+  hooks() = std::move(newHooks);
+}
+
+static Route getRoute(py::handle operand) {
+  static auto &routes = *new std::unordered_map<PyTypeObject *, Route>();
+  PyTypeObject *type = Py_TYPE(operand.ptr());
+  auto found = routes.find(type);
+  if (found != routes.end())
+    return found->second;
+  py::object route =
+      hooks().classify(py::handle(reinterpret_cast<PyObject *>(type)));
+  // Keeps the address of the type its own.
+  Py_INCREF(type);
+  return routes.emplace(type, static_cast<Route>(route.cast<int>()))
+      .first->second;
+}
+
+/// Whether an attribute of any operand is True; `name` is interned.
+static bool anyHas(const py::tuple &operands, PyObject *name) {
+  for (py::handle operand : operands) {
+    if (operand.is_none())
+      continue;
+    PyObject *value = PyObject_GetAttr(operand.ptr(), name);
+    if (!value)
+      throw py::error_already_set();
+    Py_DECREF(value);
+    if (value == Py_True)
+      return true;
+  }
+  return false;
+}
+
+static bool isTrue(const py::object &predicate) {
+  py::object result = predicate();
+  return PyObject_IsTrue(result.ptr()) == 1;
+}
+
+py::object bastile::python::call(const py::object &owner, Operator &native,
+                                 const py::tuple &operands,
+                                 const py::object &attributes) {
+  auto route = Route::Direct;
+  for (py::handle operand : operands)
+    if (!operand.is_none())
+      route = std::max(route, getRoute(operand));
+  if (route == Route::Watched)
+    for (const py::object &watcher : hooks().watchers)
+      if (isTrue(watcher))
+        route = Route::Dispatched;
+  if (route == Route::Dispatched)
+    return hooks().dispatch(owner, operands, attributes);
+  if (route == Route::Direct)
+    return native.run(operands, attributes, /*inPlace=*/false);
+  static PyObject *requiresGrad = PyUnicode_InternFromString("requires_grad");
+  static PyObject *isMeta = PyUnicode_InternFromString("is_meta");
+  if (anyHas(operands, requiresGrad) && isTrue(hooks().recordsGradients)) {
+    if (anyHas(operands, isMeta))
+      return hooks().dispatch(owner, operands, attributes);
+    return hooks().differentiate(owner, attributes, *operands);
+  }
+  try {
+    return native.run(operands, attributes, /*inPlace=*/false);
+  } catch (const NoMemory &) {
+    return hooks().dispatch(owner, operands, attributes);
+  }
 }

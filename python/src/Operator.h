@@ -23,13 +23,19 @@ public:
       : specialize(std::move(specialize)) {}
 
   /// The kernel for `operands`, some of which may be None.
-  const Kernel &find(const pybind11::tuple &operands,
-                     const pybind11::object &attributes,
-                     const pybind11::object &gradients);
+  pybind11::object find(const pybind11::tuple &operands,
+                        const pybind11::object &attributes,
+                        const pybind11::object &gradients);
 
-  /// Runs that kernel without gradients.
-  pybind11::object call(const pybind11::tuple &operands,
-                        const pybind11::object &attributes, bool inPlace);
+  /// Runs that kernel without gradients, in whatever library the operands are.
+  pybind11::object run(const pybind11::tuple &operands,
+                       const pybind11::object &attributes, bool inPlace);
+
+  /// Runs the kernel with gradients of the operands that `gradients` says;
+  /// returns it with what `Kernel::forward` returns.
+  pybind11::tuple forward(const pybind11::tuple &operands,
+                          const pybind11::object &attributes,
+                          const pybind11::object &gradients);
 
   /// Forgets all kernels.
   void clear();
@@ -45,6 +51,38 @@ private:
   pybind11::object lastAttributes;
   Kernels *lastKernels = nullptr;
 };
+
+/// How a call on tensors of some type is carried out.
+enum class Route : uint8_t {
+  /// The kernel is run on the memory, and that is all.
+  Direct,
+  /// As above, unless a gradient is wanted or somebody watches the operations.
+  Watched,
+  /// The library itself decides what a call means.
+  Dispatched,
+};
+
+/// What a library with automatic differentiation asks of calls on its tensors.
+struct Hooks {
+  /// The route of a type, a number.
+  pybind11::object classify;
+  /// Whether gradients are recorded.
+  pybind11::object recordsGradients;
+  /// Whether any of these holds, calls go through `dispatch`.
+  std::vector<pybind11::object> watchers;
+  /// Carries out a call (operator, attributes, *operands) with gradients.
+  pybind11::object differentiate;
+  /// Carries out a call (operator, operands, attributes) as it sees fit.
+  pybind11::object dispatch;
+};
+
+void setHooks(Hooks hooks);
+
+/// Calls an operator by the route that its operands ask for. `owner` is the
+/// object that the hooks are given as the operator.
+pybind11::object call(const pybind11::object &owner, Operator &native,
+                      const pybind11::tuple &operands,
+                      const pybind11::object &attributes);
 
 } // namespace bastile::python
 

@@ -86,8 +86,12 @@ public:
   TensorView read(py::handle object, Location &location,
                   py::object &) const override {
     dlpack::Tensor tensor;
-    if (api.viewObject(object.ptr(), &tensor) != 0)
-      raisePythonError();
+    if (api.viewObject(object.ptr(), &tensor) != 0) {
+      py::error_already_set error;
+      if (py::getattr(object, "is_meta", py::bool_(false)).cast<bool>())
+        throw NoMemory();
+      throw error;
+    }
     std::optional<ElementType> type = getElementType(tensor.type);
     if (!type)
       throw py::type_error("no kernel takes elements of type " +
@@ -169,6 +173,14 @@ static py::object &adapter() {
 
 void bastile::python::setTensorAdapter(py::object object) {
   adapter() = std::move(object);
+}
+
+bool bastile::python::hasContiguousRows(const TensorView &view) {
+  return view.rank() == 0 || view.sizes.back() <= 1 || view.strides.back() == 1;
+}
+
+py::object bastile::python::copyContiguous(py::handle tensor) {
+  return adapter().attr("contiguous")(tensor);
 }
 
 static Dimensions readDimensions(const py::sequence &values) {

@@ -13,6 +13,7 @@
 #include "Dlpack.h"
 #include "bastile/runtime/Program.h"
 
+#include <exception>
 #include <pybind11/pybind11.h>
 
 namespace bastile::python {
@@ -33,6 +34,17 @@ struct Location {
 
 /// "the CPU" or "GPU 0".
 std::string print(const Location &location);
+
+/// Thrown for a tensor without memory, such as one on PyTorch's device "meta":
+/// what a call on it means is for its library to say.
+class NoMemory : public std::exception {
+public:
+  const char *what() const noexcept override {
+    return "a kernel needs tensors with memory, but got one without, such as "
+           "on "
+           "the device 'meta'";
+  }
+};
 
 /// How an array library is spoken to; there is one for each type of tensor.
 class Library {
@@ -56,6 +68,12 @@ public:
   /// The stream that the library works in now.
   virtual runtime::cuda::Stream currentStream(int device) const = 0;
 };
+
+/// Whether the elements of each row follow one another, as kernels need it.
+bool hasContiguousRows(const runtime::TensorView &view);
+
+/// A contiguous copy of a tensor.
+pybind11::object copyContiguous(pybind11::handle tensor);
 
 /// Registers the object that adapts libraries without the C interface. Its
 /// methods are `describe(tensor)`, which returns (address, type, sizes,
