@@ -74,7 +74,7 @@ def test_has_what_it_should_and_no_more(wheel):
         names = archive.namelist()
         (metadata,) = (n for n in names if n.endswith(".dist-info/METADATA"))
         header = archive.read(metadata).decode().split("\n\n")[0].splitlines()
-    for name in ("ops.json", "py.typed", "_bastile.pyi", "__main__.py"):
+    for name in ("ops.json", "ops.pyi", "py.typed", "_bastile.pyi", "__main__.py"):
         assert f"bastile/{name}" in names
     licenses = {n.rpartition("/")[2] for n in names if "/licenses/" in n}
     assert {"LICENSE", "LLVM.txt", "pybind11.txt", "zlib.txt"} <= licenses
@@ -127,7 +127,8 @@ print(bastile.__file__)
 
 
 def test_compiles_and_calls(bin_folder, tmp_path):
-    file = run(bin_folder / "python", "-c", USE, cwd=tmp_path)
+    environment = {**os.environ, "BASTILE_CACHE_DIR": str(tmp_path / "cache")}
+    file = run(bin_folder / "python", "-c", USE, cwd=tmp_path, env=environment)
     assert file.startswith(str(bin_folder.parent))
 
 

@@ -159,43 +159,33 @@ def torch_problem(version, has_gpu, sees_gpu):
 
 
 def check_cache():
-    folder = cache_folder()
-    if folder is None:
-        yield Finding("cache", "off")
+    folder = _bastile.cache_folder()
+    if not folder:
+        yield Finding("cache", "off: every process compiles")
         return
-    if not folder.exists():
-        there = next(parent for parent in folder.parents if parent.exists())
-        yield Finding("cache", f"{folder}, not there yet", _write_problem(there))
+    try:
+        entries = _bastile.cache_list()
+    except RuntimeError as error:
+        yield Finding("cache", folder, str(error))
         return
-    files = [file for file in folder.rglob("*") if file.is_file()]
-    size = sum(file.stat().st_size for file in files)
-    yield Finding(
-        "cache",
-        f"{folder}, {len(files)} files, {size / 1e6:.1f} MB",
-        _write_problem(folder),
+    damaged = sum(bool(entry["problem"]) for entry in entries)
+    problem = (
+        f"{damaged} of them damaged; bastile cache verify removes what is"
+        if damaged
+        else _write_problem(pathlib.Path(folder).absolute())
     )
+    size = sum(entry["bytes"] for entry in entries) / 1e6
+    yield Finding("cache", f"{folder}, {len(entries)} entries, {size:.1f} MB", problem)
 
 
 def _write_problem(folder):
-    if folder.is_dir() and os.access(folder, os.W_OK | os.X_OK):
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if os.access(there, os.W_OK | os.X_OK):
         return ""
     return (
-        f"{folder} is no folder that can be written to, so that every process "
-        "compiles anew; set BASTILE_CACHE_DIR to one"
+        f"{there} cannot be written to, so that every process compiles; set "
+        "BASTILE_CACHE_DIR to a folder of your own"
     )
-
-
-def cache_folder():
-    """Where compiled kernels are kept; ``None`` if that is switched off."""
-    if os.environ.get("BASTILE_CACHE") == "0":
-        return None
-    folder = os.environ.get("BASTILE_CACHE_DIR")
-    if folder is not None:
-        return pathlib.Path(folder).absolute() if folder else None
-    caches = os.environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(caches):
-        return pathlib.Path(caches) / "bastile"
-    return pathlib.Path.home() / ".cache" / "bastile"
 
 
 def check_tuning():
