@@ -25,11 +25,12 @@ for python in "$@"; do
     fail "'$python' is no Python"
   # What builds the wheel is the interpreter's own, so that the tag is too.
   packager=$build/venv-$tag
-  if [ ! -x "$packager/bin/pip" ]; then
+  if ! cmp -s scripts/requirements.txt "$packager/requirements.txt"; then
     mkdir -p "$build"
     "$python" -m venv "$packager"
     grep -E '^(pybind11|scikit-build-core)==' scripts/requirements.txt |
       xargs "$packager/bin/pip" install -q --disable-pip-version-check
+    cp scripts/requirements.txt "$packager/requirements.txt"
   fi
   raw=$build/raw-$tag
   rm -rf "$raw"

@@ -48,7 +48,8 @@ def run(options) -> int:
 
 def check_package():
     yield Finding("bastile", f"{__version__} in {pathlib.Path(__file__).parents[1]}")
-    yield Finding("llvm", f"{_bastile.llvm_version}, for {', '.join(_bastile.targets())}")
+    targets = ", ".join(_bastile.targets())
+    yield Finding("llvm", f"{_bastile.llvm_version}, for {targets}")
     yield Finding("python", f"{platform.python_version()}, {sys.executable}")
     library, version = platform.libc_ver()
     yield Finding(
