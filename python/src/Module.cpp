@@ -273,8 +273,7 @@ static void bindCache(py::module_ &module) {
   module.def(
       "cache_export",
       [cache](const std::string &file) {
-        return py::bytes(
-            take<std::runtime_error>(cache().exportEntry(file)));
+        return py::bytes(take<std::runtime_error>(cache().exportEntry(file)));
       },
       "file"_a);
   module.def(
