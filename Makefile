@@ -7,12 +7,14 @@ SETUP  ?= scripts/setup.sh
 LIT    ?= /usr/lib/llvm-22/bin/lit
 # For the benchmarks; the tests keep to Debian's Python.
 PYTHON ?= python3
+# For the wheels; by default that of the tests.
+PYTHONS ?=
 CMAKEFLAGS ?=
 
 export BASTILE_BUILD := $(abspath $(BUILD))
 
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test bench accuracy static docs format lint install clean help
+.PHONY: all setup demo test bench accuracy static wheel docs format lint install clean help
 
 all: setup $(BUILD)/build.ninja ## build everything into build/bin
 	@ninja -C $(BUILD)
@@ -51,6 +53,9 @@ static: setup ## build build-static/bin/tilec, which runs without LLVM installed
 	  echo "build-static/tilec.stripped: $$size bytes"; \
 	  test $$size -lt 64000000
 
+wheel: setup ## build the wheel for each Python of PYTHONS into build-wheel/dist
+	@scripts/build-wheels.sh $(PYTHONS)
+
 docs: all ## regenerate docs/ops.md and docs/passes.md
 	@scripts/generate-docs.sh docs
 
@@ -65,7 +70,7 @@ install: all ## install the tools under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove the build folders
-	@rm -rf $(BUILD) build-static gpu-package
+	@rm -rf $(BUILD) build-static build-wheel gpu-package
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

@@ -38,8 +38,11 @@ llvm_map_components_to_libnames(bastile_llvm_archives
   NVPTXCodeGen NVPTXDesc NVPTXInfo
   X86AsmParser X86CodeGen X86Desc X86Info native)
 
+find_library(BASTILE_ZLIB_ARCHIVE libz.a REQUIRED)
+
 # The exported MLIR archives name the shared libLLVM (some also libMLIR) as
-# their dependency, whichever way one links.
+# their dependency, whichever way one links; LLVM's name shared libraries for
+# compression.
 function(bastile_unlink_shared target)
   get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
   if(NOT libraries)
@@ -49,11 +52,14 @@ function(bastile_unlink_shared target)
     list(APPEND libraries ${bastile_llvm_archives})
   endif()
   list(REMOVE_ITEM libraries LLVM MLIR)
+  list(TRANSFORM libraries REPLACE "^ZLIB::ZLIB$" "${BASTILE_ZLIB_ARCHIVE}")
+  list(TRANSFORM libraries
+       REPLACE "^zstd::libzstd_shared$" "zstd::libzstd_static")
   set_target_properties(${target} PROPERTIES
                         INTERFACE_LINK_LIBRARIES "${libraries}")
 endfunction()
 get_property(bastile_mlir_archives GLOBAL PROPERTY MLIR_ALL_LIBS)
-foreach(target IN LISTS bastile_mlir_archives)
+foreach(target IN LISTS bastile_mlir_archives ITEMS LLVMSupport)
   if(TARGET ${target} AND NOT target STREQUAL "MLIR")
     bastile_unlink_shared(${target})
   endif()
@@ -86,8 +92,11 @@ target_link_libraries(BastileMLIRTools INTERFACE
 # objects, which identical code folding leaves apart.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections -Wl,--as-needed
-                 -Wl,-z,pack-relative-relocs
                  -static-libstdc++ -static-libgcc)
 if(BASTILE_LLD)
   add_link_options(-Wl,--icf=all)
+endif()
+# Before 2.36, glibc does not know packed relocations.
+if(NOT BASTILE_WHEEL)
+  add_link_options(-Wl,-z,pack-relative-relocs)
 endif()

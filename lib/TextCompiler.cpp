@@ -234,6 +234,8 @@ std::string bastile::describeHost() {
   return host.triple + " " + host.chip + " " + host.features;
 }
 
+std::string bastile::getLlvmVersion() { return LLVM_VERSION_STRING; }
+
 //===----------------------------------------------------------------------===//
 // Host code
 //===----------------------------------------------------------------------===//

@@ -6,6 +6,7 @@
 
 #include "passes/Grouping.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/KernelShape.h"
 #include "llvm/ADT/EquivalenceClasses.h"

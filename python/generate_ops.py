@@ -1,7 +1,8 @@
 """Writes what Python needs to know of the model ops, out of their definitions.
 
-Usage: generate_ops.py RECORDS OUTPUT, where RECORDS is what llvm-tblgen
---dump-json prints of dialect/TileOps.td.
+Usage: generate_ops.py RECORDS OPS STUB, where RECORDS is what llvm-tblgen
+--dump-json prints of dialect/TileOps.td, OPS becomes the descriptions that the
+package reads and STUB the functions of bastile.ops for type checkers.
 """
 
 import json
@@ -108,6 +109,38 @@ def describe_op(records, op, record):
     }
 
 
+PYTHON_TYPES = {"f64": "float", "i64": "int", "i32": "int", "unit": "bool"}
+
+
+def stub_attribute(attribute):
+    kind = PYTHON_TYPES.get(attribute["type"])
+    if not kind:
+        kind = f"Literal[{', '.join(map(repr, attribute['cases']))}]"
+    if attribute["optional"]:
+        kind += " | None"
+    return f"{attribute['name']}: {kind} = {attribute['default']!r}"
+
+
+def stub_function(op, description):
+    parameters = [
+        f"{operand['name']}: Any" + (" | None = None" if operand["optional"] else "")
+        for operand in description["operands"]
+    ]
+    if description["attributes"]:
+        parameters += ["*", *map(stub_attribute, description["attributes"])]
+    count = len(description["results"])
+    result = "Any" if count == 1 else f"tuple[{', '.join(['Any'] * count)}]"
+    return (
+        f"def {op}({', '.join(parameters)}) -> {result}:\n"
+        f'    """{description["summary"]}."""\n'
+    )
+
+
+def stub(ops):
+    functions = [stub_function(op, description) for op, description in ops.items()]
+    return "\n".join(["from typing import Any, Literal\n", *functions])
+
+
 def main():
     with open(sys.argv[1]) as file:
         records = Records(json.load(file))
@@ -117,6 +150,8 @@ def main():
     }
     with open(sys.argv[2], "w") as file:
         json.dump(ops, file, indent=1)
+    with open(sys.argv[3], "w") as file:
+        file.write(stub(ops))
 
 
 if __name__ == "__main__":

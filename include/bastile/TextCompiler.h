@@ -128,6 +128,9 @@ std::optional<std::string> findTarget(int computeCapability);
 /// What host code depends on: the processor's name and features.
 std::string describeHost();
 
+/// The version of the LLVM that makes the code.
+std::string getLlvmVersion();
+
 /// Machine code of the host, loaded into this process until it is destroyed.
 class HostCode {
 public:

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from bastile import _bastile, _loading, _operators, _types
 from bastile._definitions import definitions
@@ -36,13 +38,13 @@ class Kernel:
         self._kernels = {}
         _kernels.add(self)
         #: The names of the operands, in order.
-        self.operands = tuple(operands)
+        self.operands: tuple[str, ...] = tuple(operands)
         self.result_count = result_count
         self.has_gradients = bool(request.gradients)
         #: What PyTorch's registered operators are told.
         self.text = request.on("").to_text()
 
-    def __call__(self, *tensors, **named):
+    def __call__(self, *tensors: Any, **named: Any) -> Any:
         """Runs the kernel and returns its result, or a tuple of them.
 
         Raises ``TypeError`` for a wrong number of operands and ``ValueError``
@@ -124,7 +126,7 @@ class Kernel:
         return self._request.name
 
     @property
-    def metadata(self) -> dict:
+    def metadata(self) -> dict[str, Any]:
         """How the kernel is launched (docs/metadata.md)."""
         return self._load(self.target).metadata
 
@@ -148,18 +150,18 @@ class Kernel:
             raise ValueError("objects are made for the target 'host' only")
         return self._load("host").code
 
-    def mlir(self, stage="tile") -> str:
+    def mlir(self, stage: str = "tile") -> str:
         """The module at a stage of the compiler: ``tile`` (as written),
         ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
         ``nvvm`` or ``llvm``."""
         return self._ask(_bastile.lower_text, stage)
 
     @property
-    def schedule(self) -> dict:
+    def schedule(self) -> dict[str, str]:
         """The schedule of each kernel of the function, by the kernel's name."""
         return {row["kernel"]: row["schedule"] for row in self._report(1)}
 
-    def explain(self, rows=8192) -> str:
+    def explain(self, rows: int = 8192) -> str:
         """A table of the kernels: schedule, bytes, operations and the least time
         that the bytes of ``rows`` rows take at the target's bandwidth."""
         lines = [f"{self!r} on {self.target}, {rows} rows"]
@@ -198,15 +200,15 @@ class Kernel:
 
 
 def compile(
-    op,
-    shape=None,
+    op: str | os.PathLike | Callable,
+    shape: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
     *,
-    dtype="bf16",
-    grad=False,
-    target=None,
-    schedule="",
-    results=None,
-    **attributes,
+    dtype: Any = "bf16",
+    grad: bool | str | Sequence[str] = False,
+    target: str | None = None,
+    schedule: str = "",
+    results: Sequence[str] | None = None,
+    **attributes: Any,
 ) -> Kernel:
     """Compiles ``op`` for rows of the length in ``shape``.
 

@@ -350,6 +350,7 @@ static void bindDevices(py::module_ &module) {
 PYBIND11_MODULE(_bastile, module) {
   module.doc() = "The compiler and the runtime of Bastile, in C++.";
   module.attr("__version__") = BASTILE_VERSION;
+  module.attr("llvm_version") = getLlvmVersion();
   bindCompiler(module);
   bindGraph(module);
   bindKernels(module);

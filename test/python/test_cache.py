@@ -39,15 +39,8 @@ def finish(process):
 
 
 def command(environment, *arguments):
-    program = (
-        "import argparse, sys; from bastile import _cache;"
-        "parser = argparse.ArgumentParser();"
-        "_cache.add_command(parser.add_subparsers());"
-        "arguments = parser.parse_args(['cache', *sys.argv[1:]]);"
-        "sys.exit(arguments.run(arguments))"
-    )
     return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+        [sys.executable, "-m", "bastile", "cache", *arguments],
         env=environment,
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""The kernel cache on disk, on the command line.
+"""``bastile cache``: the kernel cache on disk.
 
 `bastile cache export` on one machine and `import` on the others give a cluster a
 warm cache: an entry says what it was made of, so nothing that does not fit is used.
@@ -11,12 +11,10 @@ import time
 from bastile import _bastile
 
 
-def add_command(commands):
-    """Adds `cache` to the subcommands of an argument parser."""
-    parser = commands.add_parser(
-        "cache", help="list, clear, check or move the kernel cache on disk"
-    )
-    actions = parser.add_subparsers(dest="action", required=True)
+def register(commands) -> None:
+    summary = "list, clear, check or move the kernel cache on disk"
+    parser = commands.add_parser("cache", help=summary, description=summary)
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     actions.add_parser("list", help="show the entries, last used first")
     actions.add_parser("clear", help="remove all entries")
     actions.add_parser("verify", help="check all entries, drop damaged ones")

@@ -1,0 +1,145 @@
+# RUN: env -u PYTHONPATH %build/venv/bin/python -m pytest -q -p no:cacheprovider %s
+"""The wheel, and the package installed from it into an environment of its own.
+
+BASTILE_WHEEL names a wheel to test; without it, one is built for this Python.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
+#: The oldest glibc that the wheel is for: that of Ubuntu 22.04.
+GLIBC = (2, 35)
+
+
+def run(*command, **options):
+    return subprocess.run(
+        [str(word) for word in command],
+        check=True,
+        text=True,
+        stdout=subprocess.PIPE,
+        **options,
+    ).stdout
+
+
+@pytest.fixture(scope="session")
+def wheel():
+    if "BASTILE_WHEEL" in os.environ:
+        return pathlib.Path(os.environ["BASTILE_WHEEL"])
+    run(ROOT / "scripts" / "build-wheels.sh", sys.executable)
+    (built,) = (ROOT / "build-wheel" / "dist").glob(f"bastile-*-{TAG}-*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def module(wheel, tmp_path_factory):
+    """The extension module in the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if ".so" in name)
+        return archive.extract(name, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def bin_folder(wheel, tmp_path_factory):
+    """The commands of a new environment that holds the wheel and NumPy."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(sys.executable, "-m", "venv", folder)
+    pip = folder / "bin" / "pip"
+    run(pip, "install", "-q", "--disable-pip-version-check", wheel, "numpy")
+    return folder / "bin"
+
+
+def test_is_small(wheel):
+    assert wheel.stat().st_size <= 30_000_000
+
+
+def test_is_for_common_systems(wheel):
+    tag = re.search(r"manylinux_2_(\d+)_x86_64\.whl$", wheel.name)
+    assert tag and (2, int(tag[1])) <= GLIBC
+    auditwheel = pathlib.Path(sys.executable).with_name("auditwheel")
+    shown = " ".join(run(auditwheel, "show", wheel).split())
+    assert f'consistent with the following platform tag: "{tag[0][:-4]}"' in shown
+    assert f"-{TAG}-{TAG}-" in wheel.name
+
+
+def test_has_what_it_should_and_no_more(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (n for n in names if n.endswith(".dist-info/METADATA"))
+        header = archive.read(metadata).decode().split("\n\n")[0].splitlines()
+    for name in ("ops.json", "ops.pyi", "py.typed", "_bastile.pyi", "__main__.py"):
+        assert f"bastile/{name}" in names
+    licenses = {n.rpartition("/")[2] for n in names if "/licenses/" in n}
+    assert {"LICENSE", "LLVM.txt", "pybind11.txt", "zlib.txt"} <= licenses
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"bastile"}
+    assert not [
+        line
+        for line in header
+        if line.startswith("Requires-Dist") and "extra ==" not in line
+    ]
+    version = re.search(
+        'VERSION "(.*)"', (ROOT / "include/bastile/Version.h").read_text()
+    )
+    assert f"Version: {version[1]}" in header
+
+
+def test_needs_glibc_alone(module):
+    dynamic = run("readelf", "--wide", "--dynamic", module)
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*?)\.so", dynamic))
+    assert needed <= {"libc", "libm", "libdl", "libpthread", "librt", "ld-linux-x86-64"}
+    versions = re.findall(r"GLIBC_(\d+)\.(\d+)", run("objdump", "-T", module))
+    assert max((int(major), int(minor)) for major, minor in versions) <= GLIBC
+    # glibc reads packed relocations from 2.36 on.
+    assert "RELR" not in dynamic
+
+
+def test_shows_nothing_to_other_libraries(module):
+    symbols = run("nm", "--dynamic", "--defined-only", module).splitlines()
+    assert [symbol.split()[-1] for symbol in symbols] == ["PyInit__bastile"]
+
+
+USE = """
+import importlib.util, pathlib
+import bastile, numpy
+
+assert importlib.util.find_spec("torch") is None
+rng = numpy.random.default_rng(0)
+x, weight = (rng.standard_normal(s).astype("float32") for s in ((5, 96), 96))
+shapes = {"input": (5, 96), "weight": (96,)}
+kernel = bastile.compile("rms_norm", shapes, dtype="f32", eps=0.0, grad=True)
+expected = x / numpy.sqrt((x * x).mean(-1, keepdims=True)) * weight
+numpy.testing.assert_allclose(kernel(x, weight), expected, rtol=1e-5)
+half = bastile.compile("softmax", (5, 96), dtype="f16")(x.astype(numpy.float16))
+numpy.testing.assert_allclose(half.sum(-1, dtype=float), 1, rtol=1e-2)
+kernel = bastile.compile("swiglu", (5, 96), target="sm_90")
+assert ".target sm_90" in kernel.ptx
+maps = pathlib.Path("/proc/self/maps").read_text()
+assert "libLLVM" not in maps and "libMLIR" not in maps
+print(bastile.__file__)
+"""
+
+
+def test_compiles_and_calls(bin_folder, tmp_path):
+    environment = {**os.environ, "BASTILE_CACHE_DIR": str(tmp_path / "cache")}
+    file = run(bin_folder / "python", "-c", USE, cwd=tmp_path, env=environment)
+    assert file.startswith(str(bin_folder.parent))
+
+
+def test_command_line(bin_folder, tmp_path):
+    version = run(bin_folder / "python", "-m", "bastile", "--version", cwd=tmp_path)
+    assert version == run(bin_folder / "bastile", "--version", cwd=tmp_path)
+    report = run(
+        bin_folder / "bastile",
+        "doctor",
+        cwd=tmp_path,
+        env={**os.environ, "BASTILE_CACHE_DIR": str(tmp_path / "cache")},
+    )
+    assert "torch      none" in report
+    assert "no problems found" in report
