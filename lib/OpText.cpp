@@ -39,7 +39,8 @@ public:
   Expected<std::string>
   build(const std::string &op, const std::vector<OperandType> &operands,
         const std::vector<std::pair<std::string, std::string>> &attributes,
-        const std::vector<std::string> &results);
+        const std::vector<std::string> &results,
+        const std::vector<unsigned> &returned);
 
 private:
   static DialectRegistry makeRegistry() {
@@ -150,7 +151,8 @@ Error OpTextBuilder::addResults(const std::vector<std::string> &results,
 Expected<std::string> OpTextBuilder::build(
     const std::string &op, const std::vector<OperandType> &operands,
     const std::vector<std::pair<std::string, std::string>> &attributes,
-    const std::vector<std::string> &results) {
+    const std::vector<std::string> &results,
+    const std::vector<unsigned> &returned) {
   Location location = builder.getUnknownLoc();
   OperationName name("tile." + op, &context);
   if (!name.hasInterface<bastile::tile::DecomposableOpInterface>())
@@ -169,9 +171,18 @@ Expected<std::string> OpTextBuilder::build(
     return error;
   OpBuilder ops = OpBuilder::atBlockEnd(&func.front());
   Operation *operation = ops.create(state);
-  func::ReturnOp::create(ops, location, operation->getResults());
+  SmallVector<Value> values(operation->getResults());
+  if (!returned.empty()) {
+    values.clear();
+    for (unsigned index : returned) {
+      if (index >= operation->getNumResults())
+        return Error("has no result " + std::to_string(index));
+      values.push_back(operation->getResult(index));
+    }
+  }
+  func::ReturnOp::create(ops, location, values);
   func.setFunctionType(builder.getFunctionType(
-      func.getFunctionType().getInputs(), operation->getResultTypes()));
+      func.getFunctionType().getInputs(), TypeRange(ValueRange(values))));
   if (failed(verify(*module)))
     return fail("is not valid");
   std::string text;
@@ -182,6 +193,7 @@ Expected<std::string> OpTextBuilder::build(
 Expected<std::string> bastile::buildOpText(
     const std::string &op, const std::vector<OperandType> &operands,
     const std::vector<std::pair<std::string, std::string>> &attributes,
-    const std::vector<std::string> &results) {
-  return OpTextBuilder().build(op, operands, attributes, results);
+    const std::vector<std::string> &results,
+    const std::vector<unsigned> &returned) {
+  return OpTextBuilder().build(op, operands, attributes, results, returned);
 }

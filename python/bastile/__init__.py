@@ -1,7 +1,10 @@
 """Kernels for training language models, compiled from one definition an op."""
 
+import importlib
+
 from bastile import _adapter, ops  # noqa: F401  the adapter registers itself
 from bastile._bastile import CompileError, __version__, compilations
+from bastile._bastile import get_thread_count, set_thread_count
 from bastile._kernel import Kernel, compile
 
 __all__ = [
@@ -10,5 +13,16 @@ __all__ = [
     "__version__",
     "compilations",
     "compile",
+    "functional",
+    "get_thread_count",
+    "nn",
     "ops",
+    "set_thread_count",
 ]
+
+
+def __getattr__(name):
+    # These two are PyTorch's; everything else works without it.
+    if name in ("functional", "nn"):
+        return importlib.import_module(f"bastile.{name}")
+    raise AttributeError(f"module 'bastile' has no attribute {name!r}")

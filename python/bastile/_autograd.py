@@ -38,19 +38,37 @@ class _KernelNode(torch.autograd.Function):
 
 def _keep(ctx, kernel, result, kept, operands):
     ctx.kernel = kernel
-    ctx.operands = operands if None in operands else None
+    ctx.present = None
+    for operand in operands:
+        if operand is None:
+            ctx.present = [x is not None for x in operands]
+            break
+    if kernel.is_together:
+        kept = _keep_gradients(kernel, kept, operands)
     ctx.save_for_backward(*kept)
     if type(result) is tuple:
+        # A total that came with its gradients is the one result that has any.
+        first = 1 if kernel.is_together else 0
         ctx.mark_non_differentiable(
-            *(x for x in result if not x.is_floating_point())
+            *result[first:]
+            if first
+            else (x for x in result if not x.is_floating_point())
         )
 
 
+def _keep_gradients(kernel, kept, operands):
+    present = [x for x in operands if x is not None]
+    for index in kernel.consumed_inputs:
+        # Whoever else kept the operand for a backward is told by autograd.
+        torch.autograd.graph.increment_version(present[index])
+    return [x.detach() for x in kept]
+
+
 def _backward(ctx, gradients):
-    computed = ctx.kernel.backward(ctx.saved_tensors, gradients)
-    if ctx.operands is not None:
+    computed = gradients_of(ctx.kernel, ctx.saved_tensors, gradients)
+    if ctx.present is not None:
         rest = iter(computed)
-        computed = [None if x is None else next(rest) for x in ctx.operands]
+        computed = [next(rest) if here else None for here in ctx.present]
     if not torch.is_grad_enabled():
         return computed
     # Somebody is going to differentiate the gradients, which nobody derived.
@@ -61,6 +79,22 @@ def _backward(ctx, gradients):
     )(*(x.detach().requires_grad_() for x in present))
     refused = iter(refused if isinstance(refused, tuple) else (refused,))
     return [None if x is None else next(refused) for x in computed]
+
+
+def gradients_of(kernel, kept, gradients):
+    """The gradients of all inputs of a call; None where there is none."""
+    if not kernel.is_together:
+        return kernel.backward(kept, gradients)
+    may_overwrite = not torch._C._autograd._get_current_graph_task_keep_graph()
+    computed = (scale(x, gradients[0], may_overwrite) for x in kept)
+    return [next(computed) if has else None for has in kernel.inputs_with_gradient]
+
+
+def scale(gradient, factor, may_overwrite=False):
+    """The gradient that was computed for a factor of 1."""
+    # Of rank 0, it does not take part in the choice of the type.
+    factor = factor.reshape(())
+    return gradient.mul_(factor) if may_overwrite else gradient * factor
 
 
 class TransformedNode(torch.autograd.Function):
@@ -104,8 +138,8 @@ class _TransformedBackward(torch.autograd.Function):
         rest = iter(present)
         operands = tuple(None if missing else next(rest) for missing in absent)
         kernel = operator.find(operands, attributes, wanted)
-        computed = kernel.backward(
-            kernel.keep(present, saved), tensors[count + outputs :]
+        computed = gradients_of(
+            kernel, kernel.keep(present, saved), tensors[count + outputs :]
         )
         return tuple(x for x in computed if x is not None)
 

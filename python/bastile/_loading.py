@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import json
+import os
 import threading
 
 from bastile import _bastile
@@ -52,6 +53,7 @@ class Code:
     """PTX or a host object with its metadata, and the program made of them."""
 
     def __init__(self, request: Request):
+        self.request = request
         self.code, text = _bastile.compile_text(request.native())
         self.metadata = json.loads(text)
         load = (
@@ -64,7 +66,10 @@ class Code:
     def kernel(self, function: str | None = None):
         """A function of the program, by default the first."""
         return _bastile.Kernel(
-            self.program, function or self.metadata["functions"][0]["name"]
+            self.program,
+            function or self.metadata["functions"][0]["name"],
+            together=self.request.together,
+            in_place=self.request.in_place,
         )
 
 
@@ -82,8 +87,57 @@ def load(request: Request) -> Code:
         lock = _locks.setdefault(request, threading.Lock())
     with lock:
         if request not in _codes:
-            _codes[request] = Code(request)
+            with _compiling:
+                _codes[request] = Code(request)
         return _codes[request]
+
+
+class _Compiling:
+    """Counts the threads that compile, so that `fork` can wait for them: a child
+    would inherit the compiler's locks as they are, with nobody to open them."""
+
+    def __init__(self):
+        self.condition = threading.Condition()
+        self.count = 0
+
+    def __enter__(self):
+        with self.condition:
+            self.count += 1
+
+    def __exit__(self, *error):
+        with self.condition:
+            self.count -= 1
+            self.condition.notify_all()
+
+    def before_fork(self):
+        self.condition.acquire()
+        while self.count:
+            self.condition.wait()
+
+    def after_fork_in_parent(self):
+        self.condition.release()
+
+    def after_fork_in_child(self):
+        self.condition = threading.Condition()
+
+
+_compiling = _Compiling()
+
+
+def _after_fork_in_child():
+    # Other threads, which may have held these, are not there any more.
+    global _guard
+    _guard = threading.Lock()
+    _locks.clear()
+    _compiling.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiling.before_fork,
+        after_in_parent=_compiling.after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 @functools.cache

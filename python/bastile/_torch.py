@@ -29,6 +29,7 @@ def install(classify):
         differentiate=_autograd.apply,
         dispatch=_dispatch,
     )
+    _bastile.follow_thread_count(torch.get_num_threads)
 
 
 def _dispatch(native, operands, attributes):
@@ -39,8 +40,7 @@ def _dispatch(native, operands, attributes):
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
         )
-        count = _RESULTS[name]
-        return outputs[0] if count == 1 else outputs[:count]
+        return _results(name, attributes, outputs)
     return call_registered(name, _promote(operands), attributes)
 
 
@@ -76,9 +76,34 @@ def _promote(operands):
 def call_registered(name, operands, attributes):
     """Calls the registered operator of op ``name``; traceable."""
     operator = getattr(torch.ops.bastile, name).default
-    count = _RESULTS[name]
     outputs = operator(*operands, *attributes, _wanted(operands))
+    return _results(name, attributes, outputs)
+
+
+def _results(name, attributes, outputs):
+    """The op's results, of all that a call computed."""
+    count = _RESULTS[name]
+    place = _RETURNS[name]
+    if place is not None and attributes[place] is not None:
+        count = len(attributes[place])
     return outputs[0] if count == 1 else tuple(outputs[:count])
+
+
+def forbid_leaves(name, operands):
+    """Raises for operands that gradients are collected in, as PyTorch does for
+    operations in place."""
+    if torch.is_grad_enabled():
+        for operand in operands:
+            if (
+                isinstance(operand, torch.Tensor)
+                and operand.requires_grad
+                and operand.is_leaf
+                and operand.dim() > 1
+            ):
+                raise RuntimeError(
+                    f"{name}: 'in_place' would overwrite a leaf that requires "
+                    "gradients"
+                )
 
 
 def call_kernel(kernel, operands):
@@ -106,7 +131,16 @@ def _is_watched(operands):
     )
 
 
+def _place_of_returns(definition):
+    """Where among the values of a call's attributes it names its results."""
+    for i, option in enumerate(definition.options):
+        if option.name == "returns":
+            return len(definition.attributes) + i
+    return None
+
+
 _RESULTS = {name: len(op.results) for name, op in definitions().items()}
+_RETURNS = {name: _place_of_returns(op) for name, op in definitions().items()}
 
 
 def _schema(definition):
@@ -119,6 +153,7 @@ def _schema(definition):
         f"{attribute.name}"
         for attribute in definition.attributes
     ]
+    parameters += [f"{o.schema} {o.name}" for o in definition.options]
     parameters.append("bool[]? gradients")
     return f"{definition.name}({', '.join(parameters)}) -> Tensor[]"
 
@@ -134,7 +169,7 @@ class _Registered:
         *arguments, gradients = arguments
         return (
             tuple(arguments[: self.count]),
-            tuple(arguments[self.count :]),
+            tuple(_hashable(x) for x in arguments[self.count :]),
             None if gradients is None else tuple(gradients),
         )
 
@@ -171,9 +206,21 @@ class _Registered:
         return (*spread, *([None] * ctx.others))
 
 
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _save(ctx, request, operands, outputs):
     """Keeps what the backward of a call reads."""
-    _, backward = _description(request)
+    function, backward = _description(request)
+    if request.together:
+        # The gradients themselves, which follow the results.
+        ctx.computed = [
+            f"grad_{spec['name']}" in _names(function) for spec in function["inputs"]
+        ]
+        ctx.save_for_backward(*outputs[len(outputs) - sum(ctx.computed) :])
+        return
+    ctx.computed = None
     ctx.request = request.to_text()
     ctx.save_for_backward(
         *(
@@ -188,6 +235,9 @@ def _save(ctx, request, operands, outputs):
 
 def _call_backward(ctx, gradients):
     """A gradient or None for each operand of the call."""
+    if ctx.computed is not None:
+        computed = (_autograd.scale(x, gradients[0]) for x in ctx.saved_tensors)
+        return [next(computed) if has else None for has in ctx.computed]
     function, backward = _description(_loading.Request.from_text(ctx.request))
     computed = iter(
         torch.ops.bastile.backward(
@@ -200,11 +250,13 @@ def _call_backward(ctx, gradients):
     ]
 
 
+def _names(function):
+    return [output["name"] for output in function["outputs"]]
+
+
 def _description(request):
     """The metadata of the request's function, and what it says of its backward."""
-    # Shapes and what is saved do not depend on the target.
-    functions = _operators.metadata(request.on(_loading.DEFAULT_GPU_TARGET))
-    function = next(iter(functions.values()))
+    function = _operators.function_of(request)
     return function, function.get("backward")
 
 

@@ -4,6 +4,8 @@
 #include "bastile/runtime/Shapes.h"
 
 #include <atomic>
+#include <sched.h>
+#include <thread>
 
 namespace py = pybind11;
 using namespace bastile::python;
@@ -13,12 +15,57 @@ using namespace bastile::runtime;
   throw py::value_error(error.message());
 }
 
-static std::atomic<unsigned> threadCount{1};
+//===----------------------------------------------------------------------===//
+// Threads of the host
+//===----------------------------------------------------------------------===//
+
+static std::atomic<unsigned> threadCount{0};
+
+/// Never destroyed: the interpreter may be gone by then.
+static py::object &threadSource() {
+  static auto &object = *new py::object();
+  return object;
+}
 
 void bastile::python::setThreadCount(unsigned threads) {
-  threadCount = std::max(threads, 1u);
+  threadCount = threads;
 }
-unsigned bastile::python::getThreadCount() { return threadCount; }
+
+void bastile::python::followThreadCount(py::object follow) {
+  threadSource() = std::move(follow);
+}
+
+static unsigned countProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0)
+    return std::max(std::thread::hardware_concurrency(), 1u);
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+unsigned bastile::python::getThreadCount() {
+  if (unsigned threads = threadCount)
+    return threads;
+  if (py::object &source = threadSource(); source && !source.is_none())
+    return std::max(source().cast<unsigned>(), 1u);
+  return countProcessors();
+}
+
+/// A thread is worth its start where it has this much to read.
+static constexpr int64_t leastBytesPerThread = 1 << 17;
+
+/// How many threads share the work on `inputs`. It depends on their sizes
+/// alone, so that results that depend on it, sums of rows, are the same in
+/// every call.
+static unsigned chooseThreads(const std::vector<TensorView> &inputs) {
+  int64_t bytes = 0;
+  for (const TensorView &input : inputs)
+    bytes += input.byteCount();
+  if (bytes < 2 * leastBytesPerThread)
+    return 1;
+  return static_cast<unsigned>(
+      std::min<int64_t>(bytes / leastBytesPerThread, getThreadCount()));
+}
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -29,10 +76,24 @@ static bool isSaved(const BufferSpec &output) {
   return output.name.rfind("saved", 0) == 0;
 }
 
-Kernel::Kernel(std::shared_ptr<Program> program, const Function &function)
-    : owner(std::move(program)), forwardFunction(&function) {
+static bool hasOutput(const Function &function, const std::string &name) {
+  return std::any_of(
+      function.outputs.begin(), function.outputs.end(),
+      [&](const BufferSpec &output) { return output.name == name; });
+}
+
+Kernel::Kernel(std::shared_ptr<Program> program, const Function &function,
+               bool together, bool inPlace)
+    : owner(std::move(program)), forwardFunction(&function), inPlace(inPlace) {
   for (const BufferSpec &output : function.outputs)
     results += !isSaved(output);
+  if (together) {
+    // They follow the results, in the order of the inputs.
+    for (const InputSpec &input : function.inputs)
+      withGradient.push_back(hasOutput(function, "grad_" + input.name));
+    results -= static_cast<unsigned>(
+        std::count(withGradient.begin(), withGradient.end(), true));
+  }
   if (function.backward && !function.backward->function.empty())
     backwardFunction = owner->metadata().find(function.backward->function);
 }
@@ -40,6 +101,8 @@ Kernel::Kernel(std::shared_ptr<Program> program, const Function &function)
 namespace {
 /// The tensors of one call.
 struct CallTensors {
+  /// Whether an input is the caller's tensor itself, with no element twice.
+  std::vector<bool> isWritable;
   std::vector<TensorView> inputs, outputs, temporaries;
   std::vector<py::object> alive;
   ResolvedShapes shapes;
@@ -67,6 +130,7 @@ public:
     }
   }
   ~CallScope() {
+    tensors->isWritable.clear();
     tensors->inputs.clear();
     tensors->outputs.clear();
     tensors->temporaries.clear();
@@ -95,6 +159,7 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     py::object keepAlive;
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
+    tensors.isWritable.push_back(view.isContiguous());
     if (!hasContiguousRows(view)) {
       input = copyContiguous(input);
       view = library.read(input, location, keepAlive);
@@ -130,7 +195,7 @@ py::list Kernel::runFunction(const Function &function,
     place.device = location.index;
     place.stream = library.currentStream(location.index);
   } else {
-    place.threads = getThreadCount();
+    place.threads = chooseThreads(tensors.inputs);
   }
 
   Expected<int64_t> multiprocessors = owner->multiprocessors(place);
@@ -143,7 +208,7 @@ py::list Kernel::runFunction(const Function &function,
   py::list outputs(function.outputs.size());
   for (size_t i = 0; i != function.outputs.size(); ++i) {
     const BufferSpec &spec = function.outputs[i];
-    if (inPlace && spec.mayAlias) {
+    if (inPlace && spec.mayAlias && tensors.isWritable[*spec.mayAlias]) {
       outputs[i] = inputs[*spec.mayAlias];
       tensors.outputs.push_back(tensors.inputs[*spec.mayAlias]);
       continue;
@@ -173,11 +238,21 @@ py::list Kernel::runFunction(const Function &function,
   }
   if (error)
     raise(error);
+  for (size_t i = 0; i != outputs.size(); ++i)
+    library.deliver(outputs, i, first);
   return outputs;
 }
 
 py::list Kernel::run(const py::sequence &inputs, bool inPlace) const {
   return runFunction(*forwardFunction, inputs, inPlace);
+}
+
+std::vector<unsigned> Kernel::consumedInputs() const {
+  std::vector<unsigned> inputs;
+  for (const BufferSpec &output : forwardFunction->outputs)
+    if (inPlace && output.mayAlias)
+      inputs.push_back(static_cast<unsigned>(*output.mayAlias));
+  return inputs;
 }
 
 py::object Kernel::unwrap(const py::list &outputs) const {
@@ -207,6 +282,11 @@ const Backward &Kernel::recipe() const {
 py::tuple Kernel::keep(const py::sequence &inputs,
                        const py::sequence &outputs) const {
   py::list kept;
+  if (!withGradient.empty()) {
+    for (size_t i = results; i != forwardFunction->outputs.size(); ++i)
+      kept.append(outputs[i]);
+    return py::tuple(kept);
+  }
   for (const Source &source : recipe().inputs) {
     if (source.kind == Source::Kind::Input)
       kept.append(inputs[source.index]);
@@ -217,8 +297,9 @@ py::tuple Kernel::keep(const py::sequence &inputs,
 }
 
 py::tuple Kernel::forward(const py::sequence &inputs) const {
-  (void)recipe();
-  py::list outputs = run(inputs, /*inPlace=*/false);
+  if (withGradient.empty())
+    (void)recipe();
+  py::list outputs = run(inputs, inPlace);
   return py::make_tuple(unwrap(outputs), keep(inputs, outputs));
 }
 

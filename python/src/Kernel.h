@@ -1,5 +1,4 @@
-//===- Kernel.h - Calling compiled functions on Python's tensors -*- C++
-//-*-===//
+//===- Kernel.h - Calling functions on Python's tensors ---------*- C++ -*-===//
 
 #ifndef BASTILE_PYTHON_KERNEL_H
 #define BASTILE_PYTHON_KERNEL_H
@@ -14,9 +13,11 @@ namespace bastile::python {
 class Kernel {
 public:
   /// `function` is one of `program`. Functions for the host take tensors on the
-  /// CPU, others those on a GPU.
+  /// CPU, others those on a GPU. With `together`, the function returns
+  /// gradients beside its results; with `inPlace`, `forward` lets them take the
+  /// memory of the inputs.
   Kernel(std::shared_ptr<runtime::Program> program,
-         const runtime::Function &function);
+         const runtime::Function &function, bool together, bool inPlace);
 
   const runtime::Function &function() const { return *forwardFunction; }
   const runtime::Program &program() const { return *owner; }
@@ -33,17 +34,27 @@ public:
   /// has to be given of this call).
   pybind11::tuple forward(const pybind11::sequence &inputs) const;
 
-  /// Of the inputs and all outputs of a call, those that `backward` is given.
+  /// Of the inputs and all outputs of a call, those that `backward` is given;
+  /// the gradients themselves where the call computed them.
   pybind11::tuple keep(const pybind11::sequence &inputs,
                        const pybind11::sequence &outputs) const;
 
   /// The gradients of all inputs, None where there is none. `kept` comes from
-  /// `forward`, `gradients` are those of its results.
+  /// `forward`, `gradients` are those of its results. Raises ValueError where
+  /// the call computed them: they are among `kept`.
   pybind11::tuple backward(const pybind11::sequence &kept,
                            const pybind11::sequence &gradients) const;
 
   /// How many results a call returns.
   unsigned resultCount() const { return results; }
+
+  /// For each input, whether a call computes its gradient beside the results;
+  /// empty if it computes none.
+  const std::vector<bool> &inputsWithGradient() const { return withGradient; }
+  bool isTogether() const { return !withGradient.empty(); }
+
+  /// The inputs that `forward` may overwrite.
+  std::vector<unsigned> consumedInputs() const;
 
 private:
   using Source = runtime::Backward::Source;
@@ -58,12 +69,18 @@ private:
   const runtime::Function *forwardFunction;
   /// Null if the function has no backward or that has nothing to compute.
   const runtime::Function *backwardFunction = nullptr;
-  /// How many outputs are results; the rest are saved for the backward.
+  /// How many outputs are results; the rest are saved for the backward, or are
+  /// gradients.
   unsigned results = 0;
+  std::vector<bool> withGradient;
+  bool inPlace;
 };
 
-/// How many threads of the host a call may use.
+/// How many threads of the host a call may use: `threads` or, for 0, what
+/// `follow` says at each call or, for None, one for each processor of this
+/// process.
 void setThreadCount(unsigned threads);
+void followThreadCount(pybind11::object follow);
 unsigned getThreadCount();
 
 /// Raises `error` as the fitting exception.

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arrays.h"
 #include "Operator.h"
 #include "bastile/TextCompiler.h"
 #include "bastile/Version.h"
@@ -106,14 +107,17 @@ static void bindCompiler(py::module_ &module) {
          const std::vector<std::pair<std::string, std::optional<std::string>>>
              &operands,
          const std::vector<std::pair<std::string, std::string>> &attributes,
-         const std::vector<std::string> &results) {
+         const std::vector<std::string> &results,
+         const std::vector<unsigned> &returned) {
         std::vector<OperandType> types;
         for (const auto &[name, type] : operands)
           types.push_back({name, type});
-        return take<CompileError>(buildOpText(op, types, attributes, results));
+        return take<CompileError>(
+            buildOpText(op, types, attributes, results, returned));
       },
       "op"_a, "operands"_a, "attributes"_a,
-      "results"_a = std::vector<std::string>());
+      "results"_a = std::vector<std::string>(),
+      "returned"_a = std::vector<unsigned>());
   module.def("targets", &getTargetNames);
   module.def("find_target", &findTarget, "compute_capability"_a);
   module.def("describe_host", &describeHost);
@@ -175,11 +179,18 @@ static void bindKernels(py::module_ &module) {
       });
 
   py::class_<Kernel>(module, "Kernel")
-      .def(py::init([](ProgramPointer program, const std::string &name) {
+      .def(py::init([](ProgramPointer program, const std::string &name,
+                       bool together, bool inPlace) {
              const runtime::Function &function = findFunction(*program, name);
-             return Kernel(std::move(program), function);
+             return Kernel(std::move(program), function, together, inPlace);
            }),
-           "program"_a, "function"_a)
+           "program"_a, "function"_a, "together"_a = false,
+           "in_place"_a = false)
+      .def_property_readonly("is_together", &Kernel::isTogether)
+      .def_property_readonly("consumed_inputs", &Kernel::consumedInputs)
+      .def_property_readonly(
+          "inputs_with_gradient",
+          [](const Kernel &kernel) { return kernel.inputsWithGradient(); })
       .def_property_readonly(
           "name", [](const Kernel &kernel) { return kernel.function().name; })
       .def_property_readonly("result_count", &Kernel::resultCount)
@@ -190,7 +201,8 @@ static void bindKernels(py::module_ &module) {
       .def("backward", &Kernel::backward, "kept"_a, "gradients"_a);
 
   py::class_<Operator>(module, "Operator")
-      .def(py::init<py::object>(), "specialize"_a)
+      .def(py::init<py::object, std::string, std::vector<std::string>>(),
+           "specialize"_a, "name"_a, "operands"_a)
       .def(
           "__call__",
           [](const py::object &self, const py::tuple &operands,
@@ -231,6 +243,7 @@ static void bindKernels(py::module_ &module) {
       "tensor"_a);
   module.def("set_tensor_adapter", &setTensorAdapter, "adapter"_a);
   module.def("set_thread_count", &setThreadCount, "threads"_a);
+  module.def("follow_thread_count", &followThreadCount, "follow"_a);
   module.def("get_thread_count", &getThreadCount);
 }
 
@@ -268,5 +281,6 @@ PYBIND11_MODULE(_bastile, module) {
   module.attr("__version__") = BASTILE_VERSION;
   bindCompiler(module);
   bindKernels(module);
+  bindArrays(module);
   bindDevices(module);
 }
