@@ -64,3 +64,6 @@ if(BASTILE_LLD)
     add_link_options(-fuse-ld=lld "-B${bastile_lld_dir}")
   endif()
 endif()
+
+# What is cached on disk belongs to one build of the compiler.
+add_link_options(-Wl,--build-id=sha1)

@@ -270,21 +270,23 @@ Expr relu(const Expr &operand) {
 }
 
 SmallVector<Value> splitRows(ImplicitLocOpBuilder &builder, Value rows,
-                             int64_t count, bool interleaved) {
+                             int64_t count, int64_t strands) {
+  if (count == 1)
+    return {rows};
   auto type = cast<RankedTensorType>(rows.getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.back() /= count;
   SmallVector<Type> types(count, type.clone(shape));
   return SmallVector<Value>(
-      SplitOp::create(builder, types, interleaved, rows).getPieces());
+      SplitOp::create(builder, types, strands, rows).getPieces());
 }
 
 Value joinRows(ImplicitLocOpBuilder &builder, ValueRange pieces,
-               bool interleaved) {
+               int64_t strands) {
   auto type = cast<RankedTensorType>(pieces.front().getType());
   SmallVector<int64_t> shape(type.getShape());
   shape.back() *= pieces.size();
-  return JoinOp::create(builder, type.clone(shape), interleaved, pieces);
+  return JoinOp::create(builder, type.clone(shape), strands, pieces);
 }
 
 TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,

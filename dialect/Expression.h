@@ -119,12 +119,13 @@ Expr silu(const Expr &operand);
 /// The positive part; NaN stays, and the derivative at zero is zero.
 Expr relu(const Expr &operand);
 
-/// Takes rows apart into `count` pieces, and puts pieces together.
+/// Takes rows apart into `count` pieces, and puts pieces together. As many
+/// neighbouring pieces as there are `strands` are interleaved with each other.
 llvm::SmallVector<mlir::Value> splitRows(mlir::ImplicitLocOpBuilder &builder,
                                          mlir::Value rows, int64_t count,
-                                         bool interleaved = false);
+                                         int64_t strands = 1);
 mlir::Value joinRows(mlir::ImplicitLocOpBuilder &builder,
-                     mlir::ValueRange pieces, bool interleaved = false);
+                     mlir::ValueRange pieces, int64_t strands = 1);
 
 /// The targets of a loss, one number a row that names one of its elements.
 class TargetRows {

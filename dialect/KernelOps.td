@@ -40,6 +40,10 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     }
     ```
 
+    A kernel on tensors has a `schedule` and may have another one, its
+    `unaligned_schedule`, for the program that takes operands of any alignment.
+    A program has the one that it follows.
+
     Every row operand of a kernel has the same leading sizes. `column_blocks`
     programs share a group of rows, 1 if absent; with `row_programs`, as many
     walk all of them, however many rows there are.
@@ -55,6 +59,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        OptionalAttr<Tile_ScheduleAttr>:$schedule,
+                       OptionalAttr<Tile_ScheduleAttr>:$unaligned_schedule,
                        OptionalAttr<I64Attr>:$leading,
                        OptionalAttr<I64Attr>:$column_blocks,
                        OptionalAttr<I64Attr>:$row_programs,

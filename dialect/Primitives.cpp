@@ -130,33 +130,75 @@ LogicalResult ReduceRowsOp::verify() {
   return success();
 }
 
-/// Checks that `pieces` of one type together are rows of type `row`.
-static LogicalResult verifyPieces(Operation *op, ValueRange pieces,
-                                  RankedTensorType row) {
+/// Checks that the pieces of `op`, of one type, together are rows of type
+/// `row`.
+template <typename Op>
+static LogicalResult verifyPieces(Op op, RankedTensorType row) {
+  ValueRange pieces = op.getPieces();
   if (pieces.size() < 2)
-    return op->emitOpError("needs two pieces or more, but has ")
+    return op.emitOpError("needs two pieces or more, but has ")
            << pieces.size();
   auto type = cast<RankedTensorType>(pieces.front().getType());
+  if (type.getRank() == 0 || type.getShape().back() < 1)
+    return op.emitOpError("has pieces of type ")
+           << type << "; rows and pieces have a static length of at least 1";
   for (Value piece : pieces)
     if (piece.getType() != type)
-      return op->emitOpError("has pieces of different types: ")
+      return op.emitOpError("has pieces of different types: ")
              << type << " and " << piece.getType();
   int64_t length = type.getShape().back() * static_cast<int64_t>(pieces.size());
   if (type.getElementType() != row.getElementType() ||
       type.getShape().drop_back() != row.getShape().drop_back() ||
       length != row.getShape().back())
-    return op->emitOpError() << pieces.size() << " pieces of type " << type
-                             << " are not a row of type " << row;
+    return op.emitOpError() << pieces.size() << " pieces of type " << type
+                            << " are not a row of type " << row;
+  int64_t count = pieces.size(), parts = op.getParts();
+  if (parts == 1)
+    return success();
+  if (!op.getInterleaved())
+    return op.emitOpError("has ")
+           << parts << " parts of contiguous pieces; only "
+           << "interleaved pieces are those of a part";
+  if (parts < 1 || count % parts != 0 || count == parts)
+    return op.emitOpError() << count << " pieces are not " << parts
+                            << " parts of as many interleaved pieces, two or "
+                            << "more";
   return success();
 }
 
+/// The operands of a split or a join that say how the pieces lie.
+template <typename Op>
+static void setStrands(OpBuilder &builder, OperationState &state,
+                       int64_t strands, int64_t count) {
+  if (strands == 1)
+    return;
+  state.getOrAddProperties<typename Op::Properties>().interleaved =
+      builder.getUnitAttr();
+  if (strands != count)
+    state.getOrAddProperties<typename Op::Properties>().parts =
+        builder.getI64IntegerAttr(count / strands);
+}
+
+void SplitOp::build(OpBuilder &builder, OperationState &state, TypeRange types,
+                    int64_t strands, Value input) {
+  setStrands<SplitOp>(builder, state, strands, types.size());
+  state.addOperands(input);
+  state.addTypes(types);
+}
+
+void JoinOp::build(OpBuilder &builder, OperationState &state, Type type,
+                   int64_t strands, ValueRange pieces) {
+  setStrands<JoinOp>(builder, state, strands, pieces.size());
+  state.addOperands(pieces);
+  state.addTypes(type);
+}
+
 LogicalResult SplitOp::verify() {
-  return verifyPieces(*this, getPieces(),
-                      cast<RankedTensorType>(getInput().getType()));
+  return verifyPieces(*this, cast<RankedTensorType>(getInput().getType()));
 }
 
 LogicalResult JoinOp::verify() {
-  return verifyPieces(*this, getPieces(), cast<RankedTensorType>(getType()));
+  return verifyPieces(*this, cast<RankedTensorType>(getType()));
 }
 
 LogicalResult IotaOp::verify() {

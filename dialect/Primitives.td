@@ -171,7 +171,9 @@ def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let description = [{
     The n results together hold the row: the first holds its first n-th, and so
     on. With `interleaved`, the first holds every n-th element from the first
-    on, the second every n-th from the second on.
+    on, the second every n-th from the second on. With `parts` = k as well, the
+    row is cut into k parts, and each of these is taken apart into n / k
+    interleaved pieces, which are called its strands.
 
     Example:
 
@@ -180,15 +182,29 @@ def Tile_SplitOp : Tile_Op<"split", [Pure]> {
         : tensor<?x128xbf16> -> tensor<?x64xbf16>, tensor<?x64xbf16>
     %gate, %up = tile.split interleaved %x
         : tensor<?x5760xbf16> -> tensor<?x2880xbf16>, tensor<?x2880xbf16>
+    %a, %b, %c, %d = tile.split interleaved parts(2) %x
+        : tensor<?x128xbf16> -> tensor<?x32xbf16>, tensor<?x32xbf16>,
+                                tensor<?x32xbf16>, tensor<?x32xbf16>
     ```
   }];
-  let arguments = (ins UnitAttr:$interleaved, AnyRankedTensor:$input);
+  let arguments = (ins UnitAttr:$interleaved,
+                       DefaultValuedOptionalAttr<I64Attr, "1">:$parts,
+                       AnyRankedTensor:$input);
   let results = (outs Variadic<AnyRankedTensor>:$pieces);
   let assemblyFormat = [{
-    (`interleaved` $interleaved^)? $input attr-dict `:` type($input) `->`
-    type($pieces)
+    (`interleaved` $interleaved^)? (`parts` `(` $parts^ `)`)? $input attr-dict
+    `:` type($input) `->` type($pieces)
   }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "int64_t":$strands,
+                                 "::mlir::Value":$input)>];
+  let extraClassDeclaration = [{
+    /// How many neighbouring pieces share a part of the row, element by element.
+    int64_t getStrands() {
+      int64_t count = getPieces().size();
+      return getInterleaved() ? count / getParts() : 1;
+    }
+  }];
 }
 
 def Tile_JoinOp : Tile_Op<"join", [Pure]> {
@@ -204,13 +220,23 @@ def Tile_JoinOp : Tile_Op<"join", [Pure]> {
     ```
   }];
   let arguments = (ins UnitAttr:$interleaved,
+                       DefaultValuedOptionalAttr<I64Attr, "1">:$parts,
                        Variadic<AnyRankedTensor>:$pieces);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    (`interleaved` $interleaved^)? $pieces attr-dict `:` type($pieces) `->`
-    type($result)
+    (`interleaved` $interleaved^)? (`parts` `(` $parts^ `)`)? $pieces attr-dict
+    `:` type($pieces) `->` type($result)
   }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "int64_t":$strands,
+                                 "::mlir::ValueRange":$pieces)>];
+  let extraClassDeclaration = [{
+    /// How many neighbouring pieces share a part of the row, element by element.
+    int64_t getStrands() {
+      int64_t count = getPieces().size();
+      return getInterleaved() ? count / getParts() : 1;
+    }
+  }];
 }
 
 def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {

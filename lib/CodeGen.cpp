@@ -113,9 +113,13 @@ bastile::createTargetMachine(const Target &target) {
 
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // What the last level adds for a GPU, global value numbering, the kernels'
+  // pipeline has done.
+  auto level = target.isHost() ? llvm::CodeGenOptLevel::Aggressive
+                               : llvm::CodeGenOptLevel::Default;
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
       triple, target.chip, target.features, options, llvm::Reloc::PIC_,
-      /*CM=*/std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      /*CM=*/std::nullopt, level));
   if (!machine)
     return createStringError("target '" + target.name +
                              "': LLVM cannot create a target machine");
@@ -242,6 +246,8 @@ llvm::Expected<std::string>
 bastile::emitAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream os(text);
+  // The printer takes the buffer over and would write word by word without.
+  os.SetBufferSize(1 << 16);
   if (llvm::Error error =
           emit(module, machine, llvm::CodeGenFileType::AssemblyFile, os))
     return error;

@@ -5,6 +5,7 @@
 #include "EmulatorCalls.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -286,10 +287,61 @@ bool OpEmulator::rewriteIntrinsic(LLVM::CallIntrinsicOp op) {
   return true;
 }
 
+/// The instruction that the backend takes for an op of LLVM's on float32 which
+/// may be approximate.
+static std::optional<Approximation> getApproximation(Operation *op) {
+  auto flagged = dyn_cast<LLVM::FastmathFlagsInterface>(op);
+  if (!flagged || !getElementTypeOrSelf(op->getResult(0).getType()).isF32() ||
+      !bitEnumContainsAll(flagged.getFastmathAttr().getValue(),
+                          LLVM::FastmathFlags::afn))
+    return std::nullopt;
+  if (isa<LLVM::Exp2Op>(op))
+    return Approximation::Exp2;
+  if (isa<LLVM::SqrtOp>(op))
+    return Approximation::Sqrt;
+  if (isa<LLVM::FDivOp>(op))
+    return matchPattern(op->getOperand(0), m_OneFloat())
+               ? Approximation::Reciprocal
+               : Approximation::Divide;
+  return std::nullopt;
+}
+
+bool OpEmulator::rewriteApproximate(Operation *op) {
+  std::optional<Approximation> function = getApproximation(op);
+  if (!function)
+    return false;
+  Location loc = op->getLoc();
+  // Divisors stand last, as they do in a division.
+  auto approximate = [&](Value x, Value y) {
+    if (*function == Approximation::Reciprocal)
+      x = y;
+    return call(loc, calls::approximate, builder.getF32Type(),
+                {constant(loc, static_cast<int64_t>(*function)),
+                 constant(loc, /*flushesSubnormals=*/0), x, y});
+  };
+  Value x = op->getOperands().front(), y = op->getOperands().back();
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector) {
+    replace(op, approximate(x, y));
+    return true;
+  }
+  Value all = LLVM::PoisonOp::create(builder, loc, vector);
+  for (int64_t index = 0; index < vector.getNumElements(); ++index) {
+    Value position = constant(loc, index);
+    auto extract = [&](Value from) -> Value {
+      return LLVM::ExtractElementOp::create(builder, loc, from, position);
+    };
+    all = LLVM::InsertElementOp::create(
+        builder, loc, all, approximate(extract(x), extract(y)), position);
+  }
+  replace(op, all);
+  return true;
+}
+
 bool OpEmulator::rewrite(Operation *op) {
   builder.setInsertionPoint(op);
   Location loc = op->getLoc();
-  if (rewriteMemory(op) || rewriteRegister(op))
+  if (rewriteMemory(op) || rewriteRegister(op) || rewriteApproximate(op))
     return true;
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<LLVM::AddressOfOp, NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::BarrierOp>(

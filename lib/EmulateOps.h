@@ -37,6 +37,7 @@ private:
   bool rewriteRegister(Operation *op);
   bool rewriteMemory(Operation *op);
   bool rewriteIntrinsic(mlir::LLVM::CallIntrinsicOp op);
+  bool rewriteApproximate(mlir::Operation *op);
 
   void rewrite(mlir::LLVM::AddressOfOp op);
   void rewrite(mlir::NVVM::ShflOp op);

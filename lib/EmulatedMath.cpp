@@ -106,7 +106,7 @@ float bastile::approximate(Approximation function, bool flushesSubnormals,
     y = flushSubnormal(y);
   }
   double result = evaluate(function, x, y);
-  if (worst && std::isfinite(result)) {
+  if (worst && std::isfinite(result) && result != 0) {
     double error = errorBound(function, x, result);
     result += isRoundedUp(x) ? error : -error;
     if (function == Approximation::Tanh)

@@ -70,6 +70,7 @@ LogicalResult bastile::lower(ModuleOp module, Stage stage,
                              llvm::json::Value *metadata) {
   auto run = [&](llvm::function_ref<void(OpPassManager &)> add) {
     PassManager passes(module.getContext());
+    passes.enableVerifier(options.verifyPasses);
     add(passes);
     if (options.configure && failed(options.configure(passes)))
       return failure();

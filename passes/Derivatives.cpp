@@ -157,7 +157,7 @@ void Rule::applyJoin(tile::JoinOp join) {
       llvm::map_to_vector(join.getPieces().getTypes(), [&](Type type) -> Type {
         return cast<RankedTensorType>(type).clone(element);
       });
-  auto pieces = tile::SplitOp::create(builder, types, join.getInterleaved(),
+  auto pieces = tile::SplitOp::create(builder, types, join.getStrands(),
                                       g.getValue());
   for (auto [operand, piece] :
        llvm::zip_equal(join.getPieces(), pieces.getPieces()))
@@ -327,7 +327,7 @@ void propagateThroughSplit(tile::SplitOp split, Gradients &gradients) {
   auto type = cast<RankedTensorType>(split.getInput().getType());
   gradients.add(split.getInput(),
                 tile::JoinOp::create(builder, type.clone(element),
-                                     split.getInterleaved(), pieces)
+                                     split.getStrands(), pieces)
                     .getResult());
 }
 

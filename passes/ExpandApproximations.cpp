@@ -30,7 +30,7 @@ constexpr double kLn2 = 0.69314718055994530942;
 ///
 /// The rounding of x log2 e alone costs up to |x| half-units. Where that can be
 /// seen it is made up for: with t the rounded and e the lost part of the
-/// product, exp(x) = 2^t (1 + e ln 2) up to e^2.
+/// product, exp(x) = 2^t + 2^t e ln 2 up to 2^t e^2.
 struct ExpandExp : public OpRewritePattern<math::ExpOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -49,15 +49,18 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
       rewriter.replaceOp(op, exp2(f.mul(x, f.number(kLog2E))));
       return success();
     }
-    // Beyond these bounds the result is 0 or infinity, and the lost part of an
-    // infinite product would be NaN.
+    // From these bounds on the result is 0 or infinity, and the lost part of an
+    // infinite product would be NaN. The upper one is the first number of which
+    // the result is infinity: its own lost part is positive, as must be what is
+    // added to infinity.
     x = arith::MaximumFOp::create(rewriter, loc, x, f.number(-105.0));
-    x = arith::MinimumFOp::create(rewriter, loc, x, f.number(89.0));
+    x = arith::MinimumFOp::create(rewriter, loc, x, f.number(0x1.62e43p+6));
     Value power = f.mul(x, f.number(log2eHigh));
     Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
     lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
-    Value correction = f.fma(lost, f.number(kLn2), f.number(1.0));
-    rewriter.replaceOp(op, f.mul(exp2(power), correction));
+    Value result = exp2(power);
+    Value correction = f.mul(lost, f.number(kLn2));
+    rewriter.replaceOp(op, f.fma(result, correction, result));
     return success();
   }
 };

@@ -114,7 +114,11 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
           name);
     });
     patterns.add<WidenMath>(&getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    // CSE, which follows, takes away what is no longer used.
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       return signalPassFailure();
     if (onHost)
       return;

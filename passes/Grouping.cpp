@@ -223,9 +223,16 @@ LogicalResult Grouper::formRowGroups() {
   return success();
 }
 
+/// Whether `op` computes nothing: a piece of an argument is an address.
+bool isPieceOfArgument(Operation *op) {
+  auto split = dyn_cast<tile::SplitOp>(op);
+  return split && isa<BlockArgument>(split.getInput());
+}
+
 /// Adds what `op` reads from outside the group. Ops on row vectors and scalars
-/// join the group that needs them, and so do ops of earlier stages, down to
-/// arguments and row statistics: computing again costs less than storing.
+/// join the group that needs them, and so do pieces of arguments and ops of
+/// earlier stages, down to arguments and row statistics: computing again costs
+/// less than storing.
 void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
   for (Value operand : op->getOperands()) {
     Operation *producer = operand.getDefiningOp();
@@ -234,7 +241,8 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
     bool repeat = producer && !isCombined(operand);
     if (repeat && isRowOp(producer))
       repeat =
-          rowStages.lookup(producer) < stage && !isa<tile::ReduceOp>(producer);
+          isPieceOfArgument(producer) || (rowStages.lookup(producer) < stage &&
+                                          !isa<tile::ReduceOp>(producer));
     if (!repeat) {
       group.inputs.insert(operand);
       continue;

@@ -37,7 +37,7 @@ struct LowerInterleavedSplit : public OpConversionPattern<tile::SplitOp> {
   matchAndRewrite(tile::SplitOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getPieces().front().getType());
-    if (!op.getInterleaved() ||
+    if (!op.getInterleaved() || op.getParts() != 1 ||
         !isInterleaving(cast<RankedTensorType>(op.getInput().getType()), type))
       return rewriter.notifyMatchFailure(op, "not of interleaved tiles");
     int64_t count = op.getPieces().size();
@@ -71,7 +71,7 @@ struct LowerInterleavedJoin : public OpConversionPattern<tile::JoinOp> {
   matchAndRewrite(tile::JoinOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    if (!op.getInterleaved() ||
+    if (!op.getInterleaved() || op.getParts() != 1 ||
         !isInterleaving(
             type, cast<RankedTensorType>(op.getPieces().front().getType())))
       return rewriter.notifyMatchFailure(op, "not of interleaved tiles");

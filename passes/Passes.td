@@ -75,9 +75,10 @@ def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
 
     becomes a split of `%x`, a split of `%cos` and two products. A row that is
     taken apart for one user is so for all; rows that are taken apart in several
-    ways are cut to the greatest length that divides all of their pieces. What
-    needs a whole row, and rows of both contiguous and interleaved pieces, are
-    errors. Functions without `tile.split` and `tile.join` stay as they are.
+    ways are cut to the greatest length that divides all of their pieces, into
+    contiguous parts of interleaved pieces where they have both. What needs a
+    whole row, and pieces that no such cut makes, are errors. Functions without
+    `tile.split` and `tile.join` stay as they are.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::bastile::tile::TileDialect"];
@@ -111,6 +112,11 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     types and row length and from the target's limits. What the user pinned,
     with the option or with the function's attribute `tile.schedule`, is kept;
     a schedule that cannot work on the target is an error.
+
+    Where elements move in vectors and nothing is pinned, the kernel gets an
+    `unaligned_schedule` as well, for operands whose addresses allow no vectors:
+    one in which a thread holds less, since each element takes instructions of
+    its own.
   }];
   let options = [
     TargetOption,
@@ -135,7 +141,8 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
 
     One program is made for each way its operands may lie in memory, fastest
     first: leading dimensions merged into one or walked one by one, and
-    addresses aligned to the vector width or only to the element.
+    addresses aligned to the vector width or only to the element; the latter
+    program follows the kernel's `unaligned_schedule` if there is one.
   }];
   let options = [TargetOption];
   let dependentDialects = [

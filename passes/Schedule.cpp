@@ -318,13 +318,9 @@ LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
   return success();
 }
 
-LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
-                             const KernelShape &shape, const Target &target) {
-  auto error = [&] {
-    return kernel.emitError()
-           << "schedule " << fields.getAttr(kernel.getContext())
-           << " does not fit " << target.name << ": ";
-  };
+LogicalResult verifySchedule(function_ref<InFlightDiagnostic()> error,
+                             const Fields &fields, const KernelShape &shape,
+                             const Target &target, MLIRContext *context) {
   if (shape.combinesLongRows() && !fields.persistent)
     return error() << "programs that combine rows are persistent";
   if (shape.rowLength % fields.vector != 0)
@@ -364,8 +360,7 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
   if (fields.threads % kWarp != 0)
     return error() << fields.threads
                    << " threads are not a multiple of the warp of " << kWarp;
-  FailureOr<ThreadGrid> grid =
-      ThreadGrid::get(fields.getAttr(kernel.getContext()));
+  FailureOr<ThreadGrid> grid = ThreadGrid::get(fields.getAttr(context));
   if (failed(grid)) {
     int64_t pieces = fields.columns / fields.vector / blocks;
     InFlightDiagnostic diagnostic = error();
@@ -389,6 +384,60 @@ LogicalResult verifySchedule(tile::KernelOp kernel, const Fields &fields,
                    << kMaxStaticSharedBytes << " that a block has without "
                    << "asking for more";
   return success();
+}
+
+/// Whether a loop walks over rows that are reduced, tile by tile.
+bool isLoop(const Fields &fields, const KernelShape &shape) {
+  return shape.numReductions > 0 && fields.columns < shape.rowLength;
+}
+
+/// The schedules that leave a thread half of what it holds in `fields`, the one
+/// that costs least first. Programs that each leave a row of partial results
+/// stay as many, and with the same rows.
+SmallVector<Fields> halve(const Fields &fields, const KernelShape &shape) {
+  SmallVector<Fields> halved;
+  auto add = [&](int64_t Fields::*field, int64_t value) {
+    halved.push_back(fields);
+    halved.back().*field = value;
+  };
+  if (fields.rows % 2 == 0 && !shape.hasPartialRows)
+    add(&Fields::rows, fields.rows / 2);
+  bool hasOwnBlocks = shape.numReductions == 0 && !shape.hasPartialRows;
+  if (fields.columns % 2 == 0 && (hasOwnBlocks || isLoop(fields, shape)))
+    add(&Fields::columns, fields.columns / 2);
+  add(&Fields::threads, fields.threads * 2);
+  return halved;
+}
+
+/// The schedule for operands of any alignment. A thread accesses elements one
+/// by one there, each by an instruction of its own, so that a few of them keep
+/// it busy, more in a loop, and yet more would only make the program longer.
+Fields getUnaligned(Fields fields, const KernelShape &shape,
+                    const Target &target, MLIRContext *context) {
+  constexpr int64_t vector = 4;
+  int64_t held = isLoop(fields, shape) ? 2 * vector : vector;
+  auto fits = [&](const Fields &candidate) {
+    bool isValid = true;
+    auto error = [&] {
+      isValid = false;
+      return InFlightDiagnostic();
+    };
+    (void)verifySchedule(error, candidate, shape, target, context);
+    return isValid;
+  };
+  Fields narrow = fields;
+  narrow.vector = std::min(narrow.vector, vector);
+  if (fits(narrow))
+    fields = narrow;
+  while (fields.rows * fields.columns >
+         held * fields.getBlocks() * fields.threads) {
+    SmallVector<Fields> halved = halve(fields, shape);
+    auto found = llvm::find_if(halved, fits);
+    if (found == halved.end())
+      break;
+    fields = *found;
+  }
+  return fields;
 }
 
 struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
@@ -466,9 +515,19 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       completeForHost(fields, shape, target);
     else
       completeForGPU(fields, shape, target);
-    if (failed(verifySchedule(kernel, fields, shape, target)))
+    MLIRContext *context = &getContext();
+    auto error = [&] {
+      return kernel.emitError() << "schedule " << fields.getAttr(context)
+                                << " does not fit " << target.name << ": ";
+    };
+    if (failed(verifySchedule(error, fields, shape, target, context)))
       return failure();
-    kernel.setScheduleAttr(fields.getAttr(&getContext()));
+    kernel.setScheduleAttr(fields.getAttr(context));
+    bool isPinned =
+        pinned != tile::ScheduleAttr::get(context, 0, 0, 0, 0, 0, 0);
+    if (!target.isHost() && !isPinned && fields.vector > 1)
+      kernel.setUnalignedScheduleAttr(
+          getUnaligned(fields, shape, target, context).getAttr(context));
     return success();
   }
 

@@ -10,8 +10,11 @@
 // each class gets its number of pieces, then one walk builds the pieces.
 //
 // A kernel computes on rows of one length. Rows that meet in a split or a join,
-// even by way of others, are therefore all cut to one length: the greatest that
-// divides theirs.
+// even by way of others, are therefore all cut to one length. A row is first
+// cut into contiguous parts and each part into strands, the interleaved pieces:
+// first each row gets the fewest strands with which what is interleaved in it,
+// or in its pieces, comes out whole, and then the pieces of all rows their
+// greatest length.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +63,7 @@ RankedTensorType getPieceType(Value value, int64_t count) {
 bool isUniform(Value value) {
   if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>()) {
     Value source = broadcast.getSource();
-    return !hasRows(source) || getLength(source) != getLength(value);
+    return !hasRows(source) || getLength(source) == 1;
   }
   SplatElementsAttr splat;
   return matchPattern(value, m_Constant(&splat));
@@ -69,19 +72,21 @@ bool isUniform(Value value) {
 /// Whether `op` computes each column of its result from the same column of its
 /// operands.
 bool isColumnwise(Operation *op) {
-  if (isa<tile::BroadcastOp, tile::IotaOp, tile::ReduceRowsOp,
-          tile::StopGradientOp>(op))
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    return isUniform(broadcast.getResult()) ||
+           getLength(broadcast.getSource()) == getLength(broadcast.getResult());
+  if (isa<tile::IotaOp, tile::ReduceRowsOp, tile::StopGradientOp>(op))
     return true;
   return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1;
 }
 
-/// Whether `op` is a split or a join whose pieces are interleaved; nothing for
-/// other ops.
-std::optional<bool> isInterleaved(Operation *op) {
+/// How many neighbouring pieces of a split or a join are interleaved with each
+/// other; nothing for other ops.
+std::optional<int64_t> getStrands(Operation *op) {
   if (auto split = dyn_cast<tile::SplitOp>(op))
-    return split.getInterleaved();
+    return split.getStrands();
   if (auto join = dyn_cast<tile::JoinOp>(op))
-    return join.getInterleaved();
+    return join.getStrands();
   return std::nullopt;
 }
 
@@ -108,27 +113,30 @@ public:
                ? 1
                : getLength(value) / units[components[it->second]];
   }
-  /// Only for values of several pieces.
-  bool isInterleaved(Value value) const {
-    return *::isInterleaved(causes.lookup(groups[numbers.lookup(value)]));
+  /// How many of the pieces are interleaved with each other.
+  int64_t getStrands(Value value) const {
+    return strands[groups[numbers.lookup(value)]];
   }
 
 private:
   void number();
   void relate(Operation *op);
-  LogicalResult relateKinds(Operation *op);
+  bool relateStrands(Operation *op, bool &changed);
+  LogicalResult reportMisfit(Operation *op, ArrayRef<Operation *> splits);
+  LogicalResult findStrands(ArrayRef<Operation *> splits);
+  void findUnits(ArrayRef<Operation *> splits);
   LogicalResult verifyUses(Operation *op);
 
   Block &block;
   /// Uniform values have no number: each of their uses is on its own.
   DenseMap<Value, unsigned> numbers;
-  /// Values whose columns correspond; later, values of which the pieces must
-  /// lie in the same way.
+  /// Values whose columns correspond, and the strands of their rows.
   llvm::IntEqClasses groups;
+  SmallVector<int64_t> strands;
   /// Values whose pieces must have one length, and that length.
   llvm::IntEqClasses components;
   SmallVector<int64_t> units;
-  /// The first split or join in each group.
+  /// The first split or join of each group.
   DenseMap<unsigned, Operation *> causes;
 };
 
@@ -146,7 +154,7 @@ void SplitAnalysis::number() {
 
 void SplitAnalysis::relate(Operation *op) {
   auto find = [&](Value value) { return numbers.find(value); };
-  if (::isInterleaved(op)) {
+  if (::getStrands(op)) {
     auto [whole, pieces] = getWholeAndPieces(op);
     for (Value piece : pieces)
       if (find(whole) != numbers.end() && find(piece) != numbers.end())
@@ -164,34 +172,96 @@ void SplitAnalysis::relate(Operation *op) {
     }
 }
 
-/// Notes how `op` takes its row apart. A piece that is taken apart in turn
-/// makes more pieces of the row, which lie in one way only if both do.
-LogicalResult SplitAnalysis::relateKinds(Operation *op) {
+/// A part of a row has the strands of the row, and a strand of n has n times
+/// fewer. Raises the strands of the row and the pieces of `op` to the least
+/// with which that is so, in which the strands they had are whole. Returns
+/// whether rows and pieces are long enough.
+bool SplitAnalysis::relateStrands(Operation *op, bool &changed) {
   auto [whole, pieces] = getWholeAndPieces(op);
   if (!numbers.contains(whole))
-    return success();
-  Operation *&cause = causes[groups[numbers.lookup(whole)]];
-  if (!cause)
-    cause = op;
-  if (::isInterleaved(cause) == ::isInterleaved(op))
-    return success();
+    return true;
+  int64_t ratio = *::getStrands(op);
+  int64_t &outer = strands[groups[numbers.lookup(whole)]];
+  for (Value piece : pieces) {
+    int64_t alone = 1;
+    int64_t &inner = numbers.contains(piece)
+                         ? strands[groups[numbers.lookup(piece)]]
+                         : alone;
+    if (getLength(whole) % (ratio * inner) != 0)
+      return false;
+    int64_t least = std::lcm(outer, ratio * inner);
+    if (getLength(piece) % (least / ratio) != 0)
+      return false;
+    changed |= least != outer || least / ratio != inner;
+    outer = least;
+    inner = least / ratio;
+  }
+  return true;
+}
+
+/// Only pieces of both kinds can be at odds.
+LogicalResult SplitAnalysis::reportMisfit(Operation *op,
+                                          ArrayRef<Operation *> splits) {
+  auto isLike = [&](Operation *other) {
+    return (*::getStrands(other) > 1) == (*::getStrands(op) > 1);
+  };
   auto describe = [](Operation *op) {
-    return *::isInterleaved(op) ? "interleaved" : "contiguous";
+    return *::getStrands(op) > 1 ? "interleaved" : "contiguous";
+  };
+  auto getComponent = [&](Operation *op) {
+    return components[numbers.lookup(getWholeAndPieces(op).first)];
   };
   InFlightDiagnostic error =
       op->emitOpError("has ")
-      << describe(op) << " pieces of rows of type " << whole.getType()
-      << " that are also taken apart into " << describe(cause)
-      << " pieces; use one of the two for both";
-  error.attachNote(cause->getLoc()) << "'" << cause->getName() << "' op with "
-                                    << describe(cause) << " pieces";
+      << describe(op) << " pieces of rows of type "
+      << getWholeAndPieces(op).first.getType()
+      << " that do not fit the other pieces they are computed with; take the "
+      << "rows apart in one way, or in functions of their own";
+  for (Operation *other : splits)
+    if (numbers.contains(getWholeAndPieces(other).first) && !isLike(other) &&
+        getComponent(other) == getComponent(op)) {
+      error.attachNote(other->getLoc())
+          << "'" << other->getName() << "' op with " << describe(other)
+          << " pieces";
+      break;
+    }
   return error;
+}
+
+LogicalResult SplitAnalysis::findStrands(ArrayRef<Operation *> splits) {
+  strands.assign(groups.getNumClasses(), 1);
+  // Ends, as strands only grow to larger divisors of the rows' lengths.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (Operation *op : splits)
+      if (!relateStrands(op, changed))
+        return reportMisfit(op, splits);
+  }
+  return success();
+}
+
+void SplitAnalysis::findUnits(ArrayRef<Operation *> splits) {
+  units.assign(components.getNumClasses(), 0);
+  auto divide = [&](Value value, int64_t length) {
+    int64_t &unit = units[components[numbers.lookup(value)]];
+    unit = std::gcd(unit, length);
+  };
+  for (auto [value, number] : numbers)
+    divide(value, getLength(value) / strands[groups[number]]);
+  // What is put together may be uniform.
+  for (Operation *op : splits) {
+    auto [whole, pieces] = getWholeAndPieces(op);
+    if (numbers.contains(whole))
+      divide(whole, getLength(pieces.front()) /
+                        (getStrands(whole) / *::getStrands(op)));
+  }
 }
 
 /// Whether the pass knows how to compute `op` on pieces.
 bool isSupported(Operation *op) {
-  return isColumnwise(op) || ::isInterleaved(op) ||
-         isa<tile::ReduceOp, func::ReturnOp>(op);
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return !reduce.isOfGroups();
+  return isColumnwise(op) || getStrands(op) || isa<func::ReturnOp>(op);
 }
 
 LogicalResult SplitAnalysis::verifyUses(Operation *op) {
@@ -214,26 +284,22 @@ LogicalResult SplitAnalysis::run() {
   number();
   for (Operation &op : block)
     relate(&op);
-  components.compress();
-  units.assign(components.getNumClasses(), 0);
-  for (auto [value, number] : numbers) {
-    int64_t &unit = units[components[number]];
-    unit = std::gcd(unit, getLength(value));
-  }
-  SmallVector<Operation *> splits;
-  for (Operation &op : block)
-    if (::isInterleaved(&op))
-      splits.push_back(&op);
-  for (Operation *op : splits) {
-    auto [whole, pieces] = getWholeAndPieces(op);
-    for (Value piece : pieces)
-      if (numbers.contains(whole) && getCount(piece) > 1)
-        groups.join(numbers.lookup(whole), numbers.lookup(piece));
-  }
   groups.compress();
-  for (Operation *op : splits)
-    if (failed(relateKinds(op)))
-      return failure();
+  components.compress();
+  SmallVector<Operation *> splits;
+  for (Operation &op : block) {
+    if (!::getStrands(&op))
+      continue;
+    splits.push_back(&op);
+    auto [whole, pieces] = getWholeAndPieces(&op);
+    for (Value value : llvm::concat<Value>(SmallVector<Value>{whole},
+                                           llvm::to_vector(pieces)))
+      if (numbers.contains(value))
+        causes.try_emplace(groups[numbers.lookup(value)], &op);
+  }
+  if (failed(findStrands(splits)))
+    return failure();
+  findUnits(splits);
   auto result = block.getParentOp()->walk([&](Operation *op) {
     bool isSupportedHere = op->getBlock() == &block && isSupported(op);
     return isSupportedHere || succeeded(verifyUses(op))
@@ -294,9 +360,8 @@ void RowSplitter::splitArguments() {
     if (count == 1)
       continue;
     SmallVector<Type> types(count, getPieceType(argument, count));
-    auto split =
-        tile::SplitOp::create(builder, argument.getLoc(), types,
-                              analysis.isInterleaved(argument), argument);
+    auto split = tile::SplitOp::create(builder, argument.getLoc(), types,
+                                       analysis.getStrands(argument), argument);
     setPieces(argument, llvm::to_vector_of<Value>(split.getPieces()));
   }
 }
@@ -329,26 +394,43 @@ SmallVector<Value> RowSplitter::getPieces(Value value, int64_t count) {
   return pieces.at(value);
 }
 
+/// Where, among all pieces of a row, those are that make up the piece `index`
+/// of a split or a join with `strands`: `held` of them, which lie in that piece
+/// with `heldStrands`.
+SmallVector<int64_t> getPositions(int64_t index, int64_t strands, int64_t held,
+                                  int64_t heldStrands) {
+  int64_t firstPart = index / strands * (held / heldStrands);
+  SmallVector<int64_t> positions;
+  for (int64_t inner = 0; inner < held; ++inner) {
+    int64_t part = firstPart + inner / heldStrands;
+    int64_t strand = index % strands + inner % heldStrands * strands;
+    positions.push_back(part * strands * heldStrands + strand);
+  }
+  return positions;
+}
+
 void RowSplitter::rewrite(tile::SplitOp op) {
   int64_t number = op.getPieces().size();
   for (auto [index, result] : llvm::enumerate(op.getPieces())) {
     int64_t held = analysis.getCount(result);
     SmallVector<Value> all = getPieces(op.getInput(), number * held), some;
-    for (int64_t inner = 0; inner < held; ++inner)
-      some.push_back(all[op.getInterleaved() ? index + number * inner
-                                             : index * held + inner]);
+    for (int64_t position : getPositions(index, op.getStrands(), held,
+                                         analysis.getStrands(result)))
+      some.push_back(all[position]);
     setPieces(result, some);
   }
 }
 
 void RowSplitter::rewrite(tile::JoinOp op) {
-  int64_t number = op.getPieces().size();
-  int64_t held = analysis.getCount(op.getResult()) / number;
-  SmallVector<Value> all(number * held);
+  int64_t count = analysis.getCount(op.getResult());
+  int64_t held = count / op.getPieces().size();
+  int64_t heldStrands = analysis.getStrands(op.getResult()) / op.getStrands();
+  SmallVector<Value> all(count);
   for (auto [index, piece] : llvm::enumerate(op.getPieces()))
-    for (auto [inner, value] : llvm::enumerate(getPieces(piece, held)))
-      all[op.getInterleaved() ? index + number * inner : index * held + inner] =
-          value;
+    for (auto [position, value] : llvm::zip_equal(
+             getPositions(index, op.getStrands(), held, heldStrands),
+             getPieces(piece, held)))
+      all[position] = value;
   setPieces(op.getResult(), all);
 }
 
@@ -375,7 +457,7 @@ void RowSplitter::rewrite(func::ReturnOp op) {
     Value &join = joined[value];
     if (!join)
       join = tile::JoinOp::create(builder, value.getLoc(), value.getType(),
-                                  analysis.isInterleaved(value),
+                                  analysis.getStrands(value),
                                   getPieces(value, count));
     operand.set(join);
   }
@@ -401,15 +483,15 @@ SmallVector<Value> RowSplitter::buildIota(tile::IotaOp op, int64_t count) {
     return tile::BroadcastOp::create(builder, op.getLoc(), type, scalar, like);
   };
   Value first = tile::IotaOp::create(builder, op.getLoc(), type, like, Value());
-  int64_t distance = type.getShape().back();
-  if (analysis.isInterleaved(op.getResult())) {
-    first = arith::MulIOp::create(builder, op.getLoc(), first, number(count));
-    distance = 1;
-  }
+  int64_t strands = analysis.getStrands(op.getResult());
+  if (strands > 1)
+    first = arith::MulIOp::create(builder, op.getLoc(), first, number(strands));
+  int64_t partLength = strands * type.getShape().back();
   SmallVector<Value> built{first};
   for (int64_t piece = 1; piece < count; ++piece)
-    built.push_back(arith::AddIOp::create(builder, op.getLoc(), first,
-                                          number(piece * distance)));
+    built.push_back(arith::AddIOp::create(
+        builder, op.getLoc(), first,
+        number(piece / strands * partLength + piece % strands)));
   return built;
 }
 
@@ -474,7 +556,8 @@ struct SplitRowsPass : public bastile::impl::SplitRowsBase<SplitRowsPass> {
     if (!func.getBody().hasOneBlock())
       return markAllAnalysesPreserved();
     Block &block = func.getBody().front();
-    if (llvm::none_of(block, [](Operation &op) { return isInterleaved(&op); }))
+    if (llvm::none_of(block,
+                      [](Operation &op) { return bool(getStrands(&op)); }))
       return markAllAnalysesPreserved();
     SplitAnalysis analysis(block);
     if (failed(analysis.run()))

@@ -78,19 +78,21 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                                               bool onHost) {
     std::string name = kernel.getSymName().str();
     int64_t leading = KernelShape::get(kernel).leading;
-    bool vectorized = !onHost && kernel.getSchedule()->getVector() > 1;
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    bool vectorized = !onHost && schedule.getVector() > 1;
     SmallVector<TileVariant> variants;
     // Rows that are repeated have other strides than the rest, so that leading
     // dimensions do not merge.
     bool merges = !repeatsRows(kernel);
     if (leading == 1 || merges)
-      variants.push_back({name, 1, vectorized});
+      variants.push_back({name, 1, vectorized, onHost, schedule});
     if (leading > 1 && merges)
       name += "_strided";
     if (leading > 1)
-      variants.push_back({name, leading, vectorized});
+      variants.push_back({name, leading, vectorized, onHost, schedule});
     if (vectorized)
-      variants.push_back({name + "_unaligned", leading, false});
+      variants.push_back({name + "_unaligned", leading, false, onHost,
+                          kernel.getUnalignedSchedule().value_or(schedule)});
     return variants;
   }
 };

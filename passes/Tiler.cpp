@@ -10,7 +10,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/Sizes.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -22,14 +21,16 @@ static int64_t getLength(Type type) {
   return cast<RankedTensorType>(type).getShape().back();
 }
 
-static TypedAttr getNeutral(tile::ReduceRowsOp reduce) {
-  return tile::ReduceOp::getNeutral(
-      reduce.getKind(), reduce.getInput().getType().getElementType());
+/// The type of one of `count` contiguous parts of a row of `type`.
+static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
+  SmallVector<int64_t> sizes(type.getShape());
+  sizes.back() /= count;
+  return type.clone(sizes);
 }
 
 Tiler::Tiler(tile::KernelOp kernel, const TileVariant &variant)
     : kernel(kernel), variant(variant), shape(KernelShape::get(kernel)),
-      schedule(*kernel.getSchedule()), builder(kernel.getLoc(), kernel) {}
+      schedule(variant.schedule), builder(kernel.getLoc(), kernel) {}
 
 Value Tiler::constantIndex(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
@@ -173,24 +174,32 @@ void Tiler::buildPersistentRows(Value id) {
   }
   Value groups = arith::CeilDivUIOp::create(builder, getRowCount(),
                                             constantIndex(schedule.getRows()));
-  SmallVector<Value> initial;
   for (tile::ReduceRowsOp reduce : rowReductions)
-    if (isInRegisters(reduce))
-      initial.push_back(constantTile(getTileType(reduce.getInput().getType()),
-                                     getNeutral(reduce)));
-    else
+    if (!isInRegisters(reduce))
       clearInMemory(reduce);
+  SmallVector<Value> sums = llvm::any_of(rowReductions,
+                                         [&](tile::ReduceRowsOp reduce) {
+                                           return isCompensated(reduce);
+                                         })
+                                ? buildBlocksOfRows(rowProgram, groups, step)
+                                : buildLoopOverRows(rowProgram, groups, step);
+  rowScope.clear();
+  columnScope.clear();
+  finishAccumulators(sums);
+}
 
-  auto loop = scf::ForOp::create(builder, rowProgram, groups, step, initial);
+/// Combines the groups of rows from `first` on, every `step`-th, up to `last`.
+SmallVector<Value> Tiler::buildLoopOverRows(Value first, Value last,
+                                            Value step) {
+  SmallVector<Value> initial = createAccumulators();
+  auto loop = scf::ForOp::create(builder, first, last, step, initial);
+  OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   accumulators = loop.getRegionIterArgs();
   buildRows(loop.getInductionVar());
   if (!initial.empty())
     scf::YieldOp::create(builder, accumulated);
-  builder.setInsertionPointAfter(loop);
-  rowScope.clear();
-  columnScope.clear();
-  finishAccumulators(loop.getResults());
+  return llvm::to_vector_of<Value>(loop.getResults());
 }
 
 void Tiler::buildRows(Value group) {
@@ -309,101 +318,6 @@ void Tiler::buildPass(int64_t depth) {
 }
 
 //===----------------------------------------------------------------------===//
-// Combining rows
-//===----------------------------------------------------------------------===//
-
-bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
-  return !isRow(reduce.getInput()) || shape.numReductions == 0 ||
-         schedule.getColumns() >= shape.rowLength;
-}
-
-Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
-  Value input = emit(reduce.getInput());
-  if (schedule.getRows() == 1)
-    return input;
-  return tile::MaskRowsOp::create(builder, reduce.getLoc(), input, row,
-                                  getRowCount(), getNeutral(reduce));
-}
-
-/// Adds the current rows to the accumulators that are in registers. A program
-/// of one group of rows has none.
-void Tiler::accumulate() {
-  accumulated.clear();
-  for (tile::ReduceRowsOp reduce : rowReductions) {
-    if (!isInRegisters(reduce))
-      continue;
-    Value tile = emitRowMasked(reduce);
-    if (!accumulators.empty())
-      tile = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
-                                     accumulators[accumulated.size()], tile);
-    accumulated.push_back(tile);
-  }
-}
-
-Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (type.getDimSize(0) == 1)
-    return tile;
-  return tile::ReduceRowsOp::create(builder, reduce.getLoc(),
-                                    type.clone({1, type.getDimSize(1)}),
-                                    reduce.getKind(), tile, /*partial=*/false);
-}
-
-Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
-  return getResultMemory(reduce->getUses().begin()->getOperandNumber());
-}
-
-/// Sets this program's row of the partial results to the neutral value. Each
-/// thread comes back only to what it wrote itself.
-void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
-  auto loop = scf::ForOp::create(builder, constantIndex(0),
-                                 constantIndex(shape.rowLength),
-                                 constantIndex(schedule.getColumns()));
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  RankedTensorType type = getTileType(reduce.getInput().getType());
-  Value neutral =
-      constantTile(type.clone({1, type.getDimSize(1)}), getNeutral(reduce));
-  llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
-  emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
-            reduce.getInput().getType());
-}
-
-void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
-  RankedTensorType type = reduce.getInput().getType();
-  Value tile = combineTileRows(reduce, emitRowMasked(reduce));
-  Value memory = getAccumulatorMemory(reduce);
-  Value before = tile::LoadOp::create(
-      builder, reduce.getLoc(), tile.getType(), memory,
-      ValueRange{rowProgram, column},
-      builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
-      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr);
-  Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
-                                        reduce.getKind(), before, tile);
-  emitStore(after, memory, rowProgram, type);
-}
-
-/// Stores what the program has combined, or computes and stores what follows
-/// from the combination of all rows.
-void Tiler::finishAccumulators(ValueRange sums) {
-  for (tile::ReduceRowsOp reduce : rowReductions) {
-    if (!isInRegisters(reduce))
-      continue;
-    Value tile = combineTileRows(reduce, sums.front());
-    sums = sums.drop_front();
-    if (reduce.getPartial())
-      emitStore(tile, getAccumulatorMemory(reduce), rowProgram,
-                reduce.getInput().getType());
-    else
-      (isRow(reduce.getResult()) ? columnScope : rowScope)
-          .map(reduce.getResult(), tile);
-  }
-  if (shape.hasCombinedRows)
-    for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
-      emitStore(index);
-}
-
-//===----------------------------------------------------------------------===//
 // Values
 //===----------------------------------------------------------------------===//
 
@@ -432,13 +346,17 @@ void Tiler::emitStore(unsigned resultIndex) {
     return emitStore(emit(value), memory, row, type);
   SmallVector<Value> pieces = llvm::map_to_vector(
       join.getPieces(), [&](Value piece) { return emit(piece); });
-  if (join.getInterleaved()) {
-    Value tile = tile::JoinOp::create(builder, join.getLoc(), getTileType(type),
-                                      /*interleaved=*/true, pieces);
-    return emitStore(tile, memory, row, type);
+  int64_t strands = join.getStrands();
+  int64_t parts = pieces.size() / strands;
+  for (int64_t part = 0; part < parts; ++part) {
+    auto some = ArrayRef(pieces).slice(part * strands, strands);
+    Value tile = some.front();
+    if (strands > 1)
+      tile = tile::JoinOp::create(builder, join.getLoc(),
+                                  getTileType(getPartType(type, parts)),
+                                  strands, some);
+    emitStore(tile, memory, row, type, part, parts);
   }
-  for (auto [index, piece] : llvm::enumerate(pieces))
-    emitStore(piece, memory, row, type, index, pieces.size());
 }
 
 void Tiler::emitStore(Value tile, Value memory, Value firstRow,
@@ -472,9 +390,7 @@ Value Tiler::getColumn(int64_t width) {
 Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
   auto type = cast<RankedTensorType>(argument.getType());
   int64_t length = getLength(type) / pieces;
-  SmallVector<int64_t> sizes(type.getShape());
-  sizes.back() = length;
-  RankedTensorType tileType = getTileType(type.clone(sizes));
+  RankedTensorType tileType = getTileType(getPartType(type, pieces));
   unsigned index = argument.getArgNumber();
   bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
   SmallVector<Value> indices{isStatistic ? constantIndex(0)
@@ -525,21 +441,23 @@ Value Tiler::emit(Value value) {
   return tile;
 }
 
-/// Interleaved pieces come out of one load, others are loaded apart.
-Value Tiler::emitSplit(tile::SplitOp split, unsigned piece) {
+/// The interleaved pieces of a part come out of one load, others are loaded
+/// apart.
+Value Tiler::emitSplit(tile::SplitOp split, int64_t piece) {
   auto argument = cast<BlockArgument>(split.getInput());
-  if (!split.getInterleaved())
-    return emitLoad(argument, piece, split.getNumResults());
-  SmallVector<Type> types =
-      llvm::map_to_vector(split.getResultTypes(), [&](Type type) -> Type {
-        return getTileType(cast<RankedTensorType>(type));
-      });
-  auto tiles = tile::SplitOp::create(builder, split.getLoc(), types,
-                                     /*interleaved=*/true, emitLoad(argument));
-  for (auto [value, tile] :
-       llvm::zip_equal(split.getPieces(), tiles.getPieces()))
+  int64_t strands = split.getStrands();
+  int64_t part = piece / strands;
+  Value load = emitLoad(argument, part, split.getNumResults() / strands);
+  if (strands == 1)
+    return load;
+  auto type = cast<RankedTensorType>(split.getResultTypes().front());
+  SmallVector<Type> types(strands, getTileType(type));
+  auto tiles =
+      tile::SplitOp::create(builder, split.getLoc(), types, strands, load);
+  for (auto [value, tile] : llvm::zip_equal(
+           split.getPieces().slice(part * strands, strands), tiles.getPieces()))
     columnScope.map(value, tile);
-  return tiles.getPieces()[piece];
+  return tiles.getPieces()[piece % strands];
 }
 
 Value Tiler::emitOp(Operation *op, OpResult result) {

@@ -21,6 +21,10 @@ struct TileVariant {
   int64_t leading;
   /// Whether addresses are aligned to the vector width.
   bool aligned;
+  /// Whether sums of rows make up for what each addition rounds off.
+  bool compensated;
+  /// What its program follows.
+  tile::ScheduleAttr schedule;
 };
 
 /// Builds the program of one variant of a kernel on tensors.
@@ -40,6 +44,8 @@ private:
 
   /// Builds the loop of a program that walks several groups of rows.
   void buildPersistentRows(mlir::Value id);
+  llvm::SmallVector<mlir::Value>
+  buildLoopOverRows(mlir::Value first, mlir::Value last, mlir::Value step);
   void buildRows(mlir::Value group);
   void buildWholeRow();
   void buildPasses();
@@ -49,6 +55,12 @@ private:
   /// A program combines rows in registers, or if a row does not fit those, in
   /// memory, in its row of the partial results.
   bool isInRegisters(tile::ReduceRowsOp reduce) const;
+  bool isCompensated(tile::ReduceRowsOp reduce) const;
+  llvm::SmallVector<mlir::Value> createAccumulators();
+  llvm::SmallVector<mlir::Value>
+  buildBlocksOfRows(mlir::Value first, mlir::Value last, mlir::Value step);
+  mlir::Value addLostPart(mlir::Location loc, mlir::Value sum,
+                          mlir::Value lost);
   mlir::Value emitRowMasked(tile::ReduceRowsOp reduce);
   mlir::Value combineTileRows(tile::ReduceRowsOp reduce, mlir::Value tile);
   void accumulate();
@@ -65,7 +77,7 @@ private:
   mlir::Value emitMasked(tile::ReduceOp reduce);
   mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
                        int64_t pieces = 1);
-  mlir::Value emitSplit(tile::SplitOp split, unsigned piece);
+  mlir::Value emitSplit(tile::SplitOp split, int64_t piece);
   void emitResult(unsigned resultIndex);
   void emitStore(unsigned resultIndex);
   void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,

@@ -70,13 +70,18 @@ Error CudaExecutor::launch(const std::string &entry, const LaunchConfig &config,
                       " bytes of shared memory");
 }
 
-Error CudaExecutor::zero(void *data, int64_t bytes) {
-  CudaContextScope scope(module.device());
+Error bastile::runtime::fillWithZeros(const CudaDevice &device,
+                                      cuda::Stream stream, void *data,
+                                      int64_t bytes) {
+  CudaContextScope scope(device);
   if (Error error = scope.takeError())
     return error;
-  const CudaDriver &driver = module.device().driver();
-  return driver.check(
-      driver.memsetD8Async(reinterpret_cast<cuda::Address>(data), 0,
-                           static_cast<size_t>(bytes), stream),
+  return device.driver().check(
+      device.driver().memsetD8Async(reinterpret_cast<cuda::Address>(data), 0,
+                                    static_cast<size_t>(bytes), stream),
       "fill ", bytes, " bytes on the GPU with zeros");
+}
+
+Error CudaExecutor::zero(void *data, int64_t bytes) {
+  return fillWithZeros(module.device(), stream, data, bytes);
 }

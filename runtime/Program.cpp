@@ -121,30 +121,57 @@ std::shared_ptr<Program> Program::forHost(Metadata metadata,
       new Program(std::move(metadata), nullptr, std::move(lookup)));
 }
 
-Expected<std::shared_ptr<CudaModule>> Program::module(int ordinal) {
+Expected<std::shared_ptr<CudaModule>>
+Program::module(std::shared_ptr<const CudaDevice> device,
+                const std::string &entry) {
+  const auto key = std::make_pair(device.get(), entry);
   {
     std::lock_guard<std::mutex> lock(mutex);
-    auto found = modules.find(ordinal);
+    auto found = modules.find(key);
     if (found != modules.end())
       return found->second;
   }
   // Without the lock, since this takes a while; if two threads come here, the
   // first one's module is the one.
-  Expected<std::shared_ptr<const CudaDevice>> device =
-      CudaDevices::get(ordinal);
-  if (!device)
-    return device.takeError();
-  Expected<std::string> code = image(**device);
+  Expected<std::string> code = image(*device, entry);
   if (!code)
     return code.takeError();
-  RelaxedCaptureScope capture((*device)->driver());
-  Expected<std::shared_ptr<CudaModule>> module =
-      CudaModule::load(*device, *code);
-  if (!module)
-    return module.takeError();
+  RelaxedCaptureScope capture(device->driver());
+  Expected<std::shared_ptr<CudaModule>> loaded =
+      CudaModule::load(std::move(device), *code);
+  if (!loaded)
+    return loaded.takeError();
   std::lock_guard<std::mutex> lock(mutex);
-  return modules.emplace(ordinal, *module).first->second;
+  return modules.emplace(key, *loaded).first->second;
 }
+
+namespace {
+/// Launches kernels that lie in modules of their own.
+class ModulesExecutor final : public Executor {
+public:
+  ModulesExecutor(Program &program, std::shared_ptr<const CudaDevice> device,
+                  cuda::Stream stream)
+      : program(program), device(std::move(device)), stream(stream) {}
+
+  Error launch(const std::string &entry, const LaunchConfig &config,
+               void **arguments) override {
+    Expected<std::shared_ptr<CudaModule>> module =
+        program.module(device, entry);
+    if (!module)
+      return module.takeError();
+    return CudaExecutor(**module, stream).launch(entry, config, arguments);
+  }
+  Error zero(void *data, int64_t bytes) override {
+    return fillWithZeros(*device, stream, data, bytes);
+  }
+  int64_t multiprocessors() const override { return device->multiprocessors(); }
+
+private:
+  Program &program;
+  std::shared_ptr<const CudaDevice> device;
+  cuda::Stream stream;
+};
+} // namespace
 
 //===----------------------------------------------------------------------===//
 // Calls
@@ -167,16 +194,17 @@ void Program::returnPlan(std::unique_ptr<LaunchPlan> plan) {
 Expected<int64_t> Program::multiprocessors(const Place &place) {
   if (isHost())
     return int64_t(place.threads);
-  Expected<std::shared_ptr<CudaModule>> loaded = module(*place.device);
-  if (!loaded)
-    return loaded.takeError();
-  return (*loaded)->device().multiprocessors();
+  Expected<std::shared_ptr<const CudaDevice>> device =
+      CudaDevices::get(*place.device);
+  if (!device)
+    return device.takeError();
+  return (*device)->multiprocessors();
 }
 
 Error Program::run(const Function &function, const Buffers &buffers,
                    const Place &place) {
   std::unique_ptr<LaunchPlan> plan = takePlan();
-  auto execute = [&](Executor &executor) -> Error {
+  auto execute = [&](Executor &&executor) -> Error {
     if (Error error =
             plan->prepare(function, buffers, executor.multiprocessors()))
       return error;
@@ -184,16 +212,12 @@ Error Program::run(const Function &function, const Buffers &buffers,
   };
   Error error;
   if (isHost()) {
-    HostExecutor executor(lookup, place.threads);
-    error = execute(executor);
+    error = execute(HostExecutor(lookup, place.threads));
   } else {
-    Expected<std::shared_ptr<CudaModule>> loaded = module(*place.device);
-    if (!loaded) {
-      error = loaded.takeError();
-    } else {
-      CudaExecutor executor(**loaded, place.stream);
-      error = execute(executor);
-    }
+    Expected<std::shared_ptr<const CudaDevice>> device =
+        CudaDevices::get(*place.device);
+    error = device ? execute(ModulesExecutor(*this, *device, place.stream))
+                   : device.takeError();
   }
   returnPlan(std::move(plan));
   return error;

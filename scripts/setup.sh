@@ -10,7 +10,7 @@ packages="
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools lld-22
   clang-format-22 clang-tidy-22
   libcurl4-openssl-dev libz3-dev libzstd-dev zlib1g-dev
-  nlohmann-json3-dev libgtest-dev
+  nlohmann-json3-dev libxxhash-dev libgtest-dev
   python3 python3-dev python3-venv python3-numpy python3-pytest
   xz-utils
 "

@@ -38,8 +38,8 @@ config.substitutions += [
     # The package is tested in the environment that it was built for.
     (
         "%package-test",
-        f"env PYTHONPATH={build}/python {build}/venv/bin/python -m pytest -q "
-        "-p no:cacheprovider",
+        f"env PYTHONPATH={build}/python BASTILE_CACHE_DIR=%t.cache "
+        f"{build}/venv/bin/python -m pytest -q -p no:cacheprovider",
     ),
 ]
 

@@ -12,8 +12,7 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
   let description = [{
     The first `rotary` elements of each row (all of them if absent) form pairs:
     element i with element i + rotary / 2, or with `interleaved` element 2 i with
-    element 2 i + 1 (of whole rows only). With (a, b) a pair, c and s its cosine
-    and sine,
+    element 2 i + 1. With (a, b) a pair, c and s its cosine and sine,
 
     ```
     result = (a * c_a - b * s_a, b * c_b + a * s_b)
@@ -35,6 +34,8 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
         : tensor<?x?x?x128xbf16>, tensor<1x?x1x64xf32>
     %1 = tile.rope %k, %cos, %sin interleaved
         : tensor<?x?x?x128xbf16>, tensor<1x?x1x64xf32>
+    %2 = tile.rope %x, %cos, %sin interleaved {rotary = 64}
+        : tensor<?x?x?x256xbf16>, tensor<1x?x1x32xf32>
     ```
   }];
   let arguments = (ins Tile_RowTensor:$input, Tile_RowTensor:$cosine,
@@ -55,10 +56,9 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
         return emitOpError("rotary size of ")
                << rotary << " must be even, and half of it divide the row "
                << "length of the input of type " << getType();
-      if (getInterleaved() && rotary != size)
-        return emitOpError("rotary size of ")
-               << rotary << " must be the row length of the input of type "
-               << getType() << " where pairs are interleaved";
+      if (getInterleaved() && size % 2)
+        return emitOpError("interleaved pairs of the input of type ")
+               << getType() << " need rows of an even length";
       auto angles = ::mlir::cast<::mlir::RankedTensorType>(getCosine().getType());
       int64_t length = angles.getShape().back();
       if (length != rotary && length != rotary / 2)
@@ -82,33 +82,43 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
     $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
       int64_t size = getType().getShape().back();
       int64_t rotary = getRotary().value_or(size);
-      bool interleaved = getInterleaved();
-      ::llvm::SmallVector<::mlir::Value> pieces =
-          splitRows(builder, getInput(), size / (rotary / 2), interleaved);
-      Expr a(builder, pieces[0]), b(builder, pieces[1]);
+      // Interleaved pairs lie in parts of the row, each of two pieces. So do the
+      // elements behind them, whence the parts are as long as divides both.
+      int64_t strands = getInterleaved() ? 2 : 1;
+      int64_t length = rotary / 2;
+      if (getInterleaved() && size % rotary)
+        length /= 2;
+      ::mlir::SmallVector<::mlir::Value> pieces =
+          splitRows(builder, getInput(), size / length, strands);
+      // One angle for both elements of a pair, or one for each.
+      auto angleType =
+          ::mlir::cast<::mlir::RankedTensorType>(getCosine().getType());
+      int64_t angles = angleType.getShape().back();
+      bool isForEach = angles == rotary;
+      auto split = [&](::mlir::Value rows) {
+        return splitRows(builder, rows, angles / length, isForEach ? strands : 1);
+      };
+      auto cosines = split(getCosine()), sines = split(getSine());
       // Repeated before it is converted: what is computed of angles alone would
       // be a kernel of its own.
-      auto repeat = [&](::mlir::Value angles, const Expr &like) {
-        ::mlir::Type type = like.getType().clone(
-            ::mlir::getElementTypeOrSelf(angles.getType()));
-        return Expr(builder, builder.createOrFold<BroadcastOp>(
-                                 type, angles, like.getValue()));
+      auto repeat = [&](::mlir::ArrayRef<::mlir::Value> angles, int64_t piece) {
+        ::mlir::Value angle = angles[isForEach ? piece : piece / 2];
+        auto like =
+            ::mlir::cast<::mlir::RankedTensorType>(pieces[piece].getType());
+        return Expr(builder,
+                    builder.createOrFold<BroadcastOp>(
+                        like.clone(angleType.getElementType()), angle,
+                        pieces[piece]));
       };
-      // One angle for both elements of a pair, or one for each.
-      auto getAngles = [&](::mlir::Value angles) {
-        int64_t length = ::mlir::cast<::mlir::RankedTensorType>(angles.getType())
-                             .getShape().back();
-        if (length != rotary)
-          return ::std::make_pair(repeat(angles, a), repeat(angles, b));
-        auto halves = splitRows(builder, angles, 2, interleaved);
-        return ::std::make_pair(repeat(halves[0], a), repeat(halves[1], b));
-      };
-      auto [cosA, cosB] = getAngles(getCosine());
-      auto [sinA, sinB] = getAngles(getSine());
       ::mlir::Type type = getType().getElementType();
-      pieces[0] = (a * cosA - b * sinA).as(type);
-      pieces[1] = (b * cosB + a * sinB).as(type);
-      return {joinRows(builder, pieces, interleaved)};
+      for (int64_t piece = 0; piece < rotary / length; piece += 2) {
+        Expr cosA = repeat(cosines, piece), cosB = repeat(cosines, piece + 1);
+        Expr sinA = repeat(sines, piece), sinB = repeat(sines, piece + 1);
+        Expr a(builder, pieces[piece]), b(builder, pieces[piece + 1]);
+        pieces[piece] = (a * cosA - b * sinA).as(type);
+        pieces[piece + 1] = (b * cosB + a * sinB).as(type);
+      }
+      return {joinRows(builder, pieces, strands)};
     }
   }];
 }

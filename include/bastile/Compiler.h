@@ -57,6 +57,8 @@ struct CompileOptions {
   GradientOptions gradients = {};
   /// Keep the source's lines in the code, for profilers.
   bool lineInfo = true;
+  /// Verify the program after each pass, to find mistakes of passes.
+  bool verifyPasses = false;
   /// Called on each pass manager before it runs, for timing and printing.
   llvm::function_ref<llvm::LogicalResult(mlir::PassManager &)> configure = {};
 };

@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import threading
+import warnings
 
 from bastile import _bastile
 
@@ -50,29 +51,37 @@ class Request:
 
 
 class Code:
-    """PTX or a host object with its metadata, and the program made of them."""
+    """PTX or a host object with its metadata, and the program made of them; out
+    of the cache on disk where it was compiled before."""
 
     def __init__(self, request: Request):
         self.request = request
-        self.code, text = _bastile.compile_text(request.native())
-        self.metadata = json.loads(text)
-        load = (
-            _bastile.Program.for_host
-            if request.target == "host"
-            else _bastile.Program.for_gpu
-        )
-        self.program = load(text, self.code)
+        self._stored = _bastile.load(request.native())
+
+    @property
+    def code(self) -> bytes:
+        return self._stored.code
+
+    @functools.cached_property
+    def metadata(self) -> dict:
+        return json.loads(self._stored.metadata)
 
     def kernel(self, function: str | None = None):
         """A function of the program, by default the first."""
+        program = self._stored.program
         return _bastile.Kernel(
-            self.program,
-            function or self.metadata["functions"][0]["name"],
+            program,
+            function or program.functions[0],
             together=self.request.together,
             in_place=self.request.in_place,
         )
 
 
+def _warn(message):
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+_bastile.set_warning_handler(_warn)
 _codes: dict = {}
 _locks: dict = {}
 _guard = threading.Lock()

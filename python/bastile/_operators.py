@@ -108,7 +108,7 @@ def _describe(tensor):
 OPERATORS: dict = {}
 
 
-def _classify(kind):
+def classify(kind):
     """How tensors of type ``kind`` are called on; installs PyTorch's hooks when
     its first tensor comes."""
     torch = sys.modules.get("torch")
@@ -116,12 +116,12 @@ def _classify(kind):
         return 0
     from bastile import _torch
 
-    _torch.install(_classify)
+    _torch.install(classify)
     plain = kind is torch.Tensor or kind is torch.nn.Parameter
     return 1 if plain else 2
 
 
-_bastile.set_hooks(_classify)
+_bastile.set_hooks(classify)
 
 
 def is_compiling():

@@ -127,7 +127,7 @@ def _is_watched(operands):
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack()
-        or any(_classify(type(x)) == 2 for x in operands)
+        or any(_operators.classify(type(x)) == 2 for x in operands)
     )
 
 

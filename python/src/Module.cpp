@@ -6,7 +6,7 @@
 
 #include "Arrays.h"
 #include "Operator.h"
-#include "bastile/TextCompiler.h"
+#include "bastile/KernelStore.h"
 #include "bastile/Version.h"
 
 #include <pybind11/stl.h>
@@ -45,9 +45,6 @@ static CompileRequest makeRequest(std::string source, std::string target,
           inPlace};
 }
 
-/// How many times this process compiled something.
-static std::atomic<int64_t> compilations{0};
-
 static void bindCompiler(py::module_ &module) {
   py::register_exception<CompileError>(module, "CompileError",
                                        PyExc_ValueError);
@@ -59,19 +56,6 @@ static void bindCompiler(py::module_ &module) {
       .def_readonly("source", &CompileRequest::source)
       .def_readonly("target", &CompileRequest::target);
 
-  module.def("compilations", [] { return compilations.load(); });
-  module.def(
-      "compile_text",
-      [](const CompileRequest &request) {
-        CompiledText result;
-        {
-          py::gil_scoped_release unlocked;
-          ++compilations;
-          result = take<CompileError>(compileText(request));
-        }
-        return py::make_tuple(py::bytes(result.code), result.metadata);
-      },
-      "request"_a);
   module.def(
       "describe_text",
       [](const CompileRequest &request) {
@@ -129,27 +113,35 @@ static void bindCompiler(py::module_ &module) {
 
 using ProgramPointer = std::shared_ptr<runtime::Program>;
 
-static runtime::Metadata readMetadata(const std::string &text) {
-  return take<std::runtime_error>(runtime::parseMetadata(text));
+/// What receives warnings; never destroyed, as the interpreter may be gone.
+static py::object &warningHandler() {
+  static auto &handler = *new py::object();
+  return handler;
 }
 
-/// Loads PTX (or a cubin) for GPUs, each when it is first used.
-static ProgramPointer loadGpuProgram(const std::string &metadata,
-                                     const py::bytes &code) {
-  std::string image = code;
-  return runtime::Program::forGpu(
-      readMetadata(metadata),
-      [image](const runtime::CudaDevice &) -> runtime::Expected<std::string> {
-        return image;
-      });
+static void warn(const std::string &message) {
+  py::gil_scoped_acquire lock;
+  if (warningHandler())
+    warningHandler()(message);
+  else
+    runtime::CacheOptions::warnOnStderr(message);
 }
 
-static ProgramPointer loadHostProgram(const std::string &metadata,
-                                      const py::bytes &object) {
-  auto code = take<std::runtime_error>(HostCode::load(object));
-  return runtime::Program::forHost(
-      readMetadata(metadata),
-      [code](const std::string &name) { return code->find(name); });
+/// Opened when the first kernel is wanted; never destroyed, since programs may
+/// be the last to go.
+static KernelStore &getStore() {
+  static auto &store =
+      *new KernelStore(runtime::CacheOptions::fromEnvironment(warn));
+  return store;
+}
+
+static StoredProgram loadProgram(const CompileRequest &request) {
+  py::gil_scoped_release unlocked;
+  return take<CompileError>(getStore().load(request));
+}
+
+static py::bytes getSection(const StoredProgram &stored, const char *name) {
+  return *stored.entry->find(name);
 }
 
 static const runtime::Function &findFunction(const runtime::Program &program,
@@ -161,16 +153,25 @@ static const runtime::Function &findFunction(const runtime::Program &program,
 }
 
 static void bindKernels(py::module_ &module) {
+  module.def("load", &loadProgram, "request"_a);
+  module.def("compilations", [] { return getStore().compilations(); });
+  module.def("assemblies", [] { return getStore().assemblies(); });
+  module.def(
+      "set_warning_handler",
+      [](py::object handler) { warningHandler() = std::move(handler); },
+      "handler"_a);
+  py::class_<StoredProgram>(module, "StoredProgram")
+      .def_readonly("program", &StoredProgram::program)
+      .def_property_readonly("code",
+                             [](const StoredProgram &stored) {
+                               return getSection(stored, "code");
+                             })
+      .def_property_readonly("metadata", [](const StoredProgram &stored) {
+        return py::str(getSection(stored, "metadata"));
+      });
+
   py::class_<runtime::Program, ProgramPointer>(module, "Program")
-      .def_static("for_gpu", &loadGpuProgram, "metadata"_a, "code"_a)
-      .def_static("for_host", &loadHostProgram, "metadata"_a, "object"_a)
       .def_property_readonly("is_host", &runtime::Program::isHost)
-      .def(
-          "load",
-          [](runtime::Program &program, int device) {
-            take<std::runtime_error>(program.module(device));
-          },
-          "device"_a)
       .def_property_readonly("functions", [](const runtime::Program &program) {
         std::vector<std::string> names;
         for (const runtime::Function &function : program.metadata().functions)
@@ -247,6 +248,56 @@ static void bindKernels(py::module_ &module) {
   module.def("get_thread_count", &getThreadCount);
 }
 
+//===----------------------------------------------------------------------===//
+// The cache on disk
+//===----------------------------------------------------------------------===//
+
+static py::dict describeListing(const runtime::CacheListing &listing) {
+  py::dict parts;
+  for (const runtime::CacheKeyPart &part : listing.parts)
+    parts[py::str(part.name)] = part.value;
+  return py::dict("file"_a = listing.file, "name"_a = listing.name,
+                  "bytes"_a = listing.bytes, "last_used"_a = listing.lastUsed,
+                  "problem"_a = listing.problem, "parts"_a = parts);
+}
+
+static void bindCache(py::module_ &module) {
+  auto cache = []() -> runtime::DiskCache & { return getStore().cache(); };
+  module.def("cache_folder", [cache] { return cache().options().folder; });
+  module.def("cache_list", [cache] {
+    py::list result;
+    for (const runtime::CacheListing &listing :
+         take<std::runtime_error>(cache().list()))
+      result.append(describeListing(listing));
+    return result;
+  });
+  module.def("cache_clear", [cache] {
+    runtime::CacheCount count = take<std::runtime_error>(cache().clear());
+    return py::make_tuple(count.entries, count.bytes);
+  });
+  module.def("cache_verify", [cache] {
+    runtime::CacheCheck check = take<std::runtime_error>(cache().verify());
+    py::list damaged;
+    for (const runtime::CacheDamage &damage : check.damaged)
+      damaged.append(
+          py::make_tuple(damage.file, damage.problem, damage.removed));
+    return py::make_tuple(check.intact.entries, damaged);
+  });
+  module.def(
+      "cache_export",
+      [cache](const std::string &file) {
+        return py::bytes(
+            take<std::runtime_error>(cache().exportEntry(file)));
+      },
+      "file"_a);
+  module.def(
+      "cache_import",
+      [cache](const std::string &file, const std::string &bytes) {
+        return take<std::runtime_error>(cache().importEntry(file, bytes));
+      },
+      "file"_a, "bytes"_a);
+}
+
 static void bindDevices(py::module_ &module) {
   module.def("gpu_count", &runtime::CudaDevices::count);
   module.def(
@@ -282,5 +333,6 @@ PYBIND11_MODULE(_bastile, module) {
   bindCompiler(module);
   bindKernels(module);
   bindArrays(module);
+  bindCache(module);
   bindDevices(module);
 }

@@ -344,6 +344,54 @@ func.func @split_element_type(%x: tensor<?x8xf32>) {
 
 // -----
 
+func.func @split_of_nothing(%x: tensor<?x0xf32>) {
+  // expected-error @below {{'tile.split' op has pieces of type 'tensor<?x0xf32>'; rows and pieces have a static length of at least 1}}
+  %0, %1 = tile.split %x : tensor<?x0xf32> -> tensor<?x0xf32>, tensor<?x0xf32>
+  return
+}
+
+// -----
+
+func.func @split_of_number(%x: tensor<f32>) {
+  // expected-error @below {{'tile.split' op has pieces of type 'tensor<f32>'}}
+  %0, %1 = tile.split %x : tensor<f32> -> tensor<f32>, tensor<f32>
+  return
+}
+
+// -----
+
+func.func @split_into_contiguous_parts(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.split' op has 2 parts of contiguous pieces; only interleaved pieces are those of a part}}
+  %0:4 = tile.split parts(2) %x : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>
+  return
+}
+
+// -----
+
+func.func @split_into_unequal_parts(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.split' op 4 pieces are not 3 parts of as many interleaved pieces, two or more}}
+  %0:4 = tile.split interleaved parts(3) %x : tensor<?x8xf32> -> tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>
+  return
+}
+
+// -----
+
+func.func @split_into_no_parts(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.split' op 2 pieces are not 0 parts of as many interleaved pieces, two or more}}
+  %0:2 = tile.split interleaved parts(0) %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @join_of_parts_of_one(%x: tensor<?x2xf32>) {
+  // expected-error @below {{'tile.join' op 2 pieces are not 2 parts of as many interleaved pieces, two or more}}
+  %0 = tile.join interleaved parts(2) %x, %x : tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
 func.func @join_of_one(%x: tensor<?x8xf32>) {
   // expected-error @below {{'tile.join' op needs two pieces or more, but has 1}}
   %0 = tile.join %x : tensor<?x8xf32> -> tensor<?x8xf32>

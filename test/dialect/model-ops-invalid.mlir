@@ -192,9 +192,9 @@ func.func @rope_beyond(%q: tensor<?x?x8xf32>, %c: tensor<1x?x8xf32>) {
 
 // -----
 
-func.func @rope_interleaved(%q: tensor<?x?x6xf32>, %c: tensor<1x?x2xf32>) {
-  // expected-error @below {{'tile.rope' op rotary size of 4 must be the row length of the input of type 'tensor<?x?x6xf32>' where pairs are interleaved}}
-  %0 = tile.rope %q, %c, %c interleaved {rotary = 4} : tensor<?x?x6xf32>, tensor<1x?x2xf32>
+func.func @rope_interleaved(%q: tensor<?x?x9xf32>, %c: tensor<1x?x3xf32>) {
+  // expected-error @below {{'tile.rope' op interleaved pairs of the input of type 'tensor<?x?x9xf32>' need rows of an even length}}
+  %0 = tile.rope %q, %c, %c interleaved {rotary = 6} : tensor<?x?x9xf32>, tensor<1x?x3xf32>
   return
 }
 

@@ -96,6 +96,8 @@ func.func @rope(%q: tensor<?x?x?x8xbf16>, %c: tensor<1x?x1x4xf32>, %f: tensor<?x
   %2 = tile.rope %q, %f, %f : tensor<?x?x?x8xbf16>, tensor<?x?x?x8xf32>
   // CHECK: tile.rope %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} {rotary = 4 : i64} : tensor<?x?x?x8xbf16>, tensor<?x?x1x2xf32>
   %3 = tile.rope %q, %h, %h {rotary = 4} : tensor<?x?x?x8xbf16>, tensor<?x?x1x2xf32>
+  // CHECK: tile.rope %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} interleaved {rotary = 4 : i64} : tensor<?x?x?x8xbf16>, tensor<?x?x1x2xf32>
+  %4 = tile.rope %q, %h, %h interleaved {rotary = 4} : tensor<?x?x?x8xbf16>, tensor<?x?x1x2xf32>
   return
 }
 

@@ -111,6 +111,8 @@ func.func @split(%x: tensor<?x12xbf16>, %w: tensor<8xi32>) {
   %0, %1, %2 = tile.split %x : tensor<?x12xbf16> -> tensor<?x4xbf16>, tensor<?x4xbf16>, tensor<?x4xbf16>
   // CHECK: tile.split interleaved %[[W]] : tensor<8xi32> -> tensor<4xi32>, tensor<4xi32>
   %3, %4 = tile.split interleaved %w : tensor<8xi32> -> tensor<4xi32>, tensor<4xi32>
+  // CHECK: tile.split interleaved parts(2) %[[W]] : tensor<8xi32> -> tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>
+  %5:4 = tile.split interleaved parts(2) %w : tensor<8xi32> -> tensor<2xi32>, tensor<2xi32>, tensor<2xi32>, tensor<2xi32>
   return
 }
 
@@ -121,6 +123,8 @@ func.func @join(%x: tensor<?x4xbf16>, %w: tensor<4xi32>) {
   %0 = tile.join %x, %x, %x : tensor<?x4xbf16>, tensor<?x4xbf16>, tensor<?x4xbf16> -> tensor<?x12xbf16>
   // CHECK: tile.join interleaved %[[W]], %[[W]] : tensor<4xi32>, tensor<4xi32> -> tensor<8xi32>
   %1 = tile.join interleaved %w, %w : tensor<4xi32>, tensor<4xi32> -> tensor<8xi32>
+  // CHECK: tile.join interleaved parts(2) %[[W]], %[[W]], %[[W]], %[[W]] : {{.*}} -> tensor<16xi32>
+  %2 = tile.join interleaved parts(2) %w, %w, %w, %w : tensor<4xi32>, tensor<4xi32>, tensor<4xi32>, tensor<4xi32> -> tensor<16xi32>
   return
 }
 

@@ -1,8 +1,10 @@
 # RUN: %pytest %s
 """Gradients computed after the result, against formulas derived by hand."""
 
+import numpy as np
 import pytest
 
+import floats
 from bounds import check_backward, check_gradients
 from cases import CASES, make
 from runner import run_backward, target
@@ -21,6 +23,30 @@ def grid():
 @pytest.mark.parametrize("name,kind,rows,length", grid())
 def test_backward(name, kind, rows, length):
     check_backward(name, kind, rows, length)
+
+
+@pytest.mark.skipif(target() != "host", reason="a GPU's programs walk few rows")
+def test_sums_of_many_rows():
+    """The error of a sum does not grow with the rows that a program adds up."""
+    case = CASES["add_bias"]
+    values, cotangents = make(case, 4096, 32, "f32")
+    # Infinity is no number to make up for.
+    cotangents[0][7, 3] = np.inf
+    _, got = run_backward(
+        case.source(32, "f32"),
+        {one: ("f32", array) for one, array in values.items()},
+        {"grad_result0": ("f32", cotangents[0])},
+        ["f32"],
+        case.kinds("f32"),
+        "--host-threads=1",
+    )
+    assert got["bias"][3] == np.inf
+    terms, sums = (
+        np.delete(array.astype(np.float64), 3, axis=-1)
+        for array in (cotangents[0], got["bias"])
+    )
+    errors = np.abs(sums - terms.sum(axis=0))
+    assert np.all(errors < 0.25 * floats.ulp("f32", np.abs(terms).sum(axis=0)))
 
 
 HOST = (

@@ -94,14 +94,14 @@ def check(
 
 
 @pytest.mark.parametrize(
-    "interleaved,rotary",
-    ((False, None), (True, None), (False, 16), (False, 32)),
+    "size,rotary", ((64, None), (64, 16), (64, 32), (96, 64), (8, 2), (12, 8))
 )
+@pytest.mark.parametrize("interleaved", (False, True))
 @pytest.mark.parametrize("full", (False, True))
 @pytest.mark.parametrize("kind", ("f64", "bf16"))
-def test_forms(kind, full, interleaved, rotary):
+def test_forms(kind, full, interleaved, size, rotary):
     angle_kind = "f64" if kind == "f64" else "f32"
-    check(kind, angle_kind, "sequence, heads", 64, full, interleaved, rotary)
+    check(kind, angle_kind, "sequence, heads", size, full, interleaved, rotary)
 
 
 @pytest.mark.parametrize("angle_kind", ("f32", "bf16"))
@@ -110,9 +110,10 @@ def test_types(kind, angle_kind):
     check(kind, angle_kind, "sequence, heads", 64, False, False, None)
 
 
+@pytest.mark.parametrize("interleaved,rotary", ((False, None), (True, 32)))
 @pytest.mark.parametrize("gap,offset", ((0, 0), (3, 5)))
 @pytest.mark.parametrize("layout", SHARED)
-def test_layouts(layout, gap, offset):
+def test_layouts(layout, gap, offset, interleaved, rotary):
     """Angles shared by heads, by the batch or by none, and rows that lie apart."""
     check(
         "bf16",
@@ -120,8 +121,8 @@ def test_layouts(layout, gap, offset):
         layout,
         64,
         gap != 0,
-        False,
-        None,
+        interleaved,
+        rotary,
         f"--gap={gap}",
         f"--offset={offset}",
     )

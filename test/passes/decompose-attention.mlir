@@ -98,3 +98,53 @@ func.func @rope_interleaved(%q: tensor<?x8xf32>, %cos: tensor<?x4xf32>, %sin: te
   %0 = tile.rope %q, %cos, %sin interleaved : tensor<?x8xf32>, tensor<?x4xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// Pairs lie in parts of the row, and so does what is not rotated.
+// CHECK-LABEL: func @rope_interleaved_rotary(
+// CHECK-NEXT:    %[[P:.*]]:4 = tile.split interleaved parts(2) %{{.*}} : tensor<?x8xf32>
+// CHECK-DAG:     arith.mulf %[[P]]#0, %arg1
+// CHECK-DAG:     arith.mulf %[[P]]#1, %arg2
+// CHECK:         tile.join interleaved parts(2) %{{.*}}, %{{.*}}, %[[P]]#2, %[[P]]#3
+func.func @rope_interleaved_rotary(%q: tensor<?x8xf32>, %cos: tensor<?x2xf32>, %sin: tensor<?x2xf32>)
+    -> tensor<?x8xf32> {
+  %0 = tile.rope %q, %cos, %sin interleaved {rotary = 4} : tensor<?x8xf32>, tensor<?x2xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// Parts divide the rotary size and the row: the angles are taken apart as well.
+// CHECK-LABEL: func @rope_interleaved_two_thirds(
+// CHECK-NEXT:    %[[P:.*]]:6 = tile.split interleaved parts(3) %{{.*}} : tensor<?x12xf32>
+// CHECK-NEXT:    %[[COS:.*]]:2 = tile.split %arg1 : tensor<?x4xf32> -> tensor<?x2xf32>, tensor<?x2xf32>
+// CHECK-NEXT:    %[[SIN:.*]]:2 = tile.split %arg2
+// CHECK-DAG:     arith.mulf %[[P]]#0, %[[COS]]#0
+// CHECK-DAG:     arith.mulf %[[P]]#1, %[[SIN]]#0
+// CHECK-DAG:     arith.mulf %[[P]]#2, %[[COS]]#1
+// CHECK-DAG:     arith.mulf %[[P]]#3, %[[SIN]]#1
+// CHECK:         tile.join interleaved parts(3) {{.*}}, %[[P]]#4, %[[P]]#5
+func.func @rope_interleaved_two_thirds(%q: tensor<?x12xf32>, %cos: tensor<?x4xf32>, %sin: tensor<?x4xf32>)
+    -> tensor<?x12xf32> {
+  %0 = tile.rope %q, %cos, %sin interleaved {rotary = 8} : tensor<?x12xf32>, tensor<?x4xf32>
+  return %0 : tensor<?x12xf32>
+}
+
+// -----
+
+// An angle for each element lies as the elements do.
+// CHECK-LABEL: func @rope_interleaved_angle_for_each(
+// CHECK-NEXT:    %[[P:.*]]:6 = tile.split interleaved parts(3) %{{.*}} : tensor<?x12xf32>
+// CHECK-NEXT:    %[[COS:.*]]:4 = tile.split interleaved parts(2) %arg1 : tensor<?x8xf32>
+// CHECK-NEXT:    %[[SIN:.*]]:4 = tile.split interleaved parts(2) %arg2
+// CHECK-DAG:     arith.mulf %[[P]]#2, %[[COS]]#2
+// CHECK-DAG:     arith.mulf %[[P]]#3, %[[SIN]]#2
+// CHECK-DAG:     arith.mulf %[[P]]#3, %[[COS]]#3
+// CHECK-DAG:     arith.mulf %[[P]]#2, %[[SIN]]#3
+// CHECK:         return
+func.func @rope_interleaved_angle_for_each(%q: tensor<?x12xf32>, %cos: tensor<?x8xf32>, %sin: tensor<?x8xf32>)
+    -> tensor<?x12xf32> {
+  %0 = tile.rope %q, %cos, %sin interleaved {rotary = 8} : tensor<?x12xf32>, tensor<?x8xf32>
+  return %0 : tensor<?x12xf32>
+}

@@ -166,6 +166,21 @@ func.func @join(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x16xf32> {
 
 // -----
 
+// CHECK-LABEL: func @parts_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
+// CHECK:         %[[P:.*]]:4 = tile.split interleaved parts(2) %[[G]] : tensor<?x16xf32>
+// CHECK:         %[[DX:.*]] = tile.join interleaved parts(2) %[[P]]#3, %[[P]]#2, %[[P]]#1, %[[P]]#0
+// CHECK-NEXT:    return %[[DX]]
+func.func @parts(%x: tensor<?x16xf32>) -> tensor<?x16xf32> {
+  %0:4 = tile.split interleaved parts(2) %x
+      : tensor<?x16xf32> -> tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+  %1 = tile.join interleaved parts(2) %0#3, %0#2, %0#1, %0#0
+      : tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x16xf32>
+  return %1 : tensor<?x16xf32>
+}
+
+// -----
+
 // What is stopped counts as a constant, and no stop is left.
 // CHECK-NOT:   tile.stop_gradient
 // CHECK-LABEL: func @stop_gradient_backward(

@@ -23,18 +23,17 @@ tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 // CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502>
 // CHECK-DAG:     %[[REST:.*]] = arith.constant dense<1.92596303E-8>
 // CHECK-DAG:     %[[LN2:.*]] = arith.constant dense<0.693147182>
-// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00>
 // CHECK-DAG:     %[[LOW:.*]] = arith.constant dense<-1.050000e+02>
-// CHECK-DAG:     %[[HIGH:.*]] = arith.constant dense<8.900000e+01>
+// CHECK-DAG:     %[[HIGH:.*]] = arith.constant dense<88.7228394>
 // CHECK:         %[[FLOORED:.*]] = arith.maximumf %[[X]], %[[LOW]]
 // CHECK-NEXT:    %[[CLAMPED:.*]] = arith.minimumf %[[FLOORED]], %[[HIGH]]
 // CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[CLAMPED]], %[[LOG2E]]
 // CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[POWER]]
 // CHECK-NEXT:    %[[LOST:.*]] = math.fma %[[CLAMPED]], %[[LOG2E]], %[[NEGATED]]
 // CHECK-NEXT:    %[[ALL:.*]] = math.fma %[[CLAMPED]], %[[REST]], %[[LOST]]
-// CHECK-NEXT:    %[[CORRECTION:.*]] = math.fma %[[ALL]], %[[LN2]], %[[ONE]]
 // CHECK-NEXT:    %[[EXP:.*]] = math.exp2 %[[POWER]] fastmath<afn>
-// CHECK-NEXT:    arith.mulf %[[EXP]], %[[CORRECTION]]
+// CHECK-NEXT:    %[[CORRECTION:.*]] = arith.mulf %[[ALL]], %[[LN2]]
+// CHECK-NEXT:    math.fma %[[EXP]], %[[CORRECTION]], %[[EXP]]
 tile.kernel @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
     attributes {leading = 0 : i64} {
   %0 = math.exp %x : vector<4xf32>

@@ -421,3 +421,26 @@ func.func @repeated_rows(%q: tensor<?x?x8xf32>, %k: tensor<?x?x8xf32>,
   %3 = arith.mulf %k, %2 : tensor<?x?x8xf32>
   return %1, %3 : tensor<?x?x8xf32>, tensor<?x?x8xf32>
 }
+
+// -----
+
+// A piece of them is read where it lies, by each.
+// CHECK-LABEL: tile.kernel @pieces_of_repeated_rows_kernel0(
+// CHECK-SAME:      tensor<?x1x8xf32>, %{{[^:]*}}: tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+// CHECK:         tile.split
+// CHECK:       tile.kernel @pieces_of_repeated_rows_kernel1(
+// CHECK-SAME:      tensor<?x1x8xf32>
+// CHECK:         tile.split
+// CHECK-NOT:   tile.kernel
+// CHECK-LABEL: func @pieces_of_repeated_rows(
+// CHECK-COUNT-2: tile.launch
+func.func @pieces_of_repeated_rows(%q: tensor<?x?x4xf32>, %k: tensor<?x?x4xf32>,
+                                   %cos: tensor<?x1x8xf32>)
+    -> (tensor<?x?x4xf32>, tensor<?x?x4xf32>) {
+  %low, %high = tile.split %cos : tensor<?x1x8xf32> -> tensor<?x1x4xf32>, tensor<?x1x4xf32>
+  %0 = tile.broadcast %low like %q : tensor<?x1x4xf32>, tensor<?x?x4xf32> -> tensor<?x?x4xf32>
+  %1 = arith.mulf %q, %0 : tensor<?x?x4xf32>
+  %2 = tile.broadcast %high like %k : tensor<?x1x4xf32>, tensor<?x?x4xf32> -> tensor<?x?x4xf32>
+  %3 = arith.mulf %k, %2 : tensor<?x?x4xf32>
+  return %1, %3 : tensor<?x?x4xf32>, tensor<?x?x4xf32>
+}

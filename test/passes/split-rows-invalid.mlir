@@ -1,33 +1,44 @@
 // RUN: tile-opt %s --split-rows -split-input-file -verify-diagnostics
 
-func.func @two_kinds(%x: tensor<?x8xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
-  // expected-note @below {{'tile.split' op with contiguous pieces}}
+func.func @other_pieces(%x: tensor<?x8xf32>) -> tensor<?x4xf32> {
+  // expected-error @below {{'tile.split' op has contiguous pieces of rows of type 'tensor<?x8xf32>' that do not fit the other pieces they are computed with; take the rows apart in one way, or in functions of their own}}
   %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
-  %0 = arith.negf %x : tensor<?x8xf32>
-  // expected-error @below {{'tile.split' op has interleaved pieces of rows of type 'tensor<?x8xf32>' that are also taken apart into contiguous pieces; use one of the two for both}}
-  %even, %odd = tile.split interleaved %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
-  return %low, %odd : tensor<?x4xf32>, tensor<?x4xf32>
-}
-
-// -----
-
-func.func @split_of_other_join(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x4xf32> {
-  // expected-note @below {{'tile.join' op with interleaved pieces}}
-  %0 = tile.join interleaved %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
-  // expected-error @below {{has contiguous pieces of rows of type 'tensor<?x8xf32>' that are also taken apart into interleaved pieces}}
-  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
-  return %low : tensor<?x4xf32>
-}
-
-// -----
-
-// Halves of interleaved pieces are neither.
-func.func @pieces_of_other_pieces(%x: tensor<?x8xf32>) -> tensor<?x2xf32> {
   // expected-note @below {{'tile.split' op with interleaved pieces}}
   %even, %odd = tile.split interleaved %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
-  // expected-error @below {{has contiguous pieces of rows of type 'tensor<?x4xf32>'}}
-  %low, %high = tile.split %odd : tensor<?x4xf32> -> tensor<?x2xf32>, tensor<?x2xf32>
-  return %low : tensor<?x2xf32>
+  %0 = arith.addf %low, %odd : tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// Three elements are no half of interleaved pairs.
+func.func @odd_halves(%x: tensor<?x6xf32>, %a: tensor<?x3xf32>) -> (tensor<?x3xf32>, tensor<?x6xf32>) {
+  // expected-error @below {{'tile.split' op has contiguous pieces of rows of type 'tensor<?x6xf32>' that do not fit the other pieces}}
+  %low, %high = tile.split %x : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  // expected-note @below {{'tile.join' op with interleaved pieces}}
+  %0 = tile.join interleaved %a, %a : tensor<?x3xf32>, tensor<?x3xf32> -> tensor<?x6xf32>
+  %1 = arith.addf %0, %x : tensor<?x6xf32>
+  return %low, %1 : tensor<?x3xf32>, tensor<?x6xf32>
+}
+
+// -----
+
+func.func @groups(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x2xf32> {
+  // expected-note @below {{'tile.join' op here}}
+  %0 = tile.join %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  // expected-error @below {{'tile.reduce' op needs whole rows of type 'tensor<?x8xf32>'}}
+  %1 = tile.reduce max %0 : tensor<?x8xf32> -> tensor<?x2xf32>
+  return %1 : tensor<?x2xf32>
+}
+
+// -----
+
+func.func @group_statistic(%x: tensor<?x8xf32>, %s: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  // expected-error @below {{'tile.broadcast' op needs whole rows of type 'tensor<?x8xf32>'}}
+  %0 = tile.broadcast %s like %x : tensor<?x2xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  // expected-note @below {{'tile.split' op here}}
+  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %low : tensor<?x4xf32>
 }
 
 // -----

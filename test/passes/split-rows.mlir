@@ -391,6 +391,112 @@ func.func @kinds_of_separate_rows(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> t
 
 // -----
 
+// Halves and interleaved pieces of one row are interleaved pieces of its halves.
+// CHECK-LABEL: func @two_kinds(
+// CHECK-NEXT:    %[[XS:.*]]:4 = tile.split interleaved parts(2) %{{.*}} : tensor<?x8xf32> -> tensor<?x2xf32>,
+// CHECK-NEXT:    %[[N0:.*]] = arith.negf %[[XS]]#1
+// CHECK-NEXT:    %[[N1:.*]] = arith.negf %[[XS]]#3
+// CHECK-NEXT:    %[[LOW:.*]] = tile.join interleaved %[[XS]]#0, %[[XS]]#1
+// CHECK-NEXT:    %[[ODD:.*]] = tile.join %[[N0]], %[[N1]]
+// CHECK-NEXT:    return %[[LOW]], %[[ODD]]
+func.func @two_kinds(%x: tensor<?x8xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %0 = arith.negf %x : tensor<?x8xf32>
+  %even, %odd = tile.split interleaved %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %low, %odd : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// Half of what two rows are interleaved to has a half of each.
+// CHECK-LABEL: func @split_of_other_join(
+// CHECK-SAME:      %[[A:[^:]*]]: tensor<?x4xf32>, %[[B:[^:]*]]: tensor<?x4xf32>)
+// CHECK-DAG:     %[[AS:.*]]:2 = tile.split %[[A]] : tensor<?x4xf32> -> tensor<?x2xf32>
+// CHECK-DAG:     %[[BS:.*]]:2 = tile.split %[[B]]
+// CHECK:         %[[HIGH:.*]] = tile.join interleaved %[[AS]]#1, %[[BS]]#1
+// CHECK-NEXT:    return %[[HIGH]]
+func.func @split_of_other_join(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = tile.join interleaved %a, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %high : tensor<?x4xf32>
+}
+
+// -----
+
+// Half of the odd elements are the odd ones of a half.
+// CHECK-LABEL: func @half_of_odd(
+// CHECK-NEXT:    %[[XS:.*]]:4 = tile.split interleaved parts(2)
+// CHECK-NEXT:    return %[[XS]]#3
+func.func @half_of_odd(%x: tensor<?x8xf32>) -> tensor<?x2xf32> {
+  %even, %odd = tile.split interleaved %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %low, %high = tile.split %odd : tensor<?x4xf32> -> tensor<?x2xf32>, tensor<?x2xf32>
+  return %high : tensor<?x2xf32>
+}
+
+// -----
+
+// The strands of a part are taken apart into more of them, and put together to
+// what the parts had: of 16 elements, 4, 6 are the even ones of the even ones of
+// the second part.
+// CHECK-LABEL: func @parts(
+// CHECK-NEXT:    %[[XS:.*]]:8 = tile.split interleaved parts(2) %{{.*}} : tensor<?x16xf32> -> tensor<?x2xf32>,
+// CHECK-NEXT:    %[[N0:.*]] = arith.negf %[[XS]]#4
+// CHECK-NEXT:    %[[N1:.*]] = arith.negf %[[XS]]#6
+// CHECK-NEXT:    %[[RESULT:.*]] = tile.join interleaved parts(2) %[[XS]]#4, %[[XS]]#6, %[[N0]], %[[N1]]
+// CHECK-NEXT:    return %[[RESULT]], %[[XS]]#4
+func.func @parts(%x: tensor<?x16xf32>) -> (tensor<?x8xf32>, tensor<?x2xf32>) {
+  %0:4 = tile.split interleaved parts(2) %x
+      : tensor<?x16xf32> -> tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>, tensor<?x4xf32>
+  %even, %odd = tile.split interleaved %0#2 : tensor<?x4xf32> -> tensor<?x2xf32>, tensor<?x2xf32>
+  %1 = arith.negf %0#2 : tensor<?x4xf32>
+  %2 = tile.join %0#2, %1 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  return %2, %even : tensor<?x8xf32>, tensor<?x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @iota_parts(
+// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : i32
+// CHECK-DAG:     %[[C2:.*]] = arith.constant 2 : i32
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : i32
+// CHECK-DAG:     %[[C5:.*]] = arith.constant 5 : i32
+// CHECK-DAG:     %[[IOTA:.*]] = tile.iota : tensor<2x2xi32>
+// CHECK-DAG:     %[[TWO:.*]] = tile.broadcast %[[C2]]
+// CHECK-DAG:     %[[FIRST:.*]] = arith.muli %[[IOTA]], %[[TWO]]
+// CHECK-DAG:     %[[ONE:.*]] = tile.broadcast %[[C1]]
+// CHECK-DAG:     %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[ONE]]
+// CHECK-DAG:     %[[FOUR:.*]] = tile.broadcast %[[C4]]
+// CHECK-DAG:     %[[THIRD:.*]] = arith.addi %[[FIRST]], %[[FOUR]]
+// CHECK-DAG:     %[[FIVE:.*]] = tile.broadcast %[[C5]]
+// CHECK-DAG:     %[[FOURTH:.*]] = arith.addi %[[FIRST]], %[[FIVE]]
+// CHECK:         return %[[FIRST]], %[[SECOND]], %[[THIRD]], %[[FOURTH]]
+func.func @iota_parts() -> (tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>) {
+  %0 = tile.iota : tensor<2x8xi32>
+  %1:4 = tile.split interleaved parts(2) %0
+      : tensor<2x8xi32> -> tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>
+  return %1#0, %1#1, %1#2, %1#3 : tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>, tensor<2x2xi32>
+}
+
+// -----
+
+// The pieces alone say how long a piece of what they make is.
+// CHECK-LABEL: func @join_of_broadcasts(
+// CHECK-DAG:     %[[S:.*]] = tile.broadcast %arg1 {{.*}} -> tensor<?x4xf32>
+// CHECK-DAG:     %[[T:.*]] = tile.broadcast %arg2 {{.*}} -> tensor<?x4xf32>
+// CHECK-DAG:     %[[EVEN:.*]] = arith.subf %[[S]], %{{.*}}#0
+// CHECK-DAG:     %[[ODD:.*]] = arith.subf %[[T]], %{{.*}}#1
+// CHECK:         tile.join interleaved %[[EVEN]], %[[ODD]]
+func.func @join_of_broadcasts(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %t: tensor<?x1xf32>)
+    -> tensor<?x8xf32> {
+  %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x4xf32>
+  %1 = tile.broadcast %t like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x4xf32>
+  %2 = tile.join interleaved %0, %1 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %3 = arith.subf %2, %x : tensor<?x8xf32>
+  return %3 : tensor<?x8xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func @nothing_to_split(
 // CHECK-NEXT:    arith.addf
 // CHECK-NEXT:    arith.subf

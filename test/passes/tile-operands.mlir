@@ -46,6 +46,34 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>) {
 
 // -----
 
+// Each part is loaded and stored on its own.
+// CHECK-LABEL: tile.kernel @parts(
+// CHECK:         %[[PART0:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 256 : i64} : {{.*}} -> tensor<1x256xf32>
+// CHECK-NEXT:    %[[A:.*]]:2 = tile.split interleaved %[[PART0]] : tensor<1x256xf32> -> tensor<1x128xf32>, tensor<1x128xf32>
+// CHECK-NEXT:    %[[PART1:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 256 : i64, offset = 256 : i64} : {{.*}} -> tensor<1x256xf32>
+// CHECK-NEXT:    %[[B:.*]]:2 = tile.split interleaved %[[PART1]]
+// CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[A]]#1
+// CHECK-NEXT:    %[[RESULT0:.*]] = tile.join interleaved %[[B]]#0, %[[B]]#1 : tensor<1x128xf32>, tensor<1x128xf32> -> tensor<1x256xf32>
+// CHECK-NEXT:    tile.store %[[RESULT0]], {{.*}} {alignment = 16 : i64, length = 256 : i64}
+// CHECK-NEXT:    %[[RESULT1:.*]] = tile.join interleaved %[[NEGATED]], %[[A]]#0
+// CHECK-NEXT:    tile.store %[[RESULT1]], {{.*}} {alignment = 16 : i64, length = 256 : i64, offset = 256 : i64}
+// CHECK-NEXT:    tile.return
+tile.kernel @parts(%x: tensor<?x512xf32>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %0:4 = tile.split interleaved parts(2) %x
+      : tensor<?x512xf32> -> tensor<?x128xf32>, tensor<?x128xf32>, tensor<?x128xf32>, tensor<?x128xf32>
+  %1 = arith.negf %0#1 : tensor<?x128xf32>
+  %2 = tile.join interleaved parts(2) %0#2, %0#3, %1, %0#0
+      : tensor<?x128xf32>, tensor<?x128xf32>, tensor<?x128xf32>, tensor<?x128xf32> -> tensor<?x512xf32>
+  tile.return %2 : tensor<?x512xf32>
+}
+func.func @f(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
+  %0 = tile.launch [@parts](%x) : (tensor<?x512xf32>) -> tensor<?x512xf32>
+  return %0 : tensor<?x512xf32>
+}
+
+// -----
+
 // Columns are counted from the tile's first; the tensor that gives the sizes is not
 // read.
 // CHECK-LABEL: tile.kernel @iota(

@@ -96,6 +96,9 @@ cl::opt<int64_t> rows("rows",
                       cl::init(8192), cl::cat(category));
 cl::opt<bool> timing("timing", cl::desc("Report where the compile time goes"),
                      cl::cat(category));
+cl::opt<bool> verifyPasses("verify-passes",
+                           cl::desc("Verify the program after each pass"),
+                           cl::cat(category));
 
 /// Reports an error that has no place in the source.
 LogicalResult report(const llvm::Twine &message) {
@@ -176,8 +179,7 @@ LogicalResult generate(ModuleOp module, Emit emit, const Target &target,
   optimize(**llvmModule, **machine);
   optimization.stop();
 
-  std::string json;
-  llvm::raw_string_ostream(json) << llvm::formatv("{0:1}\n", metadata);
+  auto getSidecar = [&] { return llvm::formatv("{0:1}\n", metadata).str(); };
   if (emit == Emit::LLVM) {
     llvm::raw_string_ostream(result.content) << **llvmModule;
     return success();
@@ -187,7 +189,7 @@ LogicalResult generate(ModuleOp module, Emit emit, const Target &target,
     auto object = emitObject(**llvmModule, **machine);
     if (!object)
       return report(object.takeError());
-    result = {std::string(object->begin(), object->end()), json};
+    result = {std::string(object->begin(), object->end()), getSidecar()};
     return success();
   }
   auto assembly = emitAssembly(**llvmModule, **machine);
@@ -205,7 +207,8 @@ LogicalResult generate(ModuleOp module, Emit emit, const Target &target,
   auto cubin = assembleCubin(result.content, target.chip);
   if (!cubin)
     return report(cubin.takeError());
-  result = {std::string(cubin->bytes.begin(), cubin->bytes.end()), json};
+  result = {std::string(cubin->bytes.begin(), cubin->bytes.end()),
+            getSidecar()};
   return success();
 }
 
@@ -270,6 +273,7 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   CompileOptions options;
   options.target = &target;
   options.schedule = schedule;
+  options.verifyPasses = verifyPasses;
   if (llvm::Error error = gradientFlags.apply(inPlace, options.gradients))
     return report(llvm::toString(std::move(error)));
   if (inPlace && !options.gradients.together)

@@ -62,6 +62,10 @@ private:
   std::unordered_map<std::string, Entry> entries;
 };
 
+/// Fills `bytes` bytes of device memory at `data` with zeros, in a stream.
+Error fillWithZeros(const CudaDevice &device, cuda::Stream stream, void *data,
+                    int64_t bytes);
+
 /// Launches the kernels of a module in a stream, which may belong to somebody
 /// else. It is cheap to make one for each call.
 class CudaExecutor final : public Executor {

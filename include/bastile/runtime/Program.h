@@ -44,15 +44,17 @@ public:
   static int count();
 };
 
-/// Functions with their code. The code is loaded into a GPU when a function is
-/// first called there. Safe to use from several threads.
+/// Functions with their code. A kernel is loaded into a GPU when it is first
+/// launched there. Safe to use from several threads.
 class Program {
 public:
-  /// Makes the image for a GPU: PTX, or the cubin of that very device.
-  using ImageSource =
-      std::function<Expected<std::string>(const CudaDevice &device)>;
+  /// Makes the image that holds a kernel for a GPU: PTX, or the cubin of that
+  /// very device.
+  using ImageSource = std::function<Expected<std::string>(
+      const CudaDevice &device, const std::string &entry)>;
 
-  /// Functions for GPUs. `image` is asked once for each device.
+  /// Functions for GPUs. `image` is asked once for each device and kernel, when
+  /// the kernel is first launched there.
   static std::shared_ptr<Program> forGpu(Metadata metadata, ImageSource image);
   /// Functions for the host.
   static std::shared_ptr<Program> forHost(Metadata metadata,
@@ -69,8 +71,9 @@ public:
   Error run(const Function &function, const Buffers &buffers,
             const Place &place);
 
-  /// The code as it is loaded into GPU `device`.
-  Expected<std::shared_ptr<CudaModule>> module(int device);
+  /// The code of a kernel as it is loaded into a GPU.
+  Expected<std::shared_ptr<CudaModule>>
+  module(std::shared_ptr<const CudaDevice> device, const std::string &entry);
 
 private:
   Program(Metadata metadata, ImageSource image,
@@ -85,7 +88,9 @@ private:
   HostExecutor::SymbolLookup lookup;
 
   std::mutex mutex;
-  std::map<int, std::shared_ptr<CudaModule>> modules;
+  std::map<std::pair<const CudaDevice *, std::string>,
+           std::shared_ptr<CudaModule>>
+      modules;
   /// Plans that no call is using; a plan that is used again allocates nothing.
   std::vector<std::unique_ptr<LaunchPlan>> plans;
 };

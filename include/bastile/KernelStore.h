@@ -1,0 +1,59 @@
+//===- KernelStore.h - Programs, compiled once ------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Where the compiler and the runtime meet: a request becomes a program, out of
+// the cache on disk where somebody compiled it before.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_KERNELSTORE_H
+#define BASTILE_KERNELSTORE_H
+
+#include "bastile/TextCompiler.h"
+#include "bastile/runtime/DiskCache.h"
+#include "bastile/runtime/Program.h"
+#include <atomic>
+#include <memory>
+
+namespace bastile {
+
+/// A program and what it was loaded from.
+struct StoredProgram {
+  std::shared_ptr<runtime::Program> program;
+  /// The sections "code" (PTX, or an object of the host) and "metadata".
+  std::shared_ptr<const runtime::CacheEntry> entry;
+};
+
+/// Compiles programs and assembles their kernels, each once for all processes
+/// that share a cache. Safe to use from several threads.
+class KernelStore {
+public:
+  explicit KernelStore(runtime::CacheOptions options);
+
+  /// The program of a request. Kernels for a GPU are assembled there one by
+  /// one, when they are first launched. The store must outlive the program.
+  runtime::Expected<StoredProgram> load(const CompileRequest &request);
+
+  /// How many requests this process has compiled, and how many kernels it has
+  /// had assembled. What came out of the cache does not count.
+  int64_t compilations() const { return compiled; }
+  int64_t assemblies() const { return assembled; }
+
+  runtime::DiskCache &cache() { return disk; }
+
+private:
+  runtime::Expected<runtime::CacheEntry> compile(const CompileRequest &request);
+  runtime::Expected<std::string> assemble(const runtime::CudaDevice &device,
+                                          const std::string &ptx,
+                                          const std::string &entry);
+
+  runtime::DiskCache disk;
+  std::atomic<int64_t> compiled{0}, assembled{0};
+};
+
+} // namespace bastile
+
+#endif // BASTILE_KERNELSTORE_H

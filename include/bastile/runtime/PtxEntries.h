@@ -1,0 +1,18 @@
+//===- PtxEntries.h - One kernel out of a PTX text --------------*- C++ -*-===//
+
+#ifndef BASTILE_RUNTIME_PTXENTRIES_H
+#define BASTILE_RUNTIME_PTXENTRIES_H
+
+#include <string>
+#include <string_view>
+
+namespace bastile::runtime {
+
+/// `ptx`, as `tilec` writes it, without its other entries and without its
+/// comments. Most calls run one variant of a kernel, and the driver takes time
+/// to assemble each.
+std::string selectPtxEntry(std::string_view ptx, std::string_view entry);
+
+} // namespace bastile::runtime
+
+#endif // BASTILE_RUNTIME_PTXENTRIES_H

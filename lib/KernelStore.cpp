@@ -1,0 +1,99 @@
+//===- KernelStore.cpp - Programs, compiled once --------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/KernelStore.h"
+#include "BuildId.h"
+#include "bastile/Version.h"
+#include "bastile/runtime/PtxEntries.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace bastile;
+using runtime::CacheEntry;
+using runtime::CacheKey;
+using runtime::Error;
+using runtime::Expected;
+
+KernelStore::KernelStore(runtime::CacheOptions options)
+    : disk(std::move(options)) {}
+
+/// What the code of a request depends on.
+static CacheKey makeKey(const CompileRequest &request) {
+  std::string gradients = llvm::join(request.gradients, ",");
+  if (request.together)
+    gradients += request.inPlace ? " in place" : " together";
+  return CacheKey(
+      {{"kind", "code"},
+       {"source", request.source},
+       {"gradients", gradients},
+       {"schedule", request.schedule},
+       {"target", request.target},
+       {"host", request.target == "host" ? describeHost() : ""},
+       {"compiler", "bastile " BASTILE_VERSION " " + getBuildId()}});
+}
+
+Expected<CacheEntry> KernelStore::compile(const CompileRequest &request) {
+  ++compiled;
+  Expected<CompiledText> text = compileText(request);
+  if (!text)
+    return text.takeError();
+  return CacheEntry{request.name,
+                    {{"metadata", std::move(text->metadata)},
+                     {"code", std::move(text->code)}}};
+}
+
+Expected<std::string> KernelStore::assemble(const runtime::CudaDevice &device,
+                                            const std::string &ptx,
+                                            const std::string &entry) {
+  std::string text = runtime::selectPtxEntry(ptx, entry);
+  int version = 0;
+  if (Error error = device.driver().check(
+          device.driver().driverGetVersion(&version), "ask for its version"))
+    return error;
+  CacheKey key({{"kind", "cubin"},
+                {"ptx", text},
+                {"gpu", std::to_string(device.computeCapability())},
+                {"driver", std::to_string(version)}});
+  auto found = disk.getOrCreate(key, [&]() -> Expected<CacheEntry> {
+    ++assembled;
+    Expected<std::string> cubin = runtime::assembleWithDriver(device, text);
+    if (!cubin)
+      return cubin.takeError();
+    return CacheEntry{entry, {{"cubin", std::move(*cubin)}}};
+  });
+  if (!found)
+    return found.takeError();
+  return *(*found)->find("cubin");
+}
+
+Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
+  auto entry =
+      disk.getOrCreate(makeKey(request), [&] { return compile(request); });
+  if (!entry)
+    return entry.takeError();
+  std::shared_ptr<const CacheEntry> stored = *entry;
+  Expected<runtime::Metadata> metadata =
+      runtime::parseMetadata(*stored->find("metadata"));
+  if (!metadata)
+    return metadata.takeError();
+  const std::string &code = *stored->find("code");
+  if (request.target != "host")
+    return StoredProgram{runtime::Program::forGpu(
+                             std::move(*metadata),
+                             [this, stored](const runtime::CudaDevice &device,
+                                            const std::string &name) {
+                               return assemble(device, *stored->find("code"),
+                                               name);
+                             }),
+                         stored};
+  Expected<std::shared_ptr<const HostCode>> host = HostCode::load(code);
+  if (!host)
+    return host.takeError();
+  return StoredProgram{
+      runtime::Program::forHost(
+          std::move(*metadata),
+          [code = *host](const std::string &name) { return code->find(name); }),
+      stored};
+}

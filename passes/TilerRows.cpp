@@ -1,0 +1,198 @@
+//===- TilerRows.cpp - What a program combines of its rows ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Tiler.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace bastile;
+
+static TypedAttr getNeutral(tile::ReduceRowsOp reduce) {
+  return tile::ReduceOp::getNeutral(
+      reduce.getKind(), reduce.getInput().getType().getElementType());
+}
+
+bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
+  return !isRow(reduce.getInput()) || shape.numReductions == 0 ||
+         schedule.getColumns() >= shape.rowLength;
+}
+
+Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
+  Value input = emit(reduce.getInput());
+  if (schedule.getRows() == 1)
+    return input;
+  return tile::MaskRowsOp::create(builder, reduce.getLoc(), input, row,
+                                  getRowCount(), getNeutral(reduce));
+}
+
+/// Whether what additions to the sum round off is added up as well: a program
+/// of the host walks so many rows that a running sum would lose digits with
+/// their number.
+bool Tiler::isCompensated(tile::ReduceRowsOp reduce) const {
+  return variant.compensated && reduce.getKind() == tile::ReduceKind::Add &&
+         isInRegisters(reduce);
+}
+
+/// What the accumulators in registers are before the first row.
+SmallVector<Value> Tiler::createAccumulators() {
+  SmallVector<Value> initial;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (isInRegisters(reduce))
+      initial.push_back(constantTile(getTileType(reduce.getInput().getType()),
+                                     getNeutral(reduce)));
+  return initial;
+}
+
+/// What the sum of `lhs` and `rhs` is short of, exactly (Knuth, The Art of
+/// Computer Programming 4.2.2).
+static Value createLostPart(OpBuilder &builder, Location loc, Value lhs,
+                            Value rhs, Value sum) {
+  auto subtract = [&](Value from, Value value) -> Value {
+    return arith::SubFOp::create(builder, loc, from, value);
+  };
+  Value ofRhs = subtract(sum, lhs);
+  Value ofLhs = subtract(sum, ofRhs);
+  return arith::AddFOp::create(builder, loc, subtract(lhs, ofLhs),
+                               subtract(rhs, ofRhs));
+}
+
+/// Adds up a few groups of rows at a time, and these sums with what each
+/// addition of one loses: the rows themselves take no more than they would.
+SmallVector<Value> Tiler::buildBlocksOfRows(Value first, Value last,
+                                            Value step) {
+  constexpr int64_t groupsInBlock = 8;
+  SmallVector<Value> initial = createAccumulators();
+  // What is lost, behind the sums; of others than sums, unused.
+  size_t count = initial.size();
+  initial.append(createAccumulators());
+  Value distance =
+      arith::MulIOp::create(builder, step, constantIndex(groupsInBlock));
+  auto loop = scf::ForOp::create(builder, first, last, distance, initial);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value next = arith::AddIOp::create(builder, loop.getInductionVar(), distance);
+  SmallVector<Value> block =
+      buildLoopOverRows(loop.getInductionVar(),
+                        arith::MinUIOp::create(builder, next, last), step);
+  ValueRange before = loop.getRegionIterArgs();
+  SmallVector<Value> sums, lost;
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    size_t index = sums.size();
+    Location loc = reduce.getLoc();
+    sums.push_back(tile::ReduceOp::combine(builder, loc, reduce.getKind(),
+                                           before[index], block[index]));
+    lost.push_back(before[count + index]);
+    if (isCompensated(reduce))
+      lost.back() =
+          arith::AddFOp::create(builder, loc, lost.back(),
+                                createLostPart(builder, loc, before[index],
+                                               block[index], sums.back()));
+  }
+  sums.append(lost);
+  scf::YieldOp::create(builder, sums);
+
+  builder.setInsertionPointAfter(loop);
+  SmallVector<Value> results;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (isInRegisters(reduce)) {
+      size_t index = results.size();
+      Value sum = loop.getResult(index);
+      results.push_back(
+          isCompensated(reduce)
+              ? addLostPart(reduce.getLoc(), sum, loop.getResult(count + index))
+              : sum);
+    }
+  return results;
+}
+
+/// What infinity is short of is NaN, and nothing to add.
+Value Tiler::addLostPart(Location loc, Value sum, Value lost) {
+  Value isNumber = arith::CmpFOp::create(builder, loc,
+                                         arith::CmpFPredicate::ORD, lost, lost);
+  Value whole = arith::AddFOp::create(builder, loc, sum, lost);
+  return arith::SelectOp::create(builder, loc, isNumber, whole, sum);
+}
+
+/// Adds the current rows to the accumulators that are in registers. A program
+/// of one group of rows has none.
+void Tiler::accumulate() {
+  accumulated.clear();
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = emitRowMasked(reduce);
+    if (!accumulators.empty())
+      tile = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
+                                     accumulators[accumulated.size()], tile);
+    accumulated.push_back(tile);
+  }
+}
+
+Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getDimSize(0) == 1)
+    return tile;
+  return tile::ReduceRowsOp::create(builder, reduce.getLoc(),
+                                    type.clone({1, type.getDimSize(1)}),
+                                    reduce.getKind(), tile, /*partial=*/false);
+}
+
+Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
+  return getResultMemory(reduce->getUses().begin()->getOperandNumber());
+}
+
+/// Sets this program's row of the partial results to the neutral value. Each
+/// thread comes back only to what it wrote itself.
+void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
+  auto loop = scf::ForOp::create(builder, constantIndex(0),
+                                 constantIndex(shape.rowLength),
+                                 constantIndex(schedule.getColumns()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  RankedTensorType type = getTileType(reduce.getInput().getType());
+  Value neutral =
+      constantTile(type.clone({1, type.getDimSize(1)}), getNeutral(reduce));
+  llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
+  emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
+            reduce.getInput().getType());
+}
+
+void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
+  RankedTensorType type = reduce.getInput().getType();
+  Value tile = combineTileRows(reduce, emitRowMasked(reduce));
+  Value memory = getAccumulatorMemory(reduce);
+  Value before = tile::LoadOp::create(
+      builder, reduce.getLoc(), tile.getType(), memory,
+      ValueRange{rowProgram, column},
+      builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
+      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr);
+  Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                        reduce.getKind(), before, tile);
+  emitStore(after, memory, rowProgram, type);
+}
+
+/// Stores what the program has combined, or computes and stores what follows
+/// from the combination of all rows.
+void Tiler::finishAccumulators(ValueRange sums) {
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = combineTileRows(reduce, sums.front());
+    sums = sums.drop_front();
+    if (reduce.getPartial())
+      emitStore(tile, getAccumulatorMemory(reduce), rowProgram,
+                reduce.getInput().getType());
+    else
+      (isRow(reduce.getResult()) ? columnScope : rowScope)
+          .map(reduce.getResult(), tile);
+  }
+  if (shape.hasCombinedRows)
+    for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
+      emitStore(index);
+}

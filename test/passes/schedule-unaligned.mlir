@@ -1,0 +1,58 @@
+// RUN: tile-opt %s --schedule | FileCheck %s
+// RUN: tile-opt %s --schedule=target=host | FileCheck %s --check-prefix=HOST
+// RUN: tile-opt %s --schedule="schedule='threads = 512'" | FileCheck %s --check-prefix=PINNED
+
+// Programs for operands of any alignment access elements one by one, so that
+// their threads hold fewer. On the host, and where a schedule is pinned, they
+// follow the schedule of the others.
+// HOST-NOT:   unaligned_schedule
+// PINNED-NOT: unaligned_schedule
+
+// Of a row that is not reduced, a block takes fewer columns.
+// CHECK-LABEL: @long_elementwise
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 2048>
+tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x16384xbf16>
+  tile.return %0 : tensor<?x16384xbf16>
+}
+
+// Of short rows, it takes fewer.
+// CHECK-LABEL: @short_rows
+// CHECK-SAME:  schedule = #tile.schedule<rows = 16, threads = 128, vector = 8, columns = 128>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 4, threads = 128, vector = 4, columns = 128>
+tile.kernel @short_rows(%x: tensor<?x128xbf16>) -> tensor<?x128xbf16> {
+  %0 = arith.addf %x, %x : tensor<?x128xbf16>
+  tile.return %0 : tensor<?x128xbf16>
+}
+
+// A row that is reduced is shared by more threads.
+// CHECK-LABEL: @reduction
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 192, vector = 8, columns = 3072>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 768, vector = 4, columns = 3072>
+tile.kernel @reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
+  %1 = tile.reduce add %0 : tensor<?x2880xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// A block has no more than 1024 threads.
+// CHECK-LABEL: @long_reduction
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 32768>
+tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// What is left by each program stays as long and as much, whichever program
+// runs: only threads and vectors may differ.
+// CHECK-LABEL: @partial_rows
+// CHECK-SAME:  schedule = #tile.schedule<rows = [[ROWS:[0-9]+]], threads = {{[0-9]+}}, vector = 8, columns = [[COLUMNS:[0-9]+]], persistent = [[PERSISTENT:[0-9]+]]>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = [[ROWS]], threads = {{[0-9]+}}, vector = 4, columns = [[COLUMNS]], persistent = [[PERSISTENT]]>
+tile.kernel @partial_rows(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
+  %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
+  tile.return %1 : tensor<?x16384xf32>
+}

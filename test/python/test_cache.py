@@ -1,0 +1,132 @@
+# RUN: %package-test %s
+"""The kernel cache on disk as a process and the command line see it."""
+
+import os
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+PROGRAM = """
+import sys, time, numpy as np, bastile
+length = int(sys.argv[1])
+x = np.ones((4, length), np.float32)
+bastile.ops.softmax(x)
+print(bastile.compilations())
+"""
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {**os.environ, "BASTILE_CACHE_DIR": str(tmp_path / "cache")}
+
+
+def start(environment, length=64):
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(length)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return int(output), errors
+
+
+def command(environment, *arguments):
+    program = (
+        "import argparse, sys; from bastile import _cache;"
+        "parser = argparse.ArgumentParser();"
+        "_cache.add_command(parser.add_subparsers());"
+        "arguments = parser.parse_args(['cache', *sys.argv[1:]]);"
+        "sys.exit(arguments.run(arguments))"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_second_process_compiles_nothing(environment):
+    assert finish(start(environment)) == (1, "")
+    assert finish(start(environment)) == (0, "")
+    assert finish(start(environment, length=65)) == (1, "")
+
+
+def test_processes_that_start_at_once_compile_once(environment):
+    processes = [start(environment) for _ in range(8)]
+    counts = [finish(process)[0] for process in processes]
+    assert sum(counts) == 1
+
+
+def test_damage_is_repaired_with_one_warning(environment):
+    finish(start(environment))
+    folder = environment["BASTILE_CACHE_DIR"]
+    (entry,) = [name for name in os.listdir(folder) if name.endswith(".kernel")]
+    path = os.path.join(folder, entry)
+    with open(path, "r+b") as file:
+        file.seek(os.path.getsize(path) // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    count, errors = finish(start(environment))
+    assert count == 1
+    assert errors.count("RuntimeWarning") == 1
+    assert finish(start(environment)) == (0, "")
+
+
+def test_a_folder_open_to_others_is_refused(environment):
+    folder = environment["BASTILE_CACHE_DIR"]
+    os.mkdir(folder)
+    os.chmod(folder, 0o777)
+    count, errors = finish(start(environment))
+    assert count == 1
+    assert folder in errors and errors.count("RuntimeWarning") == 1
+    assert os.listdir(folder) == []
+
+
+def test_without_a_disk(environment):
+    environment["BASTILE_CACHE_DIR"] = ""
+    assert finish(start(environment)) == (1, "")
+    result = command(environment, "list")
+    assert "switched off" in result.stderr
+
+
+def test_command_line(environment, tmp_path):
+    finish(start(environment))
+    listing = command(environment, "list")
+    assert "code softmax host" in listing.stdout
+    assert "1 entries" in listing.stdout
+    archive = str(tmp_path / "kernels.tar")
+    assert "wrote 1 entries" in command(environment, "export", archive).stdout
+    assert "1 entries are intact" in command(environment, "verify").stdout
+    assert "removed 1 entries" in command(environment, "clear").stdout
+    assert "added 1 entries; 0 were there" in (
+        command(environment, "import", archive).stdout
+    )
+    assert finish(start(environment)) == (0, "")
+
+
+def test_a_forged_entry_is_not_imported(environment, tmp_path):
+    finish(start(environment))
+    archive = str(tmp_path / "kernels.tar")
+    command(environment, "export", archive)
+    command(environment, "clear")
+    forged = str(tmp_path / "forged.tar")
+    with tarfile.open(archive) as source, tarfile.open(forged, "w") as target:
+        for member in source:
+            member.name = "0" * 32 + ".kernel"
+            target.addfile(member, source.extractfile(member))
+            member.name = "../outside.kernel"
+            target.addfile(member, source.extractfile(member))
+    result = command(environment, "import", forged)
+    assert result.returncode == 1
+    assert "added 0 entries; 0 were there, 2 refused" in result.stdout
+    assert not (tmp_path / "outside.kernel").exists()
