@@ -140,6 +140,10 @@ def call_kernel(kernel, operands):
     return _torch.call_kernel(kernel, operands)
 
 
+#: Shapes and what is saved do not depend on the target; this one has all types.
+DESCRIBED_TARGET = "host"
+
+
 @functools.cache
 def metadata(request: _loading.Request) -> dict:
     """The metadata of a request's functions by name, without generating code."""
@@ -149,8 +153,7 @@ def metadata(request: _loading.Request) -> dict:
 
 def function_of(request: _loading.Request) -> dict:
     """The metadata of the function that a call runs."""
-    # Shapes and what is saved do not depend on the target.
-    functions = metadata(request.on(_loading.DEFAULT_GPU_TARGET))
+    functions = metadata(request.on(DESCRIBED_TARGET))
     return next(iter(functions.values()))
 
 

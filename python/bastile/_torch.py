@@ -290,7 +290,9 @@ def _fake_backward(text, kept, gradients):
             gradients[source["grad"]] if "grad" in source else next(kept)
             for source in backward["inputs"]
         ]
-        functions = _operators.metadata(request.on(_loading.DEFAULT_GPU_TARGET))
+        functions = _operators.metadata(
+            request.on(_operators.DESCRIBED_TARGET)
+        )
         results = _fake_outputs(functions[backward["function"]], inputs)
     return [
         results[source["result"]]

@@ -16,8 +16,7 @@ def rms_norm(
     ``casting="llama"`` rounds before the multiplication by the weight, as Llama
     does; ``offset`` is added to the weight, as Gemma adds 1.
     """
-    if eps is None:
-        eps = torch.finfo(input.dtype).eps
+    eps = _eps(eps, input)
     rows, shape = _take_rows("rms_norm", input, normalized_shape)
     weight = _flat("rms_norm", "weight", weight, normalized_shape)
     result = ops.rms_norm(rows, weight, casting=casting, eps=eps, offset=offset)
@@ -28,11 +27,18 @@ def add_rms_norm(
     input, residual, weight, eps=None, *, casting="gemma", offset=0.0
 ):
     """The norm of ``input + residual``, and that sum, in one pass."""
-    if eps is None:
-        eps = torch.finfo(input.dtype).eps
+    eps = _eps(eps, input)
     return ops.add_rms_norm(
         input, residual, weight, casting=casting, eps=eps, offset=offset
     )
+
+
+def _eps(eps, input):
+    """PyTorch's default is the precision that it computes in."""
+    if eps is not None:
+        return eps
+    wide = input.dtype if input.dtype == torch.float64 else torch.float32
+    return torch.finfo(wide).eps
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):

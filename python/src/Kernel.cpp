@@ -160,6 +160,9 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
     tensors.isWritable.push_back(view.isContiguous());
+    // Libraries call any strides of a tensor without elements contiguous.
+    if (view.elementCount() == 0)
+      view = TensorView::contiguous(view.data, view.type, view.sizes);
     if (!hasContiguousRows(view)) {
       input = copyContiguous(input);
       view = library.read(input, location, keepAlive);

@@ -61,8 +61,10 @@ def test_gradients(name, reference, kinds, attributes, device):
         of_reference(attributes),
     )
     for gradient, value in zip(computed, expected):
-        if value is None:
-            value = torch.zeros_like(gradient)
+        if value is None or gradient is None:
+            # No result depends on the operand.
+            assert value is gradient
+            continue
         torch.testing.assert_close(gradient, value, rtol=1e-9, atol=1e-9)
 
 
