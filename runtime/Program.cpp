@@ -177,19 +177,31 @@ private:
 // Calls
 //===----------------------------------------------------------------------===//
 
-std::unique_ptr<LaunchPlan> Program::takePlan() {
-  std::lock_guard<std::mutex> lock(mutex);
-  if (plans.empty())
-    return std::make_unique<LaunchPlan>();
-  std::unique_ptr<LaunchPlan> plan = std::move(plans.back());
-  plans.pop_back();
-  return plan;
-}
+/// A scratch for the length of a call.
+class Program::ScratchScope {
+public:
+  explicit ScratchScope(Program &program) : program(program) {
+    std::lock_guard<std::mutex> lock(program.mutex);
+    if (program.scratches.empty()) {
+      scratch = std::make_unique<Scratch>();
+      return;
+    }
+    scratch = std::move(program.scratches.back());
+    program.scratches.pop_back();
+  }
+  ~ScratchScope() {
+    std::lock_guard<std::mutex> lock(program.mutex);
+    program.scratches.push_back(std::move(scratch));
+  }
+  ScratchScope(const ScratchScope &) = delete;
+  ScratchScope &operator=(const ScratchScope &) = delete;
 
-void Program::returnPlan(std::unique_ptr<LaunchPlan> plan) {
-  std::lock_guard<std::mutex> lock(mutex);
-  plans.push_back(std::move(plan));
-}
+  Scratch &operator*() { return *scratch; }
+
+private:
+  Program &program;
+  std::unique_ptr<Scratch> scratch;
+};
 
 Expected<int64_t> Program::multiprocessors(const Place &place) {
   if (isHost())
@@ -201,24 +213,56 @@ Expected<int64_t> Program::multiprocessors(const Place &place) {
   return (*device)->multiprocessors();
 }
 
-Error Program::run(const Function &function, const Buffers &buffers,
-                   const Place &place) {
-  std::unique_ptr<LaunchPlan> plan = takePlan();
+Error Program::runWith(Scratch &scratch, const Function &function,
+                       const Buffers &buffers, const Place &place) {
   auto execute = [&](Executor &&executor) -> Error {
     if (Error error =
-            plan->prepare(function, buffers, executor.multiprocessors()))
+            scratch.plan.prepare(function, buffers, executor.multiprocessors()))
       return error;
-    return runtime::execute(*plan, executor);
+    return runtime::execute(scratch.plan, executor);
   };
-  Error error;
-  if (isHost()) {
-    error = execute(HostExecutor(lookup, place.threads));
-  } else {
-    Expected<std::shared_ptr<const CudaDevice>> device =
-        CudaDevices::get(*place.device);
-    error = device ? execute(ModulesExecutor(*this, *device, place.stream))
-                   : device.takeError();
+  if (isHost())
+    return execute(HostExecutor(lookup, place.threads));
+  Expected<std::shared_ptr<const CudaDevice>> device =
+      CudaDevices::get(*place.device);
+  if (!device)
+    return device.takeError();
+  return execute(ModulesExecutor(*this, *device, place.stream));
+}
+
+Error Program::run(const Function &function, const Buffers &buffers,
+                   const Place &place) {
+  ScratchScope scope(*this);
+  return runWith(*scope, function, buffers, place);
+}
+
+Error Program::call(const Function &function, Span<const TensorView> inputs,
+                    const Place &place, const Allocate &allocate) {
+  Expected<int64_t> count = multiprocessors(place);
+  if (!count)
+    return count.takeError();
+  ScratchScope scope(*this);
+  Scratch &scratch = *scope;
+  if (Error error = resolveShapes(function, inputs, *count, scratch.shapes))
+    return error;
+
+  scratch.outputs.clear();
+  scratch.temporaries.clear();
+  for (unsigned i = 0; i != function.outputs.size(); ++i) {
+    Expected<TensorView> view =
+        allocate(function.outputs[i], scratch.shapes.outputs[i], i);
+    if (!view)
+      return view.takeError();
+    scratch.outputs.push_back(*view);
   }
-  returnPlan(std::move(plan));
-  return error;
+  for (unsigned i = 0; i != function.temporaries.size(); ++i) {
+    Expected<TensorView> view =
+        allocate(function.temporaries[i], scratch.shapes.temporaries[i],
+                 /*output=*/std::nullopt);
+    if (!view)
+      return view.takeError();
+    scratch.temporaries.push_back(*view);
+  }
+  return runWith(scratch, function,
+                 {inputs, scratch.outputs, scratch.temporaries}, place);
 }

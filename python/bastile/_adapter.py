@@ -151,8 +151,14 @@ def _library(tensor):
 
 
 def deliver(like, tensor):
-    """What a caller gets of an output that `allocate` made, once it is written."""
-    if isinstance(tensor, _bastile.Array) and _library(like) in ("jax", "jaxlib"):
+    """What a caller gets of an output that `allocate` made and a call writes."""
+    if not isinstance(tensor, _bastile.Array):
+        return tensor
+    kind, device = tensor.__dlpack_device__()
+    if kind == _DLPACK_CUDA:
+        # Whoever takes it does not know the stream that it is written in.
+        _bastile.synchronize_stream(device, current_stream(device))
+    if _library(like) in ("jax", "jaxlib"):
         import jax
 
         return jax.dlpack.from_dlpack(tensor)

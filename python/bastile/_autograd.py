@@ -69,16 +69,21 @@ def _backward(ctx, gradients):
     if ctx.present is not None:
         rest = iter(computed)
         computed = [next(rest) if here else None for here in ctx.present]
+    return refuse_twice(ctx.kernel.name, computed)
+
+
+def refuse_twice(name, gradients):
+    """The gradients of a call, so that differentiating them raises."""
     if not torch.is_grad_enabled():
-        return computed
+        return gradients
     # Somebody is going to differentiate the gradients, which nobody derived.
-    present = [x for x in computed if x is not None]
+    present = [x for x in gradients if x is not None]
     refused = torch._C._functions.DelayedError(
-        _NOT_TWICE.format(f"'{ctx.kernel.name}'"),
+        _NOT_TWICE.format(f"'{name}'"),
         len(present),
     )(*(x.detach().requires_grad_() for x in present))
     refused = iter(refused if isinstance(refused, tuple) else (refused,))
-    return [None if x is None else next(refused) for x in computed]
+    return [None if x is None else next(refused) for x in gradients]
 
 
 def gradients_of(kernel, kept, gradients):

@@ -6,7 +6,10 @@ tensors, functorch, a dispatch mode, a subclass of `Tensor`, torch.compile) a ca
 becomes one of the operators registered below, which PyTorch knows how to trace.
 """
 
+import dataclasses
 import functools
+import hashlib
+import json
 
 import torch
 from bastile import _autograd, _bastile, _loading, _operators, _types
@@ -40,8 +43,9 @@ def _dispatch(native, operands, attributes):
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
         )
-        return _results(name, attributes, outputs)
-    return call_registered(name, _promote(operands), attributes)
+        count = _count_returned(name, attributes)
+        return outputs[0] if count == 1 else outputs[:count]
+    return call_registered(name, operands, attributes)
 
 
 def _wanted(operands):
@@ -76,17 +80,19 @@ def _promote(operands):
 def call_registered(name, operands, attributes):
     """Calls the registered operator of op ``name``; traceable."""
     operator = getattr(torch.ops.bastile, name).default
-    outputs = operator(*operands, *attributes, _wanted(operands))
-    return _results(name, attributes, outputs)
+    results = operator(*_promote(operands), *attributes)
+    # Where it can be asked for some of them, an operator returns a list.
+    if _RETURNS[name] is None:
+        return results
+    return results[0] if len(results) == 1 else tuple(results)
 
 
-def _results(name, attributes, outputs):
-    """The op's results, of all that a call computed."""
-    count = _RESULTS[name]
+def _count_returned(name, attributes):
+    """How many results a call with these attributes asks for."""
     place = _RETURNS[name]
-    if place is not None and attributes[place] is not None:
-        count = len(attributes[place])
-    return outputs[0] if count == 1 else tuple(outputs[:count])
+    if place is None or attributes[place] is None:
+        return _RESULTS[name]
+    return len(attributes[place])
 
 
 def forbid_leaves(name, operands):
@@ -109,9 +115,8 @@ def forbid_leaves(name, operands):
 def call_kernel(kernel, operands):
     """Calls a `bastile.Kernel` on PyTorch's tensors."""
     if _is_watched(operands):
-        outputs = torch.ops.bastile.forward(kernel.text, list(operands))
-        count = kernel.result_count
-        return outputs[0] if count == 1 else tuple(outputs[:count])
+        results = torch.ops.bastile.call.default(kernel.text, list(operands))
+        return results[0] if kernel.result_count == 1 else tuple(results)
     native = kernel.native(_bastile.locate(operands[0]))
     if (
         kernel.has_gradients
@@ -154,104 +159,126 @@ def _schema(definition):
         for attribute in definition.attributes
     ]
     parameters += [f"{o.schema} {o.name}" for o in definition.options]
-    parameters.append("bool[]? gradients")
-    return f"{definition.name}({', '.join(parameters)}) -> Tensor[]"
+    results = "Tensor[]" if _RETURNS[definition.name] is not None else "Tensor"
+    return f"{definition.name}({', '.join(parameters)}) -> {results}"
 
 
-class _Registered:
-    """One op's implementations under PyTorch's dispatcher."""
+class _Traced(torch.autograd.Function):
+    """A call that PyTorch traces, forward and backward: both are calls of the
+    operator `run` in what it records."""
 
-    def __init__(self, operator):
-        self.operator = operator
-        self.count = len(operator.definition.operands)
-
-    def parts(self, arguments):
-        *arguments, gradients = arguments
-        return (
-            tuple(arguments[: self.count]),
-            tuple(_hashable(x) for x in arguments[self.count :]),
-            None if gradients is None else tuple(gradients),
+    @staticmethod
+    def forward(ctx, request, *operands):
+        function, backward = _description(request)
+        outputs = (
+            _run_in_place(request, operands)
+            if request.in_place
+            else _run(request, None, operands)
         )
-
-    def request(self, arguments):
-        operands, attributes, gradients = self.parts(arguments)
-        return self.operator.request(attributes, operands, gradients)
-
-    def run(self, *arguments):
-        operands, attributes, gradients = self.parts(arguments)
-        kernel = self.operator.native.find(operands, attributes, gradients)
-        return kernel.run([x for x in operands if x is not None])
-
-    def fake(self, *arguments):
-        operands, _, _ = self.parts(arguments)
-        return _fake_forward(
-            self.request(arguments), [x for x in operands if x is not None]
-        )
-
-    def setup_context(self, ctx, inputs, output):
-        operands, _, gradients = self.parts(inputs)
-        ctx.absent = [x is None for x in operands]
-        ctx.others = len(inputs) - len(operands)
-        if gradients is None:
-            raise RuntimeError(
-                f"bastile::{self.operator.name} was called without saying which "
-                "gradients are wanted; call bastile.ops instead"
+        ctx.request = request
+        count = _result_count(request)
+        results = outputs[:count]
+        if request.together:
+            ctx.save_for_backward(*outputs[count:])
+            ctx.mark_non_differentiable(*results[1:])
+            return tuple(results)
+        ctx.save_for_backward(
+            *(
+                operands[source["input"]]
+                if "input" in source
+                else outputs[source["output"]]
+                for source in backward["inputs"]
+                if "grad" not in source
             )
-        present = [x for x in operands if x is not None]
-        _save(ctx, self.request(inputs), present, output)
+        )
+        ctx.mark_non_differentiable(
+            *(x for x in results if not x.is_floating_point())
+        )
+        return tuple(results)
 
-    def backward(self, ctx, gradients):
-        computed = iter(_call_backward(ctx, gradients))
-        spread = [None if missing else next(computed) for missing in ctx.absent]
-        return (*spread, *([None] * ctx.others))
+    @staticmethod
+    def backward(ctx, *gradients):
+        function, _ = _description(ctx.request)
+        find = _scaled_gradients if ctx.request.together else _derived_gradients
+        found = find(ctx, function, gradients)
+        computed = [found.get(spec["name"]) for spec in function["inputs"]]
+        return None, *_autograd.refuse_twice(ctx.request.name, computed)
+
+
+def _scaled_gradients(ctx, function, gradients):
+    """By operand, those that came with the results."""
+    names = [
+        spec["name"]
+        for spec in function["inputs"]
+        if f"grad_{spec['name']}" in _gradient_names(function)
+    ]
+    scaled = (_autograd.scale(x, gradients[0]) for x in ctx.saved_tensors)
+    return dict(zip(names, scaled))
+
+
+def _derived_gradients(ctx, function, gradients):
+    """By operand, those that the request's backward computes."""
+    backward = function["backward"]
+    computed = []
+    if "function" in backward:
+        kept = iter(ctx.saved_tensors)
+        inputs = [
+            gradients[source["grad"]] if "grad" in source else next(kept)
+            for source in backward["inputs"]
+        ]
+        computed = _run(ctx.request, backward["function"], inputs)
+    return {
+        name: computed[source["result"]]
+        if "result" in source
+        else gradients[source["grad"]]
+        for name, source in backward["gradients"].items()
+    }
+
+
+def _trace(request, operands):
+    """The results of a call, recorded with its gradients where they are wanted."""
+    if request.gradients:
+        return _Traced.apply(request, *operands)
+    return tuple(_run(request, None, operands)[: _result_count(request)])
+
+
+def _gradient_names(function):
+    """What the gradients among a function's outputs would be called."""
+    names = {f"grad_{spec['name']}" for spec in function["inputs"]}
+    return names.intersection(x["name"] for x in function["outputs"])
+
+
+def _result_count(request):
+    """How many outputs are results: the rest is for the backward."""
+    function, _ = _description(request)
+    names = [x["name"] for x in function["outputs"]]
+    rest = _gradient_names(function) if request.together else ()
+    return sum(not (name.startswith("saved") or name in rest) for name in names)
+
+
+def _call_op(name, count):
+    """The implementation of an op's operator, for tracing."""
+    operator = _operators.OPERATORS[name]
+
+    def call(*arguments):
+        operands = arguments[:count]
+        attributes = tuple(map(_hashable, arguments[count:]))
+        request = operator.request(attributes, operands, _wanted(operands))
+        results = _trace(request, [x for x in operands if x is not None])
+        return results[0] if _RETURNS[name] is None else list(results)
+
+    return call
 
 
 def _hashable(value):
     return tuple(value) if isinstance(value, list) else value
 
 
-def _save(ctx, request, operands, outputs):
-    """Keeps what the backward of a call reads."""
-    function, backward = _description(request)
-    if request.together:
-        # The gradients themselves, which follow the results.
-        ctx.computed = [
-            f"grad_{spec['name']}" in _names(function) for spec in function["inputs"]
-        ]
-        ctx.save_for_backward(*outputs[len(outputs) - sum(ctx.computed) :])
-        return
-    ctx.computed = None
-    ctx.request = request.to_text()
-    ctx.save_for_backward(
-        *(
-            operands[source["input"]]
-            if "input" in source
-            else outputs[source["output"]]
-            for source in backward["inputs"]
-            if "grad" not in source
-        )
-    )
-
-
-def _call_backward(ctx, gradients):
-    """A gradient or None for each operand of the call."""
-    if ctx.computed is not None:
-        computed = (_autograd.scale(x, gradients[0]) for x in ctx.saved_tensors)
-        return [next(computed) if has else None for has in ctx.computed]
-    function, backward = _description(_loading.Request.from_text(ctx.request))
-    computed = iter(
-        torch.ops.bastile.backward(
-            ctx.request, list(ctx.saved_tensors), list(gradients)
-        )
-    )
-    return [
-        next(computed) if spec["name"] in backward["gradients"] else None
-        for spec in function["inputs"]
-    ]
-
-
-def _names(function):
-    return [output["name"] for output in function["outputs"]]
+def _call_kernel(text, operands):
+    request = _loading.Request.from_text(text)
+    if not _wanted(operands):
+        request = dataclasses.replace(request, gradients=())
+    return list(_trace(request, operands))
 
 
 def _description(request):
@@ -260,47 +287,106 @@ def _description(request):
     return function, function.get("backward")
 
 
-def _load(request, tensors):
-    device = next(x.device for x in tensors)
-    index = device.index if device.type == "cuda" else None
-    return _loading.load(request.on(_loading.target_for(index))).kernel()
+# The operator that compiled programs call. Its string says everything, so that
+# another process can load such a program; its number stands for the string.
 
 
-def _run_forward(text, operands):
-    return _load(_loading.Request.from_text(text), operands).run(operands)
+@functools.cache
+def _describe(request, function):
+    text = json.dumps([request.on("").to_text(), function])
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True), text
 
 
-def _fake_forward(request, operands):
+def _run(request, function, inputs):
+    """The outputs of a function of the request; by default the first."""
+    return torch.ops.bastile.run.default(
+        *_describe(request, function), list(inputs)
+    )
+
+
+def _consumed(request):
+    """By output, the inputs whose memory outputs take."""
     function, _ = _description(request)
-    return _fake_outputs(function, operands)
+    return {
+        i: output["may_alias"]
+        for i, output in enumerate(function["outputs"])
+        if "may_alias" in output
+    }
 
 
-def _run_backward(text, kept, gradients):
-    kernel = _load(_loading.Request.from_text(text), gradients)
-    return [x for x in kernel.backward(kept, gradients) if x is not None]
-
-
-def _fake_backward(text, kept, gradients):
-    request = _loading.Request.from_text(text)
-    function, backward = _description(request)
-    results = []
-    if "function" in backward:
-        kept = iter(kept)
-        inputs = [
-            gradients[source["grad"]] if "grad" in source else next(kept)
-            for source in backward["inputs"]
-        ]
-        functions = _operators.metadata(
-            request.on(_operators.DESCRIBED_TARGET)
-        )
-        results = _fake_outputs(functions[backward["function"]], inputs)
+def _run_in_place(request, inputs):
+    """As `_run`, with outputs in place of inputs."""
+    consumed = _consumed(request)
+    rest = torch.ops.bastile.run_.default(
+        *_describe(request, None),
+        [inputs[i] for i in consumed.values()],
+        [x for i, x in enumerate(inputs) if i not in consumed.values()],
+    )
+    rest = iter(rest)
+    function, _ = _description(request)
     return [
-        results[source["result"]]
-        if "result" in source
-        else torch.empty_like(gradients[source["grad"]])
-        for spec in function["inputs"]
-        if (source := backward["gradients"].get(spec["name"]))
+        inputs[consumed[i]].detach() if i in consumed else next(rest)
+        for i in range(len(function["outputs"]))
     ]
+
+
+def _merge(places, consumed, others):
+    """The inputs of a call in their order."""
+    inputs = list(others)
+    for place, tensor in sorted(
+        zip(places.values(), consumed), key=lambda pair: pair[0]
+    ):
+        inputs.insert(place, tensor)
+    return inputs
+
+
+def _overwrite(key, text, consumed, others):
+    """Implements `run_`: puts outputs into `consumed`, and returns the others."""
+    places = _consumed(_loading.Request.from_text(json.loads(text)[0]))
+    inputs = _merge(places, consumed, others)
+    device = consumed[0].device
+    kernel = _load_cached(text, device.index if device.type == "cuda" else None)
+    outputs = kernel.run(inputs, in_place=True)
+    for i, place in places.items():
+        if outputs[i] is not inputs[place]:
+            # Its rows lie apart, and the kernel had a copy.
+            inputs[place].copy_(outputs[i])
+    return [x for i, x in enumerate(outputs) if i not in places]
+
+
+def _fake_overwrite(key, text, consumed, others):
+    request = _loading.Request.from_text(json.loads(text)[0])
+    places = _consumed(request)
+    function, _ = _description(request)
+    outputs = _fake_outputs(function, _merge(places, consumed, others))
+    return [x for i, x in enumerate(outputs) if i not in places]
+
+
+def _load_function(text, device):
+    request, function = json.loads(text)
+    request = _loading.Request.from_text(request)
+    target = _loading.target_for(device)
+    return _loading.load(request.on(target)).kernel(function)
+
+
+@functools.cache
+def _load_cached(text, device):
+    return _load_function(text, device)
+
+
+def _run_in_python(key, text, inputs):
+    device = inputs[0].device
+    index = device.index if device.type == "cuda" else None
+    return _load_cached(text, index).run(inputs)
+
+
+def _fake_run(key, text, inputs):
+    request, function = json.loads(text)
+    request = _loading.Request.from_text(request)
+    functions = _operators.metadata(request.on(_operators.DESCRIBED_TARGET))
+    function = function or next(iter(functions))
+    return _fake_outputs(functions[function], inputs)
 
 
 def _fake_outputs(function, inputs):
@@ -334,44 +420,25 @@ _COMBINE = {
 }
 
 
-def _register(name, schema, run, fake, setup_context=None, backward=None):
-    _LIBRARY.define(schema)
+def _register():
+    _LIBRARY.define("run(int key, str function, Tensor[] inputs) -> Tensor[]")
+    if not _bastile.register_torch_kernels(_load_function):
+        for device in ("CPU", "CUDA"):
+            _LIBRARY.impl("run", _run_in_python, device)
+    torch.library.register_fake("bastile::run", _fake_run, lib=_LIBRARY)
+    _LIBRARY.define(
+        "run_(int key, str function, Tensor(a!)[] consumed, Tensor[] others)"
+        " -> Tensor[]"
+    )
     for device in ("CPU", "CUDA"):
-        _LIBRARY.impl(name, run, device)
-    qualified = f"bastile::{name}"
-    torch.library.register_fake(qualified, fake, lib=_LIBRARY)
-    if backward:
-        torch.library.register_autograd(
-            qualified, backward, setup_context=setup_context, lib=_LIBRARY
-        )
-
-
-def _register_all():
+        _LIBRARY.impl("run_", _overwrite, device)
+    torch.library.register_fake("bastile::run_", _fake_overwrite, lib=_LIBRARY)
+    _LIBRARY.define("call(str request, Tensor[] operands) -> Tensor[]")
+    _LIBRARY.impl("call", _call_kernel, "CompositeImplicitAutograd")
     for name, definition in definitions().items():
-        op = _Registered(_operators.OPERATORS[name])
-        schema = _schema(definition)
-        _register(name, schema, op.run, op.fake, op.setup_context, op.backward)
-
-    def setup_context(ctx, inputs, output):
-        text, operands = inputs
-        _save(ctx, _loading.Request.from_text(text), operands, output)
-
-    _register(
-        "forward",
-        "forward(str request, Tensor[] operands) -> Tensor[]",
-        _run_forward,
-        lambda text, operands: _fake_forward(
-            _loading.Request.from_text(text), operands
-        ),
-        setup_context,
-        lambda ctx, gradients: (None, _call_backward(ctx, gradients)),
-    )
-    _register(
-        "backward",
-        "backward(str request, Tensor[] kept, Tensor[] gradients) -> Tensor[]",
-        _run_backward,
-        _fake_backward,
-    )
+        _LIBRARY.define(_schema(definition))
+        call = _call_op(name, len(definition.operands))
+        _LIBRARY.impl(name, call, "CompositeImplicitAutograd")
 
 
-_register_all()
+_register()

@@ -51,11 +51,6 @@ void bastile::python::synchronizeStream(int device, uintptr_t stream) {
     throw std::runtime_error(error.message());
 }
 
-void Array::wait() const {
-  if (place.isCuda)
-    synchronizeStream(place.index, 0);
-}
-
 //===----------------------------------------------------------------------===//
 // DLPack
 //===----------------------------------------------------------------------===//
@@ -180,7 +175,6 @@ static py::object exportArray(Array &array, const py::object &stream,
     PyErr_SetString(PyExc_BufferError, "bastile.Array makes no copies");
     throw py::error_already_set();
   }
-  array.wait();
   bool isVersioned = !maxVersion.is_none() &&
                      maxVersion.cast<py::sequence>()[0].cast<int>() >= 1;
   return array.exportDlpack(isVersioned);

@@ -28,10 +28,6 @@ public:
   const runtime::TensorView &view() const { return tensor; }
   const Location &location() const { return place; }
 
-  /// Waits until a GPU has written it; calls for libraries without a current
-  /// stream go into the default one.
-  void wait() const;
-
   /// A capsule as `__dlpack__` returns it, of DLPack 1.x if `isVersioned`.
   pybind11::object exportDlpack(bool isVersioned);
 

@@ -1,7 +1,6 @@
 //===- Kernel.cpp - Calling compiled functions on Python's tensors --------===//
 
 #include "Kernel.h"
-#include "bastile/runtime/Shapes.h"
 
 #include <atomic>
 #include <sched.h>
@@ -46,18 +45,17 @@ static unsigned countProcessors() {
 unsigned bastile::python::getThreadCount() {
   if (unsigned threads = threadCount)
     return threads;
-  if (py::object &source = threadSource(); source && !source.is_none())
+  if (py::object &source = threadSource(); source && !source.is_none()) {
+    py::gil_scoped_acquire lock;
     return std::max(source().cast<unsigned>(), 1u);
+  }
   return countProcessors();
 }
 
 /// A thread is worth its start where it has this much to read.
 static constexpr int64_t leastBytesPerThread = 1 << 17;
 
-/// How many threads share the work on `inputs`. It depends on their sizes
-/// alone, so that results that depend on it, sums of rows, are the same in
-/// every call.
-static unsigned chooseThreads(const std::vector<TensorView> &inputs) {
+unsigned bastile::python::chooseThreads(const std::vector<TensorView> &inputs) {
   int64_t bytes = 0;
   for (const TensorView &input : inputs)
     bytes += input.byteCount();
@@ -103,9 +101,9 @@ namespace {
 struct CallTensors {
   /// Whether an input is the caller's tensor itself, with no element twice.
   std::vector<bool> isWritable;
-  std::vector<TensorView> inputs, outputs, temporaries;
+  std::vector<TensorView> inputs;
+  /// What must not go before the call is over.
   std::vector<py::object> alive;
-  ResolvedShapes shapes;
 };
 } // namespace
 
@@ -132,8 +130,6 @@ public:
   ~CallScope() {
     tensors->isWritable.clear();
     tensors->inputs.clear();
-    tensors->outputs.clear();
-    tensors->temporaries.clear();
     tensors->alive.clear();
     freeTensors().push_back(std::move(tensors));
   }
@@ -201,43 +197,31 @@ py::list Kernel::runFunction(const Function &function,
     place.threads = chooseThreads(tensors.inputs);
   }
 
-  Expected<int64_t> multiprocessors = owner->multiprocessors(place);
-  if (!multiprocessors)
-    throw std::runtime_error(multiprocessors.takeError().message());
-  if (Error error = resolveShapes(function, tensors.inputs, *multiprocessors,
-                                  tensors.shapes))
-    raise(error);
-
   py::list outputs(function.outputs.size());
-  for (size_t i = 0; i != function.outputs.size(); ++i) {
-    const BufferSpec &spec = function.outputs[i];
-    if (inPlace && spec.mayAlias && tensors.isWritable[*spec.mayAlias]) {
-      outputs[i] = inputs[*spec.mayAlias];
-      tensors.outputs.push_back(tensors.inputs[*spec.mayAlias]);
-      continue;
+  auto allocate = [&](const BufferSpec &spec, const Dimensions &sizes,
+                      std::optional<unsigned> output) -> Expected<TensorView> {
+    // Host code runs without the interpreter's lock.
+    py::gil_scoped_acquire lock;
+    if (output && inPlace && spec.mayAlias &&
+        tensors.isWritable[*spec.mayAlias]) {
+      outputs[*output] = inputs[*spec.mayAlias];
+      return tensors.inputs[*spec.mayAlias];
     }
     TensorView view;
-    outputs[i] = library.allocate(spec.type, tensors.shapes.outputs[i],
-                                  location, first, view);
-    tensors.outputs.push_back(view);
-  }
-  for (size_t i = 0; i != function.temporaries.size(); ++i) {
-    TensorView view;
-    tensors.alive.push_back(library.allocate(function.temporaries[i].type,
-                                             tensors.shapes.temporaries[i],
-                                             location, first, view));
-    tensors.temporaries.push_back(view);
-  }
-
-  const Buffers buffers = {tensors.inputs, tensors.outputs,
-                           tensors.temporaries};
+    py::object made = library.allocate(spec.type, sizes, location, first, view);
+    if (output)
+      outputs[*output] = std::move(made);
+    else
+      tensors.alive.push_back(std::move(made));
+    return view;
+  };
   Error error;
   if (location.isCuda) {
-    // A launch takes less time than handing the interpreter's lock over.
-    error = owner->run(function, buffers, place);
+    // A launch takes less time than handing the lock over.
+    error = owner->call(function, tensors.inputs, place, allocate);
   } else {
     py::gil_scoped_release unlocked;
-    error = owner->run(function, buffers, place);
+    error = owner->call(function, tensors.inputs, place, allocate);
   }
   if (error)
     raise(error);

@@ -20,7 +20,7 @@ public:
          const runtime::Function &function, bool together, bool inPlace);
 
   const runtime::Function &function() const { return *forwardFunction; }
-  const runtime::Program &program() const { return *owner; }
+  runtime::Program &program() const { return *owner; }
 
   /// Calls the function. `inPlace` lets outputs take the memory of the inputs
   /// where the function allows it. Returns one object for each output.
@@ -82,6 +82,10 @@ private:
 void setThreadCount(unsigned threads);
 void followThreadCount(pybind11::object follow);
 unsigned getThreadCount();
+/// How many of them share the work on `inputs`. It depends on their sizes
+/// alone, so that results that depend on it, sums of rows, are the same in
+/// every call.
+unsigned chooseThreads(const std::vector<runtime::TensorView> &inputs);
 
 /// Raises `error` as the fitting exception.
 [[noreturn]] void raise(const runtime::Error &error);

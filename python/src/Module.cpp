@@ -6,6 +6,7 @@
 
 #include "Arrays.h"
 #include "Operator.h"
+#include "TorchKernels.h"
 #include "bastile/KernelStore.h"
 #include "bastile/Version.h"
 
@@ -242,6 +243,7 @@ static void bindKernels(py::module_ &module) {
         return location.index;
       },
       "tensor"_a);
+  module.def("register_torch_kernels", &registerTorchKernels, "load"_a);
   module.def("set_tensor_adapter", &setTensorAdapter, "adapter"_a);
   module.def("set_thread_count", &setThreadCount, "threads"_a);
   module.def("follow_thread_count", &followThreadCount, "follow"_a);
@@ -286,8 +288,7 @@ static void bindCache(py::module_ &module) {
   module.def(
       "cache_export",
       [cache](const std::string &file) {
-        return py::bytes(
-            take<std::runtime_error>(cache().exportEntry(file)));
+        return py::bytes(take<std::runtime_error>(cache().exportEntry(file)));
       },
       "file"_a);
   module.def(

@@ -99,6 +99,33 @@ def test_new_numbers_of_rows(dynamic):
     assert [made for _, made in seen][2:] == [0, 0]
 
 
+def consuming_loss(x, w, t):
+    logits = x @ w
+    return functional.cross_entropy(logits, t[:, 0], in_place=True)
+
+
+def test_gradient_in_place_of_logits(device):
+    x, t = make_operands("rt", device=device)
+    w = torch.randn(LENGTH, LENGTH, device=device)
+    expected = gradients(consuming_loss, [x, w, t])
+    for backend in (BACKEND, "inductor"):
+        torch._dynamo.reset()
+        compiled = torch.compile(consuming_loss, fullgraph=True, backend=backend)
+        for a, b in zip(gradients(compiled, [x, w, t]), expected):
+            torch.testing.assert_close(a, b)
+
+
+def test_no_copy_of_logits_in_place():
+    x, t = make_operands("rt")
+    w = torch.randn(LENGTH, LENGTH)
+    operands = [x.requires_grad_(), w.requires_grad_(), t]
+    compiled = torch.compile(consuming_loss, fullgraph=True)
+    _, codes = torch._inductor.utils.run_and_get_code(compiled, *operands)
+    (code,) = [code for code in codes if "bastile.run_" in code]
+    # One buffer of the logits' size: the product's.
+    assert code.count(f"empty_strided_cpu((5, {LENGTH})") == 1
+
+
 def test_modules_compile(device):
     model = torch.nn.Sequential(
         nn.RMSNorm(LENGTH), torch.nn.Linear(LENGTH, LENGTH), nn.GELU(), nn.LayerNorm(LENGTH)
@@ -189,23 +216,15 @@ def test_export(tmp_path):
 
 
 def test_operators_are_registered_as_pytorch_asks():
-    operands = make_operands("rv")
-    operands = [x.requires_grad_() for x in operands]
+    tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
+    x, w = (x.requires_grad_() for x in make_operands("rv"))
     torch.library.opcheck(
-        torch.ops.bastile.rms_norm.default,
-        (*operands, "llama", 1e-6, 0.0, [True, True]),
-        test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_dynamic"),
+        torch.ops.bastile.rms_norm.default, (x, w, "llama", 1e-6, 0.0), test_utils=tests
     )
     logits, targets = make_operands("rt")
+    attributes = ("mean", -100, 0.0, 0.0, 0.0, 1.0, ["loss"], None, False)
     torch.library.opcheck(
         torch.ops.bastile.cross_entropy.default,
-        (
-            logits.requires_grad_(),
-            targets,
-            None,
-            *("mean", -100, 0.0, 0.0, 0.0, 1.0),
-            *(["loss"], None, False),
-            [True, False, False],
-        ),
-        test_utils=("test_schema", "test_faketensor", "test_aot_dispatch_dynamic"),
+        (logits.requires_grad_(), targets, None, *attributes),
+        test_utils=tests,
     )

@@ -128,8 +128,7 @@ def test_make_fx(mode):
 
     graph = make_fx(function, tracing_mode=mode)(x.clone(), w)
     targets = [str(node.target) for node in graph.graph.nodes]
-    assert "bastile.rms_norm.default" in targets
-    assert "bastile.backward.default" in targets
+    assert targets.count("bastile.run.default") == 2
     torch.testing.assert_close(graph(x.clone(), w), function(x.clone(), w))
 
 
@@ -143,7 +142,7 @@ def test_dispatch_modes_see_calls():
 
     with Mode():
         ops.silu(torch.randn(4, LENGTH))
-    assert "bastile.silu.default" in seen
+    assert "bastile.run.default" in seen
 
 
 def test_subclasses_of_tensor():

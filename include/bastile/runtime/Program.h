@@ -12,6 +12,7 @@
 #include "bastile/runtime/HostExecutor.h"
 #include "bastile/runtime/LaunchPlan.h"
 #include "bastile/runtime/Metadata.h"
+#include "bastile/runtime/Shapes.h"
 
 #include <functional>
 #include <map>
@@ -71,6 +72,16 @@ public:
   Error run(const Function &function, const Buffers &buffers,
             const Place &place);
 
+  /// Gives memory of a shape: for output `output` of the function, or for a
+  /// temporary, which lives as long as the call.
+  using Allocate = std::function<Expected<TensorView>(
+      const BufferSpec &spec, const Dimensions &sizes,
+      std::optional<unsigned> output)>;
+
+  /// As `run`, with outputs and temporaries from `allocate`.
+  Error call(const Function &function, Span<const TensorView> inputs,
+             const Place &place, const Allocate &allocate);
+
   /// The code of a kernel as it is loaded into a GPU.
   Expected<std::shared_ptr<CudaModule>>
   module(std::shared_ptr<const CudaDevice> device, const std::string &entry);
@@ -80,8 +91,16 @@ private:
           HostExecutor::SymbolLookup lookup)
       : description(std::move(metadata)), image(std::move(image)),
         lookup(std::move(lookup)) {}
-  std::unique_ptr<LaunchPlan> takePlan();
-  void returnPlan(std::unique_ptr<LaunchPlan> plan);
+
+  /// What a call fills in; one that is used again allocates nothing.
+  struct Scratch {
+    LaunchPlan plan;
+    ResolvedShapes shapes;
+    std::vector<TensorView> outputs, temporaries;
+  };
+  class ScratchScope;
+  Error runWith(Scratch &scratch, const Function &function,
+                const Buffers &buffers, const Place &place);
 
   Metadata description;
   ImageSource image;
@@ -91,8 +110,8 @@ private:
   std::map<std::pair<const CudaDevice *, std::string>,
            std::shared_ptr<CudaModule>>
       modules;
-  /// Plans that no call is using; a plan that is used again allocates nothing.
-  std::vector<std::unique_ptr<LaunchPlan>> plans;
+  /// What no call is using.
+  std::vector<std::unique_ptr<Scratch>> scratches;
 };
 
 /// Assembles `ptx` for `device` with the driver's own assembler.

@@ -1,0 +1,270 @@
+//===- TorchKernels.cpp - Kernels in PyTorch's dispatcher -----------------===//
+
+#include "TorchKernels.h"
+#include "Kernel.h"
+#include "TorchShim.h"
+
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace py = pybind11;
+using namespace bastile::python;
+using namespace bastile::runtime;
+using torch::Shim;
+using torch::StableValue;
+
+static const Shim &shim() { return *Shim::get(); }
+
+/// PyTorch has said what is wrong on the standard error.
+static void check(int status, const char *action) {
+  if (status != 0)
+    throw std::runtime_error(std::string("PyTorch cannot ") + action);
+}
+
+//===----------------------------------------------------------------------===//
+// What the dispatcher hands over
+//===----------------------------------------------------------------------===//
+
+namespace {
+class OwnedTensor {
+public:
+  explicit OwnedTensor(torch::Tensor handle) : handle(handle) {}
+  OwnedTensor(OwnedTensor &&other) noexcept : handle(other.release()) {}
+  OwnedTensor &operator=(OwnedTensor &&) = delete;
+  ~OwnedTensor() {
+    if (handle)
+      shim().deleteTensor(handle);
+  }
+  torch::Tensor get() const { return handle; }
+  torch::Tensor release() { return std::exchange(handle, nullptr); }
+
+private:
+  torch::Tensor handle;
+};
+} // namespace
+
+using Tensors = std::vector<OwnedTensor>;
+
+static Tensors takeTensors(StableValue value) {
+  auto list = reinterpret_cast<torch::List>(value);
+  size_t count = 0;
+  check(shim().listSize(list, &count), "count tensors");
+  Tensors tensors;
+  tensors.reserve(count);
+  for (size_t i = 0; i != count; ++i) {
+    StableValue item = 0;
+    check(shim().listItem(list, i, &item), "read a list of tensors");
+    tensors.emplace_back(reinterpret_cast<torch::Tensor>(item));
+  }
+  check(shim().deleteList(list), "delete a list");
+  return tensors;
+}
+
+static StableValue giveTensors(Tensors &tensors) {
+  torch::List list = nullptr;
+  check(shim().createList(tensors.size(), &list), "make a list");
+  for (OwnedTensor &tensor : tensors)
+    check(shim().listAppend(list,
+                            reinterpret_cast<StableValue>(tensor.release())),
+          "fill a list");
+  return reinterpret_cast<StableValue>(list);
+}
+
+/// A string argument, read only where it is needed.
+namespace {
+class OwnedString {
+public:
+  explicit OwnedString(StableValue value)
+      : handle(reinterpret_cast<torch::String>(value)) {}
+  OwnedString(const OwnedString &) = delete;
+  OwnedString &operator=(const OwnedString &) = delete;
+  ~OwnedString() { shim().deleteString(handle); }
+
+  std::string text() const {
+    const char *data = nullptr;
+    size_t length = 0;
+    check(shim().stringText(handle, &data), "read a string");
+    check(shim().stringLength(handle, &length), "read a string");
+    return {data, length};
+  }
+
+private:
+  torch::String handle;
+};
+} // namespace
+
+static TensorView read(const OwnedTensor &tensor, Location &location) {
+  int64_t rank = 0, *sizes = nullptr, *strides = nullptr;
+  int32_t type = 0, deviceType = 0, deviceIndex = 0;
+  TensorView view;
+  torch::Tensor handle = tensor.get();
+  check(shim().data(handle, &view.data), "read a tensor's address");
+  check(shim().rank(handle, &rank), "read a tensor's rank");
+  check(shim().sizes(handle, &sizes), "read a tensor's sizes");
+  check(shim().strides(handle, &strides), "read a tensor's strides");
+  check(shim().type(handle, &type), "read a tensor's type");
+  check(shim().deviceType(handle, &deviceType), "read a tensor's device");
+  check(shim().deviceIndex(handle, &deviceIndex), "read a tensor's device");
+  std::optional<ElementType> element = shim().getElementType(type);
+  if (!element || rank > int64_t(maxRank))
+    throw std::runtime_error("no kernel takes a tensor of this type or rank");
+  location = {deviceType == shim().cudaDevice, deviceIndex};
+  view.type = *element;
+  view.sizes = Dimensions(sizes, static_cast<size_t>(rank));
+  view.strides = Dimensions(strides, static_cast<size_t>(rank));
+  return view;
+}
+
+static OwnedTensor allocate(ElementType type, const Dimensions &sizes,
+                            const Location &location, TensorView &view) {
+  view = TensorView::contiguous(nullptr, type, sizes);
+  torch::Tensor handle = nullptr;
+  check(shim().createTensor(sizes.size(), sizes.begin(), view.strides.begin(),
+                            shim().getTypeNumber(type),
+                            location.isCuda ? shim().cudaDevice : 0,
+                            location.isCuda ? location.index : 0, &handle),
+        "allocate a tensor");
+  OwnedTensor result(handle);
+  check(shim().data(handle, &view.data), "read a tensor's address");
+  return result;
+}
+
+/// A copy of `tensor` with contiguous rows.
+static OwnedTensor copyContiguous(const OwnedTensor &tensor, TensorView &view,
+                                  const Location &location) {
+  OwnedTensor copy =
+      allocate(view.type, Dimensions(view.sizes), location, view);
+  check(shim().copyTensor(copy.get(), tensor.get(), /*nonBlocking=*/1),
+        "copy a tensor");
+  return copy;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels by key
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The kernels that operators have been called with. The dispatcher does not
+/// hold the interpreter's lock.
+class KernelTable {
+public:
+  void setLoader(py::object newLoader) { loader = std::move(newLoader); }
+
+  const Kernel &get(int64_t key, const OwnedString &request,
+                    const Location &location) {
+    const auto place =
+        std::make_pair(key, location.isCuda ? location.index : -1);
+    {
+      std::shared_lock<std::shared_mutex> lock(mutex);
+      auto found = kernels.find(place);
+      if (found != kernels.end())
+        return *found->second;
+    }
+    py::gil_scoped_acquire gil;
+    py::object device = place.second < 0 ? py::object(py::none())
+                                         : py::object(py::int_(place.second));
+    py::object kernel = loader(request.text(), device);
+    auto *native = kernel.cast<const Kernel *>();
+    // Kept for as long as the process lives.
+    kernel.release();
+    std::unique_lock<std::shared_mutex> lock(mutex);
+    return *kernels.emplace(place, native).first->second;
+  }
+
+private:
+  struct Hash {
+    size_t operator()(const std::pair<int64_t, int> &place) const {
+      return std::hash<int64_t>()(place.first * 31 + place.second);
+    }
+  };
+  std::shared_mutex mutex;
+  std::unordered_map<std::pair<int64_t, int>, const Kernel *, Hash> kernels;
+  py::object loader;
+};
+} // namespace
+
+static KernelTable &table() {
+  static auto &value = *new KernelTable();
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+static Place getPlace(const Location &location,
+                      const std::vector<TensorView> &inputs) {
+  Place place;
+  if (!location.isCuda) {
+    place.threads = chooseThreads(inputs);
+    return place;
+  }
+  place.device = location.index;
+  check(shim().currentStream(location.index, &place.stream),
+        "say its current stream");
+  return place;
+}
+
+/// Runs a function on tensors and returns its outputs.
+static Tensors run(Program &program, const Function &function,
+                   const Tensors &inputs) {
+  std::vector<TensorView> views;
+  Tensors copies, outputs, temporaries;
+  Location common;
+  for (const OwnedTensor &input : inputs) {
+    Location location;
+    TensorView view = read(input, location);
+    if (views.empty())
+      common = location;
+    else if (location != common)
+      throw std::runtime_error(
+          "'" + function.name +
+          "' takes tensors of one device, but got one on " + print(common) +
+          " and one on " + print(location));
+    if (view.elementCount() == 0)
+      view = TensorView::contiguous(view.data, view.type, view.sizes);
+    if (!hasContiguousRows(view))
+      copies.push_back(copyContiguous(input, view, location));
+    views.push_back(view);
+  }
+  auto give = [&](const BufferSpec &spec, const Dimensions &sizes,
+                  std::optional<unsigned> output) -> Expected<TensorView> {
+    TensorView view;
+    (output ? outputs : temporaries)
+        .push_back(allocate(spec.type, sizes, common, view));
+    return view;
+  };
+  if (Error error =
+          program.call(function, views, getPlace(common, views), give))
+    throw std::runtime_error(error.message());
+  return outputs;
+}
+
+static void runOperator(StableValue *stack, uint64_t, uint64_t) {
+  auto key = static_cast<int64_t>(stack[0]);
+  OwnedString function(stack[1]);
+  Tensors inputs = takeTensors(stack[2]);
+  if (inputs.empty())
+    throw std::runtime_error("bastile::run needs tensors");
+  Location location;
+  (void)read(inputs.front(), location);
+  const Kernel &kernel = table().get(key, function, location);
+  Tensors outputs = run(kernel.program(), kernel.function(), inputs);
+  stack[0] = giveTensors(outputs);
+}
+
+bool bastile::python::registerTorchKernels(py::object load) {
+  if (!Shim::get())
+    return false;
+  table().setLoader(std::move(load));
+  for (const char *dispatchKey : {"CPU", "CUDA"}) {
+    // Lives as long as the process does, as the registration is to.
+    torch::Library library = nullptr;
+    check(shim().createLibrary("bastile", dispatchKey, __FILE__, __LINE__,
+                               &library),
+          "register operators");
+    check(shim().implement(library, "run", &runOperator),
+          "register an operator");
+  }
+  return true;
+}

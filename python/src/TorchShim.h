@@ -1,0 +1,80 @@
+//===- TorchShim.h - PyTorch's stable C interface ---------------*- C++ -*-===//
+//
+// Nothing here needs PyTorch's headers or libraries to build: the functions of
+// its stable interface (torch/csrc/stable/c/shim.h and
+// torch/csrc/inductor/aoti_torch/c/shim.h) are looked up in the process, which
+// has loaded them if it has imported torch. PyTorch keeps them from version to
+// version; those used here are there from 2.10 on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PYTHON_TORCHSHIM_H
+#define BASTILE_PYTHON_TORCHSHIM_H
+
+#include "bastile/runtime/ElementType.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace bastile::python::torch {
+
+/// An argument or a result, 64 bits that mean what the schema says.
+using StableValue = uint64_t;
+/// Owned by whoever holds it.
+using Tensor = struct TensorOpaque *;
+using List = struct ListOpaque *;
+using String = struct StringOpaque *;
+using Library = struct LibraryOpaque *;
+
+/// A kernel of PyTorch's dispatcher: takes the arguments from the stack, which
+/// it then owns, and puts the results there.
+using BoxedKernel = void (*)(StableValue *stack, uint64_t arguments,
+                             uint64_t results);
+
+struct Shim {
+  /// The interface of the PyTorch in this process; null if there is none that
+  /// has all of it.
+  static const Shim *get();
+
+  int (*createLibrary)(const char *nameSpace, const char *dispatchKey,
+                       const char *file, uint32_t line, Library *);
+  int (*implement)(Library, const char *name, BoxedKernel);
+
+  int (*listSize)(List, size_t *);
+  int (*listItem)(List, size_t index, StableValue *);
+  int (*createList)(size_t reserved, List *);
+  int (*listAppend)(List, StableValue);
+  int (*deleteList)(List);
+  int (*stringText)(String, const char **);
+  int (*stringLength)(String, size_t *);
+  int (*deleteString)(String);
+
+  int (*deleteTensor)(Tensor);
+  int (*data)(Tensor, void **);
+  int (*rank)(Tensor, int64_t *);
+  int (*sizes)(Tensor, int64_t **);
+  int (*strides)(Tensor, int64_t **);
+  int (*type)(Tensor, int32_t *);
+  int (*deviceType)(Tensor, int32_t *);
+  int (*deviceIndex)(Tensor, int32_t *);
+  int (*createTensor)(int64_t rank, const int64_t *sizes,
+                      const int64_t *strides, int32_t type, int32_t deviceType,
+                      int32_t deviceIndex, Tensor *);
+  int (*copyTensor)(Tensor target, Tensor source, int32_t nonBlocking);
+  /// Null in a PyTorch without CUDA.
+  int (*currentStream)(int32_t device, void **);
+
+  int32_t cudaDevice = 0;
+  /// PyTorch's number of each element type, by ours.
+  int32_t typeNumbers[10] = {};
+
+  int32_t getTypeNumber(runtime::ElementType type) const {
+    return typeNumbers[static_cast<unsigned>(type)];
+  }
+  std::optional<runtime::ElementType> getElementType(int32_t number) const;
+};
+
+} // namespace bastile::python::torch
+
+#endif // BASTILE_PYTHON_TORCHSHIM_H
