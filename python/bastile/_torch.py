@@ -317,50 +317,37 @@ def _consumed(request):
 
 def _run_in_place(request, inputs):
     """As `_run`, with outputs in place of inputs."""
-    consumed = _consumed(request)
-    rest = torch.ops.bastile.run_.default(
-        *_describe(request, None),
-        [inputs[i] for i in consumed.values()],
-        [x for i, x in enumerate(inputs) if i not in consumed.values()],
-    )
-    rest = iter(rest)
+    places = _consumed(request)
     function, _ = _description(request)
-    return [
-        inputs[consumed[i]].detach() if i in consumed else next(rest)
-        for i in range(len(function["outputs"]))
-    ]
+    outputs = _fake_outputs(function, inputs, skip=places)
+    torch.ops.bastile.overwrite.default(
+        *_describe(request, None),
+        [inputs[i] for i in places.values()],
+        [x for i, x in enumerate(outputs) if i not in places],
+        [x for i, x in enumerate(inputs) if i not in places.values()],
+    )
+    for i, place in places.items():
+        outputs[i] = inputs[place].detach()
+    return outputs
 
 
-def _merge(places, consumed, others):
-    """The inputs of a call in their order."""
+def _overwrite(key, text, consumed, outputs, others):
+    """Implements `overwrite`: a call whose results all go into tensors that are
+    there, which is what PyTorch can trace without copies."""
+    places = _consumed(_loading.Request.from_text(json.loads(text)[0]))
     inputs = list(others)
     for place, tensor in sorted(
         zip(places.values(), consumed), key=lambda pair: pair[0]
     ):
         inputs.insert(place, tensor)
-    return inputs
-
-
-def _overwrite(key, text, consumed, others):
-    """Implements `run_`: puts outputs into `consumed`, and returns the others."""
-    places = _consumed(_loading.Request.from_text(json.loads(text)[0]))
-    inputs = _merge(places, consumed, others)
-    device = consumed[0].device
+    device = inputs[0].device
     kernel = _load_cached(text, device.index if device.type == "cuda" else None)
-    outputs = kernel.run(inputs, in_place=True)
-    for i, place in places.items():
-        if outputs[i] is not inputs[place]:
-            # Its rows lie apart, and the kernel had a copy.
-            inputs[place].copy_(outputs[i])
-    return [x for i, x in enumerate(outputs) if i not in places]
-
-
-def _fake_overwrite(key, text, consumed, others):
-    request = _loading.Request.from_text(json.loads(text)[0])
-    places = _consumed(request)
-    function, _ = _description(request)
-    outputs = _fake_outputs(function, _merge(places, consumed, others))
-    return [x for i, x in enumerate(outputs) if i not in places]
+    rest = iter(outputs)
+    for i, computed in enumerate(kernel.run(inputs, in_place=True)):
+        target = inputs[places[i]] if i in places else next(rest)
+        # What was not computed in place is small, or its rows lie apart.
+        if computed is not target:
+            target.copy_(computed)
 
 
 def _load_function(text, device):
@@ -389,13 +376,16 @@ def _fake_run(key, text, inputs):
     return _fake_outputs(functions[function], inputs)
 
 
-def _fake_outputs(function, inputs):
+def _fake_outputs(function, inputs, skip=()):
+    """New tensors like a function's outputs; None for those in ``skip``."""
     return [
-        inputs[0].new_empty(
+        None
+        if i in skip
+        else inputs[0].new_empty(
             [_size(size, inputs) for size in spec["shape"]],
             dtype=getattr(torch, _types.TORCH_NAMES[spec["type"]]),
         )
-        for spec in function["outputs"]
+        for i, spec in enumerate(function["outputs"])
     ]
 
 
@@ -427,12 +417,14 @@ def _register():
             _LIBRARY.impl("run", _run_in_python, device)
     torch.library.register_fake("bastile::run", _fake_run, lib=_LIBRARY)
     _LIBRARY.define(
-        "run_(int key, str function, Tensor(a!)[] consumed, Tensor[] others)"
-        " -> Tensor[]"
+        "overwrite(int key, str function, Tensor(a!)[] consumed, "
+        "Tensor(b!)[] outputs, Tensor[] others) -> ()"
     )
     for device in ("CPU", "CUDA"):
-        _LIBRARY.impl("run_", _overwrite, device)
-    torch.library.register_fake("bastile::run_", _fake_overwrite, lib=_LIBRARY)
+        _LIBRARY.impl("overwrite", _overwrite, device)
+    torch.library.register_fake(
+        "bastile::overwrite", lambda *arguments: None, lib=_LIBRARY
+    )
     _LIBRARY.define("call(str request, Tensor[] operands) -> Tensor[]")
     _LIBRARY.impl("call", _call_kernel, "CompositeImplicitAutograd")
     for name, definition in definitions().items():

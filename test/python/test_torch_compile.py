@@ -94,8 +94,7 @@ def test_new_numbers_of_rows(dynamic):
         expected = gradients(norm_then_gate, operands)
         torch.testing.assert_close(values, expected)
     # With dynamic=None, PyTorch itself compiles again once.
-    frames = 1 if dynamic else 2
-    assert [count for count, _ in seen][1:] == [frames] * 3
+    assert [count for count, _ in seen][1:] == [2] * 3
     assert [made for _, made in seen][2:] == [0, 0]
 
 
@@ -121,7 +120,7 @@ def test_no_copy_of_logits_in_place():
     operands = [x.requires_grad_(), w.requires_grad_(), t]
     compiled = torch.compile(consuming_loss, fullgraph=True)
     _, codes = torch._inductor.utils.run_and_get_code(compiled, *operands)
-    (code,) = [code for code in codes if "bastile.run_" in code]
+    (code,) = [code for code in codes if "bastile.overwrite" in code]
     # One buffer of the logits' size: the product's.
     assert code.count(f"empty_strided_cpu((5, {LENGTH})") == 1
 
