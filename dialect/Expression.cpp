@@ -67,8 +67,7 @@ Expr Expr::constant(double number) const {
 }
 
 Expr Expr::like(const Expr &other) const {
-  RankedTensorType target =
-      other.getType().clone(getType().getElementType());
+  RankedTensorType target = other.getType().clone(getType().getElementType());
   if (target == getType())
     return *this;
   return wrap(*builder,
@@ -157,16 +156,25 @@ Expr stopGradient(const Expr &operand) {
 }
 
 Expr exp(const Expr &operand) { return unary<math::ExpOp>(operand); }
+Expr exp2(const Expr &operand) { return unary<math::Exp2Op>(operand); }
+Expr expm1(const Expr &operand) { return unary<math::ExpM1Op>(operand); }
 Expr log(const Expr &operand) { return unary<math::LogOp>(operand); }
+Expr log2(const Expr &operand) { return unary<math::Log2Op>(operand); }
+Expr log1p(const Expr &operand) { return unary<math::Log1pOp>(operand); }
 Expr tanh(const Expr &operand) { return unary<math::TanhOp>(operand); }
 Expr sin(const Expr &operand) { return unary<math::SinOp>(operand); }
 Expr cos(const Expr &operand) { return unary<math::CosOp>(operand); }
 Expr power(const Expr &base, const Expr &exponent) {
   return binary<math::PowFOp>(base, exponent);
 }
+Expr erf(const Expr &operand) { return unary<math::ErfOp>(operand); }
 Expr erfc(const Expr &operand) { return unary<math::ErfcOp>(operand); }
+Expr sqrt(const Expr &operand) { return unary<math::SqrtOp>(operand); }
 Expr rsqrt(const Expr &operand) { return unary<math::RsqrtOp>(operand); }
 Expr abs(const Expr &operand) { return unary<math::AbsFOp>(operand); }
+Expr floor(const Expr &operand) { return unary<math::FloorOp>(operand); }
+Expr ceil(const Expr &operand) { return unary<math::CeilOp>(operand); }
+Expr round(const Expr &operand) { return unary<math::RoundEvenOp>(operand); }
 
 /// The numerator and the denominator of the sigmoid.
 static std::pair<Expr, Expr> sigmoidQuotient(const Expr &operand) {
@@ -236,9 +244,12 @@ Expr rowSum(const Expr &operand, int64_t groups) {
 Expr rowMax(const Expr &operand, int64_t groups) {
   return reduce(operand, ReduceKind::Max, groups);
 }
-Expr rowMean(const Expr &operand) {
-  return rowSum(operand) /
-         static_cast<double>(operand.getType().getShape().back());
+Expr rowMin(const Expr &operand, int64_t groups) {
+  return reduce(operand, ReduceKind::Min, groups);
+}
+Expr rowMean(const Expr &operand, int64_t groups) {
+  return rowSum(operand, groups) /
+         static_cast<double>(operand.getType().getShape().back() / groups);
 }
 
 static Expr reduceRows(const Expr &operand, ReduceKind kind) {
@@ -257,6 +268,37 @@ Expr maxOfRows(const Expr &operand) {
   return reduceRows(operand, ReduceKind::Max);
 }
 
+static Expr reduceBands(const Expr &operand, ReduceKind kind, int64_t band) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  return wrap(builder, ReduceBandsOp::create(builder, operand.getType(), kind,
+                                             operand.getValue(), band));
+}
+
+Expr sumOfBands(const Expr &operand, int64_t band) {
+  return reduceBands(operand, ReduceKind::Add, band);
+}
+Expr maxOfBands(const Expr &operand, int64_t band) {
+  return reduceBands(operand, ReduceKind::Max, band);
+}
+
+Expr packBands(const Expr &operand, int64_t band) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  RankedTensorType type = operand.getType();
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() = getNumBands(shape.front(), band);
+  return wrap(builder, PackBandsOp::create(builder, type.clone(shape),
+                                           operand.getValue(), band));
+}
+
+Expr repeatBands(const Expr &operand, int64_t band, Value like) {
+  ImplicitLocOpBuilder &builder = operand.getBuilder();
+  RankedTensorType type = operand.getType();
+  SmallVector<int64_t> shape(type.getShape());
+  shape.front() = cast<RankedTensorType>(like.getType()).getDimSize(0);
+  return wrap(builder, RepeatBandsOp::create(builder, type.clone(shape),
+                                             operand.getValue(), band, like));
+}
+
 Expr silu(const Expr &operand) {
   // Divided once, at the end: a product with the sigmoid rounds once more.
   auto [numerator, denominator] = sigmoidQuotient(operand);
@@ -267,6 +309,14 @@ Expr relu(const Expr &operand) {
   Expr zero = operand.constant(0);
   return select(compare(arith::CmpFPredicate::OLE, operand, zero), zero,
                 operand);
+}
+
+Expr softplus(const Expr &operand) {
+  // At zero, both parts take the branch of negative operands, so that their
+  // derivatives there add up.
+  Value isPositive = compare(arith::CmpFPredicate::OGT, operand, 0.0);
+  Expr small = exp(select(isPositive, -operand, operand));
+  return relu(operand) + log1p(small);
 }
 
 SmallVector<Value> splitRows(ImplicitLocOpBuilder &builder, Value rows,
@@ -307,8 +357,8 @@ TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
   if (type.getElementType().isInteger(64))
     column = arith::TruncIOp::create(builder, columnType, targets);
   // The low half of a target out of range may look like one in range.
-  Value nowhere = arith::ConstantOp::create(builder,
-                                            builder.getI32IntegerAttr(-1));
+  Value nowhere =
+      arith::ConstantOp::create(builder, builder.getI32IntegerAttr(-1));
   nowhere = BroadcastOp::create(builder, columnType, nowhere, targets);
   column = arith::SelectOp::create(builder, inRange, column, nowhere);
 }
@@ -323,9 +373,9 @@ Value TargetRows::isTarget(const Expr &rows) const {
 
 Value toInteger(const Expr &operand) {
   ImplicitLocOpBuilder &builder = operand.getBuilder();
-  return arith::FPToSIOp::create(
-      builder, operand.getType().clone(builder.getI8Type()),
-      operand.getValue());
+  return arith::FPToSIOp::create(builder,
+                                 operand.getType().clone(builder.getI8Type()),
+                                 operand.getValue());
 }
 
 LogicalResult verifyRowLength(Operation *op, Value vector, StringRef vectorName,
@@ -339,21 +389,37 @@ LogicalResult verifyRowLength(Operation *op, Value vector, StringRef vectorName,
                            << rowsName << " of type " << rowsType;
 }
 
-LogicalResult verifyScale(Operation *op, Value scale, Value rows) {
+LogicalResult verifyScale(Operation *op, Value scale, Value rows,
+                          std::optional<int64_t> band) {
   auto scaleType = cast<RankedTensorType>(scale.getType());
   auto rowsType = cast<RankedTensorType>(rows.getType());
-  ArrayRef<int64_t> shape = scaleType.getShape(), sizes = rowsType.getShape();
+  ArrayRef<int64_t> shape = scaleType.getShape();
+  SmallVector<int64_t> sizes(rowsType.getShape());
+  if (band) {
+    if (*band < 1)
+      return op->emitOpError("has bands of ")
+             << *band << " rows; one is the least";
+    if (sizes.size() != 2)
+      return op->emitOpError("counts bands of rows with one leading dimension, "
+                             "which ")
+             << rowsType << " does not have";
+    sizes.front() = getNumBands(sizes.front(), *band);
+  }
   int64_t groups = shape.back(), length = sizes.back();
   bool fits =
       scaleType.getRank() == 1
-          ? groups == 1
-          : shape.drop_back() == sizes.drop_back() &&
+          ? groups == 1 && !band
+          : shape.drop_back() == ArrayRef(sizes).drop_back() &&
                 (groups == 1 || (groups < length && length % groups == 0));
   if (fits)
     return success();
-  return op->emitOpError("scale of type ")
-         << scaleType << " must be one number for all rows of type " << rowsType
-         << ", or for each row, or for groups of its columns of one size";
+  InFlightDiagnostic error = op->emitOpError("scale of type ");
+  error << scaleType << " must be one number ";
+  if (band)
+    return error << "for each band of " << *band << " rows of type " << rowsType
+                 << ", or for groups of its columns of one size";
+  return error << "for all rows of type " << rowsType
+               << ", or for each row, or for groups of its columns of one size";
 }
 
 } // namespace bastile::tile

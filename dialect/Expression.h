@@ -80,22 +80,32 @@ Expr select(mlir::Value condition, const Expr &lhs, const Expr &rhs);
 Expr stopGradient(const Expr &operand);
 
 Expr exp(const Expr &operand);
+Expr exp2(const Expr &operand);
+Expr expm1(const Expr &operand);
 Expr log(const Expr &operand);
+Expr log2(const Expr &operand);
+Expr log1p(const Expr &operand);
 Expr tanh(const Expr &operand);
 Expr sin(const Expr &operand);
 Expr cos(const Expr &operand);
 Expr power(const Expr &base, const Expr &exponent);
+Expr erf(const Expr &operand);
 Expr erfc(const Expr &operand);
+Expr sqrt(const Expr &operand);
 Expr rsqrt(const Expr &operand);
 Expr abs(const Expr &operand);
+Expr floor(const Expr &operand);
+Expr ceil(const Expr &operand);
+/// To the nearest integer, ties to the even one.
+Expr round(const Expr &operand);
 /// a * b + c, rounded once.
 Expr fma(const Expr &a, const Expr &b, const Expr &c);
 /// The least power of two that is not less than a positive operand, exactly.
 /// Infinity and NaN stay. The operand is not subnormal.
 Expr roundUpToPowerOfTwo(const Expr &operand);
 /// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|): no
-/// intermediate overflows, so the tail is right down to the smallest numbers, and
-/// so is that of the derivative.
+/// intermediate overflows, so the tail is right down to the smallest numbers,
+/// and so is that of the derivative.
 Expr sigmoid(const Expr &operand);
 /// x * Phi(x), Phi being the normal distribution, as 0.5 x erfc(-x / sqrt 2):
 /// unlike 0.5 x (1 + erf(x / sqrt 2)), it does not cancel for negative x.
@@ -105,14 +115,25 @@ Expr geluErf(const Expr &operand);
 /// (Hendrycks and Gimpel, arXiv 1606.08415).
 Expr geluTanh(const Expr &operand);
 
-/// The sum, mean and maximum of each row, a statistic; or of each of `groups`
-/// groups of neighbouring columns.
+/// log(1 + exp(x)), without overflow; exact in both tails.
+Expr softplus(const Expr &operand);
+
+/// The sum, mean, maximum and minimum of each row, a statistic; or of each of
+/// `groups` groups of neighbouring columns.
 Expr rowSum(const Expr &operand, int64_t groups = 1);
-Expr rowMean(const Expr &operand);
+Expr rowMean(const Expr &operand, int64_t groups = 1);
 Expr rowMax(const Expr &operand, int64_t groups = 1);
+Expr rowMin(const Expr &operand, int64_t groups = 1);
 /// The sum and the maximum of all rows, a row vector.
 Expr sumOfRows(const Expr &operand);
 Expr maxOfRows(const Expr &operand);
+
+/// The sum and the maximum of the rows of each band, in every row of it.
+Expr sumOfBands(const Expr &operand, int64_t band);
+Expr maxOfBands(const Expr &operand, int64_t band);
+/// The first row of each band, and each row again for a band of `like`.
+Expr packBands(const Expr &operand, int64_t band);
+Expr repeatBands(const Expr &operand, int64_t band, mlir::Value like);
 
 /// x * sigmoid(x).
 Expr silu(const Expr &operand);
@@ -155,10 +176,10 @@ llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
                                     llvm::StringRef vectorName,
                                     mlir::Value rows, llvm::StringRef rowsName);
 
-/// Checks that `scale` has a number for each row of `rows`, for each group of
-/// its columns, or for all of it.
+/// Checks that `scale` has a number for each row of `rows`, or each band of
+/// rows if there is a `band`, for each group of its columns, or for all of it.
 llvm::LogicalResult verifyScale(mlir::Operation *op, mlir::Value scale,
-                                mlir::Value rows);
+                                mlir::Value rows, std::optional<int64_t> band);
 
 } // namespace bastile::tile
 

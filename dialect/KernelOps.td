@@ -48,6 +48,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     programs share a group of rows, 1 if absent; with `row_programs`, as many
     walk all of them, however many rows there are.
 
+    A program walks the rows of a band together where there is `band`, otherwise
+    as many as the schedule says.
+
     `merge-launches` makes kernels that walk several sets of rows, as many as
     `spaces` says: the first programs those of space 0, the next ones those of
     space 1. The sizes of each space come first, space by space, and the argument
@@ -63,6 +66,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
                        OptionalAttr<I64Attr>:$leading,
                        OptionalAttr<I64Attr>:$column_blocks,
                        OptionalAttr<I64Attr>:$row_programs,
+                       OptionalAttr<I64Attr>:$band,
                        OptionalAttr<I64Attr>:$spaces);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
@@ -80,6 +84,10 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     /// Sizes of the leading dimensions of a space of a tiled kernel.
     ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
       return getArguments().slice(space * *getLeading(), *getLeading());
+    }
+    /// How many rows a program of a scheduled kernel takes at a time.
+    int64_t getRowsPerProgram() {
+      return getBand().value_or(getSchedule()->getRows());
     }
     /// The space whose rows the operand at `position` of the arguments has.
     int64_t getSpace(unsigned position);
@@ -165,7 +173,8 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
                        UnitAttr:$invariant,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$space);
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$space,
+                       OptionalAttr<I64Attr>:$band);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
     $memref `[` $indices `]` attr-dict `:` type($memref) `->` type($result)
@@ -177,6 +186,8 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile";
   let description = [{
     The counterpart of `tile.load`. Elements beyond the operand are not written.
+    With `band`, the operand has one row for as many of the tile's, and the first
+    of them is what is written there.
 
     Example:
 
@@ -191,12 +202,38 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
                        OptionalAttr<I64Attr>:$alignment,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$space);
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$space,
+                       OptionalAttr<I64Attr>:$band);
   let assemblyFormat = [{
     $value `,` $memref `[` $indices `]` attr-dict `:` type($value) `,`
     type($memref)
   }];
   let hasVerifier = 1;
+}
+
+def Tile_IsDoneOp : Tile_Op<"is_done", [
+    MemoryEffects<[MemRead]>, SameVariadicOperandSize]> {
+  let summary = "whether a scaling in place would change nothing";
+  let description = [{
+    Whether the first number at `factor` is 1 and each of `outputs` begins where
+    its input does. All threads of a launch agree.
+
+    Example:
+
+    ```mlir
+    %0 = tile.is_done %factor, %x to %y
+        : memref<1xf32>, memref<?x8xf32, strided<[?, 1]>> to
+          memref<?x8xf32, strided<[?, 1]>>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$factor,
+                       Variadic<AnyMemRef>:$inputs,
+                       Variadic<AnyMemRef>:$outputs);
+  let results = (outs I1:$result);
+  let assemblyFormat = [{
+    $factor `,` $inputs `to` $outputs attr-dict `:` type($factor) `,`
+    type($inputs) `to` type($outputs)
+  }];
 }
 
 def Tile_MaskOp : Tile_Op<"mask", [

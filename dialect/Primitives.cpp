@@ -130,6 +130,61 @@ LogicalResult ReduceRowsOp::verify() {
   return success();
 }
 
+/// Checks that `rows` have one leading dimension, and that `packed` has one row
+/// for each band of them.
+static LogicalResult verifyBands(Operation *op, RankedTensorType rows,
+                                 RankedTensorType packed, int64_t band) {
+  if (band < 1)
+    return op->emitOpError("has bands of ")
+           << band << " rows; one is the least";
+  if (rows.getRank() != 2)
+    return op->emitOpError("counts bands of rows with one leading dimension, "
+                           "which ")
+           << rows << " does not have";
+  RankedTensorType expected =
+      packed.clone({getNumBands(rows.getDimSize(0), band), rows.getDimSize(1)});
+  if (packed.getShape() == expected.getShape())
+    return success();
+  return op->emitOpError("has for bands of ")
+         << band << " of the rows of " << rows << " rows of type " << packed
+         << ", not of " << expected;
+}
+
+int64_t bastile::tile::getNumBands(int64_t rows, int64_t band) {
+  return ShapedType::isDynamic(rows) ? rows : llvm::divideCeil(rows, band);
+}
+
+LogicalResult ReduceBandsOp::verify() {
+  SmallVector<int64_t> shape(getType().getShape());
+  if (getBand() > 0)
+    shape.front() = getNumBands(shape.front(), getBand());
+  return verifyBands(*this, getType(), getType().clone(shape), getBand());
+}
+
+LogicalResult PackBandsOp::verify() {
+  auto input = cast<RankedTensorType>(getInput().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (input.getElementType() != result.getElementType())
+    return emitOpError("turns ")
+           << input << " into " << result << ", whose element types differ";
+  return verifyBands(*this, input, result, getBand());
+}
+
+LogicalResult RepeatBandsOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  auto like = cast<RankedTensorType>(getLike().getType());
+  if (source.getElementType() != result.getElementType())
+    return emitOpError("turns ")
+           << source << " into " << result << ", whose element types differ";
+  if (like.getRank() != result.getRank() ||
+      like.getShape().drop_back() != result.getShape().drop_back())
+    return emitOpError("result of type ")
+           << result << " does not have the leading sizes of 'like' of type "
+           << like;
+  return verifyBands(*this, result, source, getBand());
+}
+
 /// Checks that the pieces of `op`, of one type, together are rows of type
 /// `row`.
 template <typename Op>

@@ -166,6 +166,71 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
   let hasVerifier = 1;
 }
 
+class Tile_BandOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, !listconcat([Pure], traits)> {
+  let hasVerifier = 1;
+}
+
+def Tile_ReduceBandsOp : Tile_BandOp<"reduce_bands", [
+    AllTypesMatch<["input", "result"]>]> {
+  let summary = "combines the rows of each band";
+  let description = [{
+    A band is a number of neighbouring rows; the last one may have fewer. Each
+    row of the result has what the rows of its band combine to, elementwise. The
+    order is not defined; it is the same in every run of the same schedule.
+
+    Example:
+
+    ```mlir
+    %0 = tile.reduce_bands max %x of 128 : tensor<?x32xf32>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input,
+                       I64Attr:$band);
+  let results = (outs Tile_ComputeTensor:$result);
+  let assemblyFormat = "$kind $input `of` $band attr-dict `:` type($input)";
+}
+
+def Tile_PackBandsOp : Tile_BandOp<"pack_bands"> {
+  let summary = "the first row of each band";
+  let description = [{
+    What all rows of a band have in common, without the repetition.
+
+    Example:
+
+    ```mlir
+    %0 = tile.pack_bands %x of 128 : tensor<?x32xf32> -> tensor<?x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$band);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $input `of` $band attr-dict `:` type($input) `->` type($result)
+  }];
+}
+
+def Tile_RepeatBandsOp : Tile_BandOp<"repeat_bands"> {
+  let summary = "repeats each row for all rows of a band";
+  let description = [{
+    The inverse of `tile.pack_bands`: the result has the leading size of `like`,
+    the source one row for each band of that.
+
+    Example:
+
+    ```mlir
+    %0 = tile.repeat_bands %s of 128 like %x
+        : tensor<?x32xf32>, tensor<?x4096xbf16> -> tensor<?x32xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, I64Attr:$band,
+                       AnyRankedTensor:$like);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source `of` $band `like` $like attr-dict `:` type($source) `,` type($like)
+    `->` type($result)
+  }];
+}
+
 def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let summary = "takes rows apart into pieces of equal length";
   let description = [{

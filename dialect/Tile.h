@@ -31,4 +31,11 @@
 #define GET_OP_CLASSES
 #include "dialect/TileOps.h.inc"
 
+namespace bastile::tile {
+
+/// How many bands of `band` rows there are in `rows`, which may be dynamic.
+int64_t getNumBands(int64_t rows, int64_t band);
+
+} // namespace bastile::tile
+
 #endif // BASTILE_DIALECT_TILE_H

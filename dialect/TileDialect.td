@@ -50,16 +50,23 @@ def Tile_Dialect : Dialect {
     /// Unit argument attribute of a tiled kernel: holds one row for each program,
     /// without gaps.
     static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
+    /// Argument attribute of a tiled kernel: how many neighbouring rows each row
+    /// of the operand stands for; these lie without gaps.
+    static constexpr ::llvm::StringLiteral kBandAttrName = "tile.band";
     /// Argument attribute of a tiled kernel of several row spaces: the one whose
     /// rows the operand has, 0 if absent.
     static constexpr ::llvm::StringLiteral kSpaceAttrName = "tile.space";
     /// Attribute of a kernel of several row spaces: the names of the kernels that
     /// the second and later ones were, for reports.
     static constexpr ::llvm::StringLiteral kMergedAttrName = "tile.merged";
-    /// Unit argument attribute of a kernel, and attribute of one that has such an
-    /// argument: a result may take the operand's place in memory. Result
-    /// attribute of a function: the argument whose place it may take.
+    /// Argument attribute of a kernel: the result that may take the operand's
+    /// place in memory. Unit attribute of a tiled kernel that has such an
+    /// operand. Result attribute of a function: the argument whose place it may
+    /// take.
     static constexpr ::llvm::StringLiteral kInPlaceAttrName = "tile.in_place";
+    /// Unit argument attribute of a function or kernel: where this number is 1,
+    /// every result is equal to the argument whose place it may take.
+    static constexpr ::llvm::StringLiteral kFactorAttrName = "tile.factor";
     /// Function attribute with which a user pins a schedule.
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 

@@ -50,6 +50,14 @@ json::Value describeAttribute(Attribute attribute) {
   return cast<IntegerAttr>(attribute).getInt();
 }
 
+/// How many rows share one of the operand at `position` of the arguments, if
+/// several do.
+std::optional<int64_t> getBand(tile::KernelOp kernel, unsigned position) {
+  auto band = kernel.getArgAttrOfType<IntegerAttr>(
+      position, tile::TileDialect::kBandAttrName);
+  return band ? std::optional(band.getInt()) : std::nullopt;
+}
+
 /// Describes one function.
 class FunctionDescriber {
 public:
@@ -62,17 +70,25 @@ public:
 private:
   json::Array describeInputs();
   json::Object describeBuffer(Value value);
-  json::Object describeOperand(Value value, bool isPartial, int64_t space);
+  json::Object describeOperand(Value value, bool isPartial,
+                               std::optional<int64_t> band, int64_t space);
   json::Object describeLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::KernelOp kernel);
   json::Value describePrograms(tile::KernelOp kernel, json::Value rows);
   json::Value describeGrid(tile::KernelOp kernel);
   json::Array describeShape(Value value);
-  BlockArgument getSizeSource(Value value, int64_t dimension);
+  json::Value describeSize(Value value, int64_t dimension);
   Value getSizeInput(OpResult result, int64_t dimension);
   json::Array describeLeadingSizes(tile::LaunchOp launch);
   tile::KernelOp getKernel(tile::LaunchOp launch);
+  unsigned getPosition(OpResult result);
+  /// Whether a launch writes `value` that is skipped where there are no rows.
+  bool walksRows(Value value) {
+    auto launch = value.getDefiningOp<tile::LaunchOp>();
+    return *getKernel(launch).getLeading() > 0;
+  }
   bool isPartial(OpResult result);
+  std::optional<int64_t> getBand(OpResult result);
   int64_t getCluster(tile::KernelOp kernel);
 
   func::FuncOp func;
@@ -108,17 +124,24 @@ Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
   for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
     auto type = cast<RankedTensorType>(input.getType());
     if (type.getRank() >= 2 && type.isDynamicDim(dimension) &&
-        kernel.getSpace(first + index) == space)
+        kernel.getSpace(first + index) == space &&
+        !::getBand(kernel, first + index))
       return input;
   }
   llvm_unreachable("no operand has the size of a result");
 }
 
-/// The input of the function that has the size of `value` in `dimension`.
-BlockArgument FunctionDescriber::getSizeSource(Value value, int64_t dimension) {
-  while (auto result = dyn_cast<OpResult>(value))
-    value = getSizeInput(result, dimension);
-  return cast<BlockArgument>(value);
+/// The size of `value` in `dimension`, which some input of the function has, or
+/// one row for each band of.
+json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return json::Object{{"input", argument.getArgNumber()},
+                        {"dimension", dimension}};
+  auto result = cast<OpResult>(value);
+  json::Value size = describeSize(getSizeInput(result, dimension), dimension);
+  if (std::optional<int64_t> band = getBand(result))
+    return json::Object{{"ceildiv", json::Array{std::move(size), *band}}};
+  return size;
 }
 
 /// The sizes of a buffer of `value`'s shape.
@@ -129,9 +152,7 @@ json::Array FunctionDescriber::describeShape(Value value) {
     if (!ShapedType::isDynamic(size))
       shape.push_back(size);
     else
-      shape.push_back(json::Object{
-          {"input", getSizeSource(value, dimension).getArgNumber()},
-          {"dimension", static_cast<int64_t>(dimension)}});
+      shape.push_back(describeSize(value, dimension));
   }
   return shape;
 }
@@ -140,8 +161,9 @@ json::Array FunctionDescriber::describeShape(Value value) {
 /// repeated over some has the size 1 there.
 json::Array FunctionDescriber::describeLeadingSizes(tile::LaunchOp launch) {
   json::Array sizes;
-  for (Value input : launch.getInputs()) {
-    if (!isRowTensor(input))
+  tile::KernelOp kernel = getKernel(launch);
+  for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
+    if (!isRowTensor(input) || ::getBand(kernel, kernel.getNumSizes() + index))
       continue;
     json::Array shape = describeShape(input);
     shape.pop_back();
@@ -161,12 +183,22 @@ tile::KernelOp FunctionDescriber::getKernel(tile::LaunchOp launch) {
       cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
 }
 
-bool FunctionDescriber::isPartial(OpResult result) {
+/// The place of `result` among the arguments of the kernel that writes it.
+unsigned FunctionDescriber::getPosition(OpResult result) {
   auto launch = cast<tile::LaunchOp>(result.getOwner());
-  tile::KernelOp kernel = getKernel(launch);
-  unsigned position = kernel.getNumSizes() + launch.getInputs().size() +
-                      result.getResultNumber();
-  return bool(kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName));
+  return getKernel(launch).getNumSizes() + launch.getInputs().size() +
+         result.getResultNumber();
+}
+
+bool FunctionDescriber::isPartial(OpResult result) {
+  tile::KernelOp kernel = getKernel(cast<tile::LaunchOp>(result.getOwner()));
+  return bool(kernel.getArgAttr(getPosition(result),
+                                tile::TileDialect::kPartialAttrName));
+}
+
+std::optional<int64_t> FunctionDescriber::getBand(OpResult result) {
+  return ::getBand(getKernel(cast<tile::LaunchOp>(result.getOwner())),
+                   getPosition(result));
 }
 
 json::Object FunctionDescriber::describeBuffer(Value value) {
@@ -189,8 +221,11 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
 }
 
 json::Object FunctionDescriber::describeOperand(Value value, bool isPartial,
+                                                std::optional<int64_t> band,
                                                 int64_t space) {
-  json::Object operand{{"rows", isRowTensor(value) && !isPartial}};
+  json::Object operand{{"rows", isRowTensor(value) && !isPartial && !band}};
+  if (band)
+    operand["band"] = *band;
   if (space != 0)
     operand["space"] = space;
   if (auto argument = dyn_cast<BlockArgument>(value))
@@ -213,9 +248,9 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
     return *fixed;
   tile::ScheduleAttr schedule = *kernel.getSchedule();
   json::Value groups = std::move(rows);
-  if (schedule.getRows() > 1)
-    groups = json::Object{
-        {"ceildiv", json::Array{std::move(groups), schedule.getRows()}}};
+  if (int64_t together = kernel.getRowsPerProgram(); together > 1)
+    groups =
+        json::Object{{"ceildiv", json::Array{std::move(groups), together}}};
   int64_t persistent = schedule.getPersistent();
   if (!persistent)
     return groups;
@@ -287,12 +322,15 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
     return first.getSpace(first.getNumSizes() + operands.size());
   };
   for (Value value : launch.getInputs()) {
-    operands.push_back(describeOperand(value, /*isPartial=*/false, getSpace()));
+    operands.push_back(describeOperand(
+        value, /*isPartial=*/false,
+        ::getBand(first, first.getNumSizes() + operands.size()), getSpace()));
     if (isRowTensor(value))
       leading = cast<RankedTensorType>(value.getType()).getRank() - 1;
   }
   for (OpResult result : launch.getResults())
-    operands.push_back(describeOperand(result, isPartial(result), getSpace()));
+    operands.push_back(describeOperand(result, isPartial(result),
+                                       getBand(result), getSpace()));
   std::string name;
   for (Attribute symbol : launch.getKernels()) {
     auto kernel = symbols.lookup<tile::KernelOp>(
@@ -319,7 +357,7 @@ json::Object FunctionDescriber::describe() {
     if (auto argument = func.getResultAttrOfType<IntegerAttr>(
             index, tile::TileDialect::kInPlaceAttrName))
       buffer["may_alias"] = argument.getInt();
-    if (!isRowTensor(value))
+    if (!isRowTensor(value) && walksRows(value))
       buffer["zero_if_no_rows"] = true;
     outputs[value] = outputs.size();
     outputBuffers.push_back(std::move(buffer));

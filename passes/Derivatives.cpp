@@ -76,6 +76,7 @@ private:
   LogicalResult applyBroadcast(tile::BroadcastOp broadcast);
   void applyReduce(tile::ReduceOp reduce);
   void applyReduceRows(tile::ReduceRowsOp reduce);
+  void applyRepeatBands(tile::RepeatBandsOp repeat);
   void applyJoin(tile::JoinOp join);
   /// The gradient of a minimum or maximum along rows or over them, `repeated`
   /// being its result and `sum` how a tensor is summed in its place.
@@ -118,6 +119,11 @@ LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
                            "with respect to such an operand is not supported");
   auto source = cast<RankedTensorType>(broadcast.getSource().getType());
   auto result = cast<RankedTensorType>(broadcast.getType());
+  if (result.getRank() == 1 && source != result)
+    return op->emitOpError(
+        "repeats a number along a row vector, and a gradient "
+        "with respect to it, the sum of a vector, is not "
+        "supported; repeat it over rows");
   Expr sum = g;
   if (source.getShape().back() != result.getShape().back())
     sum = rowSum(sum, source.getShape().back());
@@ -125,6 +131,11 @@ LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
     sum = sumOfRows(sum);
   add(0, sum);
   return success();
+}
+
+/// The gradient of a row is the sum over the band that it is repeated for.
+void Rule::applyRepeatBands(tile::RepeatBandsOp repeat) {
+  add(0, packBands(sumOfBands(g, repeat.getBand()), repeat.getBand()));
 }
 
 void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
@@ -301,6 +312,10 @@ LogicalResult Rule::apply() {
       })
       .Case([&](tile::ReduceRowsOp reduce) {
         applyReduceRows(reduce);
+        return success();
+      })
+      .Case([&](tile::RepeatBandsOp repeat) {
+        applyRepeatBands(repeat);
         return success();
       })
       .Case([&](tile::JoinOp join) {

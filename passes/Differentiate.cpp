@@ -82,11 +82,15 @@ public:
       : func(func), arguments(arguments) {}
 
   /// Makes `func` return the gradients of its first result's sum too.
-  LogicalResult addGradients(bool inPlace);
+  LogicalResult addGradients(SymbolTable &symbols, bool inPlace);
   /// Creates the backward of `func`, which is made to return what it needs.
   LogicalResult createBackward(SymbolTable &symbols);
 
 private:
+  /// Creates the function that scales gradients of `func`, given as pairs of
+  /// result and argument, by that of the first result.
+  void createScale(SymbolTable &symbols,
+                   ArrayRef<std::pair<unsigned, unsigned>> gradients);
   using Seeds = ArrayRef<Value>;
   /// Builds, at the end of `body`, the gradients of `arguments` from those of
   /// the results, which `seeds` gives (null for none).
@@ -128,7 +132,7 @@ FailureOr<SmallVector<Value>> Differentiator::buildGradients(func::FuncOp body,
   return results;
 }
 
-LogicalResult Differentiator::addGradients(bool inPlace) {
+LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace) {
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   if (!hasGradient(0))
     return func.emitOpError("first result of type ")
@@ -157,7 +161,59 @@ LogicalResult Differentiator::addGradients(bool inPlace) {
       func.setResultAttr(result, tile::TileDialect::kInPlaceAttrName,
                          builder.getIndexAttr(argument));
   }
+  auto value = cast<RankedTensorType>(types.front());
+  if (value.getRank() == 1 && value.getDimSize(0) == 1 && !added.empty())
+    createScale(symbols, added);
   return success();
+}
+
+void Differentiator::createScale(
+    SymbolTable &symbols, ArrayRef<std::pair<unsigned, unsigned>> gradients) {
+  OpBuilder attributes(func.getContext());
+  auto refer = [&](StringRef kind, unsigned index) -> Attribute {
+    return attributes.getDictionaryAttr(
+        attributes.getNamedAttr(kind, attributes.getI64IntegerAttr(index)));
+  };
+  SmallVector<Type> inputTypes{func.getResultTypes().front()}, types;
+  SmallVector<Attribute> inputs{refer("grad", 0)};
+  NamedAttrList results;
+  for (auto [result, argument] : gradients) {
+    inputs.push_back(refer("output", result));
+    results.set(getInputName(func, argument), refer("result", types.size()));
+    types.push_back(func.getResultTypes()[result]);
+  }
+  llvm::append_range(inputTypes, types);
+  auto scale =
+      func::FuncOp::create(func.getLoc(), (func.getName() + "_scale").str(),
+                           attributes.getFunctionType(inputTypes, types));
+  symbols.insert(scale, ++Block::iterator(func));
+  Block *body = scale.addEntryBlock();
+  ImplicitLocOpBuilder builder(func.getLoc(), func.getContext());
+  builder.setInsertionPointToStart(body);
+  SmallVector<Value> scaled;
+  for (BlockArgument argument : body->getArguments().drop_front()) {
+    Expr product =
+        Expr(builder, argument) * Expr(builder, body->getArgument(0));
+    scaled.push_back(product.as(getElementTypeOrSelf(argument.getType())));
+  }
+  func::ReturnOp::create(builder, scaled);
+
+  setInputName(scale, 0, "grad_" + getResultName(func, 0));
+  scale.setArgAttr(0, tile::TileDialect::kFactorAttrName,
+                   builder.getUnitAttr());
+  for (auto [index, gradient] : llvm::enumerate(gradients)) {
+    std::string name = getResultName(func, gradient.first);
+    setInputName(scale, index + 1, name);
+    setResultName(scale, index, name);
+    scale.setResultAttr(index, tile::TileDialect::kInPlaceAttrName,
+                        builder.getIndexAttr(index + 1));
+  }
+  NamedAttrList description;
+  description.set("function", FlatSymbolRefAttr::get(scale.getSymNameAttr()));
+  description.set("inputs", builder.getArrayAttr(inputs));
+  description.set("gradients", results.getDictionary(func.getContext()));
+  func->setAttr(tile::TileDialect::kBackwardAttrName,
+                description.getDictionary(func.getContext()));
 }
 
 LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
@@ -325,7 +381,7 @@ struct DifferentiatePass
       if (arguments.empty())
         continue;
       Differentiator differentiator(func, arguments);
-      if (failed(together ? differentiator.addGradients(inPlace)
+      if (failed(together ? differentiator.addGradients(symbols, inPlace)
                           : differentiator.createBackward(symbols)))
         return failure();
     }

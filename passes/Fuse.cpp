@@ -54,6 +54,7 @@ private:
   void launch(const Group &group, StringRef name);
   bool isReady(const Group &group) const;
   void placeResults(func::ReturnOp returnOp);
+  void markFactors();
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -167,10 +168,35 @@ void FunctionFuser::placeResults(func::ReturnOp returnOp) {
     }
     auto kernel = symbols.lookup<tile::KernelOp>(
         cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+    unsigned result = cast<OpResult>(value).getResultNumber();
     for (auto [position, input] : llvm::enumerate(launchOp.getInputs()))
       if (input == source)
         kernel.setArgAttr(position, tile::TileDialect::kInPlaceAttrName,
+                          builder.getI64IntegerAttr(result));
+  }
+}
+
+/// Marks the operands of kernels that say when nothing is to be done: all that
+/// the kernel returns may take the place of something then.
+void FunctionFuser::markFactors() {
+  for (BlockArgument argument : func.getArguments()) {
+    if (!func.getArgAttr(argument.getArgNumber(),
+                         tile::TileDialect::kFactorAttrName))
+      continue;
+    for (OpOperand &use : argument.getUses()) {
+      auto launchOp = cast<tile::LaunchOp>(use.getOwner());
+      auto kernel = symbols.lookup<tile::KernelOp>(
+          cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+      size_t inPlace = llvm::count_if(
+          llvm::seq(kernel.getNumArguments()), [&](unsigned position) {
+            return bool(kernel.getArgAttr(position,
+                                          tile::TileDialect::kInPlaceAttrName));
+          });
+      if (inPlace == launchOp.getNumResults())
+        kernel.setArgAttr(use.getOperandNumber(),
+                          tile::TileDialect::kFactorAttrName,
                           builder.getUnitAttr());
+    }
   }
 }
 
@@ -182,6 +208,11 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
     Value value = operand.get();
     if (returned.insert(value).second && !isa<BlockArgument>(value))
       continue;
+    // Put together once more: a copy would need whole rows.
+    if (auto join = value.getDefiningOp<tile::JoinOp>()) {
+      operand.set(builder.clone(*join)->getResult(0));
+      continue;
+    }
     operand.set(tile::CopyOp::create(builder, returnOp.getLoc(),
                                      value.getType(), value));
   }
@@ -225,6 +256,7 @@ LogicalResult FunctionFuser::run() {
       fused.push_back(&op);
   for (Operation *op : llvm::reverse(fused))
     op->erase();
+  markFactors();
   return success();
 }
 

@@ -7,6 +7,7 @@
 #include "passes/Grouping.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/KernelShape.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -38,6 +39,20 @@ int64_t getRowLength(Operation *op) {
   return length;
 }
 
+/// Whether `operand` has a row for each band, which comes out of memory.
+bool readsBands(OpOperand &operand) {
+  return isa<tile::RepeatBandsOp>(operand.getOwner()) &&
+         operand.getOperandNumber() == 0;
+}
+
+/// Whether the rows that `operand` takes are others than those that its owner
+/// walks: fewer, each read for several of them.
+bool readsOtherRows(OpOperand &operand) {
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(operand.getOwner()))
+    return operand.getOperandNumber() == 0 && broadcast.repeatsRows();
+  return readsBands(operand);
+}
+
 /// What a kernel of some ops would walk.
 struct RowClass {
   /// The length of its rows, 1 as long as it has nothing but statistics.
@@ -46,6 +61,10 @@ struct RowClass {
   SmallVector<int64_t, 1> groups;
   /// Whether rows of this length may turn out to be group statistics.
   bool mayBeGroups = true;
+  /// The rows of the bands that it reduces, 0 for none, and whether it reduces
+  /// anything that is not held by the tile of a band.
+  int64_t band = 0;
+  bool reducesMore = false;
 
   static RowClass get(Operation *op);
 
@@ -53,7 +72,13 @@ struct RowClass {
   bool areGroupsOf(const RowClass &other) const {
     return mayBeGroups && llvm::is_contained(other.groups, length);
   }
+  /// A program that holds a band does not go on along its rows, or to more.
+  bool fitsBands(const RowClass &other) const {
+    return !band || (!other.reducesMore && (!other.band || other.band == band));
+  }
   bool fits(const RowClass &other) const {
+    if (!fitsBands(other) || !other.fitsBands(*this))
+      return false;
     return length == other.length || length == 1 || other.length == 1 ||
            areGroupsOf(other) || other.areGroupsOf(*this);
   }
@@ -63,6 +88,8 @@ struct RowClass {
     else if (other.length > length)
       mayBeGroups = other.mayBeGroups;
     length = std::max(length, other.length);
+    band = std::max(band, other.band);
+    reducesMore |= other.reducesMore;
     groups.append(other.groups);
   }
 };
@@ -71,7 +98,11 @@ RowClass RowClass::get(Operation *op) {
   RowClass rows;
   rows.length = getRowLength(op);
   rows.mayBeGroups = OpTrait::hasElementwiseMappableTraits(op) ||
-                     isa<tile::CopyOp, arith::ConstantOp>(op);
+                     isa<tile::CopyOp, arith::ConstantOp, tile::ReduceBandsOp,
+                         tile::PackBandsOp, tile::RepeatBandsOp>(op);
+  if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+    rows.band = reduce.getBand();
+  rows.reducesMore = isRowReduction(op) || isa<tile::ReduceRowsOp>(op);
   auto visitGroups = [&](Type longer, Value shorter) {
     if (isRowTensor(shorter)) {
       int64_t length =
@@ -101,6 +132,7 @@ private:
   void findStages();
   LogicalResult formRowGroups();
   void formVectorGroups();
+  void formSharedGroups();
   void addInputs(Group &group, Operation *op, int64_t stage);
   void collectOutputs();
 
@@ -118,17 +150,25 @@ private:
 };
 
 /// Finds the first stage in which each op could run, and from the last of those
-/// backwards the last one in which it may.
+/// backwards the last one in which it may. What reduces bands runs after the
+/// reductions of rows that it depends on: to walk rows whole, a band at a time,
+/// would leave most of the machine idle.
 void Grouper::findStages() {
-  DenseMap<Value, int64_t> earliest;
+  // The stage in which a value is there, and that after its row reductions.
+  DenseMap<Value, int64_t> earliest, reduced;
   int64_t last = 0;
   for (Operation &op : func.front().without_terminator()) {
-    int64_t stage = 0;
+    int64_t stage = 0, afterRows = 0;
     bool combined = isa<tile::ReduceRowsOp>(op);
     for (Value operand : op.getOperands()) {
       stage = std::max(stage, earliest.lookup(operand));
+      afterRows = std::max(afterRows, reduced.lookup(operand));
       combined |= isCombined(operand);
     }
+    if (isa<tile::ReduceBandsOp>(op))
+      stage = std::max(stage, afterRows);
+    if (isRowReduction(&op))
+      afterRows = std::max(afterRows, stage + 1);
     bool onRows = llvm::any_of(op.getResults(), isRowTensor);
     if (onRows || isa<tile::ReduceRowsOp>(op)) {
       rowStages[&op] = 0;
@@ -136,26 +176,42 @@ void Grouper::findStages() {
     }
     for (Value result : op.getResults()) {
       earliest[result] = stage + isa<tile::ReduceRowsOp>(op);
+      reduced[result] = afterRows;
       if (combined && !onRows)
         combinedValues.insert(result);
     }
   }
 
   // The stage by which each value is needed; vectors are ready between stages.
-  DenseMap<Value, int64_t> needed;
+  // The last one in which rows may be reduced for it, if fewer.
+  DenseMap<Value, int64_t> needed, neededReduced;
+  auto lower = [](DenseMap<Value, int64_t> &stages, Value value,
+                  int64_t stage) {
+    auto [it, isNew] = stages.try_emplace(value, stage);
+    it->second = std::min(it->second, stage);
+  };
   for (Operation &op : llvm::reverse(func.front().without_terminator())) {
     int64_t stage =
         isRowOp(&op) && !isa<tile::ReduceRowsOp>(op) ? last : last + 1;
-    for (Value result : op.getResults())
+    std::optional<int64_t> lastReduction;
+    for (Value result : op.getResults()) {
       if (auto it = needed.find(result); it != needed.end())
         stage = std::min(stage, it->second);
+      if (auto it = neededReduced.find(result); it != neededReduced.end())
+        lastReduction = std::min(lastReduction.value_or(last), it->second);
+    }
     if (isa<tile::ReduceRowsOp>(op))
       --stage;
+    if (isRowReduction(&op) && lastReduction)
+      stage = std::min(stage, *lastReduction);
+    if (isa<tile::ReduceBandsOp>(op))
+      lastReduction = std::min(lastReduction.value_or(last), stage - 1);
     if (isRowOp(&op))
       rowStages[&op] = stage;
     for (Value operand : op.getOperands()) {
-      auto [it, isNew] = needed.try_emplace(operand, stage);
-      it->second = std::min(it->second, stage);
+      lower(needed, operand, stage);
+      if (lastReduction)
+        lower(neededReduced, operand, *lastReduction);
     }
   }
 }
@@ -186,12 +242,11 @@ LogicalResult Grouper::formRowGroups() {
     for (OpOperand &operand : op.getOpOperands()) {
       if (!isRowTensor(operand.get()))
         continue;
-      // Fewer rows, each read for several of the result's.
-      if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
-          broadcast && operand.getOperandNumber() == 0 &&
-          broadcast.repeatsRows())
+      if (readsOtherRows(operand))
         continue;
-      if (Operation *producer = operand.get().getDefiningOp())
+      // What packs bands walks the rows of these.
+      if (Operation *producer = operand.get().getDefiningOp();
+          producer && !isa<tile::PackBandsOp>(producer))
         join(&op, producer);
       SmallVector<Operation *> &others = readers[operand.get()];
       for (Operation *other : others)
@@ -234,15 +289,19 @@ bool isPieceOfArgument(Operation *op) {
 /// earlier stages, down to arguments and row statistics: computing again costs
 /// less than storing.
 void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
-  for (Value operand : op->getOperands()) {
+  for (OpOperand &use : op->getOpOperands()) {
+    Value operand = use.get();
     Operation *producer = operand.getDefiningOp();
     if (producer && group.ops.contains(producer))
       continue;
     bool repeat = producer && !isCombined(operand);
     if (repeat && isRowOp(producer))
-      repeat =
-          isPieceOfArgument(producer) || (rowStages.lookup(producer) < stage &&
-                                          !isa<tile::ReduceOp>(producer));
+      repeat = isPieceOfArgument(producer)
+                   ? !readsBands(use)
+                   : rowStages.lookup(producer) < stage &&
+                         !readsOtherRows(use) &&
+                         !isa<tile::ReduceOp, tile::ReduceBandsOp,
+                              tile::PackBandsOp>(producer);
     if (!repeat) {
       group.inputs.insert(operand);
       continue;
@@ -296,6 +355,27 @@ void Grouper::formVectorGroups() {
   }
 }
 
+/// Makes a group of the row vectors of each length that the function returns
+/// and that depend on no rows: a kernel of a single row.
+void Grouper::formSharedGroups() {
+  DenseMap<int64_t, size_t> byLength;
+  for (Value value : func.front().getTerminator()->getOperands()) {
+    if (isRowTensor(value) || isCombined(value))
+      continue;
+    Operation *op = value.getDefiningOp();
+    // What is put together is computed in pieces.
+    Value computed = isa<tile::JoinOp>(op) ? op->getOperand(0) : value;
+    auto [it, isNew] = byLength.try_emplace(
+        cast<RankedTensorType>(computed.getType()).getShape().back(),
+        groups.size());
+    if (isNew)
+      groups.emplace_back();
+    owners[op] = it->second;
+    groups[it->second].ops.insert(op);
+    addInputs(groups[it->second], op, /*stage=*/0);
+  }
+}
+
 /// Every value that a group reads or the function returns is an output of the
 /// group that it belongs to.
 void Grouper::collectOutputs() {
@@ -325,6 +405,7 @@ FailureOr<SmallVector<Group>> Grouper::run() {
   if (failed(formRowGroups()))
     return failure();
   formVectorGroups();
+  formSharedGroups();
   collectOutputs();
   return std::move(groups);
 }

@@ -8,7 +8,8 @@
 // the other's result and both walk the same rows, or when both read the same
 // row tensor. What combines all rows (`tile.reduce_rows`) ends a row group with
 // one partial result a program; a vector group combines these and computes what
-// follows on row vectors.
+// follows on row vectors. Row vectors that depend on no rows are computed where
+// they are read, and those that are returned in a group of their own.
 //
 // A row group that reads such a vector runs after it. Each op runs as late as
 // its users allow, so that as little as possible runs before: the count of a

@@ -62,8 +62,11 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
         std::max(shape.reductionDepth, getReductionDepth(value, depths));
     shape.usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
   };
-  for (BlockArgument argument : kernel.getArguments())
+  for (BlockArgument argument : kernel.getArguments()) {
     visitValue(argument);
+    shape.hasFactor |= bool(kernel.getArgAttr(
+        argument.getArgNumber(), tile::TileDialect::kFactorAttrName));
+  }
   for (Operation &op : kernel.getBody().front()) {
     if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
       (reduce.getPartial() ? shape.hasPartialRows : shape.hasCombinedRows) =
@@ -75,9 +78,12 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       if (reduce.getPartial())
         continue;
     }
+    if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+      shape.band = reduce.getBand();
     for (Value result : op.getResults())
       visitValue(result);
     shape.numReductions += isRowReduction(&op);
+    ++shape.numOps;
   }
   for (int64_t length : lengths)
     if (length != 1 && length != shape.rowLength)

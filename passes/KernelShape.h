@@ -16,13 +16,18 @@ struct KernelShape {
   /// Elements of a row; statistics aside, all row tensors have as many, or a
   /// multiple if they are only taken apart or put together.
   int64_t rowLength = 1;
-  /// Leading dimensions of the row tensors.
-  int64_t leading = 1;
+  /// Leading dimensions of the row tensors; 0 where there are none, but row
+  /// vectors alone: a single row.
+  int64_t leading = 0;
   /// The columns that an element of each group statistic stands for.
   llvm::SmallVector<int64_t> groups;
+  /// The rows of the bands that are reduced, 0 if none are.
+  int64_t band = 0;
   /// Bytes of the narrowest element in memory.
   int64_t minElementBytes = 8;
   bool usesFloat64 = false;
+  /// How much is computed for each element, or each row.
+  int64_t numOps = 0;
   /// Whether a row is reduced, and how often one reduction waits for another.
   /// Those of groups do not count: they need no more than their columns.
   int64_t reductionDepth = 0;
@@ -32,6 +37,8 @@ struct KernelShape {
   /// Whether some of what each program combines are rows, not statistics.
   bool hasLongPartialRows = false;
   bool hasCombinedRows = false;
+  /// Whether there may be nothing to do, which all programs are to notice.
+  bool hasFactor = false;
 
   /// Whether a program should walk many rows: what it leaves of them is long.
   bool combinesLongRows() const {

@@ -9,7 +9,6 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -58,8 +57,10 @@ static LogicalResult verifyArgument(BlockArgument argument) {
 
 static LogicalResult verifyOp(Operation &op) {
   // Scalars come from constants and are computed by any op without effects.
-  bool isTileOp = isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp,
-                      tile::SplitOp, tile::JoinOp, tile::IotaOp>(op);
+  bool isTileOp =
+      isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp, tile::SplitOp,
+          tile::JoinOp, tile::IotaOp, tile::ReduceBandsOp, tile::PackBandsOp,
+          tile::RepeatBandsOp>(op);
   bool isElementwise = OpTrait::hasElementwiseMappableTraits(&op) &&
                        isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
                        op.getNumResults() == 1;
@@ -78,21 +79,6 @@ static LogicalResult verifyOp(Operation &op) {
   return success();
 }
 
-/// Whether `value`, a row vector or scalar, combines all rows of something.
-static bool dependsOnRows(Value value) {
-  llvm::SetVector<Value> seen;
-  seen.insert(value);
-  for (size_t next = 0; next < seen.size(); ++next) {
-    Operation *producer = seen[next].getDefiningOp();
-    if (!producer)
-      continue;
-    if (isa<tile::ReduceRowsOp>(producer))
-      return true;
-    seen.insert(producer->operand_begin(), producer->operand_end());
-  }
-  return false;
-}
-
 static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
   Value value = returnOp.getOperand(index);
   Type type = value.getType();
@@ -101,8 +87,8 @@ static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
            << index << " of type " << type << " ";
   };
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || (tensor.getRank() < 2 && !dependsOnRows(value)))
-    return error() << "is not a row tensor, nor does it combine rows of one";
+  if (!tensor || tensor.getRank() == 0)
+    return error() << "is neither a row tensor nor a row vector";
   if (!isOperandType(tensor.getElementType()))
     return error() << "does not hold " << kOperandTypes;
   return success();

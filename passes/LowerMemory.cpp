@@ -52,7 +52,7 @@ public:
       : builder(builder), loc(op.getLoc()),
         kernel(op->template getParentOfType<tile::KernelOp>()),
         space(op.getSpace()), tile(tile), layout(getLayout(tile)), parts(parts),
-        column(indices.back()), offset(op.getOffset()) {
+        column(indices.back()), offset(op.getOffset()), band(op.getBand()) {
     auto memref = cast<MemRefType>(op.getMemref().getType());
     if (memref.getRank() > 1)
       row = indices.front();
@@ -71,6 +71,16 @@ public:
            !isSurelyInside(layout, repeat, column, length);
   }
 
+  /// Whether `elementRow` is the first of those that share a row of the
+  /// operand.
+  Value isFirstOfBand(Value elementRow) {
+    Value number =
+        arith::RemUIOp::create(builder, loc, elementRow, constant(*band));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, number,
+                                 constant(0));
+  }
+  bool hasBands() const { return band.has_value(); }
+
   Value getRow(int64_t repeat) {
     if (tile.getDimSize(0) == 1)
       return row;
@@ -88,6 +98,9 @@ public:
   /// The address of an element that lies inside the operand.
   Value getAddress(Value elementRow, Value elementColumn) {
     Value address = parts.front();
+    if (band)
+      elementRow =
+          arith::DivUIOp::create(builder, loc, elementRow, constant(*band));
     if (row)
       address = advance(address, getRowOffset(elementRow));
     if (offset)
@@ -145,6 +158,8 @@ private:
   std::optional<int64_t> rowStride;
   /// The columns of the operand's rows that the op sees.
   int64_t offset, length;
+  /// How many rows of the kernel share a row of the operand.
+  std::optional<int64_t> band;
 };
 
 /// Elements beyond the operand are read from its last row or vector instead: an
@@ -265,6 +280,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     };
     if (address.mayLeaveRows())
       require(arith::CmpIPredicate::ult, row, address.getRowCount());
+    if (address.hasBands())
+      conditions.push_back(address.isFirstOfBand(row));
     if (address.mayLeaveColumns(repeat))
       require(arith::CmpIPredicate::ult, column,
               address.constant(address.getLength()));
@@ -296,9 +313,47 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   }
 };
 
+/// Compared as integers: the bits of 1 are those of nothing else.
+struct LowerIsDone : public OpConversionPattern<tile::IsDoneOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IsDoneOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto isEqual = [&](Value lhs, Value rhs) -> Value {
+      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, lhs,
+                                   rhs);
+    };
+    auto element = cast<FloatType>(
+        cast<MemRefType>(op.getFactor().getType()).getElementType());
+    Type bits = withIntegers(element);
+    Value factor =
+        LLVM::LoadOp::create(rewriter, loc, bits, adaptor.getFactor().front(),
+                             element.getWidth() / 8);
+    APInt one = APFloat::getOne(element.getFloatSemantics()).bitcastToAPInt();
+    Value isDone =
+        isEqual(factor, arith::ConstantOp::create(
+                            rewriter, loc, rewriter.getIntegerAttr(bits, one)));
+    for (auto [input, output] :
+         llvm::zip_equal(adaptor.getInputs(), adaptor.getOutputs())) {
+      auto getAddress = [&](ValueRange parts) -> Value {
+        return LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI64Type(),
+                                        parts.front());
+      };
+      isDone =
+          arith::AndIOp::create(rewriter, loc, isDone,
+                                isEqual(getAddress(input), getAddress(output)));
+    }
+    rewriter.replaceOp(op, isDone);
+    return success();
+  }
+};
+
 } // namespace
 
 void bastile::populateMemoryPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerLoad, LowerStore>(converter, patterns.getContext());
+  patterns.add<LowerLoad, LowerStore, LowerIsDone>(converter,
+                                                   patterns.getContext());
 }

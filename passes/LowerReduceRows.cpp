@@ -101,20 +101,35 @@ Value RowsReducer::reduceInWarp(Value piece) {
 /// Whether this thread leaves its partial result: one of those that hold it.
 /// Null for every thread.
 Value RowsReducer::isWriter() {
+  Value isWriter;
+  auto require = [&](arith::CmpIPredicate predicate, Value lhs, int64_t rhs) {
+    Value condition = arith::CmpIOp::create(rewriter, loc, predicate, lhs,
+                                            constantIndex(rhs));
+    isWriter = isWriter
+                   ? arith::AndIOp::create(rewriter, loc, isWriter, condition)
+                         .getResult()
+                   : condition;
+  };
+  auto getColumn = [&] {
+    return getThreadPosition(rewriter, loc, layout).column;
+  };
   int64_t columns = layout.getThreadColumns();
+  bool isColumn = input.getDimSize(1) == 1;
   if (columns < kWarp) {
     // The lanes of the warp's first row, or of them the first.
     Value lane = arith::RemUIOp::create(
         rewriter, loc, getThreadId(rewriter, loc), constantIndex(kWarp));
-    int64_t writers = input.getDimSize(1) == 1 ? 1 : columns;
-    return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, lane,
-                                 constantIndex(writers));
+    require(arith::CmpIPredicate::ult, lane, isColumn ? 1 : columns);
+  } else if (isColumn) {
+    require(arith::CmpIPredicate::eq, getColumn(), 0);
   }
-  if (input.getDimSize(1) > 1)
-    return Value();
-  return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
-                               getThreadPosition(rewriter, loc, layout).column,
-                               constantIndex(0));
+  // Of a group, the first thread does.
+  if (layout.getGroup() > 1 && layout.getGroupThreads() > 1)
+    require(arith::CmpIPredicate::eq,
+            arith::RemUIOp::create(rewriter, loc, getColumn(),
+                                   constantIndex(layout.getGroupThreads())),
+            0);
+  return isWriter;
 }
 
 /// Where the partial result `group` of this thread's columns lies.

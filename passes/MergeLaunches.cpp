@@ -203,7 +203,8 @@ bool isMergeable(tile::KernelOp kernel) {
       kernel->hasAttr(tile::TileDialect::kInPlaceAttrName))
     return false;
   for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
-    if (kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName))
+    if (kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName) ||
+        kernel.getArgAttr(position, tile::TileDialect::kBandAttrName))
       return false;
   return true;
 }

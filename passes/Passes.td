@@ -44,7 +44,10 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     arguments may share one. Arguments that no result depends on have none.
 
     With `together`, `f` itself returns the gradients of the sum of its first
-    result, `in-place` in the place of the arguments where types agree.
+    result, `in-place` in the place of the arguments where types agree. Where
+    that result is one number, a loss, a function `f_scale` multiplies them by
+    the loss's own gradient, in their place if the caller likes, and is what
+    `tile.backward` says. It has nothing to do where that gradient is 1.
 
     Without `gradients`, nothing is derived. Either way, no
     `tile.stop_gradient` is left.
@@ -90,7 +93,8 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     Ops on row tensors that depend on each other and walk the same rows become
     one `tile.kernel`, in which every input is read once and every output
     written once; the function keeps the launches. Ops on row vectors and
-    scalars are repeated in each kernel that needs them.
+    scalars are repeated in each kernel that needs them; a row vector that the
+    function returns and that depends on no rows has a kernel of a single row.
 
     A `tile.reduce_rows` ends a kernel with one row of partial results for each
     of its programs. A second, small kernel combines these and computes what
@@ -116,7 +120,7 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     Where elements move in vectors and nothing is pinned, the kernel gets an
     `unaligned_schedule` as well, for operands whose addresses allow no vectors:
     one in which a thread holds less, since each element takes instructions of
-    its own.
+    its own. Not so a kernel that reduces bands, whose programs hold one each.
   }];
   let options = [
     TargetOption,
@@ -173,7 +177,8 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
 
     The kernels must have the same schedule and, variant by variant, walk as many
     leading dimensions. Those of clusters, of persistent programs or of programs
-    that combine rows, and those that write in place, stay apart.
+    that combine rows or have one for each band of others, and those that write
+    in place, stay apart.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",

@@ -30,6 +30,8 @@ constexpr int64_t kWarp = 32;
 /// the host: its program is too long to compile in reasonable time).
 constexpr int64_t kMaxElementsPerThread = 256;
 constexpr int64_t kMaxPiecesOnHost = 2048;
+/// Ops on vectors that a program of the host is to have, unless that is pinned.
+constexpr int64_t kMaxOpsOnHost = 256;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
@@ -213,6 +215,44 @@ void chooseSummedRows(Fields &fields, int64_t pieces, const Target &target) {
     fields.persistent = llvm::divideCeil(1024, fields.threads);
 }
 
+/// For kernels of row vectors alone: a single row, whose tiles are shared out
+/// among blocks.
+void chooseSingleRow(Fields &fields, int64_t pieces) {
+  if (!fields.rows)
+    fields.rows = 1;
+  if (!fields.threads)
+    fields.threads = std::min<int64_t>(8 * kWarp, llvm::alignTo(pieces, kWarp));
+  if (!fields.columns)
+    fields.columns = fields.threads * fields.vector;
+}
+
+/// For kernels that reduce bands of rows: a block holds one, as wide as a group
+/// of columns or a few warps, so that it reads everything once.
+void chooseBand(Fields &fields, const KernelShape &shape) {
+  if (!fields.rows)
+    fields.rows = shape.band;
+  if (!fields.columns) {
+    fields.columns = std::min<int64_t>(
+        128,
+        llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
+            fields.vector);
+    for (int64_t group : shape.groups)
+      fields.columns = std::max(fields.columns, group);
+    for (int64_t group : shape.groups)
+      fields.columns = llvm::alignTo(fields.columns, group);
+  }
+  if (fields.threads)
+    return;
+  // As many as the rows divide among, in whole warps.
+  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
+  fields.threads = llvm::alignTo(pieces, kWarp);
+  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
+    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0) {
+      fields.threads = threads;
+      return;
+    }
+}
+
 void completeForGPU(Fields &fields, const KernelShape &shape,
                     const Target &target) {
   if (shape.hasCombinedRows) {
@@ -222,10 +262,14 @@ void completeForGPU(Fields &fields, const KernelShape &shape,
   }
   if (!fields.vector)
     fields.vector = shape.getVector(target.vectorBytes);
+  if (shape.band)
+    return chooseBand(fields, shape);
   int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
   if (fields.columns)
     pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
                               fields.vector);
+  if (shape.leading == 0)
+    return chooseSingleRow(fields, pieces);
   if (shape.numReductions > 2 && !fields.columns && !fields.threads &&
       shape.rowLength > kMostElementsHeld)
     return chooseLoop(fields, shape, target);
@@ -286,9 +330,13 @@ void completeForHost(Fields &fields, const KernelShape &shape,
     fields.threads = 1;
   if (!fields.columns) {
     // Four registers to each value hide the latency of the arithmetic. Narrow
-    // vectors get more, so that sums over long rows keep many partial sums.
+    // vectors get more, so that sums over long rows keep many partial sums, but
+    // not where much is computed: a tile is code of its length. A row that is
+    // to be added to others stays in registers if it can.
     int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
     int64_t held = std::max<int64_t>(4, 64 / fields.vector);
+    if (!shape.hasPartialRows || shape.numReductions == 0)
+      held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps, 4, held);
     fields.columns = std::min(pieces, held) * fields.vector;
     for (int64_t group : shape.groups)
       fields.columns = llvm::alignTo(fields.columns, group);
@@ -331,6 +379,9 @@ LogicalResult verifySchedule(function_ref<InFlightDiagnostic()> error,
                    << " does not divide the tile's " << fields.columns
                    << " columns";
   int64_t elements = fields.rows * fields.columns;
+  if (shape.band && shape.band % fields.rows != 0)
+    return error() << fields.rows << " rows do not divide a band of "
+                   << shape.band;
   if (target.isHost()) {
     if (elements / fields.vector > kMaxPiecesOnHost)
       return error() << "a tile of " << elements / fields.vector
@@ -457,8 +508,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
   }
 
   /// Finds the kernels that a pinned schedule does not mean: those that finish
-  /// what others have begun, and those of shorter rows than others of the same
-  /// function have.
+  /// what others have begun, walk no rows or scale in place, and those of
+  /// shorter rows than others of the same function have.
   void findAuxiliary() {
     auxiliary.clear();
     SymbolTable symbols(getOperation());
@@ -471,8 +522,11 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
           if (!kernel || kernel.isTiled())
             continue;
           KernelShape shape = KernelShape::get(kernel);
-          kernels.push_back(
-              {kernel, shape.hasCombinedRows ? 0 : shape.rowLength});
+          if (shape.hasFactor)
+            auxiliary.insert(kernel);
+          kernels.push_back({kernel, shape.hasCombinedRows || shape.leading == 0
+                                         ? 0
+                                         : shape.rowLength});
           longest = std::max(longest, kernels.back().second);
         }
       for (auto [kernel, length] : kernels)
@@ -515,6 +569,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       completeForHost(fields, shape, target);
     else
       completeForGPU(fields, shape, target);
+    // Few programs, so that it takes no time to find that there is no work.
+    if (shape.hasFactor && !target.isHost() && !fields.persistent)
+      fields.persistent = llvm::divideCeil(2048, fields.threads);
     MLIRContext *context = &getContext();
     auto error = [&] {
       return kernel.emitError() << "schedule " << fields.getAttr(context)
@@ -525,7 +582,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     kernel.setScheduleAttr(fields.getAttr(context));
     bool isPinned =
         pinned != tile::ScheduleAttr::get(context, 0, 0, 0, 0, 0, 0);
-    if (!target.isHost() && !isPinned && fields.vector > 1)
+    // A program that holds less than a band would read it more than once.
+    if (!target.isHost() && !isPinned && fields.vector > 1 && !shape.band)
       kernel.setUnalignedScheduleAttr(
           getUnaligned(fields, shape, target, context).getAttr(context));
     return success();

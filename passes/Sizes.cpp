@@ -22,6 +22,8 @@ OpOperand *bastile::getSizeOperand(Operation *op) {
     like = broadcast.getLike();
   else if (auto iota = dyn_cast<tile::IotaOp>(op))
     like = iota.getLike();
+  else if (auto repeat = dyn_cast<tile::RepeatBandsOp>(op))
+    like = repeat.getLike();
   // Ops on tensors have it last.
   return like ? &op->getOpOperands().back() : nullptr;
 }
@@ -34,6 +36,8 @@ ValueRange bastile::getValueOperands(Operation *op) {
 Value bastile::buildRowCount(OpBuilder &builder, Location loc,
                              tile::KernelOp kernel, int64_t space) {
   ArrayRef<BlockArgument> sizes = kernel.getSizes(space);
+  if (sizes.empty())
+    return arith::ConstantIndexOp::create(builder, loc, 1);
   Value count = sizes.front();
   for (Value size : sizes.drop_front())
     count = arith::MulIOp::create(builder, loc, count, size);
@@ -42,6 +46,9 @@ Value bastile::buildRowCount(OpBuilder &builder, Location loc,
 
 Value bastile::getSizeRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
+    // Fewer rows than those of what it takes.
+    if (isa<tile::PackBandsOp>(op))
+      return value;
     if (OpOperand *source = getSizeOperand(op)) {
       value = source->get();
       continue;

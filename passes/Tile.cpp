@@ -84,8 +84,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     // Rows that are repeated have other strides than the rest, so that leading
     // dimensions do not merge.
     bool merges = !repeatsRows(kernel);
-    if (leading == 1 || merges)
-      variants.push_back({name, 1, vectorized, onHost, schedule});
+    if (leading <= 1 || merges)
+      variants.push_back(
+          {name, std::min<int64_t>(leading, 1), vectorized, onHost, schedule});
     if (leading > 1 && merges)
       name += "_strided";
     if (leading > 1)

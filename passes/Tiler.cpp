@@ -28,6 +28,13 @@ static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
   return type.clone(sizes);
 }
 
+/// How many neighbouring pieces of `op` share a part of the row, element by
+/// element. Pieces of a single element lie one after another.
+template <typename Op>
+static int64_t getStrands(Op op) {
+  return getLength(op.getPieces().front().getType()) == 1 ? 1 : op.getStrands();
+}
+
 Tiler::Tiler(tile::KernelOp kernel, const TileVariant &variant)
     : kernel(kernel), variant(variant), shape(KernelShape::get(kernel)),
       schedule(variant.schedule), builder(kernel.getLoc(), kernel) {}
@@ -36,13 +43,23 @@ Value Tiler::constantIndex(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
 }
 
-Value Tiler::constantTile(RankedTensorType type, TypedAttr scalar) {
-  return arith::ConstantOp::create(
-      builder, DenseElementsAttr::get(type, Attribute(scalar)));
+Value Tiler::getNeutralTile(RankedTensorType type, tile::ReduceKind kind) {
+  Attribute neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());
+  return arith::ConstantOp::create(builder,
+                                   DenseElementsAttr::get(type, neutral));
 }
 
 Value Tiler::getRowCount() {
   return buildRowCount(builder, builder.getLoc(), program);
+}
+
+/// The rows that share a row of `argument`, if it is read as packed bands.
+static std::optional<int64_t> getBand(BlockArgument argument) {
+  for (OpOperand &use : argument.getUses())
+    if (auto repeat = dyn_cast<tile::RepeatBandsOp>(use.getOwner());
+        repeat && getSizeOperand(repeat) != &use)
+      return repeat.getBand();
+  return std::nullopt;
 }
 
 /// Whether `value` differs between the columns of a row.
@@ -73,11 +90,11 @@ RankedTensorType Tiler::getTileType(RankedTensorType type) const {
 // The program's signature
 //===----------------------------------------------------------------------===//
 
-void Tiler::addOperand(RankedTensorType type, bool isPartial,
+void Tiler::addOperand(RankedTensorType type, bool isWithoutGaps,
                        DictionaryAttr marks) {
   MemRefLayoutAttrInterface layout;
   SmallVector<int64_t> sizes{getLength(type)};
-  if (isPartial) {
+  if (isWithoutGaps) {
     sizes.insert(sizes.begin(), ShapedType::kDynamic);
   } else if (type.getRank() >= 2) {
     sizes.insert(sizes.begin(), variant.leading, ShapedType::kDynamic);
@@ -89,8 +106,6 @@ void Tiler::addOperand(RankedTensorType type, bool isPartial,
   NamedAttrList list(marks);
   list.set(tile::TileDialect::kAlignmentAttrName,
            builder.getI64IntegerAttr(getAlignment(type)));
-  if (isPartial)
-    list.set(tile::TileDialect::kPartialAttrName, builder.getUnitAttr());
   operandMarks.push_back(list.getDictionary(builder.getContext()));
 }
 
@@ -104,13 +119,23 @@ void Tiler::createProgram() {
       isInPlace = true;
     else
       marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
+    std::optional<int64_t> band = getBand(kernel.getArgument(index));
+    if (band)
+      marks.set(tile::TileDialect::kBandAttrName,
+                builder.getI64IntegerAttr(*band));
     addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
-               /*isPartial=*/false, marks.getDictionary(builder.getContext()));
+               band.has_value(), marks.getDictionary(builder.getContext()));
   }
   for (Value result : getReturn()->getOperands()) {
+    NamedAttrList marks;
     auto reduce = result.getDefiningOp<tile::ReduceRowsOp>();
-    addOperand(cast<RankedTensorType>(result.getType()),
-               reduce && reduce.getPartial(), builder.getDictionaryAttr({}));
+    if (reduce && reduce.getPartial())
+      marks.set(tile::TileDialect::kPartialAttrName, builder.getUnitAttr());
+    if (auto pack = result.getDefiningOp<tile::PackBandsOp>())
+      marks.set(tile::TileDialect::kBandAttrName, pack.getBandAttr());
+    bool isWithoutGaps = !marks.empty();
+    addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps,
+               marks.getDictionary(builder.getContext()));
   }
 
   program = tile::KernelOp::create(builder, variant.name,
@@ -120,6 +145,8 @@ void Tiler::createProgram() {
   program.setArgAttrsAttr(builder.getArrayAttr(operandMarks));
   if (columnBlocks > 1)
     program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
+  if (shape.band)
+    program.setBandAttr(builder.getI64IntegerAttr(shape.band));
   if (shape.hasCombinedRows)
     program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
   if (isInPlace)
@@ -141,6 +168,7 @@ tile::KernelOp Tiler::run() {
   rowReductions =
       llvm::to_vector(kernel.getBody().front().getOps<tile::ReduceRowsOp>());
   createProgram();
+  scf::IfOp work = buildGuard();
 
   Value id = tile::ProgramIdOp::create(builder);
   column = constantIndex(0);
@@ -158,8 +186,34 @@ tile::KernelOp Tiler::run() {
   } else {
     buildPersistentRows(id);
   }
+  if (work)
+    builder.setInsertionPointAfter(work);
   tile::ReturnOp::create(builder, ValueRange());
   return program;
+}
+
+/// Where an operand is a factor, builds the branch that its being 1 in place
+/// leaves out, and goes on inside.
+scf::IfOp Tiler::buildGuard() {
+  Value factor;
+  SmallVector<Value> inputs, outputs;
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
+    if (kernel.getArgAttr(index, tile::TileDialect::kFactorAttrName))
+      factor = getMemory(index);
+    if (auto result = kernel.getArgAttrOfType<IntegerAttr>(
+            index, tile::TileDialect::kInPlaceAttrName)) {
+      inputs.push_back(getMemory(index));
+      outputs.push_back(getResultMemory(result.getInt()));
+    }
+  }
+  if (!factor)
+    return {};
+  Value isDone = tile::IsDoneOp::create(builder, factor, inputs, outputs);
+  Value isLeft = arith::XOrIOp::create(
+      builder, isDone, arith::ConstantIntOp::create(builder, 1, /*width=*/1));
+  auto branch = scf::IfOp::create(builder, isLeft, /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  return branch;
 }
 
 void Tiler::buildPersistentRows(Value id) {
@@ -172,8 +226,8 @@ void Tiler::buildPersistentRows(Value id) {
     if (columnBlocks > 1)
       step = arith::DivUIOp::create(builder, step, constantIndex(columnBlocks));
   }
-  Value groups = arith::CeilDivUIOp::create(builder, getRowCount(),
-                                            constantIndex(schedule.getRows()));
+  Value groups = arith::CeilDivUIOp::create(
+      builder, getRowCount(), constantIndex(program.getRowsPerProgram()));
   for (tile::ReduceRowsOp reduce : rowReductions)
     if (!isInRegisters(reduce))
       clearInMemory(reduce);
@@ -203,6 +257,8 @@ SmallVector<Value> Tiler::buildLoopOverRows(Value first, Value last,
 }
 
 void Tiler::buildRows(Value group) {
+  if (shape.band > schedule.getRows())
+    return buildBand(group);
   row =
       arith::MulIOp::create(builder, group, constantIndex(schedule.getRows()));
   if (shape.numReductions == 0 || schedule.getColumns() >= shape.rowLength)
@@ -218,7 +274,7 @@ void Tiler::buildWholeRow() {
   // What follows a combination of all rows waits for the end of the loop.
   if (!shape.hasCombinedRows) {
     for (Operation &op : kernel.getBody().front().without_terminator())
-      if (!isa<tile::ReduceRowsOp, tile::JoinOp>(op))
+      if (!isa<tile::ReduceRowsOp, tile::JoinOp, tile::PackBandsOp>(op))
         for (OpResult result : op.getResults())
           emit(result);
     for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
@@ -275,10 +331,8 @@ void Tiler::buildPass(int64_t depth) {
   // Each thread combines what it meets; the threads meet once, after the loop.
   SmallVector<Value> initial;
   for (tile::ReduceOp reduce : reductions) {
-    RankedTensorType type = getTileType(reduce.getInput().getType());
-    initial.push_back(
-        constantTile(type, tile::ReduceOp::getNeutral(reduce.getKind(),
-                                                      type.getElementType())));
+    initial.push_back(getNeutralTile(getTileType(reduce.getInput().getType()),
+                                     reduce.getKind()));
   }
   Value firstColumn = column;
   auto loop =
@@ -341,12 +395,15 @@ void Tiler::emitStore(unsigned resultIndex) {
     return;
   auto type = cast<RankedTensorType>(value.getType());
   Value memory = getResultMemory(resultIndex);
+  if (auto pack = value.getDefiningOp<tile::PackBandsOp>())
+    return emitStore(emit(pack.getInput()), memory, row, type, /*piece=*/0,
+                     /*pieces=*/1, pack.getBand());
   auto join = value.getDefiningOp<tile::JoinOp>();
   if (!join)
     return emitStore(emit(value), memory, row, type);
   SmallVector<Value> pieces = llvm::map_to_vector(
       join.getPieces(), [&](Value piece) { return emit(piece); });
-  int64_t strands = join.getStrands();
+  int64_t strands = getStrands(join);
   int64_t parts = pieces.size() / strands;
   for (int64_t part = 0; part < parts; ++part) {
     auto some = ArrayRef(pieces).slice(part * strands, strands);
@@ -360,20 +417,21 @@ void Tiler::emitStore(unsigned resultIndex) {
 }
 
 void Tiler::emitStore(Value tile, Value memory, Value firstRow,
-                      RankedTensorType type, int64_t piece, int64_t pieces) {
-  bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
-  int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1) * pieces;
-  SmallVector<Value> indices{isStatistic ? constantIndex(0)
-                                         : getColumn(width / pieces)};
+                      RankedTensorType type, int64_t piece, int64_t pieces,
+                      std::optional<int64_t> band) {
+  RankedTensorType part = getPartType(type, pieces);
+  int64_t length = getLength(part);
+  bool isStatistic = shape.rowLength != 1 && length == 1;
+  int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1);
+  SmallVector<Value> indices{isStatistic ? constantIndex(0) : getColumn(width)};
   if (cast<MemRefType>(memory.getType()).getRank() >= 2)
     indices.insert(indices.begin(), firstRow);
-  int64_t length = getLength(type) / pieces;
   tile::StoreOp::create(
       builder, tile.getLoc(), tile, memory, indices,
-      builder.getI64IntegerAttr(getAlignment(type)),
+      builder.getI64IntegerAttr(getAlignment(part)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      /*space=*/nullptr);
+      /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 /// The first column of a tile that is `width` wide.
@@ -387,12 +445,14 @@ Value Tiler::getColumn(int64_t width) {
   return arith::MulIOp::create(builder, column, constantIndex(factor));
 }
 
-Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
+Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
+                      std::optional<int64_t> band) {
   auto type = cast<RankedTensorType>(argument.getType());
-  int64_t length = getLength(type) / pieces;
-  RankedTensorType tileType = getTileType(getPartType(type, pieces));
+  RankedTensorType part = getPartType(type, pieces);
+  int64_t length = getLength(part);
+  RankedTensorType tileType = getTileType(part);
   unsigned index = argument.getArgNumber();
-  bool isStatistic = shape.rowLength != 1 && getLength(type) == 1;
+  bool isStatistic = shape.rowLength != 1 && length == 1;
   SmallVector<Value> indices{isStatistic ? constantIndex(0)
                                          : getColumn(tileType.getDimSize(1))};
   if (type.getRank() >= 2)
@@ -401,11 +461,11 @@ Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces) {
       bool(kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName));
   return tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
-      builder.getI64IntegerAttr(getAlignment(type)),
+      builder.getI64IntegerAttr(getAlignment(part)),
       inPlace ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      /*space=*/nullptr);
+      /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 void Tiler::emitArguments() {
@@ -416,6 +476,8 @@ void Tiler::emitArguments() {
       if (auto split = dyn_cast<tile::SplitOp>(user))
         for (Value piece : split.getPieces())
           emit(piece);
+      else if (isa<tile::RepeatBandsOp>(user) && getSizeOperand(user) != &use)
+        emit(user->getResult(0));
       else if (getSizeOperand(user) != &use)
         isRead = true;
     }
@@ -425,6 +487,8 @@ void Tiler::emitArguments() {
 }
 
 Value Tiler::emit(Value value) {
+  if (Value tile = bandScope.lookupOrNull(value))
+    return tile;
   IRMapping &scope = isRow(value) ? columnScope : rowScope;
   if (Value tile = scope.lookupOrNull(value))
     return tile;
@@ -445,7 +509,7 @@ Value Tiler::emit(Value value) {
 /// apart.
 Value Tiler::emitSplit(tile::SplitOp split, int64_t piece) {
   auto argument = cast<BlockArgument>(split.getInput());
-  int64_t strands = split.getStrands();
+  int64_t strands = getStrands(split);
   int64_t part = piece / strands;
   Value load = emitLoad(argument, part, split.getNumResults() / strands);
   if (strands == 1)
@@ -465,11 +529,19 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return tile::ReduceOp::create(builder, op->getLoc(), getTileType(type),
                                   reduce.getKind(), emitMasked(reduce));
+  if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+    return emitBandReduction(reduce);
+  if (auto repeat = dyn_cast<tile::RepeatBandsOp>(op))
+    return emitLoad(cast<BlockArgument>(repeat.getSource()), /*piece=*/0,
+                    /*pieces=*/1, repeat.getBand());
   if (auto split = dyn_cast<tile::SplitOp>(op))
     return emitSplit(split, result.getResultNumber());
+  // The one element of a row that is no longer is its first, wherever the
+  // program is along the others.
   if (isa<tile::IotaOp>(op))
     return tile::IotaOp::create(builder, op->getLoc(), getTileType(type),
-                                /*like=*/Value(), column);
+                                /*like=*/Value(),
+                                isRow(result) ? column : constantIndex(0));
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     Value source = emit(broadcast.getSource());
     if (source.getType() == getTileType(type))

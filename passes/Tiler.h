@@ -36,7 +36,7 @@ public:
 
 private:
   void createProgram();
-  void addOperand(mlir::RankedTensorType type, bool isPartial,
+  void addOperand(mlir::RankedTensorType type, bool isWithoutGaps,
                   mlir::DictionaryAttr marks);
   int64_t getAlignment(mlir::RankedTensorType type) const;
   mlir::RankedTensorType getTileType(mlir::RankedTensorType type) const;
@@ -46,8 +46,13 @@ private:
   void buildPersistentRows(mlir::Value id);
   llvm::SmallVector<mlir::Value>
   buildLoopOverRows(mlir::Value first, mlir::Value last, mlir::Value step);
+  mlir::scf::IfOp buildGuard();
   void buildRows(mlir::Value group);
   void buildWholeRow();
+  void buildBand(mlir::Value number);
+  mlir::scf::ForOp buildBandLoop(mlir::Value first, mlir::Value end,
+                                 mlir::ValueRange initial);
+  int64_t getBandDepth(mlir::Value value);
   void buildPasses();
   int64_t getPass(mlir::Value value);
   void buildPass(int64_t depth);
@@ -61,13 +66,16 @@ private:
   buildBlocksOfRows(mlir::Value first, mlir::Value last, mlir::Value step);
   mlir::Value addLostPart(mlir::Location loc, mlir::Value sum,
                           mlir::Value lost);
-  mlir::Value emitRowMasked(tile::ReduceRowsOp reduce);
-  mlir::Value combineTileRows(tile::ReduceRowsOp reduce, mlir::Value tile);
   void accumulate();
   mlir::Value getAccumulatorMemory(tile::ReduceRowsOp reduce);
   void clearInMemory(tile::ReduceRowsOp reduce);
   void accumulateInMemory(tile::ReduceRowsOp reduce);
   void finishAccumulators(mlir::ValueRange sums);
+
+  mlir::Value emitRowMasked(mlir::Value value, tile::ReduceKind kind);
+  mlir::Value combineTileRows(mlir::Value tile, tile::ReduceKind kind);
+  mlir::Value emitBandReduction(tile::ReduceBandsOp reduce);
+  mlir::Value repeatForRows(mlir::Value tile, mlir::RankedTensorType type);
 
   /// Loads the arguments that the kernel reads.
   void emitArguments();
@@ -76,13 +84,15 @@ private:
   mlir::Value emitOp(mlir::Operation *op, mlir::OpResult result);
   mlir::Value emitMasked(tile::ReduceOp reduce);
   mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
-                       int64_t pieces = 1);
+                       int64_t pieces = 1,
+                       std::optional<int64_t> band = std::nullopt);
   mlir::Value emitSplit(tile::SplitOp split, int64_t piece);
   void emitResult(unsigned resultIndex);
   void emitStore(unsigned resultIndex);
   void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,
                  mlir::RankedTensorType type, int64_t piece = 0,
-                 int64_t pieces = 1);
+                 int64_t pieces = 1,
+                 std::optional<int64_t> band = std::nullopt);
 
   mlir::Value getMemory(unsigned operand) {
     return program.getArgument(variant.leading + operand);
@@ -95,7 +105,8 @@ private:
   }
   mlir::Value getColumn(int64_t width);
   mlir::Value constantIndex(int64_t value);
-  mlir::Value constantTile(mlir::RankedTensorType type, mlir::TypedAttr scalar);
+  mlir::Value getNeutralTile(mlir::RankedTensorType type,
+                             tile::ReduceKind kind);
   mlir::Value getRowCount();
 
   tile::KernelOp kernel;
@@ -121,6 +132,8 @@ private:
   /// where to build more of them while a loop over columns is being built.
   mlir::IRMapping rowScope;
   mlir::Operation *columnLoop = nullptr;
+  /// Tiles of what the rows of the current band combine to.
+  mlir::IRMapping bandScope;
   /// Tiles of the values of the current columns.
   mlir::IRMapping columnScope;
   llvm::DenseMap<mlir::Value, int64_t> depths;

@@ -1,4 +1,4 @@
-//===- TilerRows.cpp - What a program combines of its rows ----------------===//
+//===- TilerRows.cpp - Combining rows in a program ------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -7,27 +7,25 @@
 #include "passes/Tiler.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Sizes.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace bastile;
-
-static TypedAttr getNeutral(tile::ReduceRowsOp reduce) {
-  return tile::ReduceOp::getNeutral(
-      reduce.getKind(), reduce.getInput().getType().getElementType());
-}
 
 bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
   return !isRow(reduce.getInput()) || shape.numReductions == 0 ||
          schedule.getColumns() >= shape.rowLength;
 }
 
-Value Tiler::emitRowMasked(tile::ReduceRowsOp reduce) {
-  Value input = emit(reduce.getInput());
+/// The rows of the tile of `value`, neutral to `kind` beyond the last one.
+Value Tiler::emitRowMasked(Value value, tile::ReduceKind kind) {
+  Value tile = emit(value);
   if (schedule.getRows() == 1)
-    return input;
-  return tile::MaskRowsOp::create(builder, reduce.getLoc(), input, row,
-                                  getRowCount(), getNeutral(reduce));
+    return tile;
+  return tile::MaskRowsOp::create(
+      builder, value.getLoc(), tile, row, getRowCount(),
+      tile::ReduceOp::getNeutral(kind, getElementTypeOrSelf(tile)));
 }
 
 /// Whether what additions to the sum round off is added up as well: a program
@@ -43,8 +41,8 @@ SmallVector<Value> Tiler::createAccumulators() {
   SmallVector<Value> initial;
   for (tile::ReduceRowsOp reduce : rowReductions)
     if (isInRegisters(reduce))
-      initial.push_back(constantTile(getTileType(reduce.getInput().getType()),
-                                     getNeutral(reduce)));
+      initial.push_back(getNeutralTile(getTileType(reduce.getInput().getType()),
+                                       reduce.getKind()));
   return initial;
 }
 
@@ -126,7 +124,7 @@ void Tiler::accumulate() {
   for (tile::ReduceRowsOp reduce : rowReductions) {
     if (!isInRegisters(reduce))
       continue;
-    Value tile = emitRowMasked(reduce);
+    Value tile = emitRowMasked(reduce.getInput(), reduce.getKind());
     if (!accumulators.empty())
       tile = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
                                      accumulators[accumulated.size()], tile);
@@ -134,13 +132,13 @@ void Tiler::accumulate() {
   }
 }
 
-Value Tiler::combineTileRows(tile::ReduceRowsOp reduce, Value tile) {
+Value Tiler::combineTileRows(Value tile, tile::ReduceKind kind) {
   auto type = cast<RankedTensorType>(tile.getType());
   if (type.getDimSize(0) == 1)
     return tile;
-  return tile::ReduceRowsOp::create(builder, reduce.getLoc(),
-                                    type.clone({1, type.getDimSize(1)}),
-                                    reduce.getKind(), tile, /*partial=*/false);
+  return tile::ReduceRowsOp::create(builder, tile.getLoc(),
+                                    type.clone({1, type.getDimSize(1)}), kind,
+                                    tile, /*partial=*/false);
 }
 
 Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
@@ -157,7 +155,7 @@ void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
   builder.setInsertionPointToStart(loop.getBody());
   RankedTensorType type = getTileType(reduce.getInput().getType());
   Value neutral =
-      constantTile(type.clone({1, type.getDimSize(1)}), getNeutral(reduce));
+      getNeutralTile(type.clone({1, type.getDimSize(1)}), reduce.getKind());
   llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
   emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
             reduce.getInput().getType());
@@ -165,13 +163,15 @@ void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
 
 void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
   RankedTensorType type = reduce.getInput().getType();
-  Value tile = combineTileRows(reduce, emitRowMasked(reduce));
+  Value tile = combineTileRows(
+      emitRowMasked(reduce.getInput(), reduce.getKind()), reduce.getKind());
   Value memory = getAccumulatorMemory(reduce);
   Value before = tile::LoadOp::create(
       builder, reduce.getLoc(), tile.getType(), memory,
       ValueRange{rowProgram, column},
       builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
-      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr);
+      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
+      /*band=*/nullptr);
   Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
                                         reduce.getKind(), before, tile);
   emitStore(after, memory, rowProgram, type);
@@ -183,7 +183,7 @@ void Tiler::finishAccumulators(ValueRange sums) {
   for (tile::ReduceRowsOp reduce : rowReductions) {
     if (!isInRegisters(reduce))
       continue;
-    Value tile = combineTileRows(reduce, sums.front());
+    Value tile = combineTileRows(sums.front(), reduce.getKind());
     sums = sums.drop_front();
     if (reduce.getPartial())
       emitStore(tile, getAccumulatorMemory(reduce), rowProgram,
@@ -195,4 +195,92 @@ void Tiler::finishAccumulators(ValueRange sums) {
   if (shape.hasCombinedRows)
     for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
       emitStore(index);
+}
+
+//===----------------------------------------------------------------------===//
+// Bands
+//===----------------------------------------------------------------------===//
+
+/// `tile`, of one row, for all rows of a tile of a value of `type`.
+Value Tiler::repeatForRows(Value tile, RankedTensorType type) {
+  if (tile.getType() == getTileType(type))
+    return tile;
+  return tile::BroadcastOp::create(builder, tile.getLoc(), getTileType(type),
+                                   tile, Value());
+}
+
+/// Combines the rows of a tile that holds a band.
+Value Tiler::emitBandReduction(tile::ReduceBandsOp reduce) {
+  Value rows = emitRowMasked(reduce.getInput(), reduce.getKind());
+  return repeatForRows(combineTileRows(rows, reduce.getKind()),
+                       reduce.getType());
+}
+
+/// For how many reductions of bands `value` waits.
+int64_t Tiler::getBandDepth(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return 0;
+  if (auto it = depths.find(value); it != depths.end())
+    return it->second;
+  int64_t depth = 0;
+  for (Value operand : getValueOperands(op))
+    depth = std::max(depth, getBandDepth(operand));
+  depth += isa<tile::ReduceBandsOp>(op);
+  depths[value] = depth;
+  return depth;
+}
+
+/// Walks a band of more rows than the tile has, once for each depth of
+/// reductions and once more to store; after the first time, a cache has it.
+void Tiler::buildBand(Value number) {
+  Value first =
+      arith::MulIOp::create(builder, number, constantIndex(shape.band));
+  Value end = arith::AddIOp::create(builder, first, constantIndex(shape.band));
+  end = arith::MinUIOp::create(builder, end, getRowCount());
+  SmallVector<SmallVector<tile::ReduceBandsOp>> passes;
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceBandsOp>()) {
+    size_t depth = getBandDepth(reduce.getInput());
+    passes.resize(std::max(passes.size(), depth + 1));
+    passes[depth].push_back(reduce);
+  }
+  for (ArrayRef<tile::ReduceBandsOp> reductions : passes) {
+    SmallVector<Value> initial;
+    for (tile::ReduceBandsOp reduce : reductions)
+      initial.push_back(
+          getNeutralTile(getTileType(reduce.getType()), reduce.getKind()));
+    auto loop = buildBandLoop(first, end, initial);
+    SmallVector<Value> combined;
+    for (auto [reduction, partial] :
+         llvm::zip_equal(reductions, loop.getRegionIterArgs())) {
+      tile::ReduceBandsOp reduce = reduction;
+      Value tile = emitRowMasked(reduce.getInput(), reduce.getKind());
+      combined.push_back(tile::ReduceOp::combine(
+          builder, reduce.getLoc(), reduce.getKind(), partial, tile));
+    }
+    scf::YieldOp::create(builder, combined);
+    builder.setInsertionPointAfter(loop);
+    for (auto [reduction, partial] :
+         llvm::zip_equal(reductions, loop.getResults())) {
+      tile::ReduceBandsOp reduce = reduction;
+      bandScope.map(reduce.getResult(),
+                    repeatForRows(combineTileRows(partial, reduce.getKind()),
+                                  reduce.getType()));
+    }
+  }
+  auto loop = buildBandLoop(first, end, {});
+  buildWholeRow();
+  builder.setInsertionPointAfter(loop);
+  bandScope.clear();
+}
+
+/// Builds a loop over the tiles of a band, and goes on inside of it.
+scf::ForOp Tiler::buildBandLoop(Value first, Value end, ValueRange initial) {
+  auto loop = scf::ForOp::create(builder, first, end,
+                                 constantIndex(schedule.getRows()), initial);
+  rowScope.clear();
+  columnScope.clear();
+  row = loop.getInductionVar();
+  builder.setInsertionPointToStart(loop.getBody());
+  return loop;
 }

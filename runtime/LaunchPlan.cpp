@@ -71,6 +71,22 @@ Error LaunchPlan::findSizes(const Launch &launch) {
   return Error::success();
 }
 
+/// Checks that what has one row for each band has as many.
+Error LaunchPlan::checkBands(const Launch &launch) const {
+  for (const Operand &operand : launch.operands) {
+    if (operand.band == 0)
+      continue;
+    const int64_t size = rows.front();
+    const int64_t bands = size / operand.band + (size % operand.band != 0);
+    const Dimensions &sizes = view(operand).sizes;
+    if (sizes[0] != bands)
+      return makeError(prefix(launch), describe(*function, operand),
+                       " has shape ", print(sizes), ", expected ", bands,
+                       " rows, one for each ", operand.band, " of ", size);
+  }
+  return Error::success();
+}
+
 Error LaunchPlan::countRows(const Launch &launch) {
   rows.clear();
   for (const Space &space : spaces) {
@@ -290,6 +306,8 @@ Error LaunchPlan::prepareLaunch(const Launch &launch) {
   if (Error error = findSizes(launch))
     return error;
   if (Error error = countRows(launch))
+    return error;
+  if (Error error = checkBands(launch))
     return error;
   const bool isEmpty =
       std::all_of(rows.begin(), rows.end(), [](int64_t n) { return n == 0; });

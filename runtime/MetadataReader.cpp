@@ -213,6 +213,12 @@ static Operand readOperand(const JsonCursor &cursor, const Function &function,
     if (result.space != 0 && !result.rows)
       space->fail("an operand without rows is in no space");
   }
+  if (auto band = cursor.find("band")) {
+    result.band = band->asInteger(/*least=*/1);
+    if (result.rows || rank != 2 || leading != 1)
+      band->fail("bands are of rows with one leading dimension, and what has "
+                 "one row for each is no row operand itself");
+  }
   if (result.rows && rank != leading + 1)
     cursor.fail(concat(describe(function, result), " has rank ", rank,
                        ", but the launch walks ", leading,

@@ -14,8 +14,8 @@ def Tile_DequantizeOp : Tile_ModelOp<"dequantize"> {
     ```
 
     The inverse of `tile.quantize`, up to its rounding; the type of `scale` says
-    what shares one in the same way. Computed in float32 (float64 if the scale
-    is) and rounded once.
+    what shares one in the same way, and so does `band`. Computed in float32
+    (float64 if the scale is) and rounded once.
 
     Example:
 
@@ -24,13 +24,16 @@ def Tile_DequantizeOp : Tile_ModelOp<"dequantize"> {
         : tensor<?x4096xf8E4M3FN>, tensor<?x1xf32> -> tensor<?x4096xbf16>
     %1 = tile.dequantize %x, %blocks
         : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32> -> tensor<?x4096xbf16>
+    %2 = tile.dequantize %x, %grid band(128)
+        : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32> -> tensor<?x4096xbf16>
     ```
   }];
-  let arguments = (ins Tile_SmallRows:$input, Tile_ComputeRows:$scale);
+  let arguments = (ins Tile_SmallRows:$input, Tile_ComputeRows:$scale,
+                       OptionalAttr<I64Attr>:$band);
   let results = (outs Tile_RowTensor:$result);
   let assemblyFormat = [{
-    $input `,` $scale attr-dict `:` type($input) `,` type($scale) `->`
-    type($result)
+    $input `,` $scale (`band` `(` $band^ `)`)? attr-dict `:` type($input) `,`
+    type($scale) `->` type($result)
   }];
   let hasVerifier = 1;
 
@@ -43,12 +46,14 @@ def Tile_DequantizeOp : Tile_ModelOp<"dequantize"> {
         return emitOpError("result of type ")
                << result << " does not have the shape of the input of type "
                << input;
-      return verifyScale(*this, getScale(), getInput());
+      return verifyScale(*this, getScale(), getInput(), getBand());
     }
 
     ::llvm::SmallVector<::mlir::Value>
     $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
       Expr scale(builder, getScale());
+      if (getBand())
+        scale = repeatBands(scale, *getBand(), getInput());
       Expr x(builder, getInput());
       x = Expr(builder, x.as(scale.getType().getElementType()));
       ::mlir::Type type =

@@ -17,8 +17,8 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     ```
 
     (Ba et al., arXiv 1607.06450.) Without `weight` that factor is one, without
-    `bias` nothing is added; a bias comes with a weight. Computed in float32
-    (float64 for float64 operands) and rounded once.
+    `bias` nothing is added. Computed in float32 (float64 for float64 operands)
+    and rounded once.
 
     Example:
 
@@ -26,6 +26,7 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     %0 = tile.layer_norm %x, %weight bias(%bias) {eps = 1.0e-6}
         : tensor<?x1024xbf16>, tensor<1024xbf16>, tensor<1024xbf16>
     %1 = tile.layer_norm %x : tensor<?x1024xf32>
+    %2 = tile.layer_norm %x bias(%bias) : tensor<?x1024xf32>, tensor<1024xf32>
     ```
   }];
   let arguments = (ins Tile_RowTensor:$input, Optional<Tile_RowVector>:$weight,
@@ -33,8 +34,9 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
                        DefaultValuedAttr<F64Attr, "1.0e-5">:$eps);
   let results = (outs Tile_RowTensor:$result);
   let assemblyFormat = [{
-    $input (`,` $weight^)? (`bias` `(` $bias^ `)`)? attr-dict `:` type($input)
-    (`,` type($weight)^)? (`,` type($bias)^)?
+    $input (`,` $weight^)? (`bias` `(` $bias^ `)`)? attr-dict `:`
+    custom<PresentTypes>(ref($weight), ref($bias), type($input), type($weight),
+                         type($bias))
   }];
   let hasVerifier = 1;
 
@@ -42,8 +44,6 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     ::llvm::LogicalResult $cppClass::verify() {
       if (double eps = getEps().convertToDouble(); !(eps >= 0))
         return emitOpError("eps must not be negative, but is ") << eps;
-      if (getBias() && !getWeight())
-        return emitOpError("has a bias but no weight");
       if (getWeight() && failed(verifyRowLength(*this, getWeight(), "weight",
                                                 getInput(), "input")))
         return ::mlir::failure();

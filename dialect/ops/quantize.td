@@ -37,12 +37,15 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
     | `tensor<?xkxf32>` | each n / k neighbouring columns of a row |
     | `tensor<1xf32>` | all rows; takes more launches, and reads them twice |
 
+    With `band(m)`, a row of the scale is one for m neighbouring rows, the last
+    of which may be fewer: `band(128)` and n / 128 columns make blocks of 128 x
+    128. There must be one leading dimension.
+
     Where all is 0, or there is nothing, the scale is 1, as in Transformer
     Engine. DeepSeek's kernels have a `min_amax` of 1e-4 instead, torchao's of
     1e-12; the default is 0. A scale is at least 2^-126, so that its reciprocal
     is finite. Numbers that share a scale with a NaN or an infinity become NaN,
-    and such a scale is NaN or infinity. Blocks of 128 x 128 are not among the
-    granularities.
+    and such a scale is NaN or infinity.
 
     Computed in float32 (float64 for float64 operands, the scales of which are
     float64). Quotients are those of a division, as of PyTorch's `x / scale`:
@@ -61,6 +64,8 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
         : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x1xf32>
     %r, %blocks = tile.quantize %x power_of_two {min_amax = 1.0e-4}
         : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
+    %squares, %grid = tile.quantize %x band(128)
+        : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
     %all, %one = tile.quantize %x format(e5m2)
         : tensor<?x4096xbf16> -> tensor<?x4096xf8E5M2>, tensor<1xf32>
     ```
@@ -69,11 +74,12 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
     Tile_RowTensor:$input,
     DefaultValuedAttr<Tile_SmallFormat, "SmallFormat::E4M3">:$format,
     UnitAttr:$power_of_two,
+    OptionalAttr<I64Attr>:$band,
     DefaultValuedAttr<F64Attr, "0.0">:$min_amax);
   let results = (outs Tile_SmallRows:$result, Tile_ComputeRows:$scale);
   let assemblyFormat = [{
     $input (`format` `(` $format^ `)`)? (`power_of_two` $power_of_two^)?
-    attr-dict `:` type($input) `->` type($result) `,` type($scale)
+    (`band` `(` $band^ `)`)? attr-dict `:` type($input) `->` type($result) `,` type($scale)
   }];
   let hasVerifier = 1;
 
@@ -101,7 +107,7 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
         return emitOpError("scale of type ")
                << scale << " does not have the precision that an input of type "
                << input << " is computed in";
-      return verifyScale(*this, getScale(), getInput());
+      return verifyScale(*this, getScale(), getInput(), getBand());
     }
 
     ::llvm::SmallVector<::mlir::Value>
@@ -115,6 +121,8 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
       Expr amax = rowMax(abs(x), scaleType.getShape().back());
       if (scaleType.getRank() == 1)
         amax = maxOfRows(amax);
+      if (getBand())
+        amax = maxOfBands(amax, *getBand());
       amax = stopGradient(amax);
       if (least > 0)
         amax = max(amax, least);
@@ -140,6 +148,8 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
       ::mlir::Type type =
           ::mlir::cast<::mlir::RankedTensorType>(getResult().getType())
               .getElementType();
+      if (getBand())
+        scale = packBands(scale, *getBand());
       return {quotient.as(type), scale.getValue()};
     }
   }];

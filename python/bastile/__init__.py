@@ -2,7 +2,7 @@
 
 import importlib
 
-from bastile import _adapter, ops  # noqa: F401  the adapter registers itself
+from bastile import _adapter, functions, ops  # noqa: F401  the adapter registers itself
 from bastile._bastile import CompileError, __version__, compilations
 from bastile._bastile import get_thread_count, set_thread_count
 from bastile._kernel import Kernel, compile
@@ -14,6 +14,7 @@ __all__ = [
     "compilations",
     "compile",
     "functional",
+    "functions",
     "get_thread_count",
     "nn",
     "ops",

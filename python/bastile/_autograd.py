@@ -90,16 +90,10 @@ def gradients_of(kernel, kept, gradients):
     """The gradients of all inputs of a call; None where there is none."""
     if not kernel.is_together:
         return kernel.backward(kept, gradients)
-    may_overwrite = not torch._C._autograd._get_current_graph_task_keep_graph()
-    computed = (scale(x, gradients[0], may_overwrite) for x in kept)
-    return [next(computed) if has else None for has in kernel.inputs_with_gradient]
-
-
-def scale(gradient, factor, may_overwrite=False):
-    """The gradient that was computed for a factor of 1."""
-    # Of rank 0, it does not take part in the choice of the type.
-    factor = factor.reshape(())
-    return gradient.mul_(factor) if may_overwrite else gradient * factor
+    # They are there, for a factor of 1; nobody else has them unless the graph is
+    # retained.
+    is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
+    return kernel.backward(kept, gradients, in_place=is_last)
 
 
 class TransformedNode(torch.autograd.Function):
@@ -143,8 +137,8 @@ class _TransformedBackward(torch.autograd.Function):
         rest = iter(present)
         operands = tuple(None if missing else next(rest) for missing in absent)
         kernel = operator.find(operands, attributes, wanted)
-        computed = gradients_of(
-            kernel, kernel.keep(present, saved), tensors[count + outputs :]
+        computed = kernel.backward(
+            kernel.keep(present, saved), tensors[count + outputs :]
         )
         return tuple(x for x in computed if x is not None)
 

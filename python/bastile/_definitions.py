@@ -199,16 +199,7 @@ class Definition:
         the results, where those do not follow. ``returned`` are the places of
         the results that the function returns, all if there are none.
         """
-        try:
-            texts = [
-                (attribute.name, text)
-                for attribute, value in zip(self.attributes, attributes)
-                # Some may be said only together with others.
-                if (text := attribute.text(value)) is not None
-                and value != attribute.default
-            ]
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.name}: {error}") from None
+        texts = self.attribute_texts(attributes)
         names = [operand.name for operand in self.operands]
         try:
             return _bastile.build_op_text(
@@ -223,6 +214,20 @@ class Definition:
                 f"{name}: {type}" for name, type in zip(names, types) if type
             )
             raise type(error)(f"{self.name}({described}): {error}") from None
+
+    def attribute_texts(self, attributes):
+        """Names and texts of the attributes that the op is given, for a value of
+        each attribute, in the order of the definition."""
+        try:
+            return [
+                (attribute.name, text)
+                for attribute, value in zip(self.attributes, attributes)
+                # Some may be said only together with others.
+                if (text := attribute.text(value)) is not None
+                and value != attribute.default
+            ]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.name}: {error}") from None
 
     def attribute_values(self, values):
         """The value of each attribute, from a dictionary; defaults for the rest."""

@@ -210,6 +210,11 @@ def compile(
             f"there is no target {target!r}; there are "
             + ", ".join(_bastile.targets())
         )
+    if results and (callable(op) or _is_text(op)):
+        raise TypeError(
+            "results are given to an op by its name; a function and a module say "
+            "themselves what they return"
+        )
     if callable(op):
         from bastile import _trace
 

@@ -212,8 +212,10 @@ def _scaled_gradients(ctx, function, gradients):
         for spec in function["inputs"]
         if f"grad_{spec['name']}" in _gradient_names(function)
     ]
-    scaled = (_autograd.scale(x, gradients[0]) for x in ctx.saved_tensors)
-    return dict(zip(names, scaled))
+    # Of rank 0, it does not take part in the choice of the type. A product is what
+    # a compiler of graphs can do in place, or with what comes next.
+    factor = gradients[0].reshape(())
+    return {name: x * factor for name, x in zip(names, ctx.saved_tensors)}
 
 
 def _derived_gradients(ctx, function, gradients):

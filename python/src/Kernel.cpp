@@ -82,16 +82,13 @@ static bool hasOutput(const Function &function, const std::string &name) {
 
 Kernel::Kernel(std::shared_ptr<Program> program, const Function &function,
                bool together, bool inPlace)
-    : owner(std::move(program)), forwardFunction(&function), inPlace(inPlace) {
+    : owner(std::move(program)), forwardFunction(&function), together(together),
+      inPlace(inPlace) {
   for (const BufferSpec &output : function.outputs)
     results += !isSaved(output);
-  if (together) {
-    // They follow the results, in the order of the inputs.
+  if (together)
     for (const InputSpec &input : function.inputs)
-      withGradient.push_back(hasOutput(function, "grad_" + input.name));
-    results -= static_cast<unsigned>(
-        std::count(withGradient.begin(), withGradient.end(), true));
-  }
+      results -= hasOutput(function, "grad_" + input.name);
   if (function.backward && !function.backward->function.empty())
     backwardFunction = owner->metadata().find(function.backward->function);
 }
@@ -269,11 +266,6 @@ const Backward &Kernel::recipe() const {
 py::tuple Kernel::keep(const py::sequence &inputs,
                        const py::sequence &outputs) const {
   py::list kept;
-  if (!withGradient.empty()) {
-    for (size_t i = results; i != forwardFunction->outputs.size(); ++i)
-      kept.append(outputs[i]);
-    return py::tuple(kept);
-  }
   for (const Source &source : recipe().inputs) {
     if (source.kind == Source::Kind::Input)
       kept.append(inputs[source.index]);
@@ -284,14 +276,13 @@ py::tuple Kernel::keep(const py::sequence &inputs,
 }
 
 py::tuple Kernel::forward(const py::sequence &inputs) const {
-  if (withGradient.empty())
-    (void)recipe();
+  (void)recipe();
   py::list outputs = run(inputs, inPlace);
   return py::make_tuple(unwrap(outputs), keep(inputs, outputs));
 }
 
 py::tuple Kernel::backward(const py::sequence &kept,
-                           const py::sequence &gradients) const {
+                           const py::sequence &gradients, bool inPlace) const {
   const Backward &recipe = this->recipe();
   py::list computed;
   if (backwardFunction) {
@@ -303,7 +294,7 @@ py::tuple Kernel::backward(const py::sequence &kept,
       else
         inputs.append(kept[next++]);
     }
-    computed = runFunction(*backwardFunction, inputs, /*inPlace=*/false);
+    computed = runFunction(*backwardFunction, inputs, inPlace);
   }
   py::tuple result(recipe.gradients.size());
   for (size_t i = 0; i != recipe.gradients.size(); ++i) {

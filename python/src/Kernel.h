@@ -34,24 +34,22 @@ public:
   /// has to be given of this call).
   pybind11::tuple forward(const pybind11::sequence &inputs) const;
 
-  /// Of the inputs and all outputs of a call, those that `backward` is given;
-  /// the gradients themselves where the call computed them.
+  /// Of the inputs and all outputs of a call, those that `backward` is given.
   pybind11::tuple keep(const pybind11::sequence &inputs,
                        const pybind11::sequence &outputs) const;
 
   /// The gradients of all inputs, None where there is none. `kept` comes from
-  /// `forward`, `gradients` are those of its results. Raises ValueError where
-  /// the call computed them: they are among `kept`.
+  /// `forward`, `gradients` are those of its results. `inPlace` lets gradients
+  /// take the memory of what was kept where the function allows it.
   pybind11::tuple backward(const pybind11::sequence &kept,
-                           const pybind11::sequence &gradients) const;
+                           const pybind11::sequence &gradients,
+                           bool inPlace) const;
 
   /// How many results a call returns.
   unsigned resultCount() const { return results; }
 
-  /// For each input, whether a call computes its gradient beside the results;
-  /// empty if it computes none.
-  const std::vector<bool> &inputsWithGradient() const { return withGradient; }
-  bool isTogether() const { return !withGradient.empty(); }
+  /// Whether a call computes gradients beside the results.
+  bool isTogether() const { return together; }
 
   /// The inputs that `forward` may overwrite.
   std::vector<unsigned> consumedInputs() const;
@@ -72,7 +70,7 @@ private:
   /// How many outputs are results; the rest are saved for the backward, or are
   /// gradients.
   unsigned results = 0;
-  std::vector<bool> withGradient;
+  bool together;
   bool inPlace;
 };
 

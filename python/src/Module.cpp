@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arrays.h"
+#include "Graph.h"
 #include "Operator.h"
 #include "TorchKernels.h"
 #include "bastile/KernelStore.h"
@@ -191,16 +192,14 @@ static void bindKernels(py::module_ &module) {
       .def_property_readonly("is_together", &Kernel::isTogether)
       .def_property_readonly("consumed_inputs", &Kernel::consumedInputs)
       .def_property_readonly(
-          "inputs_with_gradient",
-          [](const Kernel &kernel) { return kernel.inputsWithGradient(); })
-      .def_property_readonly(
           "name", [](const Kernel &kernel) { return kernel.function().name; })
       .def_property_readonly("result_count", &Kernel::resultCount)
       .def("run", &Kernel::run, "inputs"_a, "in_place"_a = false)
       .def("call", &Kernel::call, "inputs"_a, "in_place"_a = false)
       .def("forward", &Kernel::forward, "inputs"_a)
       .def("keep", &Kernel::keep, "inputs"_a, "outputs"_a)
-      .def("backward", &Kernel::backward, "kept"_a, "gradients"_a);
+      .def("backward", &Kernel::backward, "kept"_a, "gradients"_a,
+           "in_place"_a = false);
 
   py::class_<Operator>(module, "Operator")
       .def(py::init<py::object, std::string, std::vector<std::string>>(),
@@ -332,6 +331,7 @@ PYBIND11_MODULE(_bastile, module) {
   module.doc() = "The compiler and the runtime of Bastile, in C++.";
   module.attr("__version__") = BASTILE_VERSION;
   bindCompiler(module);
+  bindGraph(module);
   bindKernels(module);
   bindArrays(module);
   bindCache(module);

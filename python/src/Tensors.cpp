@@ -1,6 +1,7 @@
 //===- Tensors.cpp - Python's tensors as views ----------------------------===//
 
 #include "Tensors.h"
+#include "TorchShim.h"
 
 #include <unordered_map>
 
@@ -109,7 +110,7 @@ TensorView dlpack::read(const dlpack::Tensor &tensor, Location &location) {
 [[noreturn]] static void raisePythonError() { throw py::error_already_set(); }
 
 namespace {
-class DlpackLibrary final : public Library {
+class DlpackLibrary : public Library {
 public:
   explicit DlpackLibrary(const dlpack::ExchangeApi &api) : api(api) {}
 
@@ -180,6 +181,38 @@ private:
   }
 
   const dlpack::ExchangeApi &api;
+};
+} // namespace
+
+namespace {
+/// PyTorch makes its own tensors where it can: memory that comes through DLPack
+/// is nothing to its allocator, so that `record_stream` would not hold it.
+class TorchLibrary final : public DlpackLibrary {
+public:
+  TorchLibrary(const dlpack::ExchangeApi &api, const torch::Shim &shim)
+      : DlpackLibrary(api), shim(shim) {}
+
+  py::object allocate(ElementType type, const Dimensions &sizes,
+                      const Location &location, py::handle,
+                      TensorView &view) const override {
+    view = TensorView::contiguous(nullptr, type, sizes);
+    torch::Tensor tensor = nullptr;
+    if (shim.createTensor(sizes.size(), sizes.begin(), view.strides.begin(),
+                          shim.getTypeNumber(type),
+                          location.isCuda ? shim.cudaDevice : 0,
+                          location.isCuda ? location.index : 0, &tensor) != 0)
+      throw std::runtime_error("PyTorch cannot allocate a tensor of " +
+                               std::to_string(view.byteCount()) + " bytes");
+    void *object = shim.wrap(tensor);
+    const bool failed = !object || shim.data(tensor, &view.data) != 0;
+    shim.deleteTensor(tensor);
+    if (failed)
+      raisePythonError();
+    return py::reinterpret_steal<py::object>(static_cast<PyObject *>(object));
+  }
+
+private:
+  const torch::Shim &shim;
 };
 } // namespace
 
@@ -273,6 +306,15 @@ public:
 };
 } // namespace
 
+static std::unique_ptr<Library>
+makeDlpackLibrary(const dlpack::ExchangeApi &api, py::handle type) {
+  std::string module = py::str(type.attr("__module__"));
+  if (const torch::Shim *shim = torch::Shim::get();
+      shim && shim->wrap && module.rfind("torch", 0) == 0)
+    return std::make_unique<TorchLibrary>(api, *shim);
+  return std::make_unique<DlpackLibrary>(api);
+}
+
 const Library &Library::of(py::handle object) {
   // One entry a type, for as long as the process lives; a type that is gone may
   // have left its address to another, so each is kept.
@@ -291,7 +333,7 @@ const Library &Library::of(py::handle object) {
     auto *api = static_cast<const dlpack::ExchangeApi *>(
         PyCapsule_GetPointer(capsule.ptr(), PyCapsule_GetName(capsule.ptr())));
     if (api && api->version.major == 1 && api->viewObject)
-      library = std::make_unique<DlpackLibrary>(*api);
+      library = makeDlpackLibrary(*api, typeObject);
   }
   if (!library) {
     // Raises what is wrong with it.

@@ -240,7 +240,7 @@ static Tensors run(Program &program, const Function &function,
   return outputs;
 }
 
-static void runOperator(StableValue *stack, uint64_t, uint64_t) {
+static void runChecked(StableValue *stack) {
   auto key = static_cast<int64_t>(stack[0]);
   OwnedString function(stack[1]);
   Tensors inputs = takeTensors(stack[2]);
@@ -251,6 +251,28 @@ static void runOperator(StableValue *stack, uint64_t, uint64_t) {
   const Kernel &kernel = table().get(key, function, location);
   Tensors outputs = run(kernel.program(), kernel.function(), inputs);
   stack[0] = giveTensors(outputs);
+}
+
+/// Runs, and returns whether that went well; otherwise `message` says why not.
+static bool tryRun(StableValue *stack, const char *&message) {
+  static thread_local std::string text;
+  try {
+    runChecked(stack);
+    return true;
+  } catch (const std::exception &error) {
+    text = error.what();
+  }
+  message = text.c_str();
+  return false;
+}
+
+/// An exception of ours must not pass through PyTorch, whose C++ library may be
+/// another: PyTorch throws its own, and nothing here waits to be destroyed
+/// then.
+static void runOperator(StableValue *stack, uint64_t, uint64_t) {
+  const char *message = nullptr;
+  if (!tryRun(stack, message))
+    shim().expect(false, "bastile::run", __FILE__, __LINE__, message);
 }
 
 bool bastile::python::registerTorchKernels(py::object load) {

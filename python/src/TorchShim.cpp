@@ -86,8 +86,12 @@ static const Shim *resolveShim() {
   resolve(shim.copyTensor, "aoti_torch_copy_");
   resolve.value(shim.cudaDevice, "aoti_torch_device_type_cuda");
   resolveTypes(resolve, shim);
+  resolve(shim.expect, "aoti_torch_check");
   if (!resolve.isComplete())
     return nullptr;
+  // A handle points to the tensor's object of C++, and this function takes it.
+  if (void *python = openLoaded("libtorch_python.so"))
+    Resolver{python}(shim.wrap, "_Z16THPVariable_WrapRKN2at10TensorBaseE");
   if (void *cuda = openLoaded("libtorch_cuda.so"))
     Resolver{cuda}(shim.currentStream, "aoti_torch_get_current_cuda_stream");
   return &shim;

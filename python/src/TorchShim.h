@@ -62,6 +62,14 @@ struct Shim {
                       const int64_t *strides, int32_t type, int32_t deviceType,
                       int32_t deviceIndex, Tensor *);
   int (*copyTensor)(Tensor target, Tensor source, int32_t nonBlocking);
+  /// Raises an error with this message, from within PyTorch, if `condition`
+  /// does not hold.
+  void (*expect)(bool condition, const char *function, const char *file,
+                 uint32_t line, const char *message);
+  /// A new reference to the Python object of a tensor, which stays the
+  /// caller's. It is not part of the stable interface: null where it is
+  /// missing.
+  void *(*wrap)(const void *tensor);
   /// Null in a PyTorch without CUDA.
   int (*currentStream)(int32_t device, void **);
 

@@ -73,6 +73,8 @@ func.func @layer_norm(%x: tensor<?x8xbf16>, %w: tensor<8xf32>, %b: tensor<8xbf16
   %1 = tile.layer_norm %x, %w {eps = 0.0} : tensor<?x8xbf16>, tensor<8xf32>
   // CHECK: tile.layer_norm %{{[^ ]*}}, %{{[^ ]*}} bias(%{{[^ ]*}}) : tensor<?x8xbf16>, tensor<8xf32>, tensor<8xbf16>
   %2 = tile.layer_norm %x, %w bias(%b) : tensor<?x8xbf16>, tensor<8xf32>, tensor<8xbf16>
+  // CHECK: tile.layer_norm %{{[^ ]*}} bias(%{{[^ ]*}}) : tensor<?x8xbf16>, tensor<8xbf16>
+  %3 = tile.layer_norm %x bias(%b) : tensor<?x8xbf16>, tensor<8xbf16>
   return
 }
 

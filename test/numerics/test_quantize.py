@@ -6,7 +6,7 @@ import pytest
 
 import floats
 import reference
-from runner import function, run, target, tensor
+from runner import function, run, run_backward, target, tensor
 
 ROWS = 5
 FORMATS = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2"}
@@ -45,12 +45,14 @@ def run_quantize(kind, small, x, groups, options="", attributes="", *flags):
     return run(source, {"x": (kind, x)}, [small, "f32"], *flags)
 
 
-def check(small, x, groups, result, scale, **how):
+def check(small, x, groups, result, scale, band=1, **how):
     """Whether `result` and `scale` are those of the float32 numbers `x`."""
     x = x.astype(np.float32)
     with np.errstate(invalid="ignore"):
-        expected = reference.scales(x, floats.LARGEST[small], groups, **how)
-        quotient = x / reference.repeat_scales(expected, x)
+        expected = reference.scales(
+            x, floats.LARGEST[small], groups, band=band, **how
+        )
+        quotient = x / reference.repeat_scales(expected, x, band)
     assert np.array_equal(scale, expected, equal_nan=True)
     wanted = floats.encode(small, quotient)
     got, want = floats.decode(small, result), floats.decode(small, wanted)
@@ -72,6 +74,116 @@ def test_quantize(shape, power_of_two, small):
     # The scale makes the most of the format, or at least half of that.
     largest = np.abs(floats.decode(small, result)).max()
     assert floats.LARGEST[small] / (2 if power_of_two else 1) <= largest
+
+
+# Row lengths, numbers of scales of a row, rows in a band, and rows: bands that
+# end short, a single one, and bands of no power of two.
+BANDS = (
+    (128, 1, 128, 300),
+    (256, 2, 128, 128),
+    (4096, 32, 128, 129),
+    (4224, 33, 128, 5),
+    (2880, 90, 64, 200),
+    (384, 1, 128, 257),
+    (320, 10, 6, 20),
+    (33, 1, 128, 131),
+)
+
+
+@pytest.mark.parametrize("small", floats.SMALL)
+@pytest.mark.parametrize("power_of_two", (False, True))
+@pytest.mark.parametrize("shape", BANDS)
+def test_bands(shape, power_of_two, small):
+    """Blocks of columns of several rows, and back."""
+    length, groups, band, rows = shape
+    x = floats.random("bf16", (rows, length), 1)
+    x[: band // 2] = 0
+    options = ("power_of_two " if power_of_two else "") + f"band({band})"
+    result, scale = run_quantize("bf16", small, x, groups, options)
+    check(
+        small, x, groups, result, scale, band, power_of_two=power_of_two
+    )
+
+    codes, row = floats.decode(small, result), tensor((None, length), "bf16")
+    types = [tensor((None, length), small), scale_type(groups)]
+    source = function(
+        [("x", types[0]), ("s", types[1])],
+        [row],
+        [f"tile.dequantize %x, %s band({band}) : {', '.join(types)} -> {row}"],
+    )
+    values = {"x": (small, codes), "s": ("f32", scale)}
+    (got,) = run(source, values, ["bf16"])
+    product = codes.astype(np.float32) * reference.repeat_scales(scale, x, band)
+    expected = floats.round_to("bf16", product)
+    assert np.array_equal(floats.decode("bf16", got), expected)
+
+
+def test_no_bands():
+    x = np.zeros((0, 256), np.float32)
+    result, scale = run_quantize("bf16", "f8E4M3FN", x, 2, "band(128)")
+    assert result.shape == (0, 256) and scale.shape == (0, 2)
+
+
+BAND_SCHEDULES = (
+    ("rows=4", "rows=2,columns=384,vector=8", "persistent=2")
+    if target() == "host"
+    else ("rows=32,threads=64", "threads=128,columns=384", "persistent=2")
+)
+
+
+@pytest.mark.parametrize("schedule", BAND_SCHEDULES)
+def test_schedules_of_bands(schedule):
+    x = floats.random("bf16", (200, 4224), 1)
+    result, scale = run_quantize(
+        "bf16", "f8E4M3FN", x, 33, "band(128)", "", f"--schedule={schedule}"
+    )
+    check("f8E4M3FN", x, 33, result, scale, band=128)
+
+
+def test_rows_with_gaps_in_bands():
+    x = floats.random("bf16", (200, 256), 1)
+    result, scale = run_quantize(
+        "bf16", "f8E4M3FN", x, 2, "band(128)", "", "--gap=3"
+    )
+    check("f8E4M3FN", x, 2, result, scale, band=128)
+
+
+def test_gradient_of_scales_of_bands():
+    """The sum of a block; of integers, exactly."""
+    random = np.random.default_rng(1)
+    x, dy = random.integers(-4, 5, (2, 300, 256)).astype(np.float64)
+    scale = random.integers(1, 9, (3, 2)).astype(np.float64)
+    types = [tensor((None, 256), "f8E4M3FN"), scale_type(2)]
+    row = tensor((None, 256), "f32")
+    source = function(
+        [("x", types[0]), ("s", types[1])],
+        [row],
+        [f"tile.dequantize %x, %s band(128) : {', '.join(types)} -> {row}"],
+    )
+    (result,), gradients = run_backward(
+        source,
+        {"x": ("f8E4M3FN", x), "s": ("f32", scale)},
+        {"grad_result0": ("f32", dy)},
+        ["f32"],
+        {"s": "f32"},
+    )
+    assert np.array_equal(result, x * reference.repeat_scales(scale, x, 128))
+    blocks = (x * dy).reshape(300, 2, 128).sum(axis=-1)
+    expected = np.add.reduceat(blocks, (0, 128, 256), axis=0)
+    assert np.array_equal(gradients["s"], expected)
+
+
+def test_special_values_in_bands():
+    x = floats.random("f32", (300, 256), 1)
+    x[:128, :128] = 0
+    x[0, 200] = np.nan
+    x[255, 100] = -np.inf
+    result, scale = run_quantize("f32", "f8E4M3FN", x, 2, "band(128)")
+    assert np.array_equal(np.isnan(scale), [[0, 1], [0, 0], [0, 0]])
+    assert np.array_equal(np.isinf(scale), [[0, 0], [1, 0], [0, 0]])
+    assert scale[0, 0] == 1 and not floats.decode("f8E4M3FN", result[:128, :128]).any()
+    assert np.all(np.isnan(floats.decode("f8E4M3FN", result[128:256, :128])))
+    check("f8E4M3FN", x[256:], 2, result[256:], scale[2:], band=128)
 
 
 @pytest.mark.parametrize("kind", ("f16", "f32"))
@@ -169,9 +281,12 @@ def test_least_maximum():
 
 @pytest.mark.parametrize("groups", (1, 32, None))
 @pytest.mark.parametrize("op", ("rms_norm", "add_rms_norm", "geglu", "swiglu"))
-def test_fused_with_its_input(op, groups):
+@pytest.mark.parametrize("band", (1, 4))
+def test_fused_with_its_input(op, groups, band):
     """What is quantized is the rounded result of the op before it."""
     length = 4096
+    if band > 1 and groups is None:
+        pytest.skip("one scale for all rows")
     row, vector = tensor((None, length), "bf16"), tensor((length,), "bf16")
     calls = {
         "rms_norm": f"%y = tile.rms_norm %a, %w : {row}, {vector}",
@@ -180,7 +295,9 @@ def test_fused_with_its_input(op, groups):
         "swiglu": f"%y = tile.swiglu %a, %b : {row}",
     }
     outputs = [tensor((None, length), "f8E4M3FN"), scale_type(groups), row]
-    call = quantize("bf16", "f8E4M3FN", length, groups).replace("%x", "%y")
+    options = f"band({band})" if band > 1 else ""
+    call = quantize("bf16", "f8E4M3FN", length, groups, options)
+    call = call.replace("%x", "%y")
     source = (
         f"func.func @f(%a: {row}, %b: {row}, %w: {vector}) ->"
         f" ({', '.join(outputs)}) {{\n  {calls[op]}\n  %q, %s = {call}\n"
@@ -193,7 +310,7 @@ def test_fused_with_its_input(op, groups):
         )
     }
     result, scale, y = run(source, values, ["f8E4M3FN", "f32", "bf16"])
-    check("f8E4M3FN", floats.decode("bf16", y), groups, result, scale)
+    check("f8E4M3FN", floats.decode("bf16", y), groups, result, scale, band)
 
 
 @pytest.mark.parametrize("small", floats.SMALL)

@@ -1,5 +1,6 @@
 # RUN: %pytest %s
-"""Random functions, forward and backward, under several schedules.
+"""Random functions, forward and backward, under several schedules. A graph takes
+a core about a second.
 
 BASTILE_RANDOM_GRAPHS sets how many, BASTILE_RANDOM_GRAPHS_FIRST the first."""
 
@@ -15,15 +16,15 @@ import floats
 import graphs
 from runner import Files, execute, find_tool, target
 
-COUNT = int(os.environ.get("BASTILE_RANDOM_GRAPHS", "60"))
+COUNT = int(os.environ.get("BASTILE_RANDOM_GRAPHS", "200"))
 FIRST = int(os.environ.get("BASTILE_RANDOM_GRAPHS_FIRST", "0"))
 CHUNK = 20
 
 HOST = (
     "rows=1,threads=1,vector=1,columns=4",
-    "rows=4,columns=32",
-    "rows=3,columns=64",
-    "persistent=1",
+    "rows=4,columns=16",
+    "rows=3,columns=32",
+    "columns=16,persistent=1",
     "rows=2,vector=1,columns=8,persistent=2",
     "vector=1,columns=1",
 )
@@ -35,6 +36,8 @@ GPU = (
     "rows=2,threads=64,vector=1,columns=64,persistent=2",
     "cluster=2",
 )
+# Quick to compile: a tile on the host is code of its length.
+REFERENCE = "--schedule=columns=16"
 # Parts of a row's, or for gradients of a tensor's, largest element: what a few
 # roundings of each type make of values as benign as these.
 TOLERANCES = {"f32": 4e-4, "f16": 0.1, "bf16": 0.1}
@@ -194,7 +197,7 @@ def check_graph(seed):
     first, second = random.permutation(len(schedules))[:2]
     options = (
         (f"--schedule={schedules[first]}", "--host-threads=4"),
-        (f"--schedule={schedules[second]}",) if seed % 2 else (),
+        (f"--schedule={schedules[second]}",) if seed % 8 else (),
     )
     text, functions = differentiate(graph)
     evaluated = graph.evaluate(values)
@@ -213,8 +216,12 @@ def check_graph(seed):
             assert_same(outputs, call(text, forward, values, *choice), choice)
         if seed % 4 == 0 and walks_rows(graph):
             fewer = call(text, forward, values, *choice, "--rows=2")
+            # A vector of arguments that have no rows stays as it is.
             assert_same(
-                {name: outputs[name][:2].copy() for name in outputs},
+                {
+                    name: outputs[name][: len(array)].copy()
+                    for name, array in fewer.items()
+                },
                 fewer,
                 (choice, "with fewer rows"),
             )
@@ -231,13 +238,14 @@ def check_graph(seed):
     if not backward.outputs:
         return
     text64, functions64 = differentiate(graph, is_float64=True)
-    known64 = decoded(functions64[0], call(text64, functions64[0], values))
+    known64 = decoded(functions64[0], call(text64, functions64[0], values, REFERENCE))
     for i, array in enumerate(expected):
         compare(("f64", f"result{i}"), known64[f"result{i}"], array, 1e-9, True)
     if len(functions64) == 1:
         return
     gradients = decoded(
-        functions64[1], call(text64, functions64[1], {**known64, **given})
+        functions64[1],
+        call(text64, functions64[1], {**known64, **given}, REFERENCE),
     )
     check_derivative(
         graph,
@@ -290,9 +298,9 @@ def test_random_graphs(first):
     assert not failures, "\n".join(failures)
 
 
-@pytest.mark.parametrize("schedule", ("", "persistent=1"))
 @pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, CHUNK))
-def test_compiles_for_gpu(first, schedule):
+def test_compiles_for_gpu(first):
+    schedule = "" if first // CHUNK % 2 else "persistent=1"
     chosen = [
         graphs.generate(seed)[0]
         for seed in range(first, min(first + CHUNK, FIRST + COUNT))

@@ -4,9 +4,10 @@
 import numpy as np
 import pytest
 
+import floats
 from bounds import assert_within, check_gradients
 from cases import CASES, REDUCTIONS, make
-from runner import run
+from runner import run, tensor
 
 
 def short():
@@ -71,3 +72,36 @@ WITH_VECTORS = [
 def test_vectors_beside_in_place(name):
     """A gradient that sums rows has memory of its own."""
     run_in_place(name, 33)
+
+
+@pytest.mark.parametrize("place", ([], ["--in-place"]))
+@pytest.mark.parametrize("factor", (1.0, -0.375))
+@pytest.mark.parametrize("rows", (0, 300))
+def test_scale(rows, factor, place):
+    """A loss's gradients times its own, in their memory and in other."""
+    row, vector = tensor((None, 130), "bf16"), tensor((130,), "f32")
+    source = f"""
+func.func @f(%x: {row}, %w: {vector}) -> tensor<1xf32> {{
+  %0 = arith.extf %x : {row} to tensor<?x130xf32>
+  %1 = tile.broadcast %w like %x : {vector}, {row} -> tensor<?x130xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x130xf32>
+  %3 = tile.reduce add %2 : tensor<?x130xf32> -> tensor<?x1xf32>
+  %4 = tile.reduce_rows add %3 : tensor<?x1xf32> -> tensor<1xf32>
+  return %4 : tensor<1xf32>
+}}
+"""
+    x, w = floats.random("bf16", (rows, 130), 1), floats.random("f32", (130,), 2)
+    got_x, got_w = run(
+        source,
+        {
+            "grad_result0": ("f32", np.array([factor])),
+            "grad_x": ("bf16", x),
+            "grad_w": ("f32", w),
+        },
+        {"grad_x": "bf16", "grad_w": "f32"},
+        "--value-and-grad",
+        "--function=f_scale",
+        *place,
+    )
+    assert np.array_equal(got_x, floats.encode("bf16", np.float32(x * factor)))
+    assert np.array_equal(got_w, (w * factor).astype(np.float32))

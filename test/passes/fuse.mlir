@@ -363,7 +363,7 @@ func.func @copies(%x: tensor<?x8xf32>)
 // A kernel that writes a result in the place of an argument says so, because it
 // may not load that argument as a constant.
 // CHECK-LABEL: tile.kernel @in_place_kernel(
-// CHECK-SAME:      %{{[^:]*}}: tensor<?x8xf32> {tile.in_place}, %{{[^:]*}}: tensor<?x8xf32>) -> tensor<?x8xf32>
+// CHECK-SAME:      %{{[^:]*}}: tensor<?x8xf32> {tile.in_place = 0 : i64}, %{{[^:]*}}: tensor<?x8xf32>) -> tensor<?x8xf32>
 // CHECK-LABEL: func @in_place(
 // CHECK-SAME:      -> (tensor<?x8xf32> {tile.in_place = 0 : index})
 func.func @in_place(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
@@ -378,7 +378,7 @@ func.func @in_place(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-LABEL: tile.kernel @vector_in_place_kernel0(
 // CHECK-NOT:     tile.in_place
 // CHECK:       tile.kernel @vector_in_place_kernel1(
-// CHECK-SAME:      tensor<8xf32> {tile.in_place}
+// CHECK-SAME:      tensor<8xf32> {tile.in_place = 0 : i64}
 // CHECK-LABEL: func @vector_in_place(
 func.func @vector_in_place(%x: tensor<?x8xf32>, %w: tensor<8xf32>)
     -> (tensor<8xf32> {tile.in_place = 1 : index}) {

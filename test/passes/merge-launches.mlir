@@ -249,7 +249,7 @@ tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
 }
-tile.kernel @second(%x: tensor<?x128xf32> {tile.in_place}, %v: tensor<128xf32>) -> tensor<?x128xf32>
+tile.kernel @second(%x: tensor<?x128xf32> {tile.in_place = 0 : i64}, %v: tensor<128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
 }

@@ -27,3 +27,37 @@ tile.kernel @unrolled(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
   %0 = arith.addf %x, %x : tensor<?x4096xf32>
   tile.return %0 : tensor<?x4096xf32>
 }
+
+// -----
+
+// Rows of an odd length are computed one element at a time, 64 to a program.
+// CHECK-LABEL: @odd_length
+// CHECK-SAME:  #tile.schedule<rows = 1, threads = 1, vector = 1, columns = 64>
+tile.kernel @odd_length(%x: tensor<?x65xf32>) -> tensor<?x65xf32> {
+  %0 = arith.addf %x, %x : tensor<?x65xf32>
+  tile.return %0 : tensor<?x65xf32>
+}
+
+// -----
+
+// Where more is computed, fewer: they are all code.
+// CHECK-LABEL: @odd_length_much
+// CHECK-SAME:  #tile.schedule<rows = 1, threads = 1, vector = 1, columns = 16>
+tile.kernel @odd_length_much(%x: tensor<?x65xf32>) -> tensor<?x65xf32> {
+  %0 = math.tanh %x : tensor<?x65xf32>
+  %1 = math.exp %0 : tensor<?x65xf32>
+  %2 = math.tanh %1 : tensor<?x65xf32>
+  %3 = math.exp %2 : tensor<?x65xf32>
+  %4 = math.tanh %3 : tensor<?x65xf32>
+  %5 = math.exp %4 : tensor<?x65xf32>
+  %6 = math.tanh %5 : tensor<?x65xf32>
+  %7 = math.exp %6 : tensor<?x65xf32>
+  %8 = math.tanh %7 : tensor<?x65xf32>
+  %9 = math.exp %8 : tensor<?x65xf32>
+  %10 = math.tanh %9 : tensor<?x65xf32>
+  %11 = math.exp %10 : tensor<?x65xf32>
+  %12 = math.tanh %11 : tensor<?x65xf32>
+  %13 = math.exp %12 : tensor<?x65xf32>
+  %14 = math.tanh %13 : tensor<?x65xf32>
+  tile.return %14 : tensor<?x65xf32>
+}

@@ -56,3 +56,34 @@ tile.kernel @partial_rows(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
   %1 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
   tile.return %1 : tensor<?x16384xf32>
 }
+
+// A band is held by a program as a whole, so that it is read once.
+// CHECK-LABEL: @bands
+// CHECK-SAME:  attributes {schedule = #tile.schedule<rows = 128, {{[^>]*}}>} {
+tile.kernel @bands(%x: tensor<?x256xbf16>) -> tensor<?x256xf32> {
+  %0 = arith.extf %x : tensor<?x256xbf16> to tensor<?x256xf32>
+  %1 = tile.reduce_bands max %0 of 128 : tensor<?x256xf32>
+  %2 = tile.pack_bands %1 of 128 : tensor<?x256xf32> -> tensor<?x256xf32>
+  tile.return %2 : tensor<?x256xf32>
+}
+
+// What may have nothing to do has as few programs to find that.
+// CHECK-LABEL: @factor
+// CHECK-SAME:  schedule = #tile.schedule<{{.*}}, vector = 8, {{.*}}, persistent = [[PERSISTENT:[0-9]+]]>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<{{.*}}, vector = 4, {{.*}}, persistent = [[PERSISTENT]]>
+tile.kernel @factor(%s: tensor<1xf32> {tile.factor}, %x: tensor<?x2880xbf16> {tile.in_place = 0 : index}) -> tensor<?x2880xbf16> {
+  %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
+  %1 = tile.broadcast %s like %x : tensor<1xf32>, tensor<?x2880xbf16> -> tensor<?x2880xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x2880xf32>
+  %3 = arith.truncf %2 : tensor<?x2880xf32> to tensor<?x2880xbf16>
+  tile.return %3 : tensor<?x2880xbf16>
+}
+
+// A single row is shared out among more blocks.
+// CHECK-LABEL: @single_row
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 2048>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 256, vector = 4, columns = 1024>
+tile.kernel @single_row(%w: tensor<8192xbf16>) -> tensor<8192xbf16> {
+  %0 = arith.negf %w : tensor<8192xbf16>
+  tile.return %0 : tensor<8192xbf16>
+}

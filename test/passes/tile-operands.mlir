@@ -74,6 +74,31 @@ func.func @f(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
 
 // -----
 
+// Pieces of a single element are loaded and stored apart, wherever along the
+// other rows a program is, and at the alignment of an element.
+// CHECK-LABEL: tile.kernel @single_elements(
+// CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[A:.*]] = tile.load %[[X:.*]][%[[ROW:.*]], %[[C0]]] {alignment = 4 : i64, invariant, length = 1 : i64} : {{.*}} -> tensor<1x1xf32>
+// CHECK-DAG:     %[[B:.*]] = tile.load %[[X]][%[[ROW]], %[[C0]]] {alignment = 4 : i64, invariant, length = 1 : i64, offset = 1 : i64} : {{.*}} -> tensor<1x1xf32>
+// CHECK-NOT:     tile.split
+// CHECK-NOT:     tile.join
+// CHECK:         tile.store %[[B]], %[[R:.*]][%[[ROW]], %[[C0]]] {alignment = 4 : i64, length = 1 : i64}
+// CHECK-NEXT:    tile.store %[[A]], %[[R]][%[[ROW]], %[[C0]]] {alignment = 4 : i64, length = 1 : i64, offset = 1 : i64}
+tile.kernel @single_elements(%x: tensor<?x2xf32>, %y: tensor<?x256xf32>) -> (tensor<?x2xf32>, tensor<?x256xf32>)
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %a, %b = tile.split interleaved %x : tensor<?x2xf32> -> tensor<?x1xf32>, tensor<?x1xf32>
+  %0 = tile.broadcast %a like %y : tensor<?x1xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
+  %1 = arith.mulf %y, %0 : tensor<?x256xf32>
+  %2 = tile.join interleaved %b, %a : tensor<?x1xf32>, tensor<?x1xf32> -> tensor<?x2xf32>
+  tile.return %2, %1 : tensor<?x2xf32>, tensor<?x256xf32>
+}
+func.func @f(%x: tensor<?x2xf32>, %y: tensor<?x256xf32>) -> (tensor<?x2xf32>, tensor<?x256xf32>) {
+  %0:2 = tile.launch [@single_elements](%x, %y) : (tensor<?x2xf32>, tensor<?x256xf32>) -> (tensor<?x2xf32>, tensor<?x256xf32>)
+  return %0#0, %0#1 : tensor<?x2xf32>, tensor<?x256xf32>
+}
+
+// -----
+
 // Columns are counted from the tile's first; the tensor that gives the sizes is not
 // read.
 // CHECK-LABEL: tile.kernel @iota(
@@ -100,7 +125,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32> {
 // CHECK-SAME:      tile.in_place
 // CHECK-DAG:     tile.load %[[X]][{{.*}}] {alignment = 16 : i64} :
 // CHECK-DAG:     tile.load %[[Y]][{{.*}}] {alignment = 16 : i64, invariant} :
-tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>
+tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place = 0 : i64}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = arith.addf %x, %y : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>

@@ -311,12 +311,21 @@ func.func @f(%x: tensor<?x8xf32>) {
 }
 
 // -----
-// a row vector returned
-// error: 4:3: 'func.return' op result 1 of type 'tensor<8xf32>' is not a row tensor
-func.func @f(%x: tensor<?x8xf32>, %w: tensor<8xf32>) -> (tensor<?x8xf32>, tensor<8xf32>) {
+// a scalar returned
+// error: 4:3: 'func.return' op result 1 of type 'f32' is neither a row tensor nor a row vector
+func.func @f(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, f32) {
   %0 = tile.rms_norm %x : tensor<?x8xf32>
-  %1 = arith.addf %w, %w : tensor<8xf32>
-  return %0, %1 : tensor<?x8xf32>, tensor<8xf32>
+  %1 = arith.constant 1.0 : f32
+  return %0, %1 : tensor<?x8xf32>, f32
+}
+
+// -----
+// bands that a tile does not divide
+// options: --target=host --schedule=rows=3
+// error: 1:1: schedule #tile.schedule<rows = 3, threads = 1, vector = 8, columns = 8> does not fit host: 3 rows do not divide a band of 128
+func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.reduce_bands max %x of 128 : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
 }
 
 // -----

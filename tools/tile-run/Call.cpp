@@ -7,6 +7,7 @@
 
 #include "Call.h"
 
+#include "Inputs.h"
 #include "bastile/runtime/Shapes.h"
 
 using namespace bastile;
@@ -42,8 +43,8 @@ run::makeOutputs(const Machine &machine, const Function &function,
   for (size_t i = 0; i != function.outputs.size(); ++i) {
     const runtime::BufferSpec &spec = function.outputs[i];
     Placement outputPlacement = placement;
-    if (spec.zeroIfNoRows)
-      outputPlacement.gap = 0; // Such outputs are contiguous.
+    if (needsNoGaps(function, runtime::Operand::Kind::Output, i))
+      outputPlacement.gap = 0;
     outputs.emplace_back(spec.type, shapes.outputs[i], outputPlacement);
   }
   return outputs;

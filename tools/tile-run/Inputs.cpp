@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace bastile;
 using namespace bastile::run;
@@ -128,15 +129,38 @@ static std::optional<unsigned> findRowDimension(const Function &function,
   return last;
 }
 
-/// Chooses the sizes of an input; `others` are given for all of them.
-static Dimensions chooseSizes(const Function &function, const InputSpec &spec,
-                              const Given &given,
-                              const std::vector<Given> &others,
+bool run::needsNoGaps(const Function &function, runtime::Operand::Kind kind,
+                      unsigned index) {
+  for (const runtime::Launch &launch : function.launches)
+    for (const runtime::Operand &operand : launch.operands)
+      if (operand.kind == kind && operand.index == index && !operand.rows)
+        return true;
+  return false;
+}
+
+/// How many rows of others one of input `index` stands for.
+static int64_t findBand(const Function &function, size_t index) {
+  for (const runtime::Launch &launch : function.launches)
+    for (const runtime::Operand &operand : launch.operands)
+      if (operand.kind == runtime::Operand::Kind::Input &&
+          operand.index == index && operand.band != 0)
+        return operand.band;
+  return 1;
+}
+
+/// Chooses the sizes of input `index`; `given` are those of all.
+static Dimensions chooseSizes(const Function &function, size_t index,
+                              const std::vector<Given> &all,
                               const InputOptions &options) {
+  const InputSpec &spec = function.inputs[index];
+  const Given &given = all[index];
+  const int64_t band = findBand(function, index);
   const std::optional<Dimensions> *source = &given.sizes;
-  for (const Given &other : others)
-    if (!*source && other.sizes && other.sizes->size() == spec.shape.size())
-      source = &other.sizes;
+  for (size_t other = 0; other != all.size(); ++other)
+    if (!*source && all[other].sizes &&
+        all[other].sizes->size() == spec.shape.size() &&
+        findBand(function, other) == 1)
+      source = &all[other].sizes;
   std::optional<unsigned> rowDimension =
       findRowDimension(function, spec.shape.size());
   Dimensions sizes;
@@ -147,11 +171,11 @@ static Dimensions chooseSizes(const Function &function, const InputSpec &spec,
     else if (spec.shape[i])
       sizes.push_back(*spec.shape[i]);
     else if (isRows && options.rows)
-      sizes.push_back(*options.rows);
+      sizes.push_back(llvm::divideCeil(*options.rows, band));
     else if (*source)
-      sizes.push_back((**source)[i]);
+      sizes.push_back(llvm::divideCeil((**source)[i], band));
     else
-      sizes.push_back(isRows ? kDefaultRows : 1);
+      sizes.push_back(isRows ? llvm::divideCeil(kDefaultRows, band) : 1);
   }
   return sizes;
 }
@@ -237,8 +261,11 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
   std::vector<Tensor> inputs;
   for (size_t i = 0; i != given.size(); ++i) {
     const InputSpec &spec = function.inputs[i];
-    Dimensions sizes = chooseSizes(function, spec, given[i], given, options);
-    Tensor &input = inputs.emplace_back(spec.type, sizes, options.placement);
+    Dimensions sizes = chooseSizes(function, i, given, options);
+    Placement placement = options.placement;
+    if (needsNoGaps(function, runtime::Operand::Kind::Input, i))
+      placement.gap = 0;
+    Tensor &input = inputs.emplace_back(spec.type, sizes, placement);
     if (const NpyArray *array = given[i].array) {
       if (Error error =
               setLeadingElements(input, *array, options.files.at(spec.name)))

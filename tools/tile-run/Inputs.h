@@ -54,6 +54,11 @@ runtime::Expected<std::vector<Tensor>>
 makeInputs(const runtime::Function &function, const InputOptions &options,
            ArrayFiles &files);
 
+/// Whether some kernel takes an input or output without gaps: it does not walk
+/// its rows.
+bool needsNoGaps(const runtime::Function &function, runtime::Operand::Kind kind,
+                 unsigned index);
+
 /// Sets `tensor` to the elements of `array`, read from `file`: all of them, or
 /// the first ones along the outermost dimension.
 runtime::Error setLeadingElements(Tensor &tensor,

@@ -13,6 +13,7 @@
 #include "bastile/Version.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/GradientFlags.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include <thread>
@@ -28,11 +29,12 @@ cl::OptionCategory category("tile-run options");
 
 cl::opt<std::string> inputPath(cl::Positional, cl::desc("<input .mlir>"),
                                cl::init("-"), cl::cat(category));
-cl::opt<std::string> functionName("function",
-                                  cl::desc("The function to run, of the "
-                                           "source or one that the compiler "
-                                           "added (default all)"),
-                                  cl::value_desc("name"), cl::cat(category));
+cl::opt<std::string> functionName(
+    "function",
+    cl::desc("The function to run, of the "
+             "source or one that the compiler "
+             "added (default all, with --value-and-grad those of the source)"),
+    cl::value_desc("name"), cl::cat(category));
 cl::opt<std::string>
     targetName("target",
                cl::desc("Where to run: host (default), gpu for the first GPU, "
@@ -177,13 +179,16 @@ void selectSource(ModuleOp module) {
       func.erase();
 }
 
-/// The compiled functions that are to run.
+/// The compiled functions that are to run; unless one is asked for, those that
+/// `isMeant` says.
 FailureOr<SmallVector<const runtime::Function *>>
-selectFunctions(const runtime::Metadata &metadata) {
+selectFunctions(const runtime::Metadata &metadata,
+                llvm::function_ref<bool(StringRef)> isMeant) {
   SmallVector<const runtime::Function *> functions;
   if (functionName.empty()) {
     for (const runtime::Function &function : metadata.functions)
-      functions.push_back(&function);
+      if (isMeant(function.name))
+        functions.push_back(&function);
   } else if (const runtime::Function *found = metadata.find(functionName)) {
     functions.push_back(found);
   } else {
@@ -219,6 +224,10 @@ LogicalResult runAll(ModuleOp module) {
   if (failed(programOptions))
     return failure();
   selectSource(module);
+  // What scales gradients that come with a value is run on request only.
+  llvm::StringSet<> inSource;
+  for (auto func : module.getOps<func::FuncOp>())
+    inSource.insert(func.getName());
 
   Reference reference;
   std::optional<Program> referenceProgram;
@@ -240,7 +249,9 @@ LogicalResult runAll(ModuleOp module) {
   std::vector<std::optional<int64_t>> rowCounts(rows.begin(), rows.end());
   if (rowCounts.empty())
     rowCounts.emplace_back();
-  auto functions = selectFunctions(program->metadata);
+  auto functions = selectFunctions(program->metadata, [&](StringRef name) {
+    return !programOptions->gradients.together || inSource.contains(name);
+  });
   if (failed(functions))
     return failure();
   if (!options->outputFiles.empty() &&

@@ -70,11 +70,13 @@ LogicalResult bastile::printReport(ModuleOp module,
              .str());
     if (cost.passes > 1)
       line("passes over the row", llvm::Twine(cost.passes));
-    line("operations",
-         llvm::formatv("{0} a row, {1:f1} a byte", cost.operationsPerRow,
-                       static_cast<double>(cost.operationsPerRow) /
-                           cost.bytesPerRow)
-             .str());
+    // A kernel of row vectors walks no rows.
+    if (cost.bytesPerRow > 0)
+      line("operations",
+           llvm::formatv("{0} a row, {1:f1} a byte", cost.operationsPerRow,
+                         static_cast<double>(cost.operationsPerRow) /
+                             cost.bytesPerRow)
+               .str());
     auto found = resources.find(cost.name);
     if (found != resources.end()) {
       const KernelResources &kernel = found->second;

@@ -77,6 +77,7 @@ private:
   Error findSizes(const Launch &launch);
   Error findSize(const Launch &launch, unsigned space, unsigned dimension);
   Error countRows(const Launch &launch);
+  Error checkBands(const Launch &launch) const;
   Error checkPointers(const Launch &launch) const;
   Error chooseVariant(const Launch &launch, const Variant *&choice) const;
   bool admits(const Launch &launch, const Variant &variant,

@@ -52,6 +52,8 @@ struct Operand {
   bool rows = false;
   /// Which of the launch's sets of rows it has.
   unsigned space = 0;
+  /// How many rows of space 0 share one of the operand's, none if 0.
+  int64_t band = 0;
 };
 
 /// One parameter of an entry, an 8-byte value.

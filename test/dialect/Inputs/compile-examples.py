@@ -29,7 +29,7 @@ def statements(block):
 
 def types_of(statement):
     """The types at the end of a statement, nested brackets kept together."""
-    text = statement.rsplit(" : ", 1)[-1].replace("->", ",")
+    text = re.sub("->| to ", ",", statement.rsplit(" : ", 1)[-1])
     types, depth, current = [], 0, ""
     for character in text:
         depth += (character in "<([") - (character in ">)]")

@@ -86,3 +86,11 @@ func.func @dequantize(%a: tensor<?x4096xf8E4M3FN>, %scale: tensor<?x32xf32>) -> 
   %0 = tile.dequantize %a, %scale : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32> -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
+func.func @quantize_squares(%a: tensor<?x4096xbf16>) -> (tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>) {
+  %0, %1 = tile.quantize %a band(128) : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
+  return %0, %1 : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
+}
+func.func @dequantize_squares(%a: tensor<?x4096xf8E4M3FN>, %scale: tensor<?x32xf32>) -> tensor<?x4096xbf16> {
+  %0 = tile.dequantize %a, %scale band(128) : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32> -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}

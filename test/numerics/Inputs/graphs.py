@@ -552,9 +552,6 @@ class Generator:
     def choose_results(self):
         computed = [v for v in self.values if v.name not in self.exact_inputs()]
         loose = [v for v in computed if v.name not in self.is_used]
-        # Vectors that no rows are in are no results.
-        computed = [v for v in computed if v.leading or v.has_rows]
-        loose = [v for v in loose if v.leading or v.has_rows]
         results = loose[-4:] or computed[-1:] or self.graph.arguments[:1]
         if computed and self.chance(0.3):
             results.append(self.pick(computed))

@@ -45,13 +45,15 @@ def normalize(x, eps):
     return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
 
 
-def scales(x, limit, groups=1, power_of_two=False, least=0.0):
-    """The scales of float32 rows, in float32; one for all if `groups` is None."""
+def scales(x, limit, groups=1, power_of_two=False, least=0.0, band=1):
+    """The scales of float32 rows, or bands of rows, in float32; one for all if
+    `groups` is None."""
     x = np.abs(x.astype(np.float32))
     if groups is None:
         amax = x.max(initial=0).reshape(1)
     else:
         amax = x.reshape(*x.shape[:-1], groups, -1).max(axis=-1)
+        amax = np.maximum.reduceat(amax, range(0, len(x), band), axis=0)
     amax = np.maximum(amax, np.float32(least))
     result = np.maximum(amax / np.float32(limit), np.float32(2.0**-126))
     if power_of_two:
@@ -62,10 +64,11 @@ def scales(x, limit, groups=1, power_of_two=False, least=0.0):
     return np.where(amax == 0, np.float32(1), result)
 
 
-def repeat_scales(scale, x):
+def repeat_scales(scale, x, band=1):
     """As many as the elements of `x`."""
     if scale.ndim == 1:
         return scale
+    scale = np.repeat(scale, band, axis=0)[: len(x)]
     return np.repeat(scale, x.shape[-1] // scale.shape[-1], axis=-1)
 
 

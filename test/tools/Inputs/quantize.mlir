@@ -23,3 +23,15 @@ func.func @back(%x: tensor<?x4224xf8E4M3FN>, %s: tensor<?x33xf32>)
       : tensor<?x4224xf8E4M3FN>, tensor<?x33xf32> -> tensor<?x4224xbf16>
   return %0 : tensor<?x4224xbf16>
 }
+func.func @squares(%x: tensor<?x4096xbf16>)
+    -> (tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>) {
+  %q, %s = tile.quantize %x band(128)
+      : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
+  return %q, %s : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32>
+}
+func.func @squares_back(%x: tensor<?x4096xf8E4M3FN>, %s: tensor<?x32xf32>)
+    -> tensor<?x4096xbf16> {
+  %0 = tile.dequantize %x, %s band(128)
+      : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32> -> tensor<?x4096xbf16>
+  return %0 : tensor<?x4096xbf16>
+}

@@ -154,6 +154,10 @@ TEST(MetadataTest, rejectsInconsistentLaunches) {
   const std::string variant = launch + ".variants[0]";
   expectMalformed("{\"temporary\": 0}", "{\"temporary\": 0, \"rows\": true}",
                   launch + ".operands[3]: temporary 0 has rank 1, but");
+  expectMalformed("{\"temporary\": 0}", "{\"temporary\": 0, \"band\": 0}",
+                  launch + ".operands[3].band: expected at least 1, got 0");
+  expectMalformed("{\"temporary\": 0}", "{\"temporary\": 0, \"band\": 128}",
+                  launch + ".operands[3].band: bands are of rows");
   expectMalformed("\"leading\": 1,\n    \"variants\"",
                   "\"leading\": 8,\n    \"variants\"",
                   launch + ".leading: expected at most 7, got 8");

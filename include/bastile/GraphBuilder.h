@@ -1,0 +1,110 @@
+//===- GraphBuilder.h - Functions built op by op ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Builds the text of a function from formulas and model ops, for bindings that
+// trace functions of other languages. As TextCompiler.h, it needs no headers of
+// MLIR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_GRAPHBUILDER_H
+#define BASTILE_GRAPHBUILDER_H
+
+#include "bastile/runtime/Error.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace bastile {
+
+/// One function in the making.
+///
+/// Formulas are those of dialect/Expression.h: they compute in float32, or in
+/// float64 where an operand is of float64, and round nothing. Operands of
+/// different shape are broadcast as in NumPy. A model op takes its operands in
+/// the types they have and rounds its results as it does anywhere; what a
+/// formula computed has the type that it was computed in.
+class GraphBuilder {
+public:
+  /// A value of the function, by its number.
+  using Id = size_t;
+  /// Names and values of attributes, as in MLIR's generic form.
+  using Attributes = std::vector<std::pair<std::string, std::string>>;
+
+  /// What is known of a value.
+  struct Description {
+    /// As an example has it; -1 for a size that is not known.
+    std::vector<int64_t> sizes;
+    /// Which of the sizes any call has.
+    std::vector<bool> isFixed;
+    /// The element type, as MLIR spells it.
+    std::string element;
+  };
+
+  explicit GraphBuilder(const std::string &name);
+  ~GraphBuilder();
+  GraphBuilder(const GraphBuilder &) = delete;
+  GraphBuilder &operator=(const GraphBuilder &) = delete;
+
+  /// Adds an argument of type `type`, as in "tensor<?x2880xbf16>". `sizes` are
+  /// those of an example, by which shapes are compared and called in messages;
+  /// without any, those of the type.
+  runtime::Expected<Id> addArgument(const std::string &name,
+                                    const std::string &type,
+                                    const std::vector<int64_t> &sizes = {});
+
+  /// A number, of the shape and the precision of what it is combined with.
+  Id addNumber(double number);
+
+  /// Applies a formula of one operand ("exp"), two ("divide") or three
+  /// ("select", of a condition and two values), or a comparison ("less").
+  runtime::Expected<Id> apply(const std::string &function,
+                              const std::vector<Id> &operands);
+
+  /// Combines each row, or each of `groups` groups of neighbouring columns of
+  /// it ("rowSum"), or all rows ("sumOfRows").
+  runtime::Expected<Id> reduce(const std::string &function, Id operand,
+                               int64_t groups = 1);
+
+  /// Repeats each column `count` times.
+  runtime::Expected<Id> repeatColumns(Id operand, int64_t count);
+
+  /// Rounds to `element`, a type of floats, or extends to it. Integers become
+  /// the nearest float.
+  runtime::Expected<Id> convert(Id operand, const std::string &element);
+
+  runtime::Expected<std::vector<Id>> split(Id operand, int64_t count,
+                                           bool interleaved);
+  runtime::Expected<Id> join(const std::vector<Id> &pieces, bool interleaved);
+
+  /// Applies model op `op`, named without its dialect. Operands that the op can
+  /// do without may be absent. `results` are the types of the results where
+  /// those do not follow from the operands. Operands of floats that the op does
+  /// not take together are extended to the precision that formulas compute in.
+  runtime::Expected<std::vector<Id>>
+  applyOp(const std::string &op, const std::vector<std::optional<Id>> &operands,
+          const Attributes &attributes,
+          const std::vector<std::string> &results = {});
+
+  Description describe(Id value) const;
+
+  /// Ends the function, which returns `results`, and gives the text of a module
+  /// with it. What a formula computed is rounded to the type of the first
+  /// argument of floats that has at least 16 bits; arguments, results of ops
+  /// and of `convert` have types of their own.
+  runtime::Expected<std::string> finish(const std::vector<Id> &results);
+
+private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_GRAPHBUILDER_H

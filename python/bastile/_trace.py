@@ -1,0 +1,529 @@
+"""Python functions over symbolic tensors, as MLIR.
+
+``trace`` calls the function once, with a ``Symbol`` for each tensor. What the
+function does with them is written down op by op (include/bastile/GraphBuilder.h).
+"""
+
+import inspect
+import numbers
+import operator
+import threading
+
+from bastile import _bastile, _types
+
+_tracing = threading.local()
+
+
+class Symbol:
+    """A tensor of a function that is being traced: known by shape and type only.
+
+    Formulas of symbols and numbers compute in float32 (float64 where an operand is
+    float64) and round nothing; shapes broadcast as NumPy's do. A result of the
+    function is rounded once, to the type of its first tensor.
+    """
+
+    __slots__ = ("_graph", "_id")
+
+    def __init__(self, graph, id):
+        self._graph = graph
+        self._id = id
+
+    @property
+    def shape(self) -> tuple:
+        """The sizes, with ``None`` for those that are free in each call."""
+        sizes, fixed, _ = self._graph.describe(self._id)
+        return tuple(
+            size if is_fixed else None for size, is_fixed in zip(sizes, fixed)
+        )
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> str:
+        """The element type by PyTorch's name, as in ``"bfloat16"``."""
+        return _types.TORCH_NAMES[self._graph.describe(self._id)[2]]
+
+    def to(self, dtype):
+        """Rounds to ``dtype``, a type of floats. Formulas go on with the rounded
+        numbers in their own precision; as a result of the function it has this
+        type. Integers take part in formulas once they are converted."""
+        element = _types.element_type(dtype)
+        return _make(
+            self._graph,
+            "to",
+            lambda: self._graph.convert(self._id, element),
+            [self],
+        )
+
+    astype = to
+
+    def __neg__(self):
+        return apply("negate", self, name="-")
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return apply("abs", self)
+
+    def __pow__(self, exponent):
+        if not is_number(exponent):
+            return _operate("**", "power", self, exponent)
+        return _power(self, exponent)
+
+    def __rpow__(self, base):
+        return _operate("**", "power", base, self)
+
+    def __invert__(self):
+        return apply("opposite", self, name="~")
+
+    # Equal to nothing but by a condition, so that each is its own key.
+    __hash__ = object.__hash__
+
+    def __repr__(self):
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"<symbolic tensor ({sizes}) of {self.dtype}>"
+
+    def __bool__(self):
+        raise TypeError(
+            "a symbolic tensor is neither true nor false while a function is "
+            "traced: choose between values by where(condition, a, b), and between "
+            "conditions by &, | and ~ instead of 'and', 'or' and 'not'"
+        )
+
+    def __iter__(self):
+        raise TypeError(
+            "a symbolic tensor cannot be iterated over; split(x, pieces) takes its "
+            "rows apart"
+        )
+
+    def __len__(self):
+        raise TypeError(
+            "a symbolic tensor has no length: the number of its rows is free; "
+            "x.shape[-1] is the length of a row"
+        )
+
+    def __getitem__(self, key):
+        raise TypeError(
+            "a symbolic tensor has no elements to index; split(x, pieces) takes its "
+            "rows apart"
+        )
+
+    def __float__(self):
+        raise TypeError(
+            "a symbolic tensor is no number: functions of numbers, such as those "
+            "of 'math', have counterparts in bastile.functions"
+        )
+
+    __int__ = __index__ = __complex__ = __float__
+
+    def __getattr__(self, name):
+        from bastile import functions
+
+        advice = f"; there is bastile.functions.{name}(x)"
+        raise AttributeError(
+            f"a symbolic tensor has no attribute '{name}'"
+            + (advice if name in functions.__all__ else ""),
+            name=name,
+            obj=self,
+        )
+
+    @property
+    def data_ptr(self):
+        # What kernels ask a tensor for first.
+        raise TypeError(
+            "a symbolic tensor has no values: kernels and bastile.ops cannot be "
+            "called on it; in a function that is traced, the ops are those of "
+            "bastile.functions.op"
+        )
+
+    def __array__(self, *_, **__):
+        raise TypeError(
+            "a symbolic tensor cannot become an array: NumPy's functions have "
+            "counterparts in bastile.functions"
+        )
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+        # NumPy's numbers on the left of an operator come here.
+        operation = _UFUNC_OPERATORS.get(ufunc.__name__)
+        if operation and method == "__call__" and len(inputs) == 2:
+            left, right = (
+                value.item() if is_number(value) else value for value in inputs
+            )
+            if isinstance(left, Symbol) or is_number(left):
+                return operation(left, right)
+        raise TypeError(_advise("numpy", ufunc.__name__))
+
+    def __array_function__(self, function, *_):
+        raise TypeError(_advise("numpy", function.__name__))
+
+    @classmethod
+    def __torch_function__(cls, function, *_):
+        raise TypeError(_advise("torch", getattr(function, "__name__", "?")))
+
+
+def _advise(library, name):
+    from bastile import functions
+
+    advice = (
+        f"use bastile.functions.{name}"
+        if name in functions.__all__
+        else "bastile.functions has what can be"
+    )
+    return (
+        f"{library}'s '{name}' cannot be applied to symbolic tensors, nor they to "
+        f"tensors with values, which must be arguments of the function; {advice}"
+    )
+
+
+_UFUNC_OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "true_divide": operator.truediv,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+# The spelling of each operator of two operands, and the formula for it.
+_OPERATORS = {
+    "add": ("+", "add"),
+    "sub": ("-", "subtract"),
+    "mul": ("*", "multiply"),
+    "truediv": ("/", "divide"),
+    "and": ("&", "both"),
+    "or": ("|", "either"),
+}
+_COMPARISONS = {
+    "lt": ("<", "less"),
+    "le": ("<=", "lessEqual"),
+    "gt": (">", "greater"),
+    "ge": (">=", "greaterEqual"),
+    "eq": ("==", "equal"),
+    "ne": ("!=", "notEqual"),
+}
+
+
+def _define_operators():
+    def define(method, spelling, formula, swap):
+        def operate(self, other):
+            operands = (other, self) if swap else (self, other)
+            return _operate(spelling, formula, *operands)
+
+        operate.__name__ = method
+        operate.__qualname__ = f"Symbol.{method}"
+        setattr(Symbol, method, operate)
+
+    for name, (spelling, formula) in {**_OPERATORS, **_COMPARISONS}.items():
+        define(f"__{name}__", spelling, formula, False)
+        if name in _OPERATORS:
+            define(f"__r{name}__", spelling, formula, True)
+
+
+def is_number(value) -> bool:
+    return isinstance(value, numbers.Real)
+
+
+def _operate(spelling, formula, left, right):
+    for value in (left, right):
+        if not isinstance(value, Symbol) and not is_number(value):
+            if _is_tensor(value):
+                return apply(formula, left, right, name=spelling)
+            return NotImplemented
+    return apply(formula, left, right, name=spelling)
+
+
+def _is_tensor(value):
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+# Powers up to here are products.
+_LARGEST_PRODUCT = 8
+
+
+def _power(base, exponent):
+    exponent = float(exponent)
+    if exponent == 0.5:
+        return apply("sqrt", base, name="**")
+    if exponent == -0.5:
+        return apply("rsqrt", base, name="**")
+    if exponent.is_integer() and 1 <= abs(exponent) <= _LARGEST_PRODUCT:
+        product = _repeat_product(base, abs(int(exponent)))
+        return product if exponent > 0 else 1 / product
+    return apply("power", base, exponent, name="**")
+
+
+def _repeat_product(base, exponent):
+    if exponent == 1:
+        return base * 1
+    half = _repeat_product(base, exponent // 2) if exponent > 3 else base
+    square = half * half
+    return square * base if exponent % 2 else square
+
+
+_define_operators()
+
+
+def _graph_of(name, operands):
+    """The graph being built, which all symbols among ``operands`` are of."""
+    graph = getattr(_tracing, "graph", None)
+    if graph is None:
+        raise TypeError(
+            f"{name}: functions of symbolic tensors can only be called while "
+            "bastile.compile traces a function"
+        )
+    for operand in operands:
+        if isinstance(operand, Symbol) and operand._graph is not graph:
+            raise ValueError(
+                f"{name}: {operand!r} belongs to another function, traced before"
+            )
+    return graph
+
+
+def _make(graph, name, build, operands):
+    """What ``build`` makes of ``operands``, one number or several, as symbols."""
+    _graph_of(name, operands)
+    try:
+        made = build()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if isinstance(made, list):
+        return [Symbol(graph, id) for id in made]
+    return Symbol(graph, made)
+
+
+def _number_of(graph, name, operand):
+    if isinstance(operand, Symbol):
+        return operand._id
+    if is_number(operand):
+        return graph.number(float(operand))
+    if _is_tensor(operand):
+        raise TypeError(
+            f"{name}: got a tensor with values, of type "
+            f"{type(operand).__module__}.{type(operand).__qualname__}; make it an "
+            "argument of the function"
+        )
+    raise TypeError(
+        f"{name}: takes symbolic tensors and numbers, but got {operand!r}"
+    )
+
+
+def apply(formula, *operands, name=None):
+    """The symbol for a formula of symbols and numbers.
+
+    ``name`` is what messages call it; by default the formula's own.
+    """
+    name = name or formula
+    graph = _graph_of(name, operands)
+    ids = [_number_of(graph, name, operand) for operand in operands]
+    return _make(graph, name, lambda: graph.apply(formula, ids), operands)
+
+
+def require_symbols(name, operands):
+    """Checks that these are symbols, and returns the graph that they are of."""
+    graph = _graph_of(name, operands)
+    for operand in operands:
+        if not isinstance(operand, Symbol):
+            _number_of(graph, name, operand)
+            raise TypeError(
+                f"{name}: takes a symbolic tensor, but got {operand!r}"
+            )
+    return graph
+
+
+def reduce(formula, operand, groups, name):
+    graph = require_symbols(name, [operand])
+    return _make(
+        graph,
+        name,
+        lambda: graph.reduce(formula, operand._id, groups),
+        [operand],
+    )
+
+
+def repeat_columns(operand, count, name):
+    graph = require_symbols(name, [operand])
+    return _make(
+        graph, name, lambda: graph.repeat_columns(operand._id, count), [operand]
+    )
+
+
+def split(operand, pieces, interleaved, name):
+    graph = require_symbols(name, [operand])
+    return _make(
+        graph,
+        name,
+        lambda: graph.split(operand._id, pieces, interleaved),
+        [operand],
+    )
+
+
+def join(pieces, interleaved, name):
+    graph = require_symbols(name, pieces)
+    ids = [piece._id for piece in pieces]
+    return _make(graph, name, lambda: graph.join(ids, interleaved), pieces)
+
+
+def apply_op(definition, operands, attributes, results):
+    """The symbols of a dialect op's results; ``operands`` may be ``None``."""
+    present = [operand for operand in operands if operand is not None]
+    graph = require_symbols(definition.name, present)
+    texts = definition.attribute_texts(attributes)
+    ids = [None if operand is None else operand._id for operand in operands]
+    described = ", ".join(
+        f"{declared.name}: {_describe(operand)}"
+        for declared, operand in zip(definition.operands, operands)
+        if operand is not None
+    )
+    return _make(
+        graph,
+        f"{definition.name}({described})",
+        lambda: graph.apply_op(definition.name, ids, texts, list(results)),
+        present,
+    )
+
+
+def _describe(symbol):
+    sizes, _, element = symbol._graph.describe(symbol._id)
+    return f"{tuple(sizes)} of {_types.TORCH_NAMES[element]}"
+
+
+def trace(function, shape, dtype, attributes):
+    """The name of ``function`` and a module with what it computes.
+
+    Parameters without a default are tensors, and so are those that ``shape`` or
+    ``dtype`` names; all others are given their values in ``attributes``, or their
+    defaults, and become constants, as everything does that the function finds in
+    its closure. Equal functions, shapes, types and attributes give equal texts.
+    """
+    name = _name_of(function)
+    tensors, values = _parameters(function, name, shape, dtype, attributes)
+    shapes = _shapes(name, tensors, shape)
+    elements = _elements(name, tensors, dtype)
+    graph = _bastile.Graph(name)
+    types = _types.row_types(shapes, elements)
+    symbols = {
+        tensor: Symbol(graph, graph.argument(tensor, type, sizes))
+        for tensor, type, sizes in zip(tensors, types, shapes)
+    }
+    outer = getattr(_tracing, "graph", None)
+    _tracing.graph = graph
+    try:
+        results = _call(function, symbols, values)
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        return name, _finish(graph, name, results)
+    finally:
+        _tracing.graph = outer
+
+
+def _finish(graph, name, results):
+    if not results:
+        raise TypeError(f"{name} returns nothing")
+    for index, result in enumerate(results):
+        if not isinstance(result, Symbol):
+            raise TypeError(
+                f"{name} must return symbolic tensors, but result {index} is "
+                f"{result!r}"
+            )
+    _graph_of(name, results)
+    try:
+        return graph.finish([result._id for result in results])
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _name_of(function):
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return "function" if name == "<lambda>" else name
+
+
+def _parameters(function, name, shape, dtype, attributes):
+    """The names of the tensors in order, and the values of the rest."""
+    named = {
+        key
+        for given in (shape, dtype)
+        if isinstance(given, dict)
+        for key in given
+    }
+    tensors, values = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        key = parameter.name
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(
+                f"{name} takes '{parameter}'; a function to be traced names each "
+                "of its tensors"
+            )
+        if key in attributes:
+            values[key] = attributes[key]
+        elif key in named or (
+            parameter.default is parameter.empty
+            and parameter.kind is not parameter.KEYWORD_ONLY
+        ):
+            tensors.append(key)
+        elif parameter.default is parameter.empty:
+            raise TypeError(f"{name}: the value of '{key}' is missing")
+        else:
+            values[key] = parameter.default
+    for key in (*named, *attributes):
+        if key not in tensors and key not in values:
+            raise TypeError(
+                f"{name} has no parameter '{key}'; it has "
+                + ", ".join([*tensors, *values])
+            )
+        if key in named and key in attributes:
+            raise TypeError(
+                f"{name}: '{key}' is given both a shape or dtype and a value"
+            )
+    if not tensors:
+        raise TypeError(f"{name} takes no tensors")
+    return tensors, values
+
+
+def _call(function, symbols, values):
+    """Calls with each argument as its parameter wants it."""
+    given = {**symbols, **values}
+    positional, keywords = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            keywords[parameter.name] = given[parameter.name]
+        else:
+            positional.append(given[parameter.name])
+    return function(*positional, **keywords)
+
+
+def _shapes(name, tensors, shape):
+    if shape is None:
+        raise TypeError(f"compile({name}, shape): the shape is missing")
+    by_name = shape if isinstance(shape, dict) else {tensors[0]: shape}
+    first = by_name.get(tensors[0])
+    if first is None:
+        raise ValueError(f"{name}: the shape of '{tensors[0]}' is missing")
+    shapes = []
+    for tensor in tensors:
+        sizes = tuple(operator.index(size) for size in by_name.get(tensor, first))
+        if not sizes or sizes[-1] < 1 or min(sizes) < 0:
+            raise ValueError(
+                f"{name}: the shape of '{tensor}' must end in the length of a row, "
+                f"but is {sizes}"
+            )
+        shapes.append(sizes)
+    return shapes
+
+
+def _elements(name, tensors, dtype):
+    by_name = dtype if isinstance(dtype, dict) else {tensors[0]: dtype}
+    first = by_name.get(tensors[0])
+    if first is None:
+        raise ValueError(f"{name}: the dtype of '{tensors[0]}' is missing")
+    return [_types.element_type(by_name.get(tensor, first)) for tensor in tensors]

@@ -1,0 +1,334 @@
+"""What a function that ``bastile.compile`` traces may do beside arithmetic.
+
+All take symbolic tensors and, where a formula has several operands, Python's
+numbers. Names and meanings are PyTorch's where PyTorch has the function. Nothing
+here works on tensors with values: it describes what a kernel will compute.
+"""
+
+import inspect
+
+from bastile import _trace
+from bastile._definitions import definitions
+
+__all__ = [
+    "abs",
+    "ceil",
+    "clamp",
+    "concatenate",
+    "cos",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "gelu",
+    "log",
+    "log1p",
+    "log2",
+    "max_of_rows",
+    "maximum",
+    "minimum",
+    "op",
+    "reciprocal",
+    "relu",
+    "repeat_interleave",
+    "round",
+    "row_max",
+    "row_mean",
+    "row_min",
+    "row_sum",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "sin",
+    "softplus",
+    "split",
+    "sqrt",
+    "square",
+    "stop_gradient",
+    "sum_of_rows",
+    "tanh",
+    "where",
+]
+
+
+def abs(x):
+    """The absolute value, with the derivative 0 at 0."""
+    return _trace.apply("abs", x)
+
+
+def ceil(x):
+    """The least integer that is not less; its derivative is 0."""
+    return _trace.apply("ceil", x)
+
+
+def cos(x):
+    return _trace.apply("cos", x)
+
+
+def erf(x):
+    return _trace.apply("erf", x)
+
+
+def erfc(x):
+    """1 - erf(x), also where that is tiny."""
+    return _trace.apply("erfc", x)
+
+
+def exp(x):
+    return _trace.apply("exp", x)
+
+
+def exp2(x):
+    return _trace.apply("exp2", x)
+
+
+def expm1(x):
+    """exp(x) - 1, also where that is tiny."""
+    return _trace.apply("expm1", x)
+
+
+def floor(x):
+    """The greatest integer that is not greater; its derivative is 0."""
+    return _trace.apply("floor", x)
+
+
+def log(x):
+    return _trace.apply("log", x)
+
+
+def log1p(x):
+    """log(1 + x), also where x is tiny."""
+    return _trace.apply("log1p", x)
+
+
+def log2(x):
+    return _trace.apply("log2", x)
+
+
+def reciprocal(x):
+    return _trace.apply("divide", 1, x, name="reciprocal")
+
+
+def round(x):
+    """The nearest integer, the even one of two; its derivative is 0."""
+    return _trace.apply("round", x)
+
+
+def rsqrt(x):
+    return _trace.apply("rsqrt", x)
+
+
+def sin(x):
+    return _trace.apply("sin", x)
+
+
+def sqrt(x):
+    return _trace.apply("sqrt", x)
+
+
+def square(x):
+    return _trace.apply("multiply", x, x, name="square")
+
+
+def tanh(x):
+    return _trace.apply("tanh", x)
+
+
+def gelu(x, approximate="none"):
+    """x times the normal distribution of x, or with ``approximate="tanh"`` the
+    usual approximation of it."""
+    formulas = {"none": "geluErf", "tanh": "geluTanh"}
+    if approximate not in formulas:
+        raise ValueError(
+            f"gelu: approximate must be 'none' or 'tanh', but is {approximate!r}"
+        )
+    return _trace.apply(formulas[approximate], x, name="gelu")
+
+
+def relu(x):
+    """The positive part, with the derivative 0 at 0; NaN stays."""
+    return _trace.apply("relu", x)
+
+
+def sigmoid(x):
+    """1 / (1 + exp(-x)), accurate in both tails."""
+    return _trace.apply("sigmoid", x)
+
+
+def silu(x):
+    """x * sigmoid(x)."""
+    return _trace.apply("silu", x)
+
+
+def softplus(x):
+    """log(1 + exp(x)), accurate in both tails."""
+    return _trace.apply("softplus", x)
+
+
+def stop_gradient(x):
+    """x, as a constant to derivatives."""
+    return _trace.apply("stopGradient", x, name="stop_gradient")
+
+
+def maximum(x, y):
+    """The larger one; NaN if either is.
+
+    Where both are equal, two tensors share the gradient; beside a number, the
+    tensor gets all of it.
+    """
+    return _trace.apply("max", x, y, name="maximum")
+
+
+def minimum(x, y):
+    """The smaller one; NaN if either is. For the gradient, see ``maximum``."""
+    return _trace.apply("min", x, y, name="minimum")
+
+
+def clamp(x, min=None, max=None):
+    """x, but not below ``min`` nor above ``max``. The gradient passes at both."""
+    if min is None and max is None:
+        raise TypeError("clamp: neither min nor max is given")
+    if min is not None:
+        x = _trace.apply("max", x, min, name="clamp")
+    if max is not None:
+        x = _trace.apply("min", x, max, name="clamp")
+    return x
+
+
+def where(condition, x, y):
+    """x where the condition holds, and y elsewhere.
+
+    The condition is a comparison, or comparisons combined by ``&``, ``|`` and
+    ``~``.
+    """
+    return _trace.apply("select", condition, x, y, name="where")
+
+
+def row_sum(x, groups=1):
+    """The sum of each row, or of each of ``groups`` groups of neighbouring
+    columns: the last size becomes 1, or ``groups``."""
+    return _trace.reduce("rowSum", x, groups, "row_sum")
+
+
+def row_mean(x, groups=1):
+    """The mean of each row, as ``row_sum``."""
+    return _trace.reduce("rowMean", x, groups, "row_mean")
+
+
+def row_max(x, groups=1):
+    """The maximum of each row, as ``row_sum``; equal ones share the gradient."""
+    return _trace.reduce("rowMax", x, groups, "row_max")
+
+
+def row_min(x, groups=1):
+    """The minimum of each row, as ``row_max``."""
+    return _trace.reduce("rowMin", x, groups, "row_min")
+
+
+def sum_of_rows(x):
+    """The sum of all rows: a row vector."""
+    return _trace.reduce("sumOfRows", x, 1, "sum_of_rows")
+
+
+def max_of_rows(x):
+    """The maximum of all rows, column by column: a row vector."""
+    return _trace.reduce("maxOfRows", x, 1, "max_of_rows")
+
+
+def repeat_interleave(x, repeats):
+    """Each column ``repeats`` times: what a reduction made of groups, for each
+    column of its group again."""
+    return _trace.repeat_columns(x, repeats, "repeat_interleave")
+
+
+def split(x, pieces, interleaved=False):
+    """A list of ``pieces`` tensors of equal length that together are ``x``.
+
+    ``interleaved`` deals the columns out in turn.
+    """
+    return _trace.split(x, pieces, interleaved, "split")
+
+
+def concatenate(pieces, interleaved=False):
+    """Rows put together of the rows of pieces of one shape; undoes ``split``."""
+    return _trace.join(list(pieces), interleaved, "concatenate")
+
+
+class _Ops:
+    """Every op of the dialect by its name (docs/ops.md), as in
+    ``op.rms_norm(x, weight, eps=1e-5)``.
+
+    Operands come in the order of the definition or by name, those that the op can
+    do without may be left out; attributes come by name. An op takes operands in
+    their own types and rounds its results to the types that it has for them. What a
+    formula computed is float32, and extends the operands beside it where the op
+    wants one type. ``results`` gives the types of the results, as MLIR spells them,
+    to an op where they do not follow.
+    """
+
+    def __getattr__(self, name):
+        definition = definitions().get(name)
+        if definition is None:
+            raise AttributeError(
+                f"the dialect has no op '{name}'; it has {', '.join(definitions())}"
+            )
+        function = _make_op(definition)
+        setattr(self, name, function)
+        return function
+
+    def __dir__(self):
+        return list(definitions())
+
+
+def _make_op(definition):
+    signature = _signature(definition)
+
+    def apply(*arguments, results=(), **named):
+        try:
+            given = signature.bind(*arguments, **named).arguments
+        except TypeError as error:
+            raise TypeError(
+                f"{definition.name}: {error}; it is {definition.name}{signature}"
+            ) from None
+        operands = [given.pop(o.name, None) for o in definition.operands]
+        made = _trace.apply_op(
+            definition, operands, definition.attribute_values(given), results
+        )
+        return made[0] if len(made) == 1 else tuple(made)
+
+    apply.__name__ = definition.name
+    apply.__qualname__ = f"op.{definition.name}"
+    apply.__doc__ = f"{definition.summary}\n\n{definition.description}"
+    apply.__signature__ = signature
+    return apply
+
+
+def _signature(definition):
+    def parameter(name, kind, default):
+        return inspect.Parameter(name, kind, default=default)
+
+    empty = inspect.Parameter.empty
+    operands = [
+        parameter(
+            operand.name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            None if operand.optional else empty,
+        )
+        for operand in definition.operands
+    ]
+    attributes = [
+        parameter(
+            attribute.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            empty
+            if attribute.default is None and not attribute.optional
+            else attribute.default,
+        )
+        for attribute in definition.attributes
+    ]
+    return inspect.Signature([*operands, *attributes])
+
+
+op = _Ops()

@@ -1,0 +1,98 @@
+//===- Graph.cpp - Functions built by tracing Python's --------------------===//
+
+#include "Graph.h"
+
+#include "bastile/GraphBuilder.h"
+
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+using namespace bastile;
+using namespace bastile::python;
+using namespace py::literals;
+
+using Id = GraphBuilder::Id;
+
+/// The value, or ValueError with the error's message.
+template <typename T>
+static T take(runtime::Expected<T> value) {
+  if (!value)
+    throw py::value_error(value.takeError().message());
+  return std::move(*value);
+}
+
+/// (sizes of the example, which of them are fixed, element type).
+static py::tuple describe(const GraphBuilder &graph, Id value) {
+  GraphBuilder::Description description = graph.describe(value);
+  return py::make_tuple(std::move(description.sizes),
+                        std::move(description.isFixed),
+                        std::move(description.element));
+}
+
+void bastile::python::bindGraph(py::module_ &module) {
+  py::class_<GraphBuilder>(module, "Graph")
+      .def(py::init<const std::string &>(), "name"_a)
+      .def(
+          "argument",
+          [](GraphBuilder &graph, const std::string &name,
+             const std::string &type, const std::vector<int64_t> &sizes) {
+            return take(graph.addArgument(name, type, sizes));
+          },
+          "name"_a, "type"_a, "sizes"_a)
+      .def("number", &GraphBuilder::addNumber, "number"_a)
+      .def(
+          "apply",
+          [](GraphBuilder &graph, const std::string &function,
+             const std::vector<Id> &operands) {
+            return take(graph.apply(function, operands));
+          },
+          "function"_a, "operands"_a)
+      .def(
+          "reduce",
+          [](GraphBuilder &graph, const std::string &function, Id operand,
+             int64_t groups) {
+            return take(graph.reduce(function, operand, groups));
+          },
+          "function"_a, "operand"_a, "groups"_a = 1)
+      .def(
+          "repeat_columns",
+          [](GraphBuilder &graph, Id operand, int64_t count) {
+            return take(graph.repeatColumns(operand, count));
+          },
+          "operand"_a, "count"_a)
+      .def(
+          "convert",
+          [](GraphBuilder &graph, Id operand, const std::string &element) {
+            return take(graph.convert(operand, element));
+          },
+          "operand"_a, "element"_a)
+      .def(
+          "split",
+          [](GraphBuilder &graph, Id operand, int64_t count, bool interleaved) {
+            return take(graph.split(operand, count, interleaved));
+          },
+          "operand"_a, "count"_a, "interleaved"_a)
+      .def(
+          "join",
+          [](GraphBuilder &graph, const std::vector<Id> &pieces,
+             bool interleaved) {
+            return take(graph.join(pieces, interleaved));
+          },
+          "pieces"_a, "interleaved"_a)
+      .def(
+          "apply_op",
+          [](GraphBuilder &graph, const std::string &op,
+             const std::vector<std::optional<Id>> &operands,
+             const GraphBuilder::Attributes &attributes,
+             const std::vector<std::string> &results) {
+            return take(graph.applyOp(op, operands, attributes, results));
+          },
+          "op"_a, "operands"_a, "attributes"_a, "results"_a)
+      .def("describe", &describe, "value"_a)
+      .def(
+          "finish",
+          [](GraphBuilder &graph, const std::vector<Id> &results) {
+            return take(graph.finish(results));
+          },
+          "results"_a);
+}

@@ -1,0 +1,15 @@
+//===- Graph.h - Functions built by tracing Python's ------------*- C++ -*-===//
+
+#ifndef BASTILE_PYTHON_GRAPH_H
+#define BASTILE_PYTHON_GRAPH_H
+
+#include <pybind11/pybind11.h>
+
+namespace bastile::python {
+
+/// Adds the class Graph to the extension module.
+void bindGraph(pybind11::module_ &module);
+
+} // namespace bastile::python
+
+#endif // BASTILE_PYTHON_GRAPH_H

@@ -1,0 +1,167 @@
+//===- GraphBuilderTest.cpp - Functions built op by op --------------------===//
+
+#include "bastile/GraphBuilder.h"
+#include "gtest/gtest.h"
+
+using namespace bastile;
+
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+testing::AssertionResult contains(const std::string &text,
+                                  const std::string &part) {
+  if (text.find(part) != std::string::npos)
+    return testing::AssertionSuccess() << text;
+  return testing::AssertionFailure() << text << "\nhas no " << part;
+}
+
+class GraphBuilderTest : public testing::Test {
+protected:
+  using Id = GraphBuilder::Id;
+
+  Id argument(const char *name, const char *type,
+              std::vector<int64_t> sizes = {}) {
+    auto id = graph.addArgument(name, type, sizes);
+    EXPECT_TRUE(bool(id));
+    return *id;
+  }
+  Id apply(const char *function, std::vector<Id> operands) {
+    auto id = graph.apply(function, operands);
+    EXPECT_TRUE(bool(id)) << id.takeError().message();
+    return *id;
+  }
+  std::string error(const char *function, std::vector<Id> operands) {
+    return graph.apply(function, operands).takeError().message();
+  }
+  std::string finish(std::vector<Id> results) {
+    auto text = graph.finish(results);
+    return text ? *text : "error: " + text.takeError().message();
+  }
+
+  GraphBuilder graph{"f"};
+};
+
+TEST_F(GraphBuilderTest, RoundsOnceToTheTypeOfTheFirstArgument) {
+  Id x = argument("x", "tensor<?x64xbf16>"),
+     w = argument("w", "tensor<64xf32>");
+  std::string text = finish({apply("multiply", {apply("exp", {x}), w})});
+  EXPECT_TRUE(contains(text, "-> tensor<?x64xbf16>"));
+  EXPECT_EQ(text.find("truncf"), text.rfind("truncf"));
+}
+
+TEST_F(GraphBuilderTest, ArgumentsHaveNames) {
+  Id x = argument("gate", "tensor<?x64xf32>");
+  argument("up", "tensor<?x64xf32>");
+  std::string text = finish({x});
+  EXPECT_TRUE(contains(text, "%arg0: tensor<?x64xf32> {tile.name = \"gate\"}"));
+  EXPECT_TRUE(contains(text, "%arg1: tensor<?x64xf32> {tile.name = \"up\"}"));
+}
+
+TEST_F(GraphBuilderTest, NumbersHaveTheHighestPrecisionAround) {
+  Id x = argument("x", "tensor<?x64xf64>");
+  std::string text = finish({apply("add", {x, graph.addNumber(0.1)})});
+  EXPECT_TRUE(contains(text, "1.000000e-01 : f64"));
+}
+
+TEST_F(GraphBuilderTest, BroadcastsAsNumPyDoes) {
+  Id x = argument("x", "tensor<?x64xf32>", {8, 64});
+  Id s = argument("s", "tensor<?x1xf32>", {8, 1});
+  Id w = argument("w", "tensor<64xf32>", {64});
+  EXPECT_EQ(graph.describe(apply("add", {w, x})).sizes, (Sizes{8, 64}));
+  EXPECT_EQ(graph.describe(apply("add", {s, w})).sizes, (Sizes{8, 64}));
+  EXPECT_EQ(graph.describe(apply("add", {s, s})).sizes, (Sizes{8, 1}));
+  EXPECT_EQ(graph.describe(apply("add", {w, w})).sizes, (Sizes{64}));
+}
+
+TEST_F(GraphBuilderTest, NamesShapesThatDoNotFit) {
+  Id x = argument("x", "tensor<?x64xf32>", {8, 64});
+  Id y = argument("y", "tensor<?x64xf32>", {4, 64});
+  Id z = argument("z", "tensor<?x?x64xf32>", {2, 8, 64});
+  EXPECT_EQ(error("add", {x, y}), "shapes (8, 64) and (4, 64) do not fit");
+  EXPECT_EQ(
+      error("add", {x, z}),
+      "shapes (8, 64) and (2, 8, 64) do not fit; what has no leading size "
+      "must be given one of 1");
+}
+
+TEST_F(GraphBuilderTest, RepeatedRowsAreConvertedAfterwards) {
+  Id x = argument("x", "tensor<?x?x64xf32>", {2, 8, 64});
+  Id c = argument("c", "tensor<1x?x64xbf16>", {1, 8, 64});
+  std::string text = finish({apply("multiply", {c, x})});
+  EXPECT_TRUE(contains(text, "tile.broadcast %arg1 like %arg0"));
+}
+
+TEST_F(GraphBuilderTest, SizesOfTheTypeStandInForAnExample) {
+  Id x = argument("x", "tensor<?x64xf32>");
+  GraphBuilder::Description description = graph.describe(x);
+  EXPECT_EQ(description.sizes, (Sizes{-1, 64}));
+  EXPECT_EQ(description.isFixed, (std::vector<bool>{false, true}));
+  EXPECT_EQ(description.element, "f32");
+}
+
+TEST_F(GraphBuilderTest, TellsConditionsFromNumbers) {
+  Id x = argument("x", "tensor<?x64xf32>", {8, 64});
+  Id t = argument("t", "tensor<?x1xi64>", {8, 1});
+  Id condition = apply("less", {x, x});
+  EXPECT_EQ(error("add", {condition, x}),
+            "takes numbers, but got a condition of the shape (8, 64)");
+  EXPECT_EQ(error("select", {x, x, x}),
+            "takes a condition, but got (8, 64) of f32");
+  EXPECT_EQ(error("exp", {t}),
+            "takes floats, but got (8, 1) of i64, which has to be converted");
+  auto converted = graph.convert(t, "f32");
+  ASSERT_TRUE(bool(converted));
+  apply("exp", {*converted});
+  EXPECT_TRUE(contains(finish({condition}), "the result is a condition"));
+}
+
+TEST_F(GraphBuilderTest, RejectsWhatThereIsNot) {
+  Id x = argument("x", "tensor<?x64xf32>");
+  EXPECT_EQ(error("sinh", {x}), "there is no function 'sinh'");
+  EXPECT_EQ(error("add", {x}), "'add' takes 2 operands, but got 1");
+  EXPECT_FALSE(bool(graph.reduce("rowProduct", x)));
+  EXPECT_FALSE(bool(graph.applyOp("exp", {x}, {})));
+  EXPECT_FALSE(bool(graph.addArgument("y", "tensor<?x?xf32>")));
+  EXPECT_FALSE(bool(graph.addArgument("y", "vector<4xf32>")));
+}
+
+TEST_F(GraphBuilderTest, OpsTakeOperandsInTheirTypes) {
+  Id x = argument("x", "tensor<?x64xbf16>");
+  auto result = graph.applyOp("softmax", {x}, {});
+  ASSERT_TRUE(bool(result));
+  EXPECT_EQ(graph.describe(result->front()).element, "bf16");
+  EXPECT_FALSE(contains(finish(*result), "extf"));
+}
+
+TEST_F(GraphBuilderTest, OpsExtendWhatTheyDoNotTakeTogether) {
+  Id x = argument("x", "tensor<?x64xbf16>");
+  auto result =
+      graph.applyOp("reglu", {apply("exp", {x}), std::optional<Id>(x)}, {});
+  ASSERT_TRUE(bool(result)) << result.takeError().message();
+  EXPECT_EQ(graph.describe(result->front()).element, "f32");
+  // Its type is that of a formula, so it is rounded as one.
+  EXPECT_TRUE(contains(finish(*result), "-> tensor<?x64xbf16>"));
+}
+
+TEST_F(GraphBuilderTest, ResultsOfOpsKeepTypesThatNoOperandHas) {
+  Id x = argument("x", "tensor<?x64xbf16>");
+  Id t = argument("t", "tensor<?x1xi64>");
+  auto results =
+      graph.applyOp("cross_entropy", {apply("exp", {x}), t, std::nullopt}, {});
+  ASSERT_TRUE(bool(results)) << results.takeError().message();
+  EXPECT_TRUE(contains(finish(*results),
+                       "(tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, "
+                       "tensor<1xf32>)"));
+}
+
+TEST_F(GraphBuilderTest, FailedOpsLeaveNothing) {
+  Id x = argument("x", "tensor<?x64xf32>", {8, 64});
+  Id y = argument("y", "tensor<?x32xf32>", {8, 32});
+  auto failed = graph.applyOp("swiglu", {x, std::optional<Id>(y)}, {});
+  ASSERT_FALSE(bool(failed));
+  EXPECT_TRUE(contains(failed.takeError().message(), "type"));
+  EXPECT_FALSE(contains(finish({x}), "swiglu"));
+}
+
+} // namespace

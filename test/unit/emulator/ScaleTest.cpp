@@ -1,0 +1,135 @@
+//===- ScaleTest.cpp - Scaling gradients in place -------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+// What a value-and-gradient function adds to scale its gradients, compiled for
+// the GPU: whether it writes is seen by letting it only read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/Compiler.h"
+#include "bastile/Registration.h"
+#include "bastile/runtime/LaunchPlan.h"
+#include "lib/EmulatorExecutor.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+#include "gtest/gtest.h"
+
+using namespace bastile;
+
+namespace {
+
+/// The sum of products: gradients of rows and of a vector.
+constexpr char kSum[] = R"mlir(
+func.func @f(%x: tensor<?x40xf32>, %w: tensor<40xf32>) -> tensor<1xf32> {
+  %0 = tile.broadcast %w like %x
+      : tensor<40xf32>, tensor<?x40xf32> -> tensor<?x40xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x40xf32>
+  %2 = tile.reduce add %1 : tensor<?x40xf32> -> tensor<?x1xf32>
+  %3 = tile.reduce_rows add %2 : tensor<?x1xf32> -> tensor<1xf32>
+  return %3 : tensor<1xf32>
+})mlir";
+
+constexpr int64_t kColumns = 40, kRows = 9;
+
+class ScaleTest : public testing::Test {
+protected:
+  void SetUp() override {
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    llvm::SourceMgr source;
+    source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(kSum, "f.mlir"),
+                              llvm::SMLoc());
+    mlir::OwningOpRef<mlir::ModuleOp> module = parseSource(source, context);
+    ASSERT_TRUE(module);
+    auto target = Target::lookup("sm_90");
+    ASSERT_TRUE(static_cast<bool>(target));
+    CompileOptions options;
+    options.target = &*target;
+    options.gradients.arguments = {"all"};
+    options.gradients.together = true;
+    llvm::json::Value json = nullptr;
+    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
+    auto parsed = runtime::parseMetadata(llvm::formatv("{0}", json).str());
+    ASSERT_TRUE(static_cast<bool>(parsed));
+    metadata = std::move(*parsed);
+    auto created = Emulator::create(*module);
+    if (!created)
+      FAIL() << llvm::toString(created.takeError());
+    emulator = std::move(*created);
+  }
+
+  void add(std::vector<float> &numbers, const char *name, bool isWritable) {
+    emulator->registerBuffer(numbers.data(), numbers.size() * sizeof(float),
+                             name, isWritable);
+  }
+
+  /// Scales `rows` and `vector` to the outputs; returns the message of the
+  /// error, or nothing.
+  std::string scale(std::vector<float> &factor, std::vector<float> &rows,
+                    std::vector<float> &vector, std::vector<float> &rowsOut,
+                    std::vector<float> &vectorOut) {
+    auto getView = [](std::vector<float> &numbers, runtime::Dimensions sizes) {
+      return runtime::TensorView::contiguous(numbers.data(),
+                                             runtime::ElementType::F32, sizes);
+    };
+    const runtime::Dimensions one{1}, matrix{kRows, kColumns}, row{kColumns};
+    std::vector<runtime::TensorView> inputs{
+        getView(factor, one), getView(rows, matrix), getView(vector, row)};
+    std::vector<runtime::TensorView> outputs{getView(rowsOut, matrix),
+                                             getView(vectorOut, row)};
+    EmulatorExecutor executor(*emulator);
+    runtime::LaunchPlan plan;
+    const runtime::Function *function = metadata.find("f_scale");
+    if (!function)
+      return "there is no f_scale";
+    runtime::Error error = plan.prepare(*function, {inputs, outputs, {}},
+                                        executor.multiprocessors());
+    if (!error)
+      error = runtime::execute(plan, executor);
+    return error ? error.message() : "";
+  }
+
+  mlir::MLIRContext context;
+  runtime::Metadata metadata;
+  std::unique_ptr<Emulator> emulator;
+  std::vector<float> factor{1};
+  std::vector<float> rows = std::vector<float>(kRows * kColumns, 3),
+                     vector = std::vector<float>(kColumns, 5);
+};
+
+TEST_F(ScaleTest, ByOneInPlaceWritesNothing) {
+  add(factor, "factor", /*isWritable=*/false);
+  add(rows, "rows", /*isWritable=*/false);
+  add(vector, "vector", /*isWritable=*/false);
+  EXPECT_EQ(scale(factor, rows, vector, rows, vector), "");
+  factor[0] = 2;
+  EXPECT_NE(scale(factor, rows, vector, rows, vector), "");
+}
+
+TEST_F(ScaleTest, ByAnotherNumberScalesInPlace) {
+  factor[0] = -2;
+  add(factor, "factor", /*isWritable=*/false);
+  add(rows, "rows", /*isWritable=*/true);
+  add(vector, "vector", /*isWritable=*/true);
+  ASSERT_EQ(scale(factor, rows, vector, rows, vector), "");
+  EXPECT_EQ(rows, std::vector<float>(kRows * kColumns, -6));
+  EXPECT_EQ(vector, std::vector<float>(kColumns, -10));
+}
+
+TEST_F(ScaleTest, ByOneCopiesToOtherMemory) {
+  std::vector<float> rowsOut(rows.size()), vectorOut(vector.size());
+  add(factor, "factor", /*isWritable=*/false);
+  add(rows, "rows", /*isWritable=*/false);
+  add(vector, "vector", /*isWritable=*/false);
+  add(rowsOut, "rows out", /*isWritable=*/true);
+  add(vectorOut, "vector out", /*isWritable=*/true);
+  ASSERT_EQ(scale(factor, rows, vector, rowsOut, vectorOut), "");
+  EXPECT_EQ(rowsOut, rows);
+  EXPECT_EQ(vectorOut, vector);
+}
+
+} // namespace
