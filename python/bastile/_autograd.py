@@ -59,8 +59,9 @@ def _keep(ctx, kernel, result, kept, operands):
 def _keep_gradients(kernel, kept, operands):
     present = [x for x in operands if x is not None]
     for index in kernel.consumed_inputs:
-        # Whoever else kept the operand for a backward is told by autograd.
-        torch.autograd.graph.increment_version(present[index])
+        if present[index].is_contiguous():
+            # Whoever else kept it for a backward is told by autograd.
+            torch.autograd.graph.increment_version(present[index])
     return [x.detach() for x in kept]
 
 

@@ -56,31 +56,30 @@ def _wanted(operands):
     return wanted if True in wanted else None
 
 
-def _promote(operands):
-    """Under autocast, row tensors of several types are cast to the widest, as
-    PyTorch does for its own ops of several tensors."""
+def _promote(name, operands):
+    """Under autocast, operands that have to be of one type are cast to the widest
+    among them, as PyTorch does for its own ops of several tensors."""
     device = next(x.device.type for x in operands if x is not None)
     if not torch.amp.is_autocast_available(device):
         return operands
     if not torch.is_autocast_enabled(device):
         return operands
-    rows = [x for x in operands if x is not None and x.dim() > 1]
-    kinds = {x.dtype for x in rows if x.is_floating_point()}
-    if len(kinds) < 2:
-        return operands
-    widest = max(kinds, key=lambda kind: torch.finfo(kind).bits)
-    return tuple(
-        x.to(widest)
-        if x is not None and x.dim() > 1 and x.is_floating_point()
-        else x
-        for x in operands
-    )
+    operands = list(operands)
+    for group in _SAME_TYPES[name]:
+        kinds = {operands[i].dtype for i in group if operands[i] is not None}
+        if len(kinds) < 2:
+            continue
+        widest = max(kinds, key=lambda kind: torch.finfo(kind).bits)
+        for i in group:
+            if operands[i] is not None:
+                operands[i] = operands[i].to(widest)
+    return operands
 
 
 def call_registered(name, operands, attributes):
     """Calls the registered operator of op ``name``; traceable."""
     operator = getattr(torch.ops.bastile, name).default
-    results = operator(*_promote(operands), *attributes)
+    results = operator(*_promote(name, operands), *attributes)
     # Where it can be asked for some of them, an operator returns a list.
     if _RETURNS[name] is None:
         return results
@@ -145,6 +144,14 @@ def _place_of_returns(definition):
 
 
 _RESULTS = {name: len(op.results) for name, op in definitions().items()}
+#: By op, which operands have to be of the same type.
+_SAME_TYPES = {
+    name: [
+        [i for i, operand in enumerate(op.operands) if operand.name in group]
+        for group in op.same_types
+    ]
+    for name, op in definitions().items()
+}
 _RETURNS = {name: _place_of_returns(op) for name, op in definitions().items()}
 
 
@@ -350,6 +357,8 @@ def _overwrite(key, text, consumed, outputs, others):
         # What was not computed in place is small, or its rows lie apart.
         if computed is not target:
             target.copy_(computed)
+    for tensor in consumed:
+        torch.autograd.graph.increment_version(tensor)
 
 
 def _load_function(text, device):

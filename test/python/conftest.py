@@ -1,7 +1,12 @@
 """Where the tests of the package run: every test with a `device` on the CPU and,
 where there is one, on a GPU. `pytest -m gpu` runs those on a GPU alone."""
 
+import os
+import sys
+
 import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 
 try:
     import torch

@@ -311,6 +311,16 @@ class PlainSwiGLU(torch.nn.Module):
         return F.silu(gate) * up
 
 
+def test_autocast_leaves_alone_what_may_differ():
+    heads = torch.randn(2, 3, 4, 8).bfloat16()
+    angles = torch.randn(1, 3, 1, 4)
+    small, scale = bastile.functional.quantize(torch.randn(4, 8))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert bastile.ops.rope(heads, angles, angles).dtype == torch.bfloat16
+        back = bastile.functional.dequantize(small, scale)
+    assert back.dtype == torch.bfloat16
+
+
 def test_trains_as_its_replacement():
     torch.manual_seed(0)
     ours = torch.nn.Sequential(Block(), nn.LayerNorm(16), torch.nn.Linear(16, 8))
