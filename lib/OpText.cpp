@@ -44,7 +44,8 @@ static Error addOperands(const std::vector<OperandType> &operands,
 Expected<std::string> bastile::buildOpText(
     const std::string &op, const std::vector<OperandType> &operands,
     const std::vector<std::pair<std::string, std::string>> &attributes,
-    const std::vector<std::string> &results) {
+    const std::vector<std::string> &results,
+    const std::vector<unsigned> &returned) {
   MLIRContext context(makeDialectRegistry(), MLIRContext::Threading::DISABLED);
   Messages messages(context);
   context.loadAllAvailableDialects();
@@ -62,9 +63,18 @@ Expected<std::string> bastile::buildOpText(
   Expected<Operation *> operation = createModelOp(builder, messages, request);
   if (!operation)
     return operation.takeError();
-  func::ReturnOp::create(builder, location, (*operation)->getResults());
+  SmallVector<Value> values((*operation)->getResults());
+  if (!returned.empty()) {
+    values.clear();
+    for (unsigned index : returned) {
+      if (index >= (*operation)->getNumResults())
+        return Error("has no result " + std::to_string(index));
+      values.push_back((*operation)->getResult(index));
+    }
+  }
+  func::ReturnOp::create(builder, location, values);
   func.setFunctionType(builder.getFunctionType(
-      func.getFunctionType().getInputs(), (*operation)->getResultTypes()));
+      func.getFunctionType().getInputs(), TypeRange(ValueRange(values))));
   std::string text;
   llvm::raw_string_ostream(text) << *module;
   return text;

@@ -93,6 +93,37 @@ def describe_attribute(records, op, name, attribute):
     return result
 
 
+def traits(records, references):
+    for reference in references:
+        trait = records.get(reference)
+        if records.is_a(trait, "TraitList"):
+            yield from traits(records, trait["traits"])
+        else:
+            yield trait
+
+
+def same_types(records, record, operands):
+    """Groups of operands and results that have to be of one type."""
+    groups = []
+    for trait in traits(records, record["traits"]):
+        if trait.get("trait") == "SameOperandsAndResultType":
+            results = [name for name, _ in arguments(records, record, "results")]
+            groups.append([*operands, *results])
+        elif records.is_a(trait, "AllTypesMatch"):
+            groups.append(trait["values"])
+    return groups
+
+
+def infers_types(records, record, operands, groups):
+    """Whether the types of the results follow from those of the operands."""
+    for trait in traits(records, record["traits"]):
+        if trait.get("cppInterfaceName") == "InferTypeOpInterface":
+            return True
+    known = {x for group in groups if set(group) & set(operands) for x in group}
+    results = [name for name, _ in arguments(records, record, "results")]
+    return known.issuperset(results)
+
+
 def describe_op(records, op, record):
     operands, attributes = [], []
     for name, argument in arguments(records, record, "arguments"):
@@ -100,12 +131,19 @@ def describe_op(records, op, record):
             attributes.append(describe_attribute(records, op, name, argument))
         else:
             operands.append(describe_operand(records, op, name, argument))
+    names = [operand["name"] for operand in operands]
+    groups = same_types(records, record, names)
+    results = list(arguments(records, record, "results"))
     return {
         "summary": record["summary"],
         "description": textwrap.dedent(record["description"]).strip(),
         "operands": operands,
         "attributes": attributes,
-        "results": [name for name, _ in arguments(records, record, "results")],
+        "results": [name for name, _ in results],
+        "same_types": groups,
+        "infers_types": infers_types(records, record, names, groups),
+        # A loss of all rows has the shape of a row vector.
+        "is_criterion": results[0][1]["!name"] == "Tile_ComputeRows",
     }
 
 

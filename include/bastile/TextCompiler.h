@@ -111,12 +111,14 @@ struct OperandType {
 /// The text of a module with one function, called like the op (without its
 /// dialect), that applies model op `op` to its arguments. `attributes` are
 /// names and values as in MLIR's generic form, `results` the types of the
-/// results where those do not follow from the operands. Fails where the op's
-/// verifier does.
+/// results where those do not follow from the operands. The function returns
+/// the results at the places in `returned`, or all if it is empty. Fails where
+/// the op's verifier does.
 runtime::Expected<std::string>
 buildOpText(const std::string &op, const std::vector<OperandType> &operands,
             const std::vector<std::pair<std::string, std::string>> &attributes,
-            const std::vector<std::string> &results = {});
+            const std::vector<std::string> &results = {},
+            const std::vector<unsigned> &returned = {});
 
 /// The names of all targets that can be compiled for.
 std::vector<std::string> getTargetNames();

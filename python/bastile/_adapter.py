@@ -11,7 +11,8 @@ from bastile import _bastile, _types
 def describe(tensor):
     """(address, element type, sizes, strides, device or None, owner).
 
-    Strides count elements. The owner keeps the memory alive.
+    The address is None for a tensor without memory. Strides count elements. The
+    owner keeps the memory alive.
     """
     for protocol, read in _PROTOCOLS:
         if hasattr(tensor, protocol):
@@ -24,10 +25,10 @@ def describe(tensor):
 
 def _describe_torch(tensor):
     device = tensor.device
-    if device.type not in ("cpu", "cuda"):
+    if device.type not in ("cpu", "cuda", "meta"):
         raise TypeError(f"a kernel takes no tensors on '{device}'")
     return (
-        tensor.data_ptr(),
+        None if device.type == "meta" else tensor.data_ptr(),
         _types.element_type(tensor.dtype),
         tuple(tensor.shape),
         tensor.stride(),
@@ -79,20 +80,38 @@ def _describe_array(tensor):
 
 def _describe_cuda(tensor):
     interface = tensor.__cuda_array_interface__
-    device = getattr(getattr(tensor, "device", None), "id", 0)
+    device = _cuda_device(tensor)
     stream = interface.get("stream")
-    if stream not in (None, 1):
-        _await(stream)
+    if stream is not None:
+        # The library's work on the tensor may still be under way. 1 and 2 stand
+        # for the default stream.
+        _bastile.synchronize_stream(device, 0 if stream in (1, 2) else stream)
     return _describe_interface(tensor, interface, device)
 
 
-def _await(stream):
-    """Waits for the work that may still write the tensor."""
-    _bastile.synchronize_stream(stream)
+def _cuda_device(tensor):
+    device = getattr(tensor, "device", None)
+    if hasattr(device, "id"):
+        return device.id
+    if hasattr(tensor, "__dlpack_device__"):
+        return int(tensor.__dlpack_device__()[1])
+    return 0
+
+
+_DLPACK_CUDA = 2
 
 
 def _describe_dlpack(tensor):
-    return _bastile.describe_dlpack(tensor)
+    kind, device = tensor.__dlpack_device__()
+    arguments = {}
+    if int(kind) == _DLPACK_CUDA:
+        # The library makes this stream wait for its work; 0 is not allowed.
+        arguments["stream"] = current_stream(int(device)) or 1
+    try:
+        capsule = tensor.__dlpack__(max_version=(1, 0), **arguments)
+    except TypeError:
+        capsule = tensor.__dlpack__(**arguments)
+    return _bastile.read_dlpack(capsule)
 
 
 _PROTOCOLS = (
@@ -105,7 +124,6 @@ _PROTOCOLS = (
 
 def allocate(like, element, sizes, device):
     """A new tensor of the library of ``like`` and its address."""
-    module = type(like).__module__.partition(".")[0]
     if hasattr(like, "new_empty"):
         import torch
 
@@ -113,18 +131,38 @@ def allocate(like, element, sizes, device):
         where = "cpu" if device is None else f"cuda:{device}"
         tensor = torch.empty(sizes, dtype=dtype, device=where)
         return tensor, tensor.data_ptr()
-    if device is None:
+    if hasattr(like, "__array_interface__"):
         import numpy
 
         tensor = numpy.empty(sizes, dtype=_numpy_type(element))
         return tensor, tensor.ctypes.data
-    if module == "cupy":
+    if _library(like) == "cupy":
         import cupy
 
         with cupy.cuda.Device(device):
             tensor = cupy.empty(sizes, dtype=_numpy_type(element))
         return tensor, tensor.data.ptr
-    return _bastile.allocate_on_gpu(sizes, element, device)
+    tensor = _bastile.allocate(sizes, element, device)
+    return tensor, tensor.address
+
+
+def _library(tensor):
+    return type(tensor).__module__.partition(".")[0]
+
+
+def deliver(like, tensor):
+    """What a caller gets of an output that `allocate` made and a call writes."""
+    if not isinstance(tensor, _bastile.Array):
+        return tensor
+    kind, device = tensor.__dlpack_device__()
+    if kind == _DLPACK_CUDA:
+        # Whoever takes it does not know the stream that it is written in.
+        _bastile.synchronize_stream(device, current_stream(device))
+    if _library(like) in ("jax", "jaxlib"):
+        import jax
+
+        return jax.dlpack.from_dlpack(tensor)
+    return tensor
 
 
 def _numpy_type(element):
@@ -156,12 +194,18 @@ def contiguous(tensor):
         import numpy
 
         return numpy.ascontiguousarray(tensor)
-    return tensor.copy(order="C")
+    if hasattr(tensor, "__cuda_array_interface__"):
+        return tensor.copy(order="C")
+    raise ValueError(
+        "the elements of each row have to follow one another, and a "
+        f"{type(tensor).__qualname__} offers no way to copy them"
+    )
 
 
 class _Adapter:
     describe = staticmethod(describe)
     allocate = staticmethod(allocate)
+    deliver = staticmethod(deliver)
     current_stream = staticmethod(current_stream)
     contiguous = staticmethod(contiguous)
 

@@ -38,30 +38,63 @@ class _KernelNode(torch.autograd.Function):
 
 def _keep(ctx, kernel, result, kept, operands):
     ctx.kernel = kernel
-    # Not `None in operands`: that would compare tensors.
-    ctx.operands = operands if any(x is None for x in operands) else None
+    ctx.present = None
+    for operand in operands:
+        if operand is None:
+            ctx.present = [x is not None for x in operands]
+            break
+    if kernel.is_together:
+        kept = _keep_gradients(kernel, kept, operands)
     ctx.save_for_backward(*kept)
     if type(result) is tuple:
+        # A total that came with its gradients is the one result that has any.
+        first = 1 if kernel.is_together else 0
         ctx.mark_non_differentiable(
-            *(x for x in result if not x.is_floating_point())
+            *result[first:]
+            if first
+            else (x for x in result if not x.is_floating_point())
         )
 
 
+def _keep_gradients(kernel, kept, operands):
+    present = [x for x in operands if x is not None]
+    for index in kernel.consumed_inputs:
+        if present[index].is_contiguous():
+            # Whoever else kept it for a backward is told by autograd.
+            torch.autograd.graph.increment_version(present[index])
+    return [x.detach() for x in kept]
+
+
 def _backward(ctx, gradients):
-    computed = ctx.kernel.backward(ctx.saved_tensors, gradients)
-    if ctx.operands is not None:
+    computed = gradients_of(ctx.kernel, ctx.saved_tensors, gradients)
+    if ctx.present is not None:
         rest = iter(computed)
-        computed = [None if x is None else next(rest) for x in ctx.operands]
+        computed = [next(rest) if here else None for here in ctx.present]
+    return refuse_twice(ctx.kernel.name, computed)
+
+
+def refuse_twice(name, gradients):
+    """The gradients of a call, so that differentiating them raises."""
     if not torch.is_grad_enabled():
-        return computed
+        return gradients
     # Somebody is going to differentiate the gradients, which nobody derived.
-    present = [x for x in computed if x is not None]
+    present = [x for x in gradients if x is not None]
     refused = torch._C._functions.DelayedError(
-        _NOT_TWICE.format(f"'{ctx.kernel.name}'"),
+        _NOT_TWICE.format(f"'{name}'"),
         len(present),
     )(*(x.detach().requires_grad_() for x in present))
     refused = iter(refused if isinstance(refused, tuple) else (refused,))
-    return [None if x is None else next(refused) for x in computed]
+    return [None if x is None else next(refused) for x in gradients]
+
+
+def gradients_of(kernel, kept, gradients):
+    """The gradients of all inputs of a call; None where there is none."""
+    if not kernel.is_together:
+        return kernel.backward(kept, gradients)
+    # They are there, for a factor of 1; nobody else has them unless the graph is
+    # retained.
+    is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
+    return kernel.backward(kept, gradients, in_place=is_last)
 
 
 class TransformedNode(torch.autograd.Function):

@@ -5,6 +5,7 @@ import functools
 import importlib.resources
 import json
 import math
+import numbers
 
 from bastile import _bastile, _types
 
@@ -34,21 +35,59 @@ class Attribute:
             return None
         if self.type == "enum":
             if value not in self.cases:
-                raise ValueError(
-                    f"'{self.name}' must be one of {', '.join(self.cases)}, "
-                    f"but is {value!r}"
-                )
+                self._reject(ValueError, value, f"one of {', '.join(self.cases)}")
             return f"{self.cases[value]} : i32"
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            self._reject(TypeError, value, "a number")
         if self.type.startswith("f"):
             if not math.isfinite(value):
-                self._reject(value, "a finite number")
+                self._reject(ValueError, value, "a finite number")
             return f"{float(value):.17e} : {self.type}"
-        if isinstance(value, bool) or int(value) != value:
-            self._reject(value, "an integer")
+        if int(value) != value:
+            self._reject(ValueError, value, "an integer")
         return f"{int(value)} : {self.type}"
 
-    def _reject(self, value, expected):
-        raise ValueError(f"'{self.name}' must be {expected}, but is {value!r}")
+    def _reject(self, kind, value, expected):
+        raise kind(f"'{self.name}' must be {expected}, but is {value!r}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """What a call says that is no part of the op: which results it wants, ..."""
+
+    name: str
+    default: object
+    schema: str
+    document: str
+
+
+_RETURNS = Option(
+    "returns",
+    None,
+    "str[]?",
+    "names of the results to return, by default all; the others cost nothing",
+)
+_RESULTS = Option(
+    "results",
+    None,
+    "str[]?",
+    "types of the results as MLIR spells them, which here do not follow from "
+    "the operands",
+)
+_TOGETHER = Option(
+    "together",
+    None,
+    "bool?",
+    "whether a total's gradient is computed in the same pass as the total, so "
+    "that other results have none; by default where no other result of floats "
+    "is returned",
+)
+_IN_PLACE = Option(
+    "in_place",
+    False,
+    "bool",
+    "whether a gradient that is computed so may take the operand's memory",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +100,46 @@ class Definition:
     operands: tuple
     attributes: tuple
     results: tuple
+    #: Groups of operands and results whose types are the same.
+    same_types: tuple
+    #: Whether the types of the results follow from those of the operands.
+    infers_types: bool
+    #: Whether its first result may be one number for all rows.
+    is_criterion: bool
+
+    @functools.cached_property
+    def options(self):
+        """What a call may say in addition to the attributes."""
+        options = []
+        if len(self.results) > 1:
+            options.append(_RETURNS)
+        if not self.infers_types:
+            options.append(_RESULTS)
+        if self.is_criterion:
+            options += [_TOGETHER, _IN_PLACE]
+        return tuple(options)
+
+    def split(self, attributes):
+        """The values of the attributes and a dictionary of the options' values."""
+        count = len(self.attributes)
+        options = dict(_NO_OPTIONS)
+        for option, value in zip(self.options, attributes[count:]):
+            options[option.name] = value
+        return attributes[:count], options
+
+    def returned(self, names):
+        """The places of the results to return; all for ``None``."""
+        if names is None:
+            return tuple(range(len(self.results)))
+        for name in names:
+            if name not in self.results:
+                raise ValueError(
+                    f"{self.name}: there is no result '{name}'; there are "
+                    + ", ".join(self.results)
+                )
+        if not names:
+            raise ValueError(f"{self.name}: 'returns' names no result")
+        return tuple(self.results.index(name) for name in names)
 
     def operand_shapes(self, shape, dtype):
         """The shape and element type of each operand, from the first one's.
@@ -112,18 +191,23 @@ class Definition:
             f"'{self.operands[0].name}'; give a dictionary of shapes by name"
         )
 
-    def source(self, types, attributes, results=()) -> str:
+    def source(self, types, attributes, results=(), returned=()) -> str:
         """A module with one function that applies the op.
 
         ``types`` has a type or ``None`` for each operand, ``attributes`` a value
         for each attribute, in the order of the definition; ``results`` types of
-        the results, where those do not follow.
+        the results, where those do not follow. ``returned`` are the places of
+        the results that the function returns, all if there are none.
         """
         texts = self.attribute_texts(attributes)
         names = [operand.name for operand in self.operands]
         try:
             return _bastile.build_op_text(
-                self.name, list(zip(names, types)), texts, list(results)
+                self.name,
+                list(zip(names, types)),
+                texts,
+                list(results),
+                list(returned),
             )
         except _bastile.CompileError as error:
             described = ", ".join(
@@ -134,13 +218,16 @@ class Definition:
     def attribute_texts(self, attributes):
         """Names and texts of the attributes that the op is given, for a value of
         each attribute, in the order of the definition."""
-        return [
-            (attribute.name, text)
-            for attribute, value in zip(self.attributes, attributes)
-            # Some may only be given together with a value of another.
-            if value != attribute.default
-            and (text := attribute.text(value)) is not None
-        ]
+        try:
+            return [
+                (attribute.name, text)
+                for attribute, value in zip(self.attributes, attributes)
+                # Some may be said only together with others.
+                if (text := attribute.text(value)) is not None
+                and value != attribute.default
+            ]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.name}: {error}") from None
 
     def attribute_values(self, values):
         """The value of each attribute, from a dictionary; defaults for the rest."""
@@ -155,6 +242,12 @@ class Definition:
             values.get(attribute.name, attribute.default)
             for attribute in self.attributes
         )
+
+
+_NO_OPTIONS = {
+    option.name: option.default
+    for option in (_RETURNS, _RESULTS, _TOGETHER, _IN_PLACE)
+}
 
 
 def _follow_type(operand, first_type):
@@ -178,6 +271,9 @@ def definitions() -> dict:
             tuple(Operand(**operand) for operand in op["operands"]),
             tuple(Attribute(**attribute) for attribute in op["attributes"]),
             tuple(op["results"]),
+            tuple(tuple(group) for group in op["same_types"]),
+            op["infers_types"],
+            op["is_criterion"],
         )
         for name, op in document.items()
     }

@@ -255,7 +255,7 @@ def compile(
         name, source = op, _op_source(op, shape, dtype, attributes, results)
     request = _loading.Request(
         source,
-        target or _loading.DESCRIBED_TARGET,
+        target or _operators.DESCRIBED_TARGET,
         name=name,
         schedule=schedule,
         gradients=_gradients(grad),

@@ -12,9 +12,6 @@ from bastile._tuning import lookup
 
 #: What a request compiles for where nothing says otherwise and no GPU is there.
 DEFAULT_GPU_TARGET = "sm_90"
-#: The target to describe functions by: shapes and what is saved are the same on
-#: all, and the host takes every type.
-DESCRIBED_TARGET = "host"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +56,7 @@ class Code:
     of the cache on disk where it was compiled before."""
 
     def __init__(self, request: Request):
+        self.request = request
         self._stored = _bastile.load(request.native())
 
     @property
@@ -76,7 +74,12 @@ class Code:
     def kernel(self, function: str | None = None):
         """A function of the program, by default the first."""
         program = self.program
-        return _bastile.Kernel(program, function or program.functions[0])
+        return _bastile.Kernel(
+            program,
+            function or program.functions[0],
+            together=self.request.together,
+            in_place=self.request.in_place,
+        )
 
     def prepare(self, device: int) -> None:
         """Loads all functions into a GPU ahead of their first call."""
@@ -133,8 +136,57 @@ def _load(request: Request) -> Code:
         lock = _locks.setdefault(request, threading.Lock())
     with lock:
         if request not in _codes:
-            _codes[request] = Code(request)
+            with _compiling:
+                _codes[request] = Code(request)
         return _codes[request]
+
+
+class _Compiling:
+    """Counts the threads that compile, so that `fork` can wait for them: a child
+    would inherit the compiler's locks as they are, with nobody to open them."""
+
+    def __init__(self):
+        self.condition = threading.Condition()
+        self.count = 0
+
+    def __enter__(self):
+        with self.condition:
+            self.count += 1
+
+    def __exit__(self, *error):
+        with self.condition:
+            self.count -= 1
+            self.condition.notify_all()
+
+    def before_fork(self):
+        self.condition.acquire()
+        while self.count:
+            self.condition.wait()
+
+    def after_fork_in_parent(self):
+        self.condition.release()
+
+    def after_fork_in_child(self):
+        self.condition = threading.Condition()
+
+
+_compiling = _Compiling()
+
+
+def _after_fork_in_child():
+    # Other threads, which may have held these, are not there any more.
+    global _guard
+    _guard = threading.Lock()
+    _locks.clear()
+    _compiling.after_fork_in_child()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_compiling.before_fork,
+        after_in_parent=_compiling.after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
+    )
 
 
 @functools.cache

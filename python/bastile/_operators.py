@@ -1,10 +1,11 @@
 """Ops that compile themselves for the tensors that they are called on."""
 
+import dataclasses
 import functools
 import json
 import sys
 
-from bastile import _bastile, _loading, _types
+from bastile import _adapter, _bastile, _checks, _loading, _types
 from bastile._definitions import definitions
 from bastile._tuning import lookup
 
@@ -18,7 +19,11 @@ class Operator:
 
     def __init__(self, definition):
         self.definition = definition
-        self.native = _bastile.Operator(self._specialize)
+        self.native = _bastile.Operator(
+            self._specialize,
+            definition.name,
+            [operand.name for operand in definition.operands],
+        )
         OPERATORS[definition.name] = self
 
     @property
@@ -26,30 +31,80 @@ class Operator:
         return self.definition.name
 
     def request(self, attributes, operands, gradients=None) -> _loading.Request:
-        """What to compile for ``operands``; its target is not set."""
-        shapes = [None if x is None else tuple(x.shape) for x in operands]
-        elements = [
-            None if x is None else _types.element_type(x.dtype) for x in operands
-        ]
-        wanted = ()
-        if gradients is not None:
-            wanted = tuple(
-                operand.name
-                for operand, want in zip(self.definition.operands, gradients)
-                if want
-            )
-        types = _types.row_types(shapes, elements)
-        source = self.definition.source(types, attributes)
-        return _loading.Request(source, "", name=self.name, gradients=wanted)
+        """What to compile for ``operands``; its target is not set.
+
+        ``attributes`` are values of the op's attributes and then of the options;
+        ``gradients`` says for each operand whether its gradient is wanted.
+        """
+        definition = self.definition
+        tensors = [_describe(x) for x in operands]
+        _checks.check(definition, tensors)
+        values, options = definition.split(attributes)
+        source = definition.source(
+            _types.row_types(
+                [None if x is None else x[0] for x in tensors],
+                [None if x is None else x[1] for x in tensors],
+            ),
+            values,
+            options["results"] or (),
+            definition.returned(options["returns"]),
+        )
+        request = _loading.Request(source, "", name=self.name)
+        wanted = tuple(
+            operand.name
+            for operand, want in zip(definition.operands, gradients or ())
+            if want
+        )
+        if not wanted:
+            return request
+        together = definition.is_criterion and self._is_together(request, options)
+        return dataclasses.replace(
+            request,
+            gradients=wanted,
+            together=together,
+            in_place=together and options["in_place"],
+        )
+
+    def _is_together(self, request, options):
+        """Whether gradients are computed with the value, as a total allows."""
+        if options["together"] is False:
+            return False
+        function = function_of(request)
+        first, *others = function["outputs"]
+        if first["shape"] != [1]:
+            if options["together"]:
+                raise ValueError(
+                    f"{self.name}: 'together' is for a first result that is one "
+                    f"number for all rows, but '{first['name']}' is not"
+                )
+            return False
+        if options["together"]:
+            return True
+        return all("f" not in output["type"] for output in others)
 
     def _specialize(self, attributes, operands, gradients):
+        request = self.request(attributes, operands, gradients)
         device = next(
             _bastile.locate(x) for x in operands if x is not None
         )
-        request = self.request(attributes, operands, gradients)
         request = request.on(_loading.target_for(device))
         _loading.tune_first_call(request, operands, device)
         return _loading.load(request).kernel()
+
+
+def _describe(tensor):
+    """Shape, element type and, for a library that tells, place of a tensor."""
+    if tensor is None:
+        return None
+    if not hasattr(tensor, "shape") or not hasattr(tensor, "dtype"):
+        _, element, shape, _, device, _ = _adapter.describe(tensor)
+        return shape, element, "the CPU" if device is None else f"GPU {device}"
+    place = getattr(tensor, "device", None)
+    return (
+        tuple(tensor.shape),
+        _types.element_type(tensor.dtype),
+        None if place is None else str(place),
+    )
 
 
 #: Every op by name; filled as `bastile.ops` makes them.
@@ -95,11 +150,21 @@ def call_kernel(kernel, operands):
     return _torch.call_kernel(kernel, operands)
 
 
+#: Shapes and what is saved do not depend on the target; this one has all types.
+DESCRIBED_TARGET = "host"
+
+
 @functools.cache
 def metadata(request: _loading.Request) -> dict:
     """The metadata of a request's functions by name, without generating code."""
     document = json.loads(_bastile.describe_text(request.native()))
     return {function["name"]: function for function in document["functions"]}
+
+
+def function_of(request: _loading.Request) -> dict:
+    """The metadata of the function that a call runs."""
+    functions = metadata(request.on(DESCRIBED_TARGET))
+    return next(iter(functions.values()))
 
 
 def make(name) -> Operator:

@@ -32,6 +32,7 @@ def install(classify):
         differentiate=_autograd.apply,
         dispatch=_dispatch,
     )
+    _bastile.follow_thread_count(torch.get_num_threads)
 
 
 def _dispatch(native, operands, attributes):
@@ -42,9 +43,9 @@ def _dispatch(native, operands, attributes):
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
         )
-        count = _RESULTS[name]
+        count = _count_returned(name, attributes)
         return outputs[0] if count == 1 else outputs[:count]
-    return call_registered(name, _promote(operands), attributes)
+    return call_registered(name, operands, attributes)
 
 
 def _wanted(operands):
@@ -55,30 +56,59 @@ def _wanted(operands):
     return wanted if True in wanted else None
 
 
-def _promote(operands):
-    """Under autocast, row tensors of several types are cast to the widest, as
-    PyTorch does for its own ops of several tensors."""
+def _promote(name, operands):
+    """Under autocast, operands that have to be of one type are cast to the widest
+    among them, as PyTorch does for its own ops of several tensors."""
     device = next(x.device.type for x in operands if x is not None)
     if not torch.amp.is_autocast_available(device):
         return operands
     if not torch.is_autocast_enabled(device):
         return operands
-    rows = [x for x in operands if x is not None and x.dim() > 1]
-    kinds = {x.dtype for x in rows if x.is_floating_point()}
-    if len(kinds) < 2:
-        return operands
-    widest = max(kinds, key=lambda kind: torch.finfo(kind).bits)
-    return tuple(
-        x.to(widest)
-        if x is not None and x.dim() > 1 and x.is_floating_point()
-        else x
-        for x in operands
-    )
+    operands = list(operands)
+    for group in _SAME_TYPES[name]:
+        kinds = {operands[i].dtype for i in group if operands[i] is not None}
+        if len(kinds) < 2:
+            continue
+        widest = max(kinds, key=lambda kind: torch.finfo(kind).bits)
+        for i in group:
+            if operands[i] is not None:
+                operands[i] = operands[i].to(widest)
+    return operands
 
 
 def call_registered(name, operands, attributes):
     """Calls the registered operator of op ``name``; traceable."""
-    return getattr(torch.ops.bastile, name).default(*operands, *attributes)
+    operator = getattr(torch.ops.bastile, name).default
+    results = operator(*_promote(name, operands), *attributes)
+    # Where it can be asked for some of them, an operator returns a list.
+    if _RETURNS[name] is None:
+        return results
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def _count_returned(name, attributes):
+    """How many results a call with these attributes asks for."""
+    place = _RETURNS[name]
+    if place is None or attributes[place] is None:
+        return _RESULTS[name]
+    return len(attributes[place])
+
+
+def forbid_leaves(name, operands):
+    """Raises for operands that gradients are collected in, as PyTorch does for
+    operations in place."""
+    if torch.is_grad_enabled():
+        for operand in operands:
+            if (
+                isinstance(operand, torch.Tensor)
+                and operand.requires_grad
+                and operand.is_leaf
+                and operand.dim() > 1
+            ):
+                raise RuntimeError(
+                    f"{name}: 'in_place' would overwrite a leaf that requires "
+                    "gradients"
+                )
 
 
 def call_kernel(kernel, operands):
@@ -105,7 +135,24 @@ def _is_watched(operands):
     )
 
 
+def _place_of_returns(definition):
+    """Where among the values of a call's attributes it names its results."""
+    for i, option in enumerate(definition.options):
+        if option.name == "returns":
+            return len(definition.attributes) + i
+    return None
+
+
 _RESULTS = {name: len(op.results) for name, op in definitions().items()}
+#: By op, which operands have to be of the same type.
+_SAME_TYPES = {
+    name: [
+        [i for i, operand in enumerate(op.operands) if operand.name in group]
+        for group in op.same_types
+    ]
+    for name, op in definitions().items()
+}
+_RETURNS = {name: _place_of_returns(op) for name, op in definitions().items()}
 
 
 def _schema(definition):
@@ -118,8 +165,8 @@ def _schema(definition):
         f"{attribute.name}"
         for attribute in definition.attributes
     ]
-    count = len(definition.results)
-    results = "Tensor" if count == 1 else f"({', '.join(['Tensor'] * count)})"
+    parameters += [f"{o.schema} {o.name}" for o in definition.options]
+    results = "Tensor[]" if _RETURNS[definition.name] is not None else "Tensor"
     return f"{definition.name}({', '.join(parameters)}) -> {results}"
 
 
@@ -129,9 +176,19 @@ class _Traced(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, request, *operands):
-        outputs = _run(request, None, operands)
         function, backward = _description(request)
+        outputs = (
+            _run_in_place(request, operands)
+            if request.in_place
+            else _run(request, None, operands)
+        )
         ctx.request = request
+        count = _result_count(request)
+        results = outputs[:count]
+        if request.together:
+            ctx.save_for_backward(*outputs[count:])
+            ctx.mark_non_differentiable(*results[1:])
+            return tuple(results)
         ctx.save_for_backward(
             *(
                 operands[source["input"]]
@@ -141,7 +198,6 @@ class _Traced(torch.autograd.Function):
                 if "grad" not in source
             )
         )
-        results = outputs[: _result_count(function)]
         ctx.mark_non_differentiable(
             *(x for x in results if not x.is_floating_point())
         )
@@ -149,43 +205,64 @@ class _Traced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        function, backward = _description(ctx.request)
-        computed = []
-        if "function" in backward:
-            kept = iter(ctx.saved_tensors)
-            inputs = [
-                gradients[source["grad"]] if "grad" in source else next(kept)
-                for source in backward["inputs"]
-            ]
-            computed = _run(ctx.request, backward["function"], inputs)
-        sources = (
-            backward["gradients"].get(spec["name"])
-            for spec in function["inputs"]
-        )
-        return (
-            None,
-            *(
-                source
-                and (
-                    computed[source["result"]]
-                    if "result" in source
-                    else gradients[source["grad"]]
-                )
-                for source in sources
-            ),
-        )
+        function, _ = _description(ctx.request)
+        find = _scaled_gradients if ctx.request.together else _derived_gradients
+        found = find(ctx, function, gradients)
+        computed = [found.get(spec["name"]) for spec in function["inputs"]]
+        return None, *_autograd.refuse_twice(ctx.request.name, computed)
+
+
+def _scaled_gradients(ctx, function, gradients):
+    """By operand, those that came with the results."""
+    names = [
+        spec["name"]
+        for spec in function["inputs"]
+        if f"grad_{spec['name']}" in _gradient_names(function)
+    ]
+    # Of rank 0, it does not take part in the choice of the type. A product is what
+    # a compiler of graphs can do in place, or with what comes next.
+    factor = gradients[0].reshape(())
+    return {name: x * factor for name, x in zip(names, ctx.saved_tensors)}
+
+
+def _derived_gradients(ctx, function, gradients):
+    """By operand, those that the request's backward computes."""
+    backward = function["backward"]
+    computed = []
+    if "function" in backward:
+        kept = iter(ctx.saved_tensors)
+        inputs = [
+            gradients[source["grad"]] if "grad" in source else next(kept)
+            for source in backward["inputs"]
+        ]
+        computed = _run(ctx.request, backward["function"], inputs)
+    return {
+        name: computed[source["result"]]
+        if "result" in source
+        else gradients[source["grad"]]
+        for name, source in backward["gradients"].items()
+    }
 
 
 def _trace(request, operands):
     """The results of a call, recorded with its gradients where they are wanted."""
     if request.gradients:
         return _Traced.apply(request, *operands)
+    return tuple(_run(request, None, operands)[: _result_count(request)])
+
+
+def _gradient_names(function):
+    """What the gradients among a function's outputs would be called."""
+    names = {f"grad_{spec['name']}" for spec in function["inputs"]}
+    return names.intersection(x["name"] for x in function["outputs"])
+
+
+def _result_count(request):
+    """How many outputs are results: the rest is for the backward."""
     function, _ = _description(request)
-    return tuple(_run(request, None, operands)[: _result_count(function)])
-
-
-def _result_count(function):
-    return sum(not x["name"].startswith("saved") for x in function["outputs"])
+    names = [x["name"] for x in function["outputs"]]
+    rest = _gradient_names(function) if request.together else ()
+    return sum(not (name.startswith("saved") or name in rest) for name in names)
 
 
 def _call_op(name, count):
@@ -193,12 +270,17 @@ def _call_op(name, count):
     operator = _operators.OPERATORS[name]
 
     def call(*arguments):
-        operands, attributes = arguments[:count], arguments[count:]
+        operands = arguments[:count]
+        attributes = tuple(map(_hashable, arguments[count:]))
         request = operator.request(attributes, operands, _wanted(operands))
         results = _trace(request, [x for x in operands if x is not None])
-        return results[0] if len(results) == 1 else results
+        return results[0] if _RETURNS[name] is None else list(results)
 
     return call
+
+
+def _hashable(value):
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _call_kernel(text, operands):
@@ -210,9 +292,7 @@ def _call_kernel(text, operands):
 
 def _description(request):
     """The metadata of the request's function, and what it says of its backward."""
-    # Shapes and what is saved do not depend on the target.
-    functions = _operators.metadata(request.on(_loading.DESCRIBED_TARGET))
-    function = next(iter(functions.values()))
+    function = _operators.function_of(request)
     return function, function.get("backward")
 
 
@@ -232,6 +312,53 @@ def _run(request, function, inputs):
     return torch.ops.bastile.run.default(
         *_describe(request, function), list(inputs)
     )
+
+
+def _consumed(request):
+    """By output, the inputs whose memory outputs take."""
+    function, _ = _description(request)
+    return {
+        i: output["may_alias"]
+        for i, output in enumerate(function["outputs"])
+        if "may_alias" in output
+    }
+
+
+def _run_in_place(request, inputs):
+    """As `_run`, with outputs in place of inputs."""
+    places = _consumed(request)
+    function, _ = _description(request)
+    outputs = _fake_outputs(function, inputs, skip=places)
+    torch.ops.bastile.overwrite.default(
+        *_describe(request, None),
+        [inputs[i] for i in places.values()],
+        [x for i, x in enumerate(outputs) if i not in places],
+        [x for i, x in enumerate(inputs) if i not in places.values()],
+    )
+    for i, place in places.items():
+        outputs[i] = inputs[place].detach()
+    return outputs
+
+
+def _overwrite(key, text, consumed, outputs, others):
+    """Implements `overwrite`: a call whose results all go into tensors that are
+    there, which is what PyTorch can trace without copies."""
+    places = _consumed(_loading.Request.from_text(json.loads(text)[0]))
+    inputs = list(others)
+    for place, tensor in sorted(
+        zip(places.values(), consumed), key=lambda pair: pair[0]
+    ):
+        inputs.insert(place, tensor)
+    device = inputs[0].device
+    kernel = _load_cached(text, device.index if device.type == "cuda" else None)
+    rest = iter(outputs)
+    for i, computed in enumerate(kernel.run(inputs, in_place=True)):
+        target = inputs[places[i]] if i in places else next(rest)
+        # What was not computed in place is small, or its rows lie apart.
+        if computed is not target:
+            target.copy_(computed)
+    for tensor in consumed:
+        torch.autograd.graph.increment_version(tensor)
 
 
 def _load_function(text, device):
@@ -255,18 +382,21 @@ def _run_in_python(key, text, inputs):
 def _fake_run(key, text, inputs):
     request, function = json.loads(text)
     request = _loading.Request.from_text(request)
-    functions = _operators.metadata(request.on(_loading.DESCRIBED_TARGET))
+    functions = _operators.metadata(request.on(_operators.DESCRIBED_TARGET))
     function = function or next(iter(functions))
     return _fake_outputs(functions[function], inputs)
 
 
-def _fake_outputs(function, inputs):
+def _fake_outputs(function, inputs, skip=()):
+    """New tensors like a function's outputs; None for those in ``skip``."""
     return [
-        inputs[0].new_empty(
+        None
+        if i in skip
+        else inputs[0].new_empty(
             [_size(size, inputs) for size in spec["shape"]],
             dtype=getattr(torch, _types.TORCH_NAMES[spec["type"]]),
         )
-        for spec in function["outputs"]
+        for i, spec in enumerate(function["outputs"])
     ]
 
 
@@ -297,6 +427,15 @@ def _register():
         for device in ("CPU", "CUDA"):
             _LIBRARY.impl("run", _run_in_python, device)
     torch.library.register_fake("bastile::run", _fake_run, lib=_LIBRARY)
+    _LIBRARY.define(
+        "overwrite(int key, str function, Tensor(a!)[] consumed, "
+        "Tensor(b!)[] outputs, Tensor[] others) -> ()"
+    )
+    for device in ("CPU", "CUDA"):
+        _LIBRARY.impl("overwrite", _overwrite, device)
+    torch.library.register_fake(
+        "bastile::overwrite", lambda *arguments: None, lib=_LIBRARY
+    )
     _LIBRARY.define("call(str request, Tensor[] operands) -> Tensor[]")
     _LIBRARY.impl("call", _call_kernel, "CompositeImplicitAutograd")
     for name, definition in definitions().items():

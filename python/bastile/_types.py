@@ -59,12 +59,13 @@ def row_types(shapes, elements):
         if shape is None:
             types.append(None)
             continue
+        # A row length that torch.compile traces is one that code depends on.
         *leading, length = shape
         sizes = [
             1 if size == 1 and _is_repeated(shapes, len(shape), i) else None
             for i, size in enumerate(leading)
         ]
-        types.append(tensor_type([*sizes, length], element))
+        types.append(tensor_type([*sizes, int(length)], element))
     return types
 
 

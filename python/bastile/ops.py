@@ -3,16 +3,18 @@
 Every op of the dialect is here under its name, with its operands and attributes
 as they are defined there; ``help(bastile.ops.rms_norm)`` shows the formula. An op
 runs on PyTorch's tensors, with autograd, and on NumPy's and any other library's.
+
+Shapes are those of the dialect, except that an operand with one integer a row,
+as targets are, may lack its last dimension of size 1.
 """
 
 from bastile import _operators
 from bastile._definitions import definitions
 from bastile._operators import is_compiling as _is_compiling
 
-
 _TEMPLATE = """
 def {name}({parameters}):
-    if _is_compiling():
+{preparation}    if _is_compiling():
         return _call_registered({name!r}, ({operands},), ({attributes}))
     return _{name}(({operands},), ({attributes}))
 """
@@ -24,13 +26,55 @@ def _call_registered(name, operands, attributes):
     return _torch.call_registered(name, operands, attributes)
 
 
+def _as_column(tensor, rows):
+    """One number a row, with a last dimension of size 1."""
+    rank = len(getattr(rows, "shape", ()))
+    if rank and len(getattr(tensor, "shape", ())) == rank - 1:
+        return tensor[..., None]
+    return tensor
+
+
+def _as_names(names):
+    return (names,) if isinstance(names, str) else names and tuple(names)
+
+
+def _forbid_leaves(name, operands):
+    """As PyTorch does, before one of its leaves loses its value."""
+    from bastile import _torch
+
+    _torch.forbid_leaves(name, operands)
+
+
+def _preparation(definition):
+    """Lines that bring arguments into the form that operators take."""
+    first = definition.operands[0].name
+    lines = [
+        f"{operand.name} = _as_column({operand.name}, {first})"
+        for operand in definition.operands
+        if operand.kind == "integer_statistic"
+    ]
+    options = [option.name for option in definition.options]
+    for name in ("returns", "results"):
+        if name in options:
+            lines.append(f"{name} = _as_names({name})")
+    if "in_place" in options:
+        names = ", ".join(operand.name for operand in definition.operands)
+        lines += [
+            "if in_place:",
+            f"    _forbid_leaves({definition.name!r}, ({names},))",
+        ]
+    return "".join(f"    {line}\n" for line in lines)
+
+
 def _parameters(definition):
-    required = [operand.name for operand in definition.operands]
-    optional = [o.name for o in definition.operands if o.optional]
-    parts = [n if n not in optional else f"{n}=None" for n in required]
-    if definition.attributes:
+    parts = [
+        f"{operand.name}=None" if operand.optional else operand.name
+        for operand in definition.operands
+    ]
+    keywords = [*definition.attributes, *definition.options]
+    if keywords:
         parts.append("*")
-    parts += [f"{a.name}={a.default!r}" for a in definition.attributes]
+    parts += [f"{keyword.name}={keyword.default!r}" for keyword in keywords]
     return ", ".join(parts)
 
 
@@ -46,6 +90,8 @@ def _document(definition):
         lines.append(
             f"    {attribute.name}: {kind}, by default {attribute.default!r}"
         )
+    for option in definition.options:
+        lines.append(f"    {option.name}: {option.document}")
     lines += ["", "Returns:", "    " + ", ".join(definition.results)]
     return "\n".join(lines)
 
@@ -53,10 +99,12 @@ def _document(definition):
 def _make(definition):
     # torch.compile looks names up in the module that a function is of.
     globals()[f"_{definition.name}"] = _operators.make(definition.name).native
-    attributes = "".join(f"{a.name}, " for a in definition.attributes)
+    keywords = [*definition.attributes, *definition.options]
+    attributes = "".join(f"{keyword.name}, " for keyword in keywords)
     source = _TEMPLATE.format(
         name=definition.name,
         parameters=_parameters(definition),
+        preparation=_preparation(definition),
         operands=", ".join(operand.name for operand in definition.operands),
         attributes=attributes,
     )

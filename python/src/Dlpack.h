@@ -64,6 +64,13 @@ struct ManagedTensor {
   Tensor tensor;
 };
 
+/// The form without a version, which many libraries still speak.
+struct PlainManagedTensor {
+  Tensor tensor;
+  void *context;
+  void (*release)(PlainManagedTensor *);
+};
+
 struct ExchangeApi {
   Version version;
   void *previous;

@@ -3,6 +3,8 @@
 #include "Kernel.h"
 
 #include <atomic>
+#include <sched.h>
+#include <thread>
 
 namespace py = pybind11;
 using namespace bastile::python;
@@ -12,12 +14,56 @@ using namespace bastile::runtime;
   throw py::value_error(error.message());
 }
 
-static std::atomic<unsigned> threadCount{1};
+//===----------------------------------------------------------------------===//
+// Threads of the host
+//===----------------------------------------------------------------------===//
+
+static std::atomic<unsigned> threadCount{0};
+
+/// Never destroyed: the interpreter may be gone by then.
+static py::object &threadSource() {
+  static auto &object = *new py::object();
+  return object;
+}
 
 void bastile::python::setThreadCount(unsigned threads) {
-  threadCount = std::max(threads, 1u);
+  threadCount = threads;
 }
-unsigned bastile::python::getThreadCount() { return threadCount; }
+
+void bastile::python::followThreadCount(py::object follow) {
+  threadSource() = std::move(follow);
+}
+
+static unsigned countProcessors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) != 0)
+    return std::max(std::thread::hardware_concurrency(), 1u);
+  return static_cast<unsigned>(CPU_COUNT(&set));
+}
+
+unsigned bastile::python::getThreadCount() {
+  if (unsigned threads = threadCount)
+    return threads;
+  if (py::object &source = threadSource(); source && !source.is_none()) {
+    py::gil_scoped_acquire lock;
+    return std::max(source().cast<unsigned>(), 1u);
+  }
+  return countProcessors();
+}
+
+/// A thread is worth its start where it has this much to read.
+static constexpr int64_t leastBytesPerThread = 1 << 17;
+
+unsigned bastile::python::chooseThreads(const std::vector<TensorView> &inputs) {
+  int64_t bytes = 0;
+  for (const TensorView &input : inputs)
+    bytes += input.byteCount();
+  if (bytes < 2 * leastBytesPerThread)
+    return 1;
+  return static_cast<unsigned>(
+      std::min<int64_t>(bytes / leastBytesPerThread, getThreadCount()));
+}
 
 //===----------------------------------------------------------------------===//
 // Kernels
@@ -28,10 +74,21 @@ static bool isSaved(const BufferSpec &output) {
   return output.name.rfind("saved", 0) == 0;
 }
 
-Kernel::Kernel(std::shared_ptr<Program> program, const Function &function)
-    : owner(std::move(program)), forwardFunction(&function) {
+static bool hasOutput(const Function &function, const std::string &name) {
+  return std::any_of(
+      function.outputs.begin(), function.outputs.end(),
+      [&](const BufferSpec &output) { return output.name == name; });
+}
+
+Kernel::Kernel(std::shared_ptr<Program> program, const Function &function,
+               bool together, bool inPlace)
+    : owner(std::move(program)), forwardFunction(&function), together(together),
+      inPlace(inPlace) {
   for (const BufferSpec &output : function.outputs)
     results += !isSaved(output);
+  if (together)
+    for (const InputSpec &input : function.inputs)
+      results -= hasOutput(function, "grad_" + input.name);
   if (function.backward && !function.backward->function.empty())
     backwardFunction = owner->metadata().find(function.backward->function);
 }
@@ -39,6 +96,8 @@ Kernel::Kernel(std::shared_ptr<Program> program, const Function &function)
 namespace {
 /// The tensors of one call.
 struct CallTensors {
+  /// Whether an input is the caller's tensor itself, with no element twice.
+  std::vector<bool> isWritable;
   std::vector<TensorView> inputs;
   /// What must not go before the call is over.
   std::vector<py::object> alive;
@@ -66,6 +125,7 @@ public:
     }
   }
   ~CallScope() {
+    tensors->isWritable.clear();
     tensors->inputs.clear();
     tensors->alive.clear();
     freeTensors().push_back(std::move(tensors));
@@ -92,6 +152,10 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     py::object keepAlive;
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
+    tensors.isWritable.push_back(view.isContiguous());
+    // Libraries call any strides of a tensor without elements contiguous.
+    if (view.elementCount() == 0)
+      view = TensorView::contiguous(view.data, view.type, view.sizes);
     if (!hasContiguousRows(view)) {
       input = copyContiguous(input);
       view = library.read(input, location, keepAlive);
@@ -127,7 +191,7 @@ py::list Kernel::runFunction(const Function &function,
     place.device = location.index;
     place.stream = library.currentStream(location.index);
   } else {
-    place.threads = getThreadCount();
+    place.threads = chooseThreads(tensors.inputs);
   }
 
   py::list outputs(function.outputs.size());
@@ -135,7 +199,8 @@ py::list Kernel::runFunction(const Function &function,
                       std::optional<unsigned> output) -> Expected<TensorView> {
     // Host code runs without the interpreter's lock.
     py::gil_scoped_acquire lock;
-    if (output && inPlace && spec.mayAlias) {
+    if (output && inPlace && spec.mayAlias &&
+        tensors.isWritable[*spec.mayAlias]) {
       outputs[*output] = inputs[*spec.mayAlias];
       return tensors.inputs[*spec.mayAlias];
     }
@@ -157,11 +222,21 @@ py::list Kernel::runFunction(const Function &function,
   }
   if (error)
     raise(error);
+  for (size_t i = 0; i != outputs.size(); ++i)
+    library.deliver(outputs, i, first);
   return outputs;
 }
 
 py::list Kernel::run(const py::sequence &inputs, bool inPlace) const {
   return runFunction(*forwardFunction, inputs, inPlace);
+}
+
+std::vector<unsigned> Kernel::consumedInputs() const {
+  std::vector<unsigned> inputs;
+  for (const BufferSpec &output : forwardFunction->outputs)
+    if (inPlace && output.mayAlias)
+      inputs.push_back(static_cast<unsigned>(*output.mayAlias));
+  return inputs;
 }
 
 py::object Kernel::unwrap(const py::list &outputs) const {
@@ -202,12 +277,12 @@ py::tuple Kernel::keep(const py::sequence &inputs,
 
 py::tuple Kernel::forward(const py::sequence &inputs) const {
   (void)recipe();
-  py::list outputs = run(inputs, /*inPlace=*/false);
+  py::list outputs = run(inputs, inPlace);
   return py::make_tuple(unwrap(outputs), keep(inputs, outputs));
 }
 
 py::tuple Kernel::backward(const py::sequence &kept,
-                           const py::sequence &gradients) const {
+                           const py::sequence &gradients, bool inPlace) const {
   const Backward &recipe = this->recipe();
   py::list computed;
   if (backwardFunction) {
@@ -219,7 +294,7 @@ py::tuple Kernel::backward(const py::sequence &kept,
       else
         inputs.append(kept[next++]);
     }
-    computed = runFunction(*backwardFunction, inputs, /*inPlace=*/false);
+    computed = runFunction(*backwardFunction, inputs, inPlace);
   }
   py::tuple result(recipe.gradients.size());
   for (size_t i = 0; i != recipe.gradients.size(); ++i) {

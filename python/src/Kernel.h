@@ -1,5 +1,4 @@
-//===- Kernel.h - Calling compiled functions on Python's tensors -*- C++
-//-*-===//
+//===- Kernel.h - Calling functions on Python's tensors ---------*- C++ -*-===//
 
 #ifndef BASTILE_PYTHON_KERNEL_H
 #define BASTILE_PYTHON_KERNEL_H
@@ -14,9 +13,11 @@ namespace bastile::python {
 class Kernel {
 public:
   /// `function` is one of `program`. Functions for the host take tensors on the
-  /// CPU, others those on a GPU.
+  /// CPU, others those on a GPU. With `together`, the function returns
+  /// gradients beside its results; with `inPlace`, `forward` lets them take the
+  /// memory of the inputs.
   Kernel(std::shared_ptr<runtime::Program> program,
-         const runtime::Function &function);
+         const runtime::Function &function, bool together, bool inPlace);
 
   const runtime::Function &function() const { return *forwardFunction; }
   runtime::Program &program() const { return *owner; }
@@ -38,12 +39,20 @@ public:
                        const pybind11::sequence &outputs) const;
 
   /// The gradients of all inputs, None where there is none. `kept` comes from
-  /// `forward`, `gradients` are those of its results.
+  /// `forward`, `gradients` are those of its results. `inPlace` lets gradients
+  /// take the memory of what was kept where the function allows it.
   pybind11::tuple backward(const pybind11::sequence &kept,
-                           const pybind11::sequence &gradients) const;
+                           const pybind11::sequence &gradients,
+                           bool inPlace) const;
 
   /// How many results a call returns.
   unsigned resultCount() const { return results; }
+
+  /// Whether a call computes gradients beside the results.
+  bool isTogether() const { return together; }
+
+  /// The inputs that `forward` may overwrite.
+  std::vector<unsigned> consumedInputs() const;
 
 private:
   using Source = runtime::Backward::Source;
@@ -58,13 +67,23 @@ private:
   const runtime::Function *forwardFunction;
   /// Null if the function has no backward or that has nothing to compute.
   const runtime::Function *backwardFunction = nullptr;
-  /// How many outputs are results; the rest are saved for the backward.
+  /// How many outputs are results; the rest are saved for the backward, or are
+  /// gradients.
   unsigned results = 0;
+  bool together;
+  bool inPlace;
 };
 
-/// How many threads of the host a call may use.
+/// How many threads of the host a call may use: `threads` or, for 0, what
+/// `follow` says at each call or, for None, one for each processor of this
+/// process.
 void setThreadCount(unsigned threads);
+void followThreadCount(pybind11::object follow);
 unsigned getThreadCount();
+/// How many of them share the work on `inputs`. It depends on their sizes
+/// alone, so that results that depend on it, sums of rows, are the same in
+/// every call.
+unsigned chooseThreads(const std::vector<runtime::TensorView> &inputs);
 
 /// Raises `error` as the fitting exception.
 [[noreturn]] void raise(const runtime::Error &error);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Arrays.h"
 #include "Graph.h"
 #include "Operator.h"
 #include "Timing.h"
@@ -113,14 +114,17 @@ static void bindCompiler(py::module_ &module) {
          const std::vector<std::pair<std::string, std::optional<std::string>>>
              &operands,
          const std::vector<std::pair<std::string, std::string>> &attributes,
-         const std::vector<std::string> &results) {
+         const std::vector<std::string> &results,
+         const std::vector<unsigned> &returned) {
         std::vector<OperandType> types;
         for (const auto &[name, type] : operands)
           types.push_back({name, type});
-        return take<CompileError>(buildOpText(op, types, attributes, results));
+        return take<CompileError>(
+            buildOpText(op, types, attributes, results, returned));
       },
       "op"_a, "operands"_a, "attributes"_a,
-      "results"_a = std::vector<std::string>());
+      "results"_a = std::vector<std::string>(),
+      "returned"_a = std::vector<unsigned>());
   module.def("targets", &getTargetNames);
   module.def("find_target", &findTarget, "compute_capability"_a);
   module.def("describe_host", &describeHost);
@@ -209,11 +213,15 @@ static void bindKernels(py::module_ &module) {
       });
 
   py::class_<Kernel>(module, "Kernel")
-      .def(py::init([](ProgramPointer program, const std::string &name) {
+      .def(py::init([](ProgramPointer program, const std::string &name,
+                       bool together, bool inPlace) {
              const runtime::Function &function = findFunction(*program, name);
-             return Kernel(std::move(program), function);
+             return Kernel(std::move(program), function, together, inPlace);
            }),
-           "program"_a, "function"_a)
+           "program"_a, "function"_a, "together"_a = false,
+           "in_place"_a = false)
+      .def_property_readonly("is_together", &Kernel::isTogether)
+      .def_property_readonly("consumed_inputs", &Kernel::consumedInputs)
       .def_property_readonly(
           "name", [](const Kernel &kernel) { return kernel.function().name; })
       .def_property_readonly("result_count", &Kernel::resultCount)
@@ -221,10 +229,12 @@ static void bindKernels(py::module_ &module) {
       .def("call", &Kernel::call, "inputs"_a, "in_place"_a = false)
       .def("forward", &Kernel::forward, "inputs"_a)
       .def("keep", &Kernel::keep, "inputs"_a, "outputs"_a)
-      .def("backward", &Kernel::backward, "kept"_a, "gradients"_a);
+      .def("backward", &Kernel::backward, "kept"_a, "gradients"_a,
+           "in_place"_a = false);
 
   py::class_<Operator>(module, "Operator")
-      .def(py::init<py::object>(), "specialize"_a)
+      .def(py::init<py::object, std::string, std::vector<std::string>>(),
+           "specialize"_a, "name"_a, "operands"_a)
       .def(
           "__call__",
           [](const py::object &self, const py::tuple &operands,
@@ -266,6 +276,7 @@ static void bindKernels(py::module_ &module) {
   module.def("register_torch_kernels", &registerTorchKernels, "load"_a);
   module.def("set_tensor_adapter", &setTensorAdapter, "adapter"_a);
   module.def("set_thread_count", &setThreadCount, "threads"_a);
+  module.def("follow_thread_count", &followThreadCount, "follow"_a);
   module.def("get_thread_count", &getThreadCount);
 }
 
@@ -354,6 +365,7 @@ PYBIND11_MODULE(_bastile, module) {
   bindCompiler(module);
   bindGraph(module);
   bindKernels(module);
+  bindArrays(module);
   bindTiming(module);
   bindCache(module);
   bindDevices(module);

@@ -21,11 +21,17 @@ static void describe(py::handle operand, std::string &key) {
   for (unsigned i = 0; i + 1 < view.rank(); ++i)
     ones |= unsigned(view.sizes[i] == 1) << i;
   const int64_t length = view.rank() == 0 ? 0 : view.sizes.back();
+  // GPUs may be of several kinds.
+  key.push_back(location.isCuda ? static_cast<char>(location.index) : 'c');
   key.push_back(location.isCuda ? 'g' : 'c');
   key.push_back(static_cast<char>(view.type));
   key.push_back(static_cast<char>(view.rank()));
   key.push_back(static_cast<char>(ones));
   key.append(reinterpret_cast<const char *>(&length), sizeof(length));
+}
+
+std::string Operator::describeOperand(size_t index) const {
+  return name + ": operand '" + operandNames[index] + "'";
 }
 
 py::object Operator::find(const py::tuple &operands,
@@ -46,8 +52,20 @@ py::object Operator::find(const py::tuple &operands,
   // Guarded by the interpreter's lock, as all of this is.
   static auto &key = *new std::string();
   key.clear();
-  for (py::handle operand : operands)
-    describe(operand, key);
+  for (size_t i = 0; i != operands.size(); ++i) {
+    try {
+      describe(operands[i], key);
+    } catch (const py::type_error &error) {
+      throw py::type_error(describeOperand(i) + ": " + error.what());
+    } catch (const py::value_error &error) {
+      throw py::value_error(describeOperand(i) + ": " + error.what());
+    } catch (py::error_already_set &error) {
+      if (!error.matches(PyExc_TypeError))
+        throw;
+      throw py::type_error(describeOperand(i) + ": " +
+                           std::string(py::str(error.value())));
+    }
+  }
   if (!gradients.is_none())
     for (py::handle wanted : gradients)
       key.push_back(wanted.ptr() == Py_True ? '1' : '0');
@@ -158,10 +176,16 @@ py::object bastile::python::call(const py::object &owner, Operator &native,
     for (const py::object &watcher : hooks().watchers)
       if (isTrue(watcher))
         route = Route::Dispatched;
-  if (route == Route::Dispatched)
-    return hooks().dispatch(owner, operands, attributes);
   if (route == Route::Direct)
     return native.run(operands, attributes, /*inPlace=*/false);
+  for (size_t i = 0; i != operands.size(); ++i)
+    if (!operands[i].is_none() && getRoute(operands[i]) == Route::Direct)
+      throw py::type_error(
+          native.describeOperand(i) + " is of type " +
+          std::string(py::str(py::type::of(operands[i]).attr("__name__"))) +
+          ", but others are tensors of another library");
+  if (route == Route::Dispatched)
+    return hooks().dispatch(owner, operands, attributes);
   static PyObject *requiresGrad = PyUnicode_InternFromString("requires_grad");
   static PyObject *isMeta = PyUnicode_InternFromString("is_meta");
   if (anyHas(operands, requiresGrad) && isTrue(hooks().recordsGradients)) {

@@ -1,5 +1,4 @@
-//===- Operator.h - An op that compiles for what it is called on -*- C++
-//-*-===//
+//===- Operator.h - Ops that compile for their operands ---------*- C++ -*-===//
 
 #ifndef BASTILE_PYTHON_OPERATOR_H
 #define BASTILE_PYTHON_OPERATOR_H
@@ -18,9 +17,15 @@ class Operator {
 public:
   /// `specialize(attributes, operands, gradients)` returns the kernel for a
   /// call like this one; `gradients` has a boolean for each operand, or is None
-  /// for a kernel without a backward.
-  explicit Operator(pybind11::object specialize)
-      : specialize(std::move(specialize)) {}
+  /// for a kernel without a backward. `name` and `operandNames` are for
+  /// messages.
+  Operator(pybind11::object specialize, std::string name,
+           std::vector<std::string> operandNames)
+      : specialize(std::move(specialize)), name(std::move(name)),
+        operandNames(std::move(operandNames)) {}
+
+  /// "rms_norm: operand 'weight'"
+  std::string describeOperand(size_t index) const;
 
   /// The kernel for `operands`, some of which may be None.
   pybind11::object find(const pybind11::tuple &operands,
@@ -44,6 +49,8 @@ private:
   using Kernels = std::unordered_map<std::string, pybind11::object>;
 
   pybind11::object specialize;
+  std::string name;
+  std::vector<std::string> operandNames;
   /// By the attributes, which are compared as Python does.
   pybind11::dict kernelsOfAttributes;
   std::vector<std::shared_ptr<Kernels>> storage;

@@ -51,7 +51,7 @@ static std::optional<ElementType> getElementType(dlpack::DataType type) {
   return std::nullopt;
 }
 
-static dlpack::DataType getDataType(ElementType type) {
+dlpack::DataType dlpack::getDataType(ElementType type) {
   switch (type) {
   case ElementType::F64:
     return {dlpack::Float, 64, 1};
@@ -77,6 +77,36 @@ static dlpack::DataType getDataType(ElementType type) {
   return {dlpack::Int, 64, 1};
 }
 
+static std::string print(dlpack::DataType type) {
+  return "DLPack's code " + std::to_string(type.code) + " with " +
+         std::to_string(type.bits) + " bits";
+}
+
+TensorView dlpack::read(const dlpack::Tensor &tensor, Location &location) {
+  std::optional<ElementType> type = getElementType(tensor.type);
+  if (!type)
+    throw py::type_error("no kernel takes elements of type " +
+                         ::print(tensor.type));
+  if (tensor.rank > static_cast<int32_t>(runtime::maxRank))
+    throw py::value_error("a tensor has rank " + std::to_string(tensor.rank) +
+                          ", but kernels take at most " +
+                          std::to_string(runtime::maxRank));
+  location.isCuda = tensor.device.type == dlpack::Cuda ||
+                    tensor.device.type == dlpack::CudaManaged;
+  location.index = tensor.device.index;
+  if (!location.isCuda && tensor.device.type != dlpack::Cpu &&
+      tensor.device.type != dlpack::CudaHost)
+    throw py::type_error("a tensor is neither on the CPU nor on a GPU of "
+                         "NVIDIA");
+  const auto rank = static_cast<size_t>(tensor.rank);
+  void *data = static_cast<char *>(tensor.data) + tensor.byteOffset;
+  TensorView view =
+      TensorView::contiguous(data, *type, Dimensions(tensor.shape, rank));
+  if (tensor.strides)
+    view.strides = Dimensions(tensor.strides, rank);
+  return view;
+}
+
 [[noreturn]] static void raisePythonError() { throw py::error_already_set(); }
 
 namespace {
@@ -91,29 +121,21 @@ public:
       py::error_already_set error;
       if (py::getattr(object, "is_meta", py::bool_(false)).cast<bool>())
         throw NoMemory();
-      throw error;
+      if (!py::getattr(object, "is_sparse", py::bool_(false)).cast<bool>())
+        throw error;
+      throw py::type_error(
+          "a kernel takes dense tensors, but got one of layout " +
+          std::string(py::str(object.attr("layout"))));
     }
-    std::optional<ElementType> type = getElementType(tensor.type);
-    if (!type)
-      throw py::type_error("no kernel takes elements of type " +
-                           describeType(object));
-    if (tensor.rank > static_cast<int32_t>(runtime::maxRank))
-      throw py::value_error("a tensor has rank " + std::to_string(tensor.rank) +
-                            ", but kernels take at most " +
-                            std::to_string(runtime::maxRank));
-    location.isCuda = tensor.device.type == dlpack::Cuda ||
-                      tensor.device.type == dlpack::CudaManaged;
-    location.index = tensor.device.index;
-    if (!location.isCuda && tensor.device.type != dlpack::Cpu &&
-        tensor.device.type != dlpack::CudaHost)
-      throw py::type_error("a tensor is neither on the CPU nor on a GPU of "
-                           "NVIDIA");
-    TensorView view;
-    view.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
-    view.type = *type;
-    view.sizes = Dimensions(tensor.shape, static_cast<size_t>(tensor.rank));
-    view.strides = Dimensions(tensor.strides, static_cast<size_t>(tensor.rank));
-    return view;
+    try {
+      return dlpack::read(tensor, location);
+    } catch (const py::type_error &error) {
+      // The library has a name for what DLPack has numbers for.
+      if (!getElementType(tensor.type))
+        throw py::type_error("no kernel takes elements of type " +
+                             describeType(object));
+      throw;
+    }
   }
 
   py::object allocate(ElementType type, const Dimensions &sizes,
@@ -123,7 +145,7 @@ public:
     prototype.device = {location.isCuda ? dlpack::Cuda : dlpack::Cpu,
                         location.isCuda ? location.index : 0};
     prototype.rank = static_cast<int32_t>(sizes.size());
-    prototype.type = getDataType(type);
+    prototype.type = dlpack::getDataType(type);
     prototype.shape = const_cast<int64_t *>(sizes.begin());
     dlpack::ManagedTensor *managed = nullptr;
     if (api.allocate(&prototype, &managed, nullptr, &setError) != 0)
@@ -244,6 +266,8 @@ public:
   TensorView read(py::handle object, Location &location,
                   py::object &keepAlive) const override {
     py::tuple fields = adapter().attr("describe")(object);
+    if (fields[0].is_none())
+      throw NoMemory();
     TensorView view;
     view.data = reinterpret_cast<void *>(fields[0].cast<uintptr_t>());
     std::string spelling = py::str(fields[1]);
@@ -268,6 +292,11 @@ public:
     view = TensorView::contiguous(
         reinterpret_cast<void *>(made[1].cast<uintptr_t>()), type, sizes);
     return made[0];
+  }
+
+  void deliver(py::list &outputs, size_t index,
+               py::handle like) const override {
+    outputs[index] = adapter().attr("deliver")(like, outputs[index]);
   }
 
   runtime::cuda::Stream currentStream(int device) const override {

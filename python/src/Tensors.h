@@ -35,6 +35,12 @@ struct Location {
 /// "the CPU" or "GPU 0".
 std::string print(const Location &location);
 
+namespace dlpack {
+DataType getDataType(runtime::ElementType type);
+/// Raises TypeError or ValueError for a tensor that no kernel takes.
+runtime::TensorView read(const Tensor &tensor, Location &location);
+} // namespace dlpack
+
 /// Thrown for a tensor without memory, such as one on PyTorch's device "meta":
 /// what a call on it means is for its library to say.
 class NoMemory : public std::exception {
@@ -65,6 +71,11 @@ public:
                                     pybind11::handle like,
                                     runtime::TensorView &view) const = 0;
 
+  /// Makes output `index` of a call that has been made an object that users of
+  /// the library expect; `like` is an input.
+  virtual void deliver(pybind11::list &outputs, size_t index,
+                       pybind11::handle like) const {}
+
   /// The stream that the library works in now.
   virtual runtime::cuda::Stream currentStream(int device) const = 0;
 };
@@ -76,9 +87,11 @@ bool hasContiguousRows(const runtime::TensorView &view);
 pybind11::object copyContiguous(pybind11::handle tensor);
 
 /// Registers the object that adapts libraries without the C interface. Its
-/// methods are `describe(tensor)`, which returns (address, type, sizes,
+/// methods are `describe(tensor)`, which returns (address or None, type, sizes,
 /// strides, device or None, owner); `allocate(like, type, sizes, device)`,
-/// which returns (tensor, address); and `current_stream(like, device)`.
+/// which returns (tensor, address); `deliver(like, tensor)`, which returns what
+/// the caller gets of it once the call is made; `current_stream(device)`; and
+/// `contiguous(tensor)`, which returns a copy.
 void setTensorAdapter(pybind11::object adapter);
 
 } // namespace bastile::python

@@ -192,10 +192,11 @@ static KernelTable &table() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-static Place getPlace(const Location &location) {
+static Place getPlace(const Location &location,
+                      const std::vector<TensorView> &inputs) {
   Place place;
   if (!location.isCuda) {
-    place.threads = getThreadCount();
+    place.threads = chooseThreads(inputs);
     return place;
   }
   place.device = location.index;
@@ -220,6 +221,8 @@ static Tensors run(Program &program, const Function &function,
           "'" + function.name +
           "' takes tensors of one device, but got one on " + print(common) +
           " and one on " + print(location));
+    if (view.elementCount() == 0)
+      view = TensorView::contiguous(view.data, view.type, view.sizes);
     if (!hasContiguousRows(view))
       copies.push_back(copyContiguous(input, view, location));
     views.push_back(view);
@@ -231,7 +234,8 @@ static Tensors run(Program &program, const Function &function,
         .push_back(allocate(spec.type, sizes, common, view));
     return view;
   };
-  if (Error error = program.call(function, views, getPlace(common), give))
+  if (Error error =
+          program.call(function, views, getPlace(common, views), give))
     throw std::runtime_error(error.message());
   return outputs;
 }

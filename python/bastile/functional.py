@@ -1,0 +1,318 @@
+"""The ops with the signatures of ``torch.nn.functional``.
+
+What differs from PyTorch's functions is said where it does: losses are float32,
+and a loss of no token is 0.
+"""
+
+import torch
+from bastile import _types, ops
+
+
+def rms_norm(
+    input, normalized_shape, weight=None, eps=None, *, casting="gemma", offset=0.0
+):
+    """As ``torch.nn.functional.rms_norm``.
+
+    ``casting="llama"`` rounds before the multiplication by the weight, as Llama
+    does; ``offset`` is added to the weight, as Gemma adds 1.
+    """
+    eps = _eps(eps, input)
+    rows, shape = _take_rows("rms_norm", input, normalized_shape)
+    weight = _flat("rms_norm", "weight", weight, normalized_shape)
+    result = ops.rms_norm(rows, weight, casting=casting, eps=eps, offset=offset)
+    return result if shape is None else result.reshape(shape)
+
+
+def add_rms_norm(
+    input, residual, weight, eps=None, *, casting="gemma", offset=0.0
+):
+    """The norm of ``input + residual``, and that sum, in one pass."""
+    eps = _eps(eps, input)
+    return ops.add_rms_norm(
+        input, residual, weight, casting=casting, eps=eps, offset=offset
+    )
+
+
+def _eps(eps, input):
+    """PyTorch's default is the precision that it computes in."""
+    if eps is not None:
+        return eps
+    wide = input.dtype if input.dtype == torch.float64 else torch.float32
+    return torch.finfo(wide).eps
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """As ``torch.nn.functional.layer_norm``."""
+    rows, shape = _take_rows("layer_norm", input, normalized_shape)
+    weight = _flat("layer_norm", "weight", weight, normalized_shape)
+    bias = _flat("layer_norm", "bias", bias, normalized_shape)
+    result = ops.layer_norm(rows, weight, bias, eps=eps)
+    return result if shape is None else result.reshape(shape)
+
+
+def softmax(input, dim=-1, dtype=None):
+    """As ``torch.nn.functional.softmax``, along the last dimension."""
+    return _along_rows(ops.softmax, "softmax", input, dim, dtype)
+
+
+def log_softmax(input, dim=-1, dtype=None):
+    """As ``torch.nn.functional.log_softmax``, along the last dimension."""
+    return _along_rows(ops.log_softmax, "log_softmax", input, dim, dtype)
+
+
+def silu(input, inplace=False):
+    """As ``torch.nn.functional.silu``."""
+    if inplace:
+        raise ValueError("silu: 'inplace' has to be False")
+    return _elementwise(ops.silu, input)
+
+
+def gelu(input, approximate="none"):
+    """As ``torch.nn.functional.gelu``."""
+    return _elementwise(ops.gelu, input, form=gelu_form(approximate))
+
+
+def relu_squared(input):
+    """The square of the positive part."""
+    return _elementwise(ops.relu_squared, input)
+
+
+def swiglu(gate, up, *, gate_scale=1.0, output_scale=1.0):
+    """``silu(gate_scale * gate) * up * output_scale``."""
+    return _elementwise(
+        ops.swiglu, gate, up, gate_scale=gate_scale, output_scale=output_scale
+    )
+
+
+def geglu(gate, up, approximate="none"):
+    """``gelu(gate, approximate) * up``; the form of GPT-OSS is
+    ``bastile.ops.geglu``'s."""
+    return _elementwise(ops.geglu, gate, up, form=gelu_form(approximate))
+
+
+def reglu(gate, up):
+    """``relu(gate) * up``."""
+    return _elementwise(ops.reglu, gate, up)
+
+
+def gelu_form(approximate):
+    """The dialect's word for PyTorch's ``approximate``."""
+    forms = {"none": "erf", "tanh": "tanh"}
+    if approximate not in forms:
+        raise ValueError(
+            f"gelu: 'approximate' must be 'none' or 'tanh', but is {approximate!r}"
+        )
+    return forms[approximate]
+
+
+def rope(q, k, cos, sin, *, interleaved=False, rotary=None, unsqueeze_dim=1):
+    """Rotates the heads of ``q`` and ``k`` by the angles of their positions.
+
+    ``cos`` and ``sin`` have one number for each pair of elements in their last
+    dimension or, as some models repeat them, one for each element of the two
+    halves. Where they lack the dimension of the heads, it is put at
+    ``unsqueeze_dim``. ``rotary`` is how many elements of a head turn, by default
+    all of them.
+    """
+    length = q.shape[-1] if rotary is None else rotary
+    cos = _angles("cos", cos, q, length, interleaved, unsqueeze_dim)
+    sin = _angles("sin", sin, q, length, interleaved, unsqueeze_dim)
+    return tuple(
+        ops.rope(heads, cos, sin, interleaved=interleaved, rotary=rotary)
+        for heads in (q, k)
+    )
+
+
+def _angles(name, angles, heads, length, interleaved, unsqueeze_dim):
+    if angles.shape[-1] == length and not interleaved:
+        angles = angles[..., : length // 2]
+    elif 2 * angles.shape[-1] != length:
+        raise ValueError(
+            f"rope: '{name}' has shape {list(angles.shape)}, but of heads of "
+            f"shape {list(heads.shape)} {length} elements turn: its last "
+            f"dimension must be {length // 2}"
+        )
+    if angles.dim() == heads.dim() - 1:
+        angles = angles.unsqueeze(unsqueeze_dim)
+    # Positions that go from the last leading dimensions repeat over the others.
+    while angles.dim() < heads.dim():
+        angles = angles.unsqueeze(0)
+    return angles
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    *,
+    ignore_index=-100,
+    reduction="mean",
+    label_smoothing=0.0,
+    z_loss=0.0,
+    soft_cap=0.0,
+    temperature=1.0,
+    return_lse=False,
+    return_correct=False,
+    in_place=False,
+):
+    """As ``torch.nn.functional.cross_entropy`` with indices of classes.
+
+    The loss is float32, of float64 logits float64. With ``reduction`` "mean" and
+    "sum" its gradient is computed in the same pass over the logits; with
+    ``in_place``, in their memory. Where no token counts, the mean is 0.
+
+    With ``return_lse`` and ``return_correct``, the result is a tuple: the loss,
+    each token's log-sum-exp, which has no gradient unless ``reduction`` is
+    "none", and whether no logit is larger than the target's.
+    """
+    logits, columns = _take_logits(input, target)
+    names = ["loss"]
+    if return_lse:
+        names.append("lse")
+    if return_correct:
+        names.append("correct")
+    results = ops.cross_entropy(
+        logits,
+        columns,
+        weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        z_loss=z_loss,
+        soft_cap=soft_cap,
+        temperature=temperature,
+        returns=tuple(names),
+        together=None if reduction == "none" else True,
+        in_place=in_place and reduction != "none",
+    )
+    if len(names) == 1:
+        results = (results,)
+    loss, *others = results
+    loss = loss.reshape(target.shape if reduction == "none" else ())
+    if not others:
+        return loss
+    others = [x.reshape(target.shape) for x in others]
+    if return_correct:
+        others[-1] = others[-1].view(torch.bool)
+    return (loss, *others)
+
+
+def _take_logits(input, target):
+    """Logits as rows and targets as a column, by PyTorch's rules of shapes."""
+    if target.is_floating_point():
+        raise TypeError(
+            "cross_entropy: 'target' has elements of type "
+            f"{target.dtype}, but takes indices of classes"
+        )
+    if input.dim() == 0 or target.dim() != max(input.dim() - 1, 0):
+        _disagree(input, target)
+    if input.dim() == 1:
+        return input.unsqueeze(0), target.reshape(1, 1)
+    # Classes are dimension 1; a view whose rows are apart is copied.
+    logits = input if input.dim() == 2 else input.movedim(1, -1)
+    if logits.shape[:-1] != target.shape:
+        _disagree(input, target)
+    return logits, target.unsqueeze(-1)
+
+
+def _disagree(input, target):
+    shape = list(input.shape)
+    expected = [shape[0], *shape[2:]] if len(shape) > 1 else []
+    raise ValueError(
+        f"cross_entropy: 'target' has shape {list(target.shape)}, but for "
+        f"'input' of shape {shape}, whose classes are dimension 1, it must be "
+        f"{expected}"
+    )
+
+
+def quantize(input, format="e4m3", *, group=None, **attributes):
+    """8-bit floats of ``input``, and what to multiply them by: one number for
+    each ``group`` of neighbouring elements of a row, by default for each row."""
+    length = input.shape[-1]
+    scales = 1 if group is None else length // group
+    if scales * (length if group is None else group) != length:
+        raise ValueError(
+            f"quantize: 'group' of {group} does not divide rows of {length}"
+        )
+    leading = [None] * (input.dim() - 1)
+    wide = "f64" if input.dtype == torch.float64 else "f32"
+    small = _types.element_type(format)
+    return ops.quantize(
+        input,
+        format=format,
+        results=(
+            _types.tensor_type([*leading, length], small),
+            _types.tensor_type([*leading, scales], wide),
+        ),
+        **attributes,
+    )
+
+
+def dequantize(input, scale, dtype=torch.bfloat16, **attributes):
+    """The product of 8-bit floats and their scales."""
+    sizes = [*[None] * (input.dim() - 1), input.shape[-1]]
+    result = _types.tensor_type(sizes, _types.element_type(dtype))
+    return ops.dequantize(input, scale, results=(result,), **attributes)
+
+
+def _sizes(normalized_shape):
+    if isinstance(normalized_shape, int):
+        return (normalized_shape,)
+    return tuple(normalized_shape)
+
+
+def _take_rows(name, input, normalized_shape):
+    """The dimensions to normalize as one, and the shape of the result where it
+    is another."""
+    sizes = _sizes(normalized_shape)
+    if not sizes or tuple(input.shape[-len(sizes) :]) != sizes:
+        raise ValueError(
+            f"{name}: 'input' has shape {list(input.shape)}, but the last "
+            f"dimensions must be {list(sizes)}"
+        )
+    if len(sizes) == 1 and input.dim() > 1:
+        return input, None
+    count = 1
+    for size in sizes:
+        count *= size
+    return input.reshape(-1, count), input.shape
+
+
+def _flat(name, operand, tensor, normalized_shape):
+    sizes = _sizes(normalized_shape)
+    if tensor is None:
+        return None
+    if tuple(tensor.shape) != sizes:
+        raise ValueError(
+            f"{name}: '{operand}' has shape {list(tensor.shape)}, but "
+            f"'normalized_shape' is {list(sizes)}"
+        )
+    return tensor if len(sizes) == 1 else tensor.flatten()
+
+
+def _along_rows(function, name, input, dim, dtype):
+    check_last(name, dim)
+    if dim not in (-1, input.dim() - 1):
+        raise ValueError(
+            f"{name}: 'dim' must be the last dimension, but is {dim} of "
+            f"{input.dim()}"
+        )
+    return _elementwise(function, input if dtype is None else input.to(dtype))
+
+
+def check_last(name, dim):
+    """Raises for a dimension that is not the last of any tensor."""
+    if dim is None or dim < -1:
+        raise ValueError(f"{name}: 'dim' must be the last dimension, but is {dim}")
+
+
+def _elementwise(function, *tensors, **attributes):
+    """Calls an op whose operands may be single rows."""
+    if tensors[0].dim() > 1:
+        return function(*tensors, **attributes)
+    shape = tensors[0].shape
+    rows = (
+        x.reshape(1, -1) if isinstance(x, torch.Tensor) and x.shape == shape else x
+        for x in tensors
+    )
+    return function(*rows, **attributes).reshape(shape)

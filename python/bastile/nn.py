@@ -1,0 +1,307 @@
+"""Modules that take the places of PyTorch's, by name and by ``state_dict``.
+
+Each is a subclass of the module that it replaces, so that constructors, reset,
+initialization by type and checkpoints are the same; only ``forward`` runs a
+kernel.
+"""
+
+import torch
+from bastile import functional as F
+
+__all__ = [
+    "AddRMSNorm",
+    "CrossEntropyLoss",
+    "GELU",
+    "GeGLU",
+    "LayerNorm",
+    "LogSoftmax",
+    "ReGLU",
+    "RMSNorm",
+    "RotaryEmbedding",
+    "SiLU",
+    "Softmax",
+    "SwiGLU",
+]
+
+_CASTINGS = ("gemma", "llama")
+
+
+class RMSNorm(torch.nn.RMSNorm):
+    """``torch.nn.RMSNorm``, and the norms of Llama (``casting="llama"``) and of
+    Gemma (``offset=1.0``, with weights that start at 0)."""
+
+    def __init__(
+        self,
+        normalized_shape,
+        eps=None,
+        elementwise_affine=True,
+        device=None,
+        dtype=None,
+        *,
+        casting="gemma",
+        offset=0.0,
+    ):
+        if casting not in _CASTINGS:
+            raise ValueError(
+                f"{type(self).__name__}: 'casting' must be one of "
+                f"{', '.join(_CASTINGS)}, but is {casting!r}"
+            )
+        self.casting = casting
+        self.offset = offset
+        super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
+
+    def reset_parameters(self):
+        if self.elementwise_affine:
+            torch.nn.init.constant_(self.weight, 1.0 - self.offset)
+
+    def forward(self, x):
+        return F.rms_norm(
+            x,
+            self.normalized_shape,
+            self.weight,
+            self.eps,
+            casting=self.casting,
+            offset=self.offset,
+        )
+
+    def extra_repr(self):
+        extra = f", casting={self.casting!r}"
+        if self.offset:
+            extra += f", offset={self.offset}"
+        return super().extra_repr() + extra
+
+
+class AddRMSNorm(RMSNorm):
+    """``forward(x, residual)`` returns the norm of the sum, and the sum."""
+
+    def __init__(self, normalized_shape, eps=None, **arguments):
+        if arguments.get("elementwise_affine", True) is not True:
+            raise ValueError("AddRMSNorm: 'elementwise_affine' has to be True")
+        super().__init__(normalized_shape, eps, **arguments)
+        if len(self.normalized_shape) != 1:
+            raise ValueError(
+                "AddRMSNorm: 'normalized_shape' has to be one size, but is "
+                f"{list(self.normalized_shape)}"
+            )
+
+    def forward(self, x, residual):
+        return F.add_rms_norm(
+            x,
+            residual,
+            self.weight,
+            self.eps,
+            casting=self.casting,
+            offset=self.offset,
+        )
+
+
+class LayerNorm(torch.nn.LayerNorm):
+    """``torch.nn.LayerNorm``."""
+
+    def forward(self, input):
+        return F.layer_norm(
+            input, self.normalized_shape, self.weight, self.bias, self.eps
+        )
+
+
+class SiLU(torch.nn.SiLU):
+    """``torch.nn.SiLU``, but not in place."""
+
+    def __init__(self, inplace=False):
+        if inplace:
+            raise ValueError("SiLU: 'inplace' has to be False")
+        super().__init__(inplace)
+
+    def forward(self, input):
+        return F.silu(input)
+
+
+class GELU(torch.nn.GELU):
+    """``torch.nn.GELU``."""
+
+    def __init__(self, approximate="none"):
+        F.gelu_form(approximate)
+        super().__init__(approximate)
+
+    def forward(self, input):
+        return F.gelu(input, self.approximate)
+
+
+class Softmax(torch.nn.Softmax):
+    """``torch.nn.Softmax`` along the last dimension."""
+
+    def __init__(self, dim=-1):
+        F.check_last("Softmax", dim)
+        super().__init__(dim)
+
+    def forward(self, input):
+        return F.softmax(input, self.dim)
+
+
+class LogSoftmax(torch.nn.LogSoftmax):
+    """``torch.nn.LogSoftmax`` along the last dimension."""
+
+    def __init__(self, dim=-1):
+        F.check_last("LogSoftmax", dim)
+        super().__init__(dim)
+
+    def forward(self, input):
+        return F.log_softmax(input, self.dim)
+
+
+class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
+    """``torch.nn.CrossEntropyLoss`` for indices of classes; with ``z_loss``,
+    ``soft_cap`` and ``temperature`` as in `bastile.ops.cross_entropy`, and with
+    ``in_place`` for a gradient in the logits' memory."""
+
+    def __init__(
+        self,
+        weight=None,
+        size_average=None,
+        ignore_index=-100,
+        reduce=None,
+        reduction="mean",
+        label_smoothing=0.0,
+        *,
+        z_loss=0.0,
+        soft_cap=0.0,
+        temperature=1.0,
+        in_place=False,
+    ):
+        if size_average is not None or reduce is not None:
+            raise ValueError(
+                "CrossEntropyLoss: 'size_average' and 'reduce' are obsolete; "
+                "use 'reduction'"
+            )
+        if reduction not in ("none", "mean", "sum"):
+            raise ValueError(
+                "CrossEntropyLoss: 'reduction' must be one of none, mean, sum, "
+                f"but is {reduction!r}"
+            )
+        super().__init__(
+            weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
+        self.z_loss = z_loss
+        self.soft_cap = soft_cap
+        self.temperature = temperature
+        self.in_place = in_place
+
+    def forward(self, input, target):
+        return F.cross_entropy(
+            input,
+            target,
+            self.weight,
+            ignore_index=self.ignore_index,
+            reduction=self.reduction,
+            label_smoothing=self.label_smoothing,
+            z_loss=self.z_loss,
+            soft_cap=self.soft_cap,
+            temperature=self.temperature,
+            in_place=self.in_place,
+        )
+
+    def extra_repr(self):
+        return (
+            f"ignore_index={self.ignore_index}, reduction={self.reduction!r}, "
+            f"label_smoothing={self.label_smoothing}, z_loss={self.z_loss}, "
+            f"soft_cap={self.soft_cap}, temperature={self.temperature}, "
+            f"in_place={self.in_place}"
+        )
+
+
+class SwiGLU(torch.nn.Module):
+    """``forward(gate, up)`` is ``silu(gate_scale * gate) * up * output_scale``."""
+
+    def __init__(self, gate_scale=1.0, output_scale=1.0):
+        super().__init__()
+        self.gate_scale = gate_scale
+        self.output_scale = output_scale
+
+    def forward(self, gate, up):
+        return F.swiglu(
+            gate, up, gate_scale=self.gate_scale, output_scale=self.output_scale
+        )
+
+    def extra_repr(self):
+        return f"gate_scale={self.gate_scale}, output_scale={self.output_scale}"
+
+
+class GeGLU(torch.nn.Module):
+    """``forward(gate, up)`` is ``gelu(gate, approximate) * up``."""
+
+    def __init__(self, approximate="none"):
+        super().__init__()
+        F.gelu_form(approximate)
+        self.approximate = approximate
+
+    def forward(self, gate, up):
+        return F.geglu(gate, up, self.approximate)
+
+    def extra_repr(self):
+        return f"approximate={self.approximate!r}"
+
+
+class ReGLU(torch.nn.Module):
+    """``forward(gate, up)`` is ``relu(gate) * up``."""
+
+    def forward(self, gate, up):
+        return F.reglu(gate, up)
+
+
+class RotaryEmbedding(torch.nn.Module):
+    """Turns queries and keys of shape [batch, heads, positions, ``dim``] by the
+    angles ``position / base ** (2 i / dim)``.
+
+    ``forward(q, k, positions=None)``: the positions are 0, 1, ... unless a tensor
+    of them is given, of shape [positions] or [batch, positions].
+    """
+
+    def __init__(
+        self,
+        dim,
+        max_positions,
+        base=10000.0,
+        *,
+        interleaved=False,
+        device=None,
+        dtype=None,
+    ):
+        if dim % 2:
+            raise ValueError(f"RotaryEmbedding: 'dim' must be even, but is {dim}")
+        super().__init__()
+        self.dim = dim
+        self.max_positions = max_positions
+        self.base = base
+        self.interleaved = interleaved
+        exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
+        places = torch.arange(max_positions, dtype=torch.float64)
+        angles = torch.outer(places, base**-exponents)
+        # They follow from the arguments and are no part of a checkpoint.
+        dtype = dtype or torch.get_default_dtype()
+        for name, table in (("cos", angles.cos()), ("sin", angles.sin())):
+            table = table.to(device=device, dtype=dtype)
+            self.register_buffer(name, table, persistent=False)
+
+    def forward(self, q, k, positions=None):
+        if positions is None:
+            count = q.shape[-2]
+            if count > self.max_positions:
+                raise ValueError(
+                    f"RotaryEmbedding: 'q' of shape {list(q.shape)} has {count} "
+                    f"positions, but 'max_positions' is {self.max_positions}"
+                )
+            cos, sin = self.cos[None, :count], self.sin[None, :count]
+        else:
+            cos, sin = self.cos[positions], self.sin[positions]
+            if positions.dim() == 1:
+                cos, sin = cos[None], sin[None]
+        return F.rope(q, k, cos, sin, interleaved=self.interleaved)
+
+    def extra_repr(self):
+        return (
+            f"{self.dim}, max_positions={self.max_positions}, base={self.base}, "
+            f"interleaved={self.interleaved}"
+        )

@@ -1,0 +1,178 @@
+# RUN: %package-test %s
+"""What PyTorch does with functions: torch.func, fake tensors, traces, modes."""
+
+import bastile
+import pytest
+import torch
+import torch.nn.functional as F
+from bastile import functional, ops
+from references import LENGTH, make_operands
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def ours(x, w):
+    return ops.rms_norm(x, w, eps=1e-5).square().sum()
+
+
+def theirs(x, w):
+    return F.rms_norm(x, (LENGTH,), w, 1e-5).square().sum()
+
+
+def test_grad():
+    x, w = make_operands("rv", torch.float64)
+    for a, b in zip(
+        torch.func.grad(ours, (0, 1))(x, w), torch.func.grad(theirs, (0, 1))(x, w)
+    ):
+        torch.testing.assert_close(a, b)
+
+
+def test_grad_of_a_loss():
+    x, t = make_operands("rt")
+    gradient = torch.func.grad(lambda x: functional.cross_entropy(x, t[:, 0]))(x)
+    expected = torch.func.grad(lambda x: F.cross_entropy(x, t[:, 0]))(x)
+    torch.testing.assert_close(gradient, expected)
+
+
+def test_vjp():
+    x, w = make_operands("rv", torch.float64)
+    results = [
+        torch.func.vjp(function, x, w)
+        for function in (
+            lambda x, w: ops.rms_norm(x, w, eps=1e-5),
+            lambda x, w: F.rms_norm(x, (LENGTH,), w, 1e-5),
+        )
+    ]
+    seed = torch.randn_like(x)
+    torch.testing.assert_close(results[0][0], results[1][0])
+    torch.testing.assert_close(results[0][1](seed), results[1][1](seed))
+
+
+def test_functional_call():
+    module = bastile.nn.RMSNorm(LENGTH)
+    x, w = make_operands("rv")
+    gradient = torch.func.grad(
+        lambda p: torch.func.functional_call(module, p, (x,)).sum()
+    )({"weight": w})
+    assert gradient["weight"].shape == w.shape
+
+
+def test_vmap_is_refused():
+    x = torch.randn(3, 4, LENGTH)
+    with pytest.raises(RuntimeError, match="vmap"):
+        torch.func.vmap(ops.silu)(x)
+
+
+def test_forward_mode_is_refused():
+    x = torch.randn(4, LENGTH)
+    with pytest.raises((RuntimeError, NotImplementedError), match="jvp|forward"):
+        torch.func.jvp(ops.silu, (x,), (x,))
+
+
+@pytest.mark.parametrize("name", ["rms_norm", "swiglu", "cross_entropy"])
+def test_double_backward_is_refused(name):
+    operands = make_operands({"rms_norm": "rv", "swiglu": "rr", "cross_entropy": "rt"}[name])
+    operands = [x.requires_grad_() if x.is_floating_point() else x for x in operands]
+    attributes = {"returns": "loss"} if name == "cross_entropy" else {}
+    y = getattr(ops, name)(*operands, **attributes)
+    (gradient,) = torch.autograd.grad(y.sum(), operands[0], create_graph=True)
+    with pytest.raises(RuntimeError, match=f"'{name}' of bastile cannot be differ"):
+        gradient.sum().backward()
+
+
+def test_double_backward_is_refused_under_transforms():
+    x, w = make_operands("rv")
+    with pytest.raises(RuntimeError, match="cannot be differentiated again"):
+        torch.func.grad(lambda x: torch.func.grad(ours)(x, w).sum())(x)
+
+
+def test_meta():
+    x = torch.empty(4, LENGTH, device="meta", dtype=torch.bfloat16)
+    w = torch.empty(LENGTH, device="meta", requires_grad=True)
+    y = ops.rms_norm(x, w)
+    assert y.is_meta and y.shape == x.shape and y.dtype == x.dtype
+    y.sum().backward()
+    assert w.grad.is_meta and w.grad.shape == w.shape
+    with torch.no_grad():
+        assert ops.rms_norm(x, w).is_meta
+    t = torch.zeros(4, dtype=torch.long, device="meta")
+    loss = functional.cross_entropy(x.float().requires_grad_(), t)
+    assert loss.is_meta and loss.shape == ()
+    with torch.device("meta"):
+        block = bastile.nn.LayerNorm(8)
+    assert block.weight.is_meta
+
+
+def test_fake_tensors():
+    before = bastile.compilations()
+    with FakeTensorMode():
+        x = torch.empty(4, LENGTH, requires_grad=True)
+        w = torch.empty(LENGTH, requires_grad=True)
+        y = ops.rms_norm(x, w)
+        y.sum().backward()
+        assert y.shape == x.grad.shape == x.shape
+        assert w.grad.shape == w.shape
+        with pytest.raises(ValueError, match="weight"):
+            ops.rms_norm(x, x)
+    assert bastile.compilations() == before
+
+
+@pytest.mark.parametrize("mode", ["real", "fake", "symbolic"])
+def test_make_fx(mode):
+    x, w = make_operands("rv")
+
+    def function(x, w):
+        x.requires_grad_()
+        return torch.autograd.grad(ops.rms_norm(x, w).sum(), x)[0]
+
+    graph = make_fx(function, tracing_mode=mode)(x.clone(), w)
+    targets = [str(node.target) for node in graph.graph.nodes]
+    assert targets.count("bastile.run.default") == 2
+    torch.testing.assert_close(graph(x.clone(), w), function(x.clone(), w))
+
+
+def test_dispatch_modes_see_calls():
+    seen = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with Mode():
+        ops.silu(torch.randn(4, LENGTH))
+    assert "bastile.run.default" in seen
+
+
+def test_subclasses_of_tensor():
+    class Tagged(torch.Tensor):
+        pass
+
+    x = torch.randn(4, LENGTH)
+    tagged = x.clone().as_subclass(Tagged)
+    torch.testing.assert_close(torch.Tensor(ops.silu(tagged)), ops.silu(x))
+    parameter = torch.nn.Parameter(torch.ones(LENGTH))
+    ops.rms_norm(x, parameter).sum().backward()
+    assert parameter.grad is not None
+
+
+def test_inference_mode():
+    x, w = make_operands("rv")
+    w.requires_grad_()
+    with torch.inference_mode():
+        y = ops.rms_norm(x, w)
+    assert not y.requires_grad
+    torch.testing.assert_close(y, ops.rms_norm(x, w).detach())
+
+
+def test_hooks_of_tensors():
+    x, w = make_operands("rv")
+    seen = []
+    x.requires_grad_().register_hook(lambda g: seen.append(g.shape) or g * 2)
+    ops.rms_norm(x, w).sum().backward()
+    twice = x.grad.clone()
+    y = x.detach().clone().requires_grad_()
+    ops.rms_norm(y, w).sum().backward()
+    assert seen == [x.shape]
+    torch.testing.assert_close(twice, 2 * y.grad)
