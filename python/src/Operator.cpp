@@ -49,8 +49,9 @@ py::object Operator::find(const py::tuple &operands,
   }
   Kernels &kernels = *lastKernels;
 
-  // Guarded by the interpreter's lock, as all of this is.
-  static auto &key = *new std::string();
+  // The interpreter's lock guards the rest, but an adapter in Python may let
+  // other threads run while a key is made.
+  thread_local std::string key;
   key.clear();
   for (size_t i = 0; i != operands.size(); ++i) {
     try {
