@@ -27,6 +27,10 @@ def _describe_torch(tensor):
     device = tensor.device
     if device.type not in ("cpu", "cuda", "meta"):
         raise TypeError(f"a kernel takes no tensors on '{device}'")
+    if tensor.is_sparse:
+        raise TypeError(
+            f"a kernel takes dense tensors, but got one of layout {tensor.layout}"
+        )
     return (
         None if device.type == "meta" else tensor.data_ptr(),
         _types.element_type(tensor.dtype),

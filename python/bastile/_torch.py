@@ -60,19 +60,19 @@ def _promote(name, operands):
     """Under autocast, operands that have to be of one type are cast to the widest
     among them, as PyTorch does for its own ops of several tensors."""
     device = next(x.device.type for x in operands if x is not None)
-    if not torch.amp.is_autocast_available(device):
-        return operands
-    if not torch.is_autocast_enabled(device):
+    # Of other devices, "meta" among them, PyTorch cannot be asked.
+    if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):
         return operands
     operands = list(operands)
     for group in _SAME_TYPES[name]:
-        kinds = {operands[i].dtype for i in group if operands[i] is not None}
-        if len(kinds) < 2:
+        present = [i for i in group if operands[i] is not None]
+        if len(present) < 2:
             continue
-        widest = max(kinds, key=lambda kind: torch.finfo(kind).bits)
-        for i in group:
-            if operands[i] is not None:
-                operands[i] = operands[i].to(widest)
+        widest = operands[present[0]].dtype
+        for i in present[1:]:
+            widest = torch.promote_types(widest, operands[i].dtype)
+        for i in present:
+            operands[i] = operands[i].to(widest)
     return operands
 
 
