@@ -14,12 +14,12 @@
 #include "passes/TargetLookup.h"
 #include "passes/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace bastile {
 #define GEN_PASS_DEF_SCHEDULE
 #include "passes/Passes.h.inc"
 } // namespace bastile
-
 using namespace mlir;
 using namespace bastile;
 
@@ -226,12 +226,22 @@ void chooseSingleRow(Fields &fields, int64_t pieces) {
     fields.columns = fields.threads * fields.vector;
 }
 
+/// As many threads as divide the rows among them, in whole warps; 0 for none.
+int64_t chooseBandThreads(const Fields &fields) {
+  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
+  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
+    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0)
+      return threads;
+  return 0;
+}
+
 /// For kernels that reduce bands of rows: a block holds one, as wide as a group
 /// of columns or a few warps, so that it reads everything once.
 void chooseBand(Fields &fields, const KernelShape &shape) {
   if (!fields.rows)
     fields.rows = shape.band;
-  if (!fields.columns) {
+  const bool isFree = !fields.columns;
+  if (isFree) {
     fields.columns = std::min<int64_t>(
         128,
         llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
@@ -243,14 +253,13 @@ void chooseBand(Fields &fields, const KernelShape &shape) {
   }
   if (fields.threads)
     return;
-  // As many as the rows divide among, in whole warps.
-  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
-  fields.threads = llvm::alignTo(pieces, kWarp);
-  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
-    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0) {
-      fields.threads = threads;
-      return;
-    }
+  fields.threads = chooseBandThreads(fields);
+  if (fields.threads)
+    return;
+  // Rows that no number of warps divides are divided by themselves.
+  if (isFree)
+    fields.columns = std::lcm(fields.columns, kWarp * fields.vector);
+  fields.threads = llvm::alignTo(fields.columns / fields.vector, kWarp);
 }
 
 void completeForGPU(Fields &fields, const KernelShape &shape,

@@ -185,7 +185,9 @@ int main(int argc, char **argv) {
   std::shared_ptr<const CudaDevice> device = *opened;
   std::shared_ptr<Program> program = Program::forGpu(
       std::move(metadata),
-      [ptx](const CudaDevice &) -> Expected<std::string> { return ptx; });
+      [ptx](const CudaDevice &, const std::string &) -> Expected<std::string> {
+        return ptx;
+      });
   const Function &function = program->metadata().functions.front();
 
   int64_t length = *function.inputs[1].shape[0];

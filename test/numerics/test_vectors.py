@@ -8,7 +8,7 @@ import floats
 from runner import run, run_backward, target, tensor
 
 HOST = ("", "vector=1,columns=1", "rows=4,columns=32", "persistent=1")
-GPU = ("", "threads=32", "rows=4,threads=128,columns=64", "persistent=1")
+GPU = ("", "threads=32", "rows=4,threads=32,columns=64", "persistent=1")
 
 
 @pytest.mark.parametrize("schedule", HOST if target() == "host" else GPU)
