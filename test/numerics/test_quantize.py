@@ -127,7 +127,7 @@ def test_no_bands():
 BAND_SCHEDULES = (
     ("rows=4", "rows=2,columns=384,vector=8", "persistent=2")
     if target() == "host"
-    else ("rows=32,threads=64", "threads=96,columns=384", "persistent=2")
+    else ("rows=32,threads=64", "threads=256,columns=256", "persistent=2")
 )
 
 
