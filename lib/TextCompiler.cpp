@@ -88,8 +88,12 @@ static std::string print(const llvm::json::Value &value) {
   return llvm::formatv("{0}", value).str();
 }
 
-/// Translates a lowered module and optimizes it.
-static Expected<std::string> printLLVM(ModuleOp module, const Target &target) {
+/// Translates a lowered module and optimizes it, for `emit` to write it.
+static Expected<std::string>
+generate(ModuleOp module, const Target &target,
+         llvm::function_ref<Expected<std::string>(llvm::Module &,
+                                                  llvm::TargetMachine &)>
+             emit) {
   llvm::LLVMContext context;
   auto translated = translateToLLVM(module, context, target);
   if (!translated)
@@ -98,22 +102,19 @@ static Expected<std::string> printLLVM(ModuleOp module, const Target &target) {
   if (!machine)
     return take(machine.takeError());
   optimize(**translated, **machine);
+  return emit(**translated, **machine);
+}
+
+static Expected<std::string> printLLVM(llvm::Module &module,
+                                       llvm::TargetMachine &) {
   std::string text;
-  llvm::raw_string_ostream(text) << **translated;
+  llvm::raw_string_ostream(text) << module;
   return text;
 }
 
-static Expected<std::string> generateObject(ModuleOp module,
-                                            const Target &target) {
-  llvm::LLVMContext context;
-  auto translated = translateToLLVM(module, context, target);
-  if (!translated)
-    return take(translated.takeError());
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return take(machine.takeError());
-  optimize(**translated, **machine);
-  auto object = emitObject(**translated, **machine);
+static Expected<std::string> writeObject(llvm::Module &module,
+                                         llvm::TargetMachine &machine) {
+  auto object = emitObject(module, machine);
   if (!object)
     return take(object.takeError());
   return std::string(object->begin(), object->end());
@@ -129,7 +130,7 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   if (failed(lower(module, Stage::NVVM, compilation.options, &metadata)))
     return compilation.fail();
   if (target.isHost()) {
-    Expected<std::string> object = generateObject(module, target);
+    Expected<std::string> object = generate(module, target, writeObject);
     if (!object)
       return object.takeError();
     return CompiledText{std::move(*object), print(metadata)};
@@ -173,7 +174,8 @@ Expected<std::string> bastile::lowerText(const CompileRequest &request,
   if (failed(lower(*compilation.module, *stage, compilation.options)))
     return compilation.fail();
   if (name == "llvm")
-    return printLLVM(*compilation.module, *compilation.options.target);
+    return generate(*compilation.module, *compilation.options.target,
+                    printLLVM);
   std::string text;
   llvm::raw_string_ostream(text) << *compilation.module;
   return text;
