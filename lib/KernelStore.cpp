@@ -44,28 +44,10 @@ Expected<CacheEntry> KernelStore::compile(const CompileRequest &request) {
                      {"code", std::move(text->code)}}};
 }
 
-Expected<std::string> KernelStore::assemble(const runtime::CudaDevice &device,
-                                            const std::string &ptx,
-                                            const std::string &entry) {
-  std::string text = runtime::selectPtxEntry(ptx, entry);
-  int version = 0;
-  if (Error error = device.driver().check(
-          device.driver().driverGetVersion(&version), "ask for its version"))
-    return error;
-  CacheKey key({{"kind", "cubin"},
-                {"ptx", text},
-                {"gpu", std::to_string(device.computeCapability())},
-                {"driver", std::to_string(version)}});
-  auto found = disk.getOrCreate(key, [&]() -> Expected<CacheEntry> {
-    ++assembled;
-    Expected<std::string> cubin = runtime::assembleWithDriver(device, text);
-    if (!cubin)
-      return cubin.takeError();
-    return CacheEntry{entry, {{"cubin", std::move(*cubin)}}};
-  });
-  if (!found)
-    return found.takeError();
-  return *(*found)->find("cubin");
+Expected<std::string> KernelStore::select(const std::string &ptx,
+                                          const std::string &entry) {
+  ++assembled;
+  return runtime::selectPtxEntry(ptx, entry);
 }
 
 Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
@@ -80,14 +62,13 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
     return metadata.takeError();
   const std::string &code = *stored->find("code");
   if (request.target != "host")
-    return StoredProgram{runtime::Program::forGpu(
-                             std::move(*metadata),
-                             [this, stored](const runtime::CudaDevice &device,
-                                            const std::string &name) {
-                               return assemble(device, *stored->find("code"),
-                                               name);
-                             }),
-                         stored};
+    return StoredProgram{
+        runtime::Program::forGpu(std::move(*metadata),
+                                 [this, stored](const runtime::CudaDevice &,
+                                                const std::string &name) {
+                                   return select(*stored->find("code"), name);
+                                 }),
+        stored};
   Expected<std::shared_ptr<const HostCode>> host = HostCode::load(code);
   if (!host)
     return host.takeError();
