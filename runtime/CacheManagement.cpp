@@ -23,12 +23,26 @@ openFolder(const CacheOptions &options) {
   return CacheFolder::open(options.folder);
 }
 
-/// The folder's files; none if there is no folder.
-static Expected<std::vector<CacheFileInfo>>
-listFiles(const std::optional<CacheFolder> &folder) {
+namespace {
+/// A folder and its files; none if there is no folder.
+struct CacheContents {
+  std::optional<CacheFolder> folder;
+  std::vector<CacheFileInfo> files;
+};
+} // namespace
+
+static Expected<CacheContents> readContents(const CacheOptions &options) {
+  Expected<std::optional<CacheFolder>> folder = openFolder(options);
   if (!folder)
-    return std::vector<CacheFileInfo>();
-  return folder->list();
+    return folder.takeError();
+  CacheContents contents = {std::move(*folder), {}};
+  if (!contents.folder)
+    return contents;
+  Expected<std::vector<CacheFileInfo>> files = contents.folder->list();
+  if (!files)
+    return files.takeError();
+  contents.files = std::move(*files);
+  return contents;
 }
 
 static CacheListing describeEntry(const CacheFolder &folder,
@@ -48,16 +62,14 @@ static CacheListing describeEntry(const CacheFolder &folder,
 }
 
 Expected<std::vector<CacheListing>> DiskCache::list() {
-  Expected<std::optional<CacheFolder>> folder = openFolder(state->options);
-  if (!folder)
-    return folder.takeError();
-  Expected<std::vector<CacheFileInfo>> files = listFiles(*folder);
-  if (!files)
-    return files.takeError();
+  Expected<CacheContents> contents = readContents(state->options);
+  if (!contents)
+    return contents.takeError();
+  auto &[folder, files] = *contents;
   std::vector<CacheListing> listings;
-  for (const CacheFileInfo &info : *files)
+  for (const CacheFileInfo &info : files)
     if (!info.temporary)
-      listings.push_back(describeEntry(**folder, info));
+      listings.push_back(describeEntry(*folder, info));
   std::sort(listings.begin(), listings.end(),
             [](const CacheListing &a, const CacheListing &b) {
               return a.lastUsed != b.lastUsed ? a.lastUsed > b.lastUsed
@@ -67,42 +79,38 @@ Expected<std::vector<CacheListing>> DiskCache::list() {
 }
 
 Expected<CacheCount> DiskCache::clear() {
-  Expected<std::optional<CacheFolder>> folder = openFolder(state->options);
-  if (!folder)
-    return folder.takeError();
-  Expected<std::vector<CacheFileInfo>> files = listFiles(*folder);
-  if (!files)
-    return files.takeError();
+  Expected<CacheContents> contents = readContents(state->options);
+  if (!contents)
+    return contents.takeError();
+  auto &[folder, files] = *contents;
   state->memory.clear();
   CacheCount removed;
-  for (const CacheFileInfo &info : *files) {
+  for (const CacheFileInfo &info : files) {
     if (info.temporary)
       continue;
-    if ((*folder)->remove(info.file)) {
+    if (folder->remove(info.file)) {
       ++removed.entries;
       removed.bytes += info.bytes;
     } else if (errno != ENOENT) {
-      return makeError("cannot remove '", (*folder)->pathOf(info.file),
+      return makeError("cannot remove '", folder->pathOf(info.file),
                        "': ", std::strerror(errno));
     }
   }
-  if (*folder)
-    removeLeftovers(**folder, *files);
+  if (folder)
+    removeLeftovers(*folder, files);
   return removed;
 }
 
 Expected<CacheCheck> DiskCache::verify() {
-  Expected<std::optional<CacheFolder>> folder = openFolder(state->options);
-  if (!folder)
-    return folder.takeError();
-  Expected<std::vector<CacheFileInfo>> files = listFiles(*folder);
-  if (!files)
-    return files.takeError();
+  Expected<CacheContents> contents = readContents(state->options);
+  if (!contents)
+    return contents.takeError();
+  auto &[folder, files] = *contents;
   CacheCheck check;
-  for (const CacheFileInfo &info : *files) {
+  for (const CacheFileInfo &info : files) {
     if (info.temporary)
       continue;
-    CacheReading reading = (*folder)->read(info.hash);
+    CacheReading reading = folder->read(info.hash);
     switch (reading.state) {
     case CacheReading::State::Missing:
       break;
@@ -111,7 +119,7 @@ Expected<CacheCheck> DiskCache::verify() {
       check.intact.bytes += info.bytes;
       break;
     case CacheReading::State::Bad:
-      if (std::optional<CacheDamage> damage = state->drop(**folder, info.hash))
+      if (std::optional<CacheDamage> damage = state->drop(*folder, info.hash))
         check.damaged.push_back(std::move(*damage));
       break;
     case CacheReading::State::Unreadable:
