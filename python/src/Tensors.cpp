@@ -195,18 +195,13 @@ public:
   py::object allocate(ElementType type, const Dimensions &sizes,
                       const Location &location, py::handle,
                       TensorView &view) const override {
-    view = TensorView::contiguous(nullptr, type, sizes);
-    torch::Tensor tensor = nullptr;
-    if (shim.createTensor(sizes.size(), sizes.begin(), view.strides.begin(),
-                          shim.getTypeNumber(type),
-                          location.isCuda ? shim.cudaDevice : 0,
-                          location.isCuda ? location.index : 0, &tensor) != 0)
+    torch::Tensor tensor = shim.allocate(type, sizes, location.device(), view);
+    if (!tensor)
       throw std::runtime_error("PyTorch cannot allocate a tensor of " +
                                std::to_string(view.byteCount()) + " bytes");
     void *object = shim.wrap(tensor);
-    const bool failed = !object || shim.data(tensor, &view.data) != 0;
     shim.deleteTensor(tensor);
-    if (failed)
+    if (!object)
       raisePythonError();
     return py::reinterpret_steal<py::object>(static_cast<PyObject *>(object));
   }

@@ -14,6 +14,7 @@
 #include "bastile/runtime/Program.h"
 
 #include <exception>
+#include <optional>
 #include <pybind11/pybind11.h>
 
 namespace bastile::python {
@@ -23,6 +24,11 @@ struct Location {
   bool isCuda = false;
   /// The GPU's number.
   int index = 0;
+
+  /// The GPU's number, nothing for the CPU.
+  std::optional<int> device() const {
+    return isCuda ? std::optional<int>(index) : std::nullopt;
+  }
 
   friend bool operator==(const Location &a, const Location &b) {
     return a.isCuda == b.isCuda && (!a.isCuda || a.index == b.index);

@@ -117,16 +117,9 @@ static TensorView read(const OwnedTensor &tensor, Location &location) {
 
 static OwnedTensor allocate(ElementType type, const Dimensions &sizes,
                             const Location &location, TensorView &view) {
-  view = TensorView::contiguous(nullptr, type, sizes);
-  torch::Tensor handle = nullptr;
-  check(shim().createTensor(sizes.size(), sizes.begin(), view.strides.begin(),
-                            shim().getTypeNumber(type),
-                            location.isCuda ? shim().cudaDevice : 0,
-                            location.isCuda ? location.index : 0, &handle),
-        "allocate a tensor");
-  OwnedTensor result(handle);
-  check(shim().data(handle, &view.data), "read a tensor's address");
-  return result;
+  torch::Tensor handle = shim().allocate(type, sizes, location.device(), view);
+  check(handle ? 0 : 1, "allocate a tensor");
+  return OwnedTensor(handle);
 }
 
 /// A copy of `tensor` with contiguous rows.

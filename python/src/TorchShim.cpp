@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <iterator>
 
+using namespace bastile;
 using namespace bastile::python::torch;
 using bastile::runtime::ElementType;
 
@@ -107,4 +108,19 @@ std::optional<ElementType> Shim::getElementType(int32_t number) const {
     if (typeNumbers[i] == number)
       return static_cast<ElementType>(i);
   return std::nullopt;
+}
+
+Tensor Shim::allocate(ElementType type, const runtime::Dimensions &sizes,
+                      std::optional<int> device,
+                      runtime::TensorView &view) const {
+  view = runtime::TensorView::contiguous(nullptr, type, sizes);
+  Tensor tensor = nullptr;
+  if (createTensor(sizes.size(), sizes.begin(), view.strides.begin(),
+                   getTypeNumber(type), device ? cudaDevice : 0,
+                   device.value_or(0), &tensor) != 0)
+    return nullptr;
+  if (data(tensor, &view.data) == 0)
+    return tensor;
+  deleteTensor(tensor);
+  return nullptr;
 }

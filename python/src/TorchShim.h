@@ -11,7 +11,7 @@
 #ifndef BASTILE_PYTHON_TORCHSHIM_H
 #define BASTILE_PYTHON_TORCHSHIM_H
 
-#include "bastile/runtime/ElementType.h"
+#include "bastile/runtime/TensorView.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -81,6 +81,11 @@ struct Shim {
     return typeNumbers[static_cast<unsigned>(type)];
   }
   std::optional<runtime::ElementType> getElementType(int32_t number) const;
+
+  /// Makes a contiguous tensor on GPU `device`, or without one on the CPU, and
+  /// a view of it. Null on failure, of which PyTorch has then told.
+  Tensor allocate(runtime::ElementType type, const runtime::Dimensions &sizes,
+                  std::optional<int> device, runtime::TensorView &view) const;
 };
 
 } // namespace bastile::python::torch
