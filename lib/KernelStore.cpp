@@ -13,7 +13,6 @@
 using namespace bastile;
 using runtime::CacheEntry;
 using runtime::CacheKey;
-using runtime::Error;
 using runtime::Expected;
 
 KernelStore::KernelStore(runtime::CacheOptions options)
@@ -44,12 +43,6 @@ Expected<CacheEntry> KernelStore::compile(const CompileRequest &request) {
                      {"code", std::move(text->code)}}};
 }
 
-Expected<std::string> KernelStore::select(const std::string &ptx,
-                                          const std::string &entry) {
-  ++assembled;
-  return runtime::selectPtxEntry(ptx, entry);
-}
-
 Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
   auto entry =
       disk.getOrCreate(makeKey(request), [&] { return compile(request); });
@@ -63,11 +56,11 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
   const std::string &code = *stored->find("code");
   if (request.target != "host")
     return StoredProgram{
-        runtime::Program::forGpu(std::move(*metadata),
-                                 [this, stored](const runtime::CudaDevice &,
-                                                const std::string &name) {
-                                   return select(*stored->find("code"), name);
-                                 }),
+        runtime::Program::forGpu(
+            std::move(*metadata),
+            [stored](const runtime::CudaDevice &, const std::string &name) {
+              return runtime::selectPtxEntry(*stored->find("code"), name);
+            }),
         stored};
   Expected<std::shared_ptr<const HostCode>> host = HostCode::load(code);
   if (!host)

@@ -27,33 +27,29 @@ struct StoredProgram {
   std::shared_ptr<const runtime::CacheEntry> entry;
 };
 
-/// Compiles programs and assembles their kernels, each once for all processes
-/// that share a cache. Safe to use from several threads.
+/// Compiles programs, each once for all processes that share a cache. Safe to
+/// use from several threads.
 class KernelStore {
 public:
   explicit KernelStore(runtime::CacheOptions options);
 
-  /// The program of a request. Kernels for a GPU are assembled there one by
-  /// one, when they are first launched. The store must outlive the program.
+  /// The program of a request. Its kernels are loaded into a GPU as PTX, one by
+  /// one, when they are first launched. A cubin to keep could be had from the
+  /// driver's linker, but that one gave the same PTX 45 registers where loading
+  /// it takes 32, at 0.89 of the speed.
   runtime::Expected<StoredProgram> load(const CompileRequest &request);
 
-  /// How many requests this process has compiled, and how many kernels it has
-  /// had assembled. What came out of the cache does not count.
+  /// How many requests this process has compiled. What came out of the cache
+  /// does not count.
   int64_t compilations() const { return compiled; }
-  int64_t assemblies() const { return assembled; }
 
   runtime::DiskCache &cache() { return disk; }
 
 private:
   runtime::Expected<runtime::CacheEntry> compile(const CompileRequest &request);
-  /// The PTX of one kernel, which the driver assembles as it loads it. A cubin
-  /// to keep could be had from the driver's linker, but that one gave the same
-  /// PTX 45 registers where loading it takes 32, at 0.89 of the speed.
-  runtime::Expected<std::string> select(const std::string &ptx,
-                                        const std::string &entry);
 
   runtime::DiskCache disk;
-  std::atomic<int64_t> compiled{0}, assembled{0};
+  std::atomic<int64_t> compiled{0};
 };
 
 } // namespace bastile

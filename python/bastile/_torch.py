@@ -350,7 +350,7 @@ def _overwrite(key, text, consumed, outputs, others):
     ):
         inputs.insert(place, tensor)
     device = inputs[0].device
-    kernel = _load_cached(text, device.index if device.type == "cuda" else None)
+    kernel = _load_function(text, device.index if device.type == "cuda" else None)
     rest = iter(outputs)
     for i, computed in enumerate(kernel.run(inputs, in_place=True)):
         target = inputs[places[i]] if i in places else next(rest)
@@ -361,6 +361,7 @@ def _overwrite(key, text, consumed, outputs, others):
         torch.autograd.graph.increment_version(tensor)
 
 
+@functools.cache
 def _load_function(text, device):
     request, function = json.loads(text)
     request = _loading.Request.from_text(request)
@@ -368,15 +369,10 @@ def _load_function(text, device):
     return _loading.load(request.on(target)).kernel(function)
 
 
-@functools.cache
-def _load_cached(text, device):
-    return _load_function(text, device)
-
-
 def _run_in_python(key, text, inputs):
     device = inputs[0].device
     index = device.index if device.type == "cuda" else None
-    return _load_cached(text, index).run(inputs)
+    return _load_function(text, index).run(inputs)
 
 
 def _fake_run(key, text, inputs):

@@ -178,7 +178,6 @@ static const runtime::Function &findFunction(const runtime::Program &program,
 static void bindKernels(py::module_ &module) {
   module.def("load", &loadProgram, "request"_a);
   module.def("compilations", [] { return getStore().compilations(); });
-  module.def("assemblies", [] { return getStore().assemblies(); });
   module.def(
       "set_warning_handler",
       [](py::object handler) { warningHandler() = std::move(handler); },
