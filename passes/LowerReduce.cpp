@@ -40,6 +40,18 @@ vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
   llvm_unreachable("unknown reduce kind");
 }
 
+Value reduceInThread(OpBuilder &builder, Location loc, tile::ReduceKind kind,
+                     ValueRange pieces) {
+  Value total = pieces.front();
+  for (Value piece : pieces.drop_front())
+    total = tile::ReduceOp::combine(builder, loc, kind, total, piece);
+  if (!isa<VectorType>(total.getType()))
+    return total;
+  // A tree instead of a chain: the order of a reduction is ours to choose.
+  return vector::ReductionOp::create(builder, loc, getCombiningKind(kind),
+                                     total, arith::FastMathFlags::reassoc);
+}
+
 /// Builds one reduction of a tile.
 class Reducer {
 public:
@@ -54,7 +66,9 @@ public:
 
 private:
   SmallVector<Value> runOnGroups(ValueRange pieces);
-  Value reduceInThread(ValueRange pieces);
+  Value reduceInThread(ValueRange pieces) {
+    return ::reduceInThread(rewriter, loc, op.getKind(), pieces);
+  }
   Value reduceInWarp(Value value, int64_t lanes);
   void reduceAcrossWarps(SmallVectorImpl<Value> &values);
   void storePartials(ValueRange values, Value scratch, Value ownSlot,
@@ -89,18 +103,6 @@ private:
   tile::BlockedAttr layout;
   ThreadGrid grid;
 };
-
-Value Reducer::reduceInThread(ValueRange pieces) {
-  Value total = pieces.front();
-  for (Value piece : pieces.drop_front())
-    total = combine(total, piece);
-  if (!isa<VectorType>(total.getType()))
-    return total;
-  // A tree instead of a chain: the order of a reduction is ours to choose.
-  return vector::ReductionOp::create(rewriter, loc,
-                                     getCombiningKind(op.getKind()), total,
-                                     arith::FastMathFlags::reassoc);
-}
 
 /// Butterfly over groups of `lanes` lanes: every lane ends with the result.
 Value Reducer::reduceInWarp(Value value, int64_t lanes) {
@@ -275,6 +277,26 @@ struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
   }
 };
 
+struct LowerFold : public OpConversionPattern<tile::FoldOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::FoldOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInput().getType());
+    if (!getLayout(type))
+      return failure();
+    int64_t columns = getLayout(type).getColumnRepeats(type.getShape());
+    SmallVector<Value> values;
+    for (size_t first = 0; first < adaptor.getInput().size(); first += columns)
+      values.push_back(
+          reduceInThread(rewriter, op.getLoc(), op.getKind(),
+                         adaptor.getInput().slice(first, columns)));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(values)});
+    return success();
+  }
+};
+
 } // namespace
 
 /// Finds the last reduction before `reduce` in its block: the operation that is
@@ -324,5 +346,5 @@ void bastile::insertClusterBarriers(tile::KernelOp kernel) {
 
 void bastile::populateReducePatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerReduceOp>(converter, patterns.getContext());
+  patterns.add<LowerReduceOp, LowerFold>(converter, patterns.getContext());
 }

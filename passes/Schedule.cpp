@@ -12,7 +12,6 @@
 #include "passes/ScheduleFields.h"
 #include "passes/SchedulePins.h"
 #include "passes/TargetLookup.h"
-#include "passes/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace bastile {
@@ -35,7 +34,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     if (failed(pins))
       return signalPassFailure();
     findAuxiliary();
-    auto nothing = tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
+    auto nothing = ScheduleFields().getAttr(&getContext());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       tile::ScheduleAttr pinned = getPinned(kernel, *pins);
       // What a tuner pins is found on aligned operands.
@@ -85,7 +84,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       if (std::optional<tile::ScheduleAttr> given = kernel.getSchedule())
         return *given;
     }
-    return tile::ScheduleAttr::get(&getContext(), 0, 0, 0, 0, 0, 0);
+    return ScheduleFields().getAttr(&getContext());
   }
 
   /// `isForAligned` lets operands of any alignment have another schedule.

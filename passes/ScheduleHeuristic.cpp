@@ -25,6 +25,9 @@ constexpr int64_t kMostElementsHeld = 16384;
 /// keeps of the rows that these walk.
 constexpr int64_t kBlocksAtOnce = 264;
 constexpr int64_t kCacheBytes = 27 << 20;
+/// What a block may keep of a row in shared memory so that another one has room
+/// beside it.
+constexpr int64_t kMostKeptBytes = 100 << 10;
 
 /// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
 /// one, that leaves the fewest of `pieces` vectors padding while none holds
@@ -87,8 +90,12 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
   auto limitHeld = [](int64_t held) {
     return std::clamp<int64_t>(held, 1, 16);
   };
-  int64_t held = limitHeld(64 / (fields.vector * shape.minElementBytes));
+  int64_t bytes = std::max(shape.minElementBytes, shape.loadedBytes);
+  int64_t held = limitHeld(64 / (fields.vector * bytes));
   int64_t mostHeld = limitHeld(32 / fields.vector);
+  // A sum of rows takes as many registers as the computation on one.
+  if (shape.hasLongPartialRows)
+    held = mostHeld = 1;
   int64_t mostThreads = target.maxThreadsPerBlock;
   if (pieces <= held * mostThreads)
     return;
@@ -106,23 +113,35 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
 
 /// For long rows of which more is computed than registers hold: a loop walks
 /// over them in tiles of 16 elements a thread, two blocks to a multiprocessor.
-/// A cluster shares each row, so that all rows that are being walked stay in
-/// the cache from one pass to the next.
+/// A cluster shares each row where it is walked again: so that what its blocks
+/// keep of it leaves room for others or, without clusters enough, so that the
+/// rows that are being walked stay in the cache.
 void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
                 const Target &target) {
   constexpr int64_t threads = 16 * kWarp;
-  int64_t rowBytes = shape.rowLength * shape.minElementBytes;
-  if (!fields.cluster) {
-    fields.cluster = 1;
-    while (fields.cluster < std::min<int64_t>(4, target.maxBlocksPerCluster) &&
-           kBlocksAtOnce / fields.cluster * rowBytes > kCacheBytes)
-      fields.cluster *= 2;
-  }
+  int64_t perThread =
+      fields.vector * std::clamp<int64_t>(16 / fields.vector, 1, 8);
   fields.threads = threads;
-  fields.columns = fields.cluster * threads * fields.vector *
-                   std::clamp<int64_t>(16 / fields.vector, 1, 8);
   if (!fields.rows)
     fields.rows = 1;
+  auto setCluster = [&](int64_t blocks) {
+    fields.cluster = blocks;
+    fields.columns = blocks * threads * perThread;
+  };
+  if (fields.cluster)
+    return setCluster(fields.cluster);
+  int64_t most = target.maxBlocksPerCluster;
+  for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
+    setCluster(blocks);
+    if (getKeptBytes(fields, shape) <= kMostKeptBytes)
+      return;
+  }
+  int64_t rowBytes = shape.rowLength * shape.minElementBytes;
+  int64_t blocks = 1;
+  while (blocks < std::min<int64_t>(4, most) &&
+         kBlocksAtOnce / blocks * rowBytes > kCacheBytes)
+    blocks *= 2;
+  setCluster(blocks);
 }
 
 /// For rows too short to keep a block busy: several of them to a block, each
@@ -161,7 +180,7 @@ void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
 /// threads as the registers that both take allow, and blocks to fill the
 /// multiprocessor with them.
 void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
-                      const Target &target) {
+                      const KernelShape &shape, const Target &target) {
   if (pieces <= kWarp) {
     if (!fields.threads)
       fields.threads = 256;
@@ -176,6 +195,8 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
   }
   if (!fields.persistent)
     fields.persistent = llvm::divideCeil(1024, fields.threads);
+  if (!fields.stages && !isLoop(fields, shape))
+    fields.stages = 2;
 }
 
 /// For kernels of row vectors alone: a single row, whose tiles are shared out
@@ -227,8 +248,19 @@ void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
 
 } // namespace
 
-void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
-                             const Target &target) {
+/// Rows stay in shared memory from one walk to the next where they fit.
+static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
+                         const Target &target) {
+  if (fields.reread != tile::Reread::Unset || !isLoop(fields, shape) ||
+      shape.rereadBytes == 0)
+    return;
+  bool fits = getKeptBytes(fields, shape) <=
+              target.maxSharedBytesPerBlock - kMaxStaticSharedBytes / 8;
+  fields.reread = fits ? tile::Reread::Shared : tile::Reread::Memory;
+}
+
+static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
+                         const Target &target) {
   if (shape.hasCombinedRows) {
     if (!fields.persistent)
       fields.persistent = 1;
@@ -252,7 +284,7 @@ void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (shape.hasLongPartialRows)
-    return chooseSummedRows(fields, pieces, target);
+    return chooseSummedRows(fields, pieces, shape, target);
   if (pieces <= kWarp) {
     chooseShortRows(fields, pieces);
     return;
@@ -288,6 +320,12 @@ void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
     fields.threads = 16 * kWarp;
   if (!fields.columns)
     fields.columns = 4 * fields.getBlocks() * fields.threads * fields.vector;
+}
+
+void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
+                             const Target &target) {
+  chooseForGPU(fields, shape, target);
+  chooseReread(fields, shape, target);
 }
 
 void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,

@@ -23,9 +23,6 @@ constexpr int64_t kMaxPiecesOnHost = 2048;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
-/// What combines warps is declared in the code, of which every target takes as
-/// much; more has to be asked for at launch.
-constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
 /// Checks that no group goes beyond a tile or, between threads, beyond a warp.
 LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
@@ -71,6 +68,10 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << fields.rows << " rows do not divide a band of "
                    << shape.band;
   if (target.isHost()) {
+    if (fields.getStages() > 1)
+      return error() << "rows are not loaded ahead; leave out 'stages'";
+    if (fields.reread == tile::Reread::Shared)
+      return error() << "it has no shared memory; leave out 'reread'";
     if (elements / fields.vector > kMaxPiecesOnHost)
       return error() << "a tile of " << elements / fields.vector
                      << " vectors is more than the " << kMaxPiecesOnHost
@@ -78,6 +79,14 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return verifyGroups(error, fields, shape, /*threadColumns=*/1);
   }
 
+  if (fields.getStages() > 1) {
+    if (!fields.persistent)
+      return error() << "a program that is not persistent has no rows to load "
+                        "ahead; leave out 'stages'";
+    if (isLoop(fields, shape) || shape.band)
+      return error() << "only programs that hold whole rows load the next ones "
+                        "ahead; leave out 'stages'";
+  }
   int64_t blocks = fields.getBlocks();
   if (blocks > 1 && target.maxBlocksPerCluster == 1)
     return error() << "it has no clusters, and the schedule's is of " << blocks
@@ -122,7 +131,24 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << shared << " bytes of shared memory are more than the "
                    << kMaxStaticSharedBytes << " that a block has without "
                    << "asking for more";
+  if (fields.reread == tile::Reread::Shared) {
+    if (!isLoop(fields, shape) || shape.rereadBytes == 0)
+      return error() << "no row is walked again; leave out 'reread'";
+    if (int64_t kept = getKeptBytes(fields, shape);
+        kept + shared > target.maxSharedBytesPerBlock)
+      return error() << kept << " bytes of the row that each block would keep "
+                     << "are more than the " << target.maxSharedBytesPerBlock
+                     << " of its shared memory; use more blocks in 'cluster' "
+                        "or 'reread = memory'";
+  }
   return success();
+}
+
+int64_t bastile::getKeptBytes(const ScheduleFields &fields,
+                              const KernelShape &shape) {
+  int64_t columns = llvm::alignTo(shape.rowLength, fields.columns);
+  return llvm::divideCeil(shape.rereadBytes * columns, shape.rowLength) *
+         fields.rows / fields.getBlocks();
 }
 
 bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
@@ -168,6 +194,7 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
   };
   ScheduleFields narrow = fields;
   narrow.vector = std::min(narrow.vector, vector);
+  narrow.stages = 0;
   if (fits(narrow))
     fields = narrow;
   while (fields.rows * fields.columns >
