@@ -7,6 +7,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.ticker import LogFormatter  # noqa: E402
 from bastile.bench._providers import PROVIDERS  # noqa: E402
 from bastile.bench._report import shape_text  # noqa: E402
 
@@ -30,23 +31,23 @@ _COPY_COLOR = "#222222"
 
 
 def draw_op(rows) -> plt.Figure:
-    """The rows of one op: above, the speed on the device; below, the time of a
-    call; a column for each direction."""
+    """The rows of one op: on the left, the speed on the device; on the right, the
+    time of a call; one below the other, forward and backward."""
     directions = [x for x in _DIRECTIONS if any(row["direction"] == x for row in rows)]
     shapes = list(dict.fromkeys(tuple(row["shape"]) for row in rows))
     with plt.rc_context(_STYLE):
         figure, axes = plt.subplots(
-            2,
             len(directions),
-            figsize=(max(4.2, 1.6 + 0.9 * len(shapes)) * len(directions), 6.4),
+            2,
+            figsize=(11, 0.6 + 2.7 * len(directions)),
             squeeze=False,
             layout="constrained",
         )
-        for column, direction in enumerate(directions):
+        for (speed, wall), direction in zip(axes, directions):
             chosen = [row for row in rows if row["direction"] == direction]
-            _draw_speed(axes[0][column], chosen, shapes)
-            _draw_wall(axes[1][column], chosen, shapes)
-            axes[0][column].set_title(_DIRECTIONS[direction])
+            _draw_speed(speed, chosen, shapes)
+            _draw_wall(wall, chosen, shapes)
+            speed.set_title(_DIRECTIONS[direction], loc="left", fontweight="bold")
         _add_legend(figure, axes)
     return figure
 
@@ -60,7 +61,7 @@ def _draw_speed(axis, rows, shapes):
             axis.hlines(
                 copy, index - 0.46, index + 0.46, _COPY_COLOR, "dashed", label="a copy"
             )
-    axis.set_ylabel("GB/s on the device (more is better)")
+    axis.set_ylabel("GB/s on the device\n(more is better)")
     axis.set_ylim(bottom=0)
 
 
@@ -71,7 +72,9 @@ def _draw_wall(axis, rows, shapes):
 
     _draw_bars(axis, rows, shapes, median)
     axis.set_yscale("log")
-    axis.set_ylabel("microseconds of a call (less is better)")
+    axis.yaxis.set_major_formatter(LogFormatter())
+    axis.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.2, 0.4)))
+    axis.set_ylabel("microseconds of a call\n(less is better)")
 
 
 def _done(rows):
@@ -90,12 +93,15 @@ def _draw_bars(axis, rows, shapes, value):
         if height:
             axis.bar(place, height, width, color=provider.color, label=provider.title)
         elif row["status"] == "failed":
-            axis.text(place, 0, "x", color=provider.color, ha="center", va="bottom")
+            bottom = axis.get_xaxis_transform()
+            axis.text(
+                place, 0.01, "x", color=provider.color, ha="center", transform=bottom
+            )
     axis.set_xticks(
         range(len(shapes)),
         [shape_text(shape) for shape in shapes],
-        rotation=25 if len(shapes) > 3 else 0,
-        ha="right" if len(shapes) > 3 else "center",
+        rotation=20 if len(shapes) > 4 else 0,
+        ha="right" if len(shapes) > 4 else "center",
     )
     axis.set_xlim(-0.6, len(shapes) - 0.4)
 

@@ -14,7 +14,7 @@ _WARM_UP = 50
 def measure_op(op, providers, dtype, device, kinds=KINDS, blocks=9, calls=100) -> dict:
     """Microseconds of a call by (provider, kind), as measurements; the error's text
     where it failed. The providers take turns."""
-    kinds = [kind for kind in kinds if op.gradients or kind == "inference"]
+    kinds = kinds if op.gradients else ("inference",)
     case = Case(op, op.tiny, dtype, tuple(kinds))
     inputs = _inputs.make(op, op.tiny, dtype, device.name)
     subjects = {}
