@@ -1,6 +1,7 @@
 """Measures one op on one shape for all providers, in turn."""
 
 import dataclasses
+import functools
 import time
 
 import torch
@@ -55,18 +56,40 @@ class Subject:
 
     def call(self, kind, inputs):
         """Runs ``kind`` on ``inputs``: results, and gradients if it has any."""
-        if kind == "inference" or not inputs.gradients:
-            with torch.no_grad():
-                return _as_tuple(self._function(*inputs.tensors.values())), ()
-        results = _as_tuple(self._function(*inputs.tensors.values()))
-        if kind == "forward":
-            return tuple(x.detach() for x in results), ()
-        upstream = [x if x.dim() else None for x in inputs.upstream]
-        gradients = torch.autograd.grad(results, inputs.wanted(), upstream)
-        return tuple(x.detach() for x in results), gradients
+        results = self._run(kind, inputs)
+        return results, self._backward(results, inputs) if kind == "both" else ()
 
     def calls(self, kind, sets) -> list:
         return [lambda inputs=inputs: self.call(kind, inputs) for inputs in sets]
+
+    def device_calls(self, kind, sets) -> list:
+        """The same for all sets, but all forwards before the first backward: it
+        shall not find in the cache what its forward left there."""
+        if kind != "both":
+            return self.calls(kind, sets)
+        recorded = {}
+
+        def forward(index):
+            recorded[index] = self._run(kind, sets[index])
+
+        def backward(index):
+            results = recorded.pop(index)
+            return results, self._backward(results, sets[index])
+
+        indices = range(len(sets))
+        return [functools.partial(forward, index) for index in indices] + [
+            functools.partial(backward, index) for index in indices
+        ]
+
+    def _run(self, kind, inputs):
+        with torch.set_grad_enabled(kind != "inference" and bool(inputs.gradients)):
+            return _as_tuple(self._function(*inputs.tensors.values()))
+
+    def _backward(self, results, inputs):
+        if not inputs.gradients:
+            return ()
+        upstream = [x if x.dim() else None for x in inputs.upstream]
+        return torch.autograd.grad(results, inputs.wanted(), upstream)
 
     def fail(self, error) -> None:
         # What it still holds is memory that the others need.
@@ -109,6 +132,18 @@ def measure_case(case, providers, device) -> list:
     ]
 
 
+def failed_rows(case, providers, error) -> list:
+    """The rows of a case whose tensors do not fit."""
+    rows = []
+    for loaded in providers:
+        function = loaded.function(case.op.name)
+        if function:
+            subject = Subject(case, loaded, function)
+            subject.fail(error)
+            rows += [_row(subject, direction, (), 0) for direction in case.directions]
+    return rows
+
+
 def _guard(subject, device, action, *arguments):
     """Runs ``action`` for a subject; if it fails, the others go on.
 
@@ -136,7 +171,7 @@ def _open_subject(subject, sets, device):
     for kind in case.kinds:
         subject.call(kind, sets[0])
         subject.peak[kind] = device.peak_bytes(lambda: subject.call(kind, sets[0]))
-        graph = device.capture(subject.calls(kind, sets), subject.can_capture)
+        graph = device.capture(subject.device_calls(kind, sets), subject.can_capture)
         subject.errors.update(_check(subject, graph, sets[0]))
         graph.forget_results()
         subject.graphs[kind] = graph
@@ -146,8 +181,9 @@ def _check(subject, graph, inputs):
     """Errors of a run on fresh numbers into results that held NaN before."""
     inputs.refresh()
     given = inputs.clone()
-    for results in graph.run():
-        _poison(results)
+    with torch.no_grad():
+        for results in graph.run():
+            _poison(results)
     inputs.restore(given)  # some results lie in the place of arguments
     results, gradients = graph.run()[0]
     return _errors.largest_errors(subject.case.op, given, results, gradients)

@@ -149,10 +149,14 @@ class _Measured:
         self._driver = None
 
     def rows_of(self, op, shape) -> list:
+        import torch
         from bastile.bench import _measure
 
         case = _measure.Case(op, shape, self._dtype, _directions(op, self._wanted))
-        rows = _measure.measure_case(case, self._providers, self._device)
+        try:
+            rows = _measure.measure_case(case, self._providers, self._device)
+        except torch.OutOfMemoryError as error:
+            rows = _measure.failed_rows(case, self._providers, error)
         for row in rows:
             row["dtype"] = self._dtype_name
         if self._with_host:
