@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 import time
 
 import torch
@@ -93,7 +94,7 @@ class Subject:
 
     def fail(self, error) -> None:
         # What it still holds is memory that the others need.
-        self.graphs = {}
+        self.graphs.clear()
         self.error = f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]
 
 
@@ -117,19 +118,25 @@ def measure_case(case, providers, device) -> list:
         _inputs.make(case.op, case.shape, case.dtype, device.name)
         for _ in range(count)
     ]
-    for subject in subjects:
-        _guard(subject, device, _open_subject, sets, device)
-    copies = {
-        direction: _device.capture_copies(device, case.bytes(direction), count)
-        for direction in case.directions
-    }
-    copy_times = _time_on_device(subjects, copies, sets, device)
-    _time_wall(subjects, sets, device)
-    return [
-        _row(subject, direction, copy_times[direction], count)
-        for direction in case.directions
-        for subject in subjects
-    ]
+    try:
+        for subject in subjects:
+            _guard(subject, device, _open_subject, sets, device)
+        copies = {
+            direction: _device.capture_copies(device, case.bytes(direction), count)
+            for direction in case.directions
+        }
+        copy_times = _time_on_device(subjects, copies, sets, device)
+        _time_wall(subjects, sets, device)
+        return [
+            _row(subject, direction, copy_times[direction], count)
+            for direction in case.directions
+            for subject in subjects
+        ]
+    finally:
+        # A graph knows its subject: without this, memory would wait for the
+        # garbage collector.
+        for subject in subjects:
+            subject.graphs.clear()
 
 
 def failed_rows(case, providers, error) -> list:
@@ -186,7 +193,11 @@ def _check(subject, graph, inputs):
             _poison(results)
     inputs.restore(given)  # some results lie in the place of arguments
     results, gradients = graph.run()[0]
-    return _errors.largest_errors(subject.case.op, given, results, gradients)
+    errors = _errors.largest_errors(subject.case.op, given, results, gradients)
+    for kind, error in errors.items():
+        if not math.isfinite(error):
+            raise ValueError(f"its {kind} are not finite where those of float64 are")
+    return errors
 
 
 def _poison(results):
@@ -253,11 +264,11 @@ def _faster(times):
 def _time_wall(subjects, sets, device):
     counts = {}
     for subject in subjects:
-        for kind in subject.graphs:
+        for kind in list(subject.graphs):
             _guard(subject, device, _count_calls, kind, sets, device, counts)
     for _ in range(_ROUNDS[0] + 1):
         for subject in subjects:
-            for kind in subject.graphs:
+            for kind in list(subject.graphs):
                 count = counts.get((subject.name, kind))
                 if count:
                     _guard(subject, device, _time_block, kind, sets, device, count)

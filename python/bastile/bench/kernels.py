@@ -74,6 +74,7 @@ def run(arguments) -> int:
     device, providers, dtype = _options.open_all(arguments)
     environment = _environment.describe(arguments.device)
     report = Report("kernels", environment, arguments.out)
+    report.document["left_out"] = _options.left_out(arguments, providers)
     print(describe_environment(environment))
     print(f"{len(cases)} ops and shapes; device time is {device.device_time}")
     measured = _Measured(arguments, device, providers, dtype)
