@@ -98,8 +98,7 @@ def run(arguments) -> int:
     report.document["summary"] = _summary.summarize_speedups(report.rows)
     report.write()
     print_summary(report)
-    failed = [row for row in report.rows if row["status"] == "failed"]
-    return 1 if any(row["provider"] == "bastile" for row in failed) else 0
+    return _options.finish(report, arguments)
 
 
 def find_cases(arguments) -> list:
@@ -287,6 +286,3 @@ def print_summary(report) -> None:
     if summary:
         print("\nHow many times faster Bastile is (geometric means)")
         print(format_table(summary, _summary.SUMMARY_COLUMNS))
-    if report.path:
-        print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
-        print(f"plots: python -m bastile.bench plot {report.path}")
