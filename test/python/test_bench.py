@@ -8,6 +8,7 @@ import math
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -472,3 +473,33 @@ def test_readme_has_the_committed_figures():
 def test_readme_without_its_markers_is_refused():
     with pytest.raises(ValueError, match="once"):
         readme.replace_table("nothing", "table")
+
+
+def test_liger_is_called_as_its_modules_call_it(monkeypatch):
+    called = []
+
+    def function(name, results):
+        def apply(*arguments):
+            called.append((name, arguments))
+            return results
+
+        return types.SimpleNamespace(apply=apply)
+
+    heads = torch.zeros(1, 2, 4, 8)
+    ops = types.SimpleNamespace(
+        LigerRMSNormFunction=function("rms_norm", "y"),
+        LigerCrossEntropyFunction=function("loss", ("loss", None, None, None)),
+        LigerRopeFunction=function("rope", (heads, heads)),
+    )
+    monkeypatch.setitem(sys.modules, "liger_kernel", types.SimpleNamespace(ops=ops))
+    loaded = _providers.PROVIDERS["liger"].load()
+    assert loaded.function("swiglu") is None
+    assert not loaded.can_capture("cross_entropy")
+    assert loaded.function("rms_norm")("x", "w") == "y"
+    assert loaded.function("cross_entropy")("x", "t") == "loss"
+    assert called == [("rms_norm", ("x", "w", 1e-6)), ("loss", ("x", "t", None))]
+    q, k = loaded.function("rope")(
+        torch.zeros(1, 4, 2, 8), torch.zeros(1, 4, 2, 8), *[torch.zeros(1, 4, 1, 8)] * 2
+    )
+    assert q.shape == k.shape == (1, 4, 2, 8)
+    assert [tuple(x.shape) for x in called[-1][1]] == [(1, 2, 4, 8)] * 2 + [(1, 4, 8)] * 2
