@@ -502,4 +502,29 @@ def test_liger_is_called_as_its_modules_call_it(monkeypatch):
         torch.zeros(1, 4, 2, 8), torch.zeros(1, 4, 2, 8), *[torch.zeros(1, 4, 1, 8)] * 2
     )
     assert q.shape == k.shape == (1, 4, 2, 8)
-    assert [tuple(x.shape) for x in called[-1][1]] == [(1, 2, 4, 8)] * 2 + [(1, 4, 8)] * 2
+    shapes = [tuple(x.shape) for x in called[-1][1]]
+    assert shapes == [(1, 2, 4, 8)] * 2 + [(1, 4, 8)] * 2
+
+
+def test_merge_takes_the_last_of_equal_rows(results, tmp_path, capsys):
+    before = str(results[0] / "kernels.json")
+    changed = change(read(results), 2)
+    del changed["rows"][1:]
+    (tmp_path / "b.json").write_text(json.dumps(changed))
+    out = tmp_path / "joined.json"
+    files = [before, str(tmp_path / "b.json")]
+    assert __main__.main(["merge", *files, "--out", str(out)]) == 0
+    joined = _report.read(out)
+    assert len(joined["rows"]) == len(read(results)["rows"])
+    assert joined["rows"][0] == changed["rows"][0] != read(results)["rows"][0]
+    assert joined["summary"]
+
+
+def test_merge_refuses_other_machines(results, tmp_path, capsys):
+    other = read(results)
+    other["environment"]["gpu"] = "another"
+    (tmp_path / "b.json").write_text(json.dumps(other))
+    files = [str(results[0] / "kernels.json"), str(tmp_path / "b.json")]
+    assert __main__.main(["merge", *files, "--out", str(tmp_path / "c.json")]) == 1
+    assert "gpu is None and another" in capsys.readouterr().err
+    assert not (tmp_path / "c.json").exists()
