@@ -10,6 +10,7 @@ as targets are, may lack its last dimension of size 1.
 
 from bastile import _operators
 from bastile._definitions import definitions
+from bastile._linear_cross_entropy import linear_cross_entropy  # noqa: F401
 from bastile._operators import is_compiling as _is_compiling
 
 _TEMPLATE = """
