@@ -11,22 +11,72 @@ _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def linear_cross_entropy(
+    hidden, weight, targets, bias, *, class_weights, num_items, skip_ignored, **fields
+):
+    return _call(
+        (hidden, weight, targets, bias, class_weights),
+        num_items,
+        skip_ignored,
+        fields,
+    )
+
+
+def vocab_parallel_linear_cross_entropy(
     hidden,
     weight,
     targets,
     bias,
     *,
+    group,
+    first_class,
+    classes,
     class_weights,
     num_items,
     skip_ignored,
-    budget,
-    returns,
-    **attributes,
+    **fields,
 ):
+    import torch.distributed as dist
+
+    if not dist.is_available() or not dist.is_initialized():
+        raise RuntimeError(
+            f"{_NAME}: there are no processes to share the classes; call "
+            "torch.distributed.init_process_group first"
+        )
+    group = dist.group.WORLD if group is None else group
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    if rank < 0:
+        raise ValueError(f"{_NAME}: this process is not in 'group'")
+    count = int(weight.shape[0])
+    fields["group"] = group.group_name
+    fields["first_class"] = rank * count if first_class is None else first_class
+    fields["classes"] = size * count if classes is None else classes
+    _check_place(fields["first_class"], count, fields["classes"])
+    return _call(
+        (hidden, weight, targets, bias, class_weights), num_items, skip_ignored, fields
+    )
+
+
+def _check_place(first, count, classes):
+    if not 0 <= first <= classes - count:
+        raise ValueError(
+            f"{_NAME}: 'weight' has {count} classes from 'first_class' {first} on, "
+            f"but there are {classes} 'classes'"
+        )
+
+
+def _call(tensors, num_items, skip_ignored, fields):
+    hidden, weight, targets, bias, class_weights = tensors
+    returns = fields.pop("returns")
     names = (returns,) if isinstance(returns, str) else tuple(returns)
-    options = Options(returns=names, **attributes)
+    _check_whole("hidden", hidden)
+    _check_whole("weight", weight)
+    # Where the group has all classes, the weight has.
+    fields.setdefault("classes", int(weight.shape[0]))
+    options = Options(returns=names, **fields)
     hidden, weight, bias = _autocast(hidden, weight, bias)
-    _check(hidden, weight, targets, bias, class_weights, budget)
+    _check(hidden, weight, targets, bias)
+    _check_class_weights(class_weights, options)
+    _check_place_of(hidden, weight, targets, bias, class_weights)
     divisor = _divisor(num_items, options, hidden)
     rows = hidden.reshape(-1, hidden.shape[-1])
     columns = targets.reshape(-1)
@@ -34,9 +84,7 @@ def linear_cross_entropy(
     if skip_ignored:
         index = (columns != options.ignore_index).nonzero().squeeze(1)
         rows, columns = rows.index_select(0, index), columns.index_select(0, index)
-    results = node.call(
-        rows, weight, columns, bias, class_weights, divisor, options, budget
-    )
+    results = node.call(rows, weight, columns, bias, class_weights, divisor, options)
     made = dict(zip(("loss", *options.others), results))
     for name in made:
         if made[name].dim():
@@ -85,23 +133,22 @@ def _divisor(num_items, options, hidden):
     return num_items.detach().reshape(()).to(hidden.device, wide)
 
 
-def _check(hidden, weight, targets, bias, class_weights, budget):
-    for name, tensor in (("hidden", hidden), ("weight", weight)):
-        _check_whole(name, tensor)
-        if tensor.dtype not in _FLOATS:
-            raise TypeError(
-                f"{_NAME}: '{name}' has elements of type {tensor.dtype}, but takes "
-                "float16, bfloat16, float32 or float64"
-            )
-    if weight.dtype != hidden.dtype:
+def _check(hidden, weight, targets, bias):
+    if hidden.dtype not in _FLOATS:
         raise TypeError(
-            f"{_NAME}: 'weight' has elements of type {weight.dtype}, but 'hidden' "
-            f"of type {hidden.dtype}"
+            f"{_NAME}: 'hidden' has elements of type {hidden.dtype}, but takes "
+            "float16, bfloat16, float32 or float64"
         )
-    if weight.dim() != 2 or not len(weight):
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and tensor.dtype != hidden.dtype:
+            raise TypeError(
+                f"{_NAME}: '{name}' has elements of type {tensor.dtype}, but "
+                f"'hidden' of type {hidden.dtype}"
+            )
+    if weight.dim() != 2 or not weight.numel():
         raise ValueError(
             f"{_NAME}: 'weight' has shape {list(weight.shape)}, but it must be "
-            "[classes, length of a hidden state]"
+            "[classes, length of a hidden state], neither of them 0"
         )
     if hidden.dim() == 0 or hidden.shape[-1] != weight.shape[1]:
         raise ValueError(
@@ -119,19 +166,31 @@ def _check(hidden, weight, targets, bias, class_weights, budget):
             f"{_NAME}: 'targets' has shape {list(targets.shape)}, but for 'hidden' "
             f"of shape {list(hidden.shape)} it must be {list(hidden.shape[:-1])}"
         )
-    for name, vector in (("bias", bias), ("class_weights", class_weights)):
-        if vector is not None and vector.shape != weight.shape[:1]:
-            raise ValueError(
-                f"{_NAME}: '{name}' has shape {list(vector.shape)}, but for "
-                f"'weight' of shape {list(weight.shape)} it must be {[len(weight)]}"
-            )
-    if bias is not None and bias.dtype != weight.dtype:
-        raise TypeError(
-            f"{_NAME}: 'bias' has elements of type {bias.dtype}, but 'weight' of "
-            f"type {weight.dtype}"
+    if bias is not None and bias.shape != weight.shape[:1]:
+        raise ValueError(
+            f"{_NAME}: 'bias' has shape {list(bias.shape)}, but for 'weight' of "
+            f"shape {list(weight.shape)} it must be {[weight.shape[0]]}"
         )
-    if class_weights is not None and class_weights.requires_grad:
+
+
+def _check_class_weights(weights, options):
+    if weights is None:
+        return
+    if list(weights.shape) != [options.classes]:
+        raise ValueError(
+            f"{_NAME}: 'class_weights' has shape {list(weights.shape)}, but for "
+            f"{options.classes} classes it must be {[options.classes]}"
+        )
+    if weights.dtype not in _FLOATS:
+        raise TypeError(
+            f"{_NAME}: 'class_weights' has elements of type {weights.dtype}, but "
+            "takes float16, bfloat16, float32 or float64"
+        )
+    if weights.requires_grad:
         raise ValueError(f"{_NAME}: 'class_weights' has no gradient; detach it")
+
+
+def _check_place_of(hidden, weight, targets, bias, class_weights):
     for name, tensor in (
         ("weight", weight),
         ("targets", targets),
@@ -143,10 +202,6 @@ def _check(hidden, weight, targets, bias, class_weights, budget):
                 f"{_NAME}: operands lie in one place, but 'hidden' is on "
                 f"{hidden.device} and '{name}' is on {tensor.device}"
             )
-    if budget is not None and budget < 1:
-        raise ValueError(
-            f"{_NAME}: 'budget' must be at least 1 byte, but is {budget}"
-        )
 
 
 def _check_whole(name, tensor):

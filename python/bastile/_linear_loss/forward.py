@@ -1,91 +1,65 @@
-"""The loss chunk by chunk, with the gradients in the logits' memory."""
+"""The loss in chunks of tokens, with the gradients in the logits' memory."""
 
 import torch
 from bastile._linear_loss import kernels, plan
 from bastile._linear_loss.products import (
-    add_product,
+    BiasSum,
+    Sum,
+    kept_type,
     logits_of,
-    multiply,
     wide_type,
 )
 
+_ALL = slice(None)
+
 
 class Gradients:
-    """Those of hidden states, weight and bias that are wanted, as they grow.
+    """Those of hidden states, weight and bias that are wanted, as they grow by
+    chunks of tokens.
 
-    That of the weight is a sum over chunks: in float32, unless there is one chunk
-    alone. They are kept as ``kept``, the type that they are returned in or wider.
+    The hidden states' is one product a token, and the weight's a sum over chunks.
     """
 
-    def __init__(self, hidden, weight, wanted, kept, single):
+    def __init__(self, hidden, weight, wanted, chunks, is_shared=False):
+        kept = kept_type(hidden.dtype)
         self._inputs = hidden, weight
-        self._kept = kept
-        self._single = single
-        wide = wide_type(hidden.dtype)
-        self._hidden = self._weight = self._bias = None
-        if wanted[0]:
-            self._hidden = hidden.new_empty(hidden.shape, dtype=kept)
-        if wanted[1]:
-            make = weight.new_empty if len(hidden) else weight.new_zeros
-            self._weight = make(weight.shape, dtype=kept if single else wide)
-        if wanted[2]:
-            self._bias = weight.new_zeros(len(weight), dtype=wide)
-        self._is_first = True
+        self._hidden = Sum(hidden, kept, not is_shared) if wanted[0] else None
+        self._weight = Sum(weight, kept, chunks < 2) if wanted[1] else None
+        self._bias = BiasSum(weight, kept) if wanted[2] else None
 
-    def add(self, rows, logits):
-        """Takes the gradient of the logits of the tokens in ``rows``."""
+    def add(self, tokens, logits):
+        """Takes the gradient of the logits of a slice of the tokens."""
         hidden, weight = self._inputs
         if self._hidden is not None:
-            multiply(logits, weight, self._hidden[rows])
+            self._hidden.put(tokens, logits, weight)
         if self._weight is not None:
-            add = multiply if self._is_first else add_product
-            add(logits.t(), hidden[rows], self._weight)
+            self._weight.add(logits.t(), hidden[tokens])
         if self._bias is not None:
-            self._bias += logits.sum(0, dtype=self._bias.dtype)
-        self._is_first = False
+            self._bias.add(_ALL, logits)
 
-    def finish(self):
-        """The gradients that are wanted."""
-        found = self._hidden, self._weight, self._bias
-        return [x.to(self._kept) for x in found if x is not None]
-
-
-def token_scale(targets, class_weights, divisor, options, dtype):
-    """What a token's loss counts for in the total: a number on the device."""
-    one = torch.ones((), dtype=dtype, device=targets.device)
-    if options.reduction != "mean":
-        return one
-    if divisor is not None:
-        return one / divisor.to(targets.device)
-    counted = targets != options.ignore_index
-    if class_weights is None:
-        count = counted.sum(dtype=dtype)
-    else:
-        last = len(class_weights) - 1
-        of_targets = class_weights[targets.clamp(0, last)].to(dtype)
-        count = torch.where(counted, of_targets, 0).sum()
-    # Without any token, losses and gradients are 0.
-    return torch.where(count == 0, 0, one / count)
+    def finish(self, reduce=None):
+        """The gradients; ``reduce`` adds up what processes have of the hidden
+        states'."""
+        found = []
+        if self._hidden is not None:
+            found.append(self._hidden.finish(reduce))
+        found += [x.finish() for x in (self._weight, self._bias) if x is not None]
+        return found
 
 
-def kept_type(dtype):
-    """float16 has no range for gradients that are still to be scaled."""
-    return torch.float32 if dtype == torch.float16 else dtype
-
-
-def run(hidden, weight, targets, bias, class_weights, scale, options, wanted, budget):
-    """The results for rows of hidden states [T, H], and the gradients of the sum
-    of the losses times ``scale`` [T, 1].
+def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
+    """The results for hidden states [T, H], and the gradients of the sum of the
+    losses times ``scale`` [T].
 
     With ``scale`` None, the loss is that of each token.
     """
     tokens, classes = len(hidden), len(weight)
-    rows = plan.rows_of_chunk(tokens, classes, hidden.element_size(), budget)
-    parts = plan.chunks(tokens, rows)
-    gradients = None
-    if any(wanted):
-        kept = kept_type(hidden.dtype)
-        gradients = Gradients(hidden, weight, wanted, kept, len(parts) < 2)
+    size = hidden.element_size()
+    budget = plan.budget_of(*hidden.shape, classes, size, options)
+    parts = plan.pieces(tokens, classes * size, budget)
+    gradients = Gradients(hidden, weight, wanted, len(parts)) if any(wanted) else None
+    if scale is not None:
+        scale = scale[:, None].contiguous()
 
     def take(part, memory):
         rows = memory[: part.stop - part.start]
@@ -99,26 +73,23 @@ def run(hidden, weight, targets, bias, class_weights, scale, options, wanted, bu
         gradients.add(part, logits)
         return made
 
-    memory = hidden.new_empty(min(rows, tokens), classes)
+    memory = hidden.new_empty(parts[0].stop if parts else 0, classes)
     found = [take(part, memory) for part in parts]
-    # What follows takes no more than it leaves.
+    # Rounding the weight's gradient needs less than this leaves.
     del memory
-    results = _combine(found, hidden, options, scale is None)
+    results = combine_chunks(found, hidden, options, scale is None)
     return results, gradients.finish() if gradients else []
 
 
-def _combine(found, hidden, options, is_apart):
+def combine_chunks(found, hidden, options, is_apart):
     """The results of all tokens from those of each chunk."""
     if not found:
         return empty_results(hidden, options, is_apart)
-    names = ("loss", *options.others)
     combined = []
-    for name, pieces in zip(names, zip(*found)):
-        pieces = [piece.flatten() for piece in pieces]
-        if name == "invalid" or (name == "loss" and not is_apart):
-            combined.append(torch.cat(pieces).sum())
-        else:
-            combined.append(torch.cat(pieces))
+    for name, parts in zip(("loss", *options.others), zip(*found)):
+        values = torch.cat([part.flatten() for part in parts])
+        is_total = name == "invalid" or (name == "loss" and not is_apart)
+        combined.append(values.sum() if is_total else values)
     return combined
 
 

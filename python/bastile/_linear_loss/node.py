@@ -3,7 +3,6 @@
 import torch
 from bastile import _autograd
 from bastile._linear_loss import operators
-from bastile._linear_loss.options import Options
 
 _NAME = "linear_cross_entropy"
 
@@ -13,48 +12,39 @@ class _Node(torch.autograd.Function):
     of each token's loss are computed in the backward, from new logits."""
 
     @staticmethod
-    def forward(ctx, rest, wanted, hidden, weight, bias, targets, weights, divisor):
-        reduction = rest[0]
-        is_apart = reduction == "none"
-        now = [False] * 3 if is_apart else wanted
+    def forward(ctx, call, hidden, weight, bias, targets, weights, divisor):
+        text, is_apart, count, wanted = call
         outputs = torch.ops.bastile.linear_cross_entropy.default(
-            *(hidden, weight, targets, bias, weights, divisor), *rest[:-1], now, rest[-1]
+            *(hidden, weight, targets, bias, weights, divisor, text),
+            [False] * 3 if is_apart else wanted,
         )
-        count = 1 + len(Options(*rest[:-1]).others)
         results, kept = outputs[:count], outputs[count:]
-        ctx.rest, ctx.wanted, ctx.dtype = rest, wanted, hidden.dtype
+        ctx.call, ctx.dtype = call, hidden.dtype
         if is_apart:
-            kept = hidden, weight, bias, targets, weights
+            kept = hidden, weight, targets, bias, weights
         ctx.save_for_backward(*kept)
         ctx.mark_non_differentiable(*results[1:])
         return tuple(results)
 
     @staticmethod
     def backward(ctx, upstream, *_):
-        if ctx.rest[0] == "none":
-            found = _gradients_of_tokens(ctx, upstream)
+        text, is_apart, _, wanted = ctx.call
+        if is_apart:
+            found = torch.ops.bastile.linear_cross_entropy_backward.default(
+                *ctx.saved_tensors, upstream, text, wanted
+            )
         else:
-            found = _scaled_gradients(ctx, upstream)
+            found = _scaled(ctx, upstream, sum(wanted))
         found = iter(found)
-        spread = [next(found) if want else None for want in ctx.wanted]
-        return None, None, *_autograd.refuse_twice(_NAME, spread), None, None, None
+        spread = [next(found) if want else None for want in wanted]
+        return None, *_autograd.refuse_twice(_NAME, spread), None, None, None
 
 
-def _gradients_of_tokens(ctx, upstream):
-    hidden, weight, bias, targets, class_weights = ctx.saved_tensors
-    return torch.ops.bastile.linear_cross_entropy_backward.default(
-        *(hidden, weight, targets, bias, class_weights, upstream),
-        *ctx.rest[:-1],
-        ctx.wanted,
-        ctx.rest[-1],
-    )
-
-
-def _scaled_gradients(ctx, upstream):
+def _scaled(ctx, upstream, count):
+    """The gradients that came with the total, times that of the total."""
     kept = ctx.saved_tensors
-    if len(kept) > sum(ctx.wanted):
-        upstream = upstream * kept[0]
-        kept = kept[1:]
+    if len(kept) > count:
+        upstream, kept = upstream * kept[0], kept[1:]
     if torch.compiler.is_compiling():
         return [(x * upstream).to(ctx.dtype) for x in kept]
     # Nobody else has them unless the graph is retained.
@@ -65,13 +55,12 @@ def _scaled_gradients(ctx, upstream):
     ]
 
 
-def call(hidden, weight, targets, bias, class_weights, divisor, options, budget):
+def call(hidden, weight, targets, bias, class_weights, divisor, options):
     """The results for hidden states [T, H] and targets [T]; traceable."""
     wanted = [
         torch.is_grad_enabled() and x is not None and x.requires_grad
         for x in (hidden, weight, bias)
     ]
-    rest = (*options.attributes_in_order, list(options.returns), budget)
-    return _Node.apply(
-        rest, wanted, hidden, weight, bias, targets, class_weights, divisor
-    )
+    results = 1 + len(options.others)
+    call = options.text, options.of_each_token, results, wanted
+    return _Node.apply(call, hidden, weight, bias, targets, class_weights, divisor)

@@ -1,80 +1,66 @@
 """The registered operators, so that compilers of graphs see one call each."""
 
 import torch
-from bastile._linear_loss import forward, kernels, plan
+from bastile._linear_loss import forward, kernels, slabs
 from bastile._linear_loss.options import Options
-from bastile._linear_loss.products import wide_type
+from bastile._linear_loss.products import kept_type, wide_type
+from bastile._linear_loss.tokens import total_scale
 
 _LIBRARY = torch.library.Library("bastile", "FRAGMENT")
-_TENSORS = (
-    "Tensor hidden, Tensor weight, Tensor targets, Tensor? bias, "
-    "Tensor? class_weights, "
-)
-_REST = (
-    "str reduction, int ignore_index, float label_smoothing, float z_loss, "
-    "float soft_cap, float temperature, str[] returns, bool[] wanted, int? budget"
+_SCHEMA = (
+    "{}(Tensor hidden, Tensor weight, Tensor targets, Tensor? bias, "
+    "Tensor? class_weights, {}, str options, bool[] wanted) -> Tensor[]"
 )
 
 
-def _budget(hidden, weight, budget):
-    if budget is not None:
-        return budget
-    return plan.default_budget(*hidden.shape, len(weight), hidden.element_size())
+def _run(options):
+    """The way to compute that the options ask for."""
+    if options.group is not None:
+        from bastile._linear_loss import parallel
+
+        return parallel.run
+    return slabs.run if options.recompute else forward.run
 
 
-def _options(arguments):
-    *attributes, returns = arguments
-    return Options(*attributes, returns=tuple(returns))
-
-
-def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
-    """The results, what is still to be multiplied into gradients if they are kept
-    wider than they are returned, and the gradients that are wanted."""
-    *options, wanted, budget = rest
-    options = _options(options)
-    budget = _budget(hidden, weight, budget)
-    is_apart = options.reduction == "none"
-    factor, scale = None, None
-    if not is_apart:
-        wide = wide_type(hidden.dtype)
-        factor = forward.token_scale(targets, class_weights, divisor, options, wide)
-        # What is kept wider is scaled when it is rounded.
-        is_later = forward.kept_type(hidden.dtype) != hidden.dtype
-        of_token = torch.ones_like(factor) if is_later else factor
-        scale = of_token.expand(len(hidden), 1).contiguous()
+def _forward(hidden, weight, targets, bias, class_weights, divisor, options, wanted):
+    """The results; where gradients are kept wider than they are returned, what is
+    still to be multiplied into them; and the gradients that are wanted."""
+    options = Options.from_text(options)
     tensors = hidden, weight, targets, bias, class_weights
-    results, gradients = forward.run(*tensors, scale, options, wanted, budget)
-    if is_apart or not is_later:
+    if options.of_each_token:
+        return _run(options)(*tensors, None, options, wanted)[0]
+    wide = wide_type(hidden.dtype)
+    factor = total_scale(targets, class_weights, divisor, options, wide)
+    is_later = kept_type(hidden.dtype) != hidden.dtype
+    of_token = torch.ones_like(factor) if is_later else factor
+    scale = of_token.expand(len(hidden))
+    results, gradients = _run(options)(*tensors, scale, options, wanted)
+    if not is_later:
         return [*results, *gradients]
     results[0] = results[0] * factor
     return [*results, *([factor] if gradients else []), *gradients]
 
 
-def _fake_forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
-    *options, wanted, _ = rest
-    options = _options(options)
-    results = forward.empty_results(hidden, options, options.reduction == "none")
-    kept = forward.kept_type(hidden.dtype)
+def _fake_forward(hidden, weight, targets, bias, weights, divisor, options, wanted):
+    options = Options.from_text(options)
+    results = forward.empty_results(hidden, options, options.of_each_token)
+    kept = kept_type(hidden.dtype)
     if any(wanted) and kept != hidden.dtype:
         results.append(hidden.new_empty((), dtype=kept))
     return [*results, *_fake_gradients(hidden, weight, wanted, kept)]
 
 
-def _backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
+def _backward(hidden, weight, targets, bias, class_weights, upstream, options, wanted):
     """The gradients that are wanted, from that of each token's loss."""
-    *options, wanted, budget = rest
-    _, gradients = forward.run(
-        *(hidden, weight, targets, bias, class_weights),
-        upstream.to(wide_type(hidden.dtype))[:, None].contiguous(),
-        _options([*options[:-1], ("loss",)]),
-        wanted,
-        _budget(hidden, weight, budget),
-    )
+    options = Options.from_text(options)
+    tensors = hidden, weight, targets, bias, class_weights
+    scale = upstream.to(wide_type(hidden.dtype))
+    _, gradients = _run(options)(*tensors, scale, options, wanted)
     return [x.to(hidden.dtype) for x in gradients]
 
 
-def _fake_backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
-    return _fake_gradients(hidden, weight, rest[-2], hidden.dtype)
+def _fake_backward(hidden, weight, targets, bias, weights, upstream, options, wanted):
+    return _fake_gradients(hidden, weight, wanted, hidden.dtype)
 
 
 def _fake_gradients(hidden, weight, wanted, dtype):
@@ -88,26 +74,23 @@ def _fake_gradients(hidden, weight, wanted, dtype):
 
 def scale_gradient(gradient, factor, dtype, in_place):
     """``gradient`` times a number on its device, rounded to ``dtype``."""
-    if gradient.dtype != dtype:
-        return (gradient * factor).to(dtype)
-    if in_place and gradient.numel():
+    if gradient.dtype == dtype and in_place and gradient.numel():
         rows = gradient if gradient.dim() == 2 else gradient[None]
         return kernels.scale_in_place(rows, factor.reshape(1)).view_as(gradient)
-    return gradient * factor.to(dtype) if gradient.dim() == 0 else gradient * factor
+    return (gradient * factor).to(dtype)
 
 
 def _register():
-    pairs = (
-        ("linear_cross_entropy", "Tensor? divisor, ", _forward, _fake_forward),
+    for name, own, implementation, fake in (
+        ("linear_cross_entropy", "Tensor? divisor", _forward, _fake_forward),
         (
             "linear_cross_entropy_backward",
-            "Tensor upstream, ",
+            "Tensor upstream",
             _backward,
             _fake_backward,
         ),
-    )
-    for name, own, implementation, fake in pairs:
-        _LIBRARY.define(f"{name}({_TENSORS}{own}{_REST}) -> Tensor[]")
+    ):
+        _LIBRARY.define(_SCHEMA.format(name, own))
         for device in ("CPU", "CUDA"):
             _LIBRARY.impl(name, implementation, device)
         torch.library.register_fake(f"bastile::{name}", fake, lib=_LIBRARY)
