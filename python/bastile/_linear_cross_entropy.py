@@ -135,7 +135,8 @@ def vocab_parallel_linear_cross_entropy(
         classes: V, the number of all classes, by default the number of processes
             times v.
         class_weights: [V], of all classes, or None.
-        budget: bytes of this process' logits held at a time.
+        budget: bytes of logits that a process holds at a time, where slices are
+            equal; otherwise, chunks are those of equal slices.
 
     The rest is as in `linear_cross_entropy`.
     """

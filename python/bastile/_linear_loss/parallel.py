@@ -16,9 +16,11 @@ def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
     over the processes."""
     tokens, classes = len(hidden), len(weight)
     group = _resolve_process_group(options.group)
+    # All processes go through the same chunks, also where slices are unequal.
+    share = -(-options.classes // dist.get_world_size(group))
     size = hidden.element_size()
-    budget = plan.budget_of(*hidden.shape, classes, size, options)
-    parts = plan.pieces(tokens, classes * size, budget)
+    budget = plan.budget_of(*hidden.shape, share, size, options)
+    parts = plan.pieces(tokens, share * size, budget)
     gradients = None
     if any(wanted):
         gradients = Gradients(hidden, weight, wanted, len(parts), is_shared=True)
