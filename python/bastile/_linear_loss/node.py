@@ -50,8 +50,7 @@ def _scaled(ctx, upstream, count):
     # Nobody else has them unless the graph is retained.
     is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
     return [
-        operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last)
-        for x in kept
+        operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last) for x in kept
     ]
 
 

@@ -74,10 +74,20 @@ def _fake_gradients(hidden, weight, wanted, dtype):
 
 def scale_gradient(gradient, factor, dtype, in_place):
     """``gradient`` times a number on its device, rounded to ``dtype``."""
-    if gradient.dtype == dtype and in_place and gradient.numel():
+    if in_place and gradient.dtype == dtype and _has_memory(gradient):
         rows = gradient if gradient.dim() == 2 else gradient[None]
         return kernels.scale_in_place(rows, factor.reshape(1)).view_as(gradient)
     return (gradient * factor).to(dtype)
+
+
+def _has_memory(tensor):
+    """Whether there are numbers for a kernel."""
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.device.type in ("cpu", "cuda")
+        and tensor.numel() > 0
+        and not torch._C._len_torch_dispatch_stack()
+    )
 
 
 def _register():
@@ -92,7 +102,8 @@ def _register():
     ):
         _LIBRARY.define(_SCHEMA.format(name, own))
         for device in ("CPU", "CUDA"):
-            _LIBRARY.impl(name, implementation, device)
+            # A backward that is itself recorded still has nothing to derive here.
+            _LIBRARY.impl(name, torch.no_grad()(implementation), device)
         torch.library.register_fake(f"bastile::{name}", fake, lib=_LIBRARY)
 
 
