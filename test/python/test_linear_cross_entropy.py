@@ -6,6 +6,7 @@ import bastile
 import linear_losses
 import pytest
 import torch
+import torch._dynamo.testing
 import torch.nn.functional as F
 from bastile import ops
 from linear_losses import CLASSES, LENGTH, TOKENS, distance
@@ -340,6 +341,35 @@ def test_compiled_graphs(dtype, reduction, recompute):
         assert distance(one.grad, other.grad) < ERRORS[dtype]
 
 
+def test_compiled_graphs_of_any_number_of_tokens():
+    torch._dynamo.reset()
+    counter = torch._dynamo.testing.CompileCounterWithBackend("aot_eager")
+
+    def loss(hidden, weight, targets):
+        return ops.linear_cross_entropy(hidden, weight, targets, z_loss=0.01)
+
+    compiled = torch.compile(loss, fullgraph=True, backend=counter, dynamic=True)
+    weight = torch.randn(CLASSES, LENGTH, requires_grad=True)
+    graphs = []
+    for tokens in (5, 7, 9):
+        hidden = torch.randn(tokens, LENGTH)
+        targets = torch.randint(CLASSES, (tokens,))
+        result = compiled(hidden, weight, targets)
+        graphs.append(counter.frame_count)
+        (own,) = torch.autograd.grad(result, weight)
+        (expected,) = torch.autograd.grad(loss(hidden, weight, targets), weight)
+        torch.testing.assert_close(own, expected)
+    assert graphs[0] == graphs[-1]
+
+
+def test_transformations_are_refused():
+    problem = linear_losses.make()
+    with pytest.raises(RuntimeError, match="functorch"):
+        torch.func.grad(
+            lambda x: ops.linear_cross_entropy(x, problem.weight, problem.targets)
+        )(problem.hidden)
+
+
 def test_operators_are_registered_well():
     problem = linear_losses.make(torch.float32)
     from bastile._linear_loss.options import Options
@@ -350,7 +380,7 @@ def test_operators_are_registered_well():
         (
             *(x.detach() for x in (problem.hidden, problem.weight, problem.targets)),
             problem.bias.detach(),
-            *(None, None, options.text, [True, False, True]),
+            *(None, None, *options.given, [True, False, True]),
         ),
         test_utils=("test_schema", "test_faketensor"),
     )

@@ -190,6 +190,17 @@ def refuse(kind, text, **changes):
             {"z_loss": float("inf")},
         ),
         (ValueError, "'temperature' must not be 0", {"temperature": 0}),
+        (TypeError, "'soft_cap' must be a number, but is None", {"soft_cap": None}),
+        (
+            ValueError,
+            "'label_smoothing' must be from 0 to 1, but is 2",
+            {"label_smoothing": 2},
+        ),
+        (
+            TypeError,
+            "'budget' must be a whole number of bytes, but is '1 GB'",
+            {"budget": "1 GB"},
+        ),
         (
             ValueError,
             "'returns' must name results out of loss, lse",
@@ -337,3 +348,12 @@ def test_errors_beside_unfused_bfloat16(how):
     expected = torch.autograd.grad(F.cross_entropy(F.linear(*wide), targets), wide)
     for one, other, reference in zip(found, plain, expected):
         assert distance(one, reference) < 1.5 * distance(other, reference)
+
+
+@pytest.mark.gpu
+def test_more_logits_than_32_bits_count():
+    tensors = problem_on_gpu(17000, 64, 131072)
+    assert tensors[2].numel() * 131072 > 2**31
+    whole = step(*tensors, budget=1 << 40)
+    for one, other in zip(whole, step(*tensors, budget=1 << 28)):
+        assert distance(one, other) < 1e-2

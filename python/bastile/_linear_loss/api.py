@@ -68,8 +68,8 @@ def _call(tensors, num_items, skip_ignored, fields):
     hidden, weight, targets, bias, class_weights = tensors
     returns = fields.pop("returns")
     names = (returns,) if isinstance(returns, str) else tuple(returns)
-    _check_whole("hidden", hidden)
-    _check_whole("weight", weight)
+    for name, tensor in (("hidden", hidden), ("weight", weight), ("targets", targets)):
+        _check_whole(name, tensor)
     # Where the group has all classes, the weight has.
     fields.setdefault("classes", int(weight.shape[0]))
     options = Options(returns=names, **fields)
@@ -85,10 +85,10 @@ def _call(tensors, num_items, skip_ignored, fields):
         index = (columns != options.ignore_index).nonzero().squeeze(1)
         rows, columns = rows.index_select(0, index), columns.index_select(0, index)
     results = node.call(rows, weight, columns, bias, class_weights, divisor, options)
-    made = dict(zip(("loss", *options.others), results))
-    for name in made:
-        if made[name].dim():
-            made[name] = _spread(made[name], index, targets.shape)
+    made = {
+        name: _spread(values, index, targets.shape) if values.dim() else values
+        for name, values in zip(("loss", *options.others), results)
+    }
     if isinstance(returns, str):
         return made[returns]
     return tuple(made[name] for name in names)
@@ -123,6 +123,8 @@ def _divisor(num_items, options, hidden):
             f"mean, but 'reduction' is {options.reduction!r}"
         )
     wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+    if isinstance(num_items, str):
+        raise TypeError(f"{_NAME}: 'num_items' must be a number, but is {num_items!r}")
     if not isinstance(num_items, torch.Tensor):
         return torch.full((), num_items, dtype=wide, device=hidden.device)
     if num_items.numel() != 1:

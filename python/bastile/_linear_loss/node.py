@@ -13,9 +13,9 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, hidden, weight, bias, targets, weights, divisor):
-        text, is_apart, count, wanted = call
+        given, is_apart, count, wanted = call
         outputs = torch.ops.bastile.linear_cross_entropy.default(
-            *(hidden, weight, targets, bias, weights, divisor, text),
+            *(hidden, weight, targets, bias, weights, divisor, *given),
             [False] * 3 if is_apart else wanted,
         )
         results, kept = outputs[:count], outputs[count:]
@@ -28,10 +28,10 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream, *_):
-        text, is_apart, _, wanted = ctx.call
+        given, is_apart, _, wanted = ctx.call
         if is_apart:
             found = torch.ops.bastile.linear_cross_entropy_backward.default(
-                *ctx.saved_tensors, upstream, text, wanted
+                *ctx.saved_tensors, upstream, *given, wanted
             )
         else:
             found = _scaled(ctx, upstream, sum(wanted))
@@ -61,5 +61,5 @@ def call(hidden, weight, targets, bias, class_weights, divisor, options):
         for x in (hidden, weight, bias)
     ]
     results = 1 + len(options.others)
-    call = options.text, options.of_each_token, results, wanted
+    call = options.given, options.of_each_token, results, wanted
     return _Node.apply(call, hidden, weight, bias, targets, class_weights, divisor)
