@@ -183,15 +183,18 @@ def _compiled(case, inputs, chunks):
 
 
 def _liger(case, inputs, chunks):
-    try:
-        from liger_kernel.ops import LigerFusedLinearCrossEntropyFunction
-    except ImportError as error:
-        raise ImportError(f"pip install liger-kernel ({error})") from error
+    from liger_kernel.ops import LigerFusedLinearCrossEntropyFunction
 
     def loss(hidden, weight, targets):
         return LigerFusedLinearCrossEntropyFunction.apply(hidden, weight, targets)[0]
 
     return _differentiated(loss)(case, inputs, chunks)
+
+
+def _quack(case, inputs, chunks):
+    from quack.linear_cross_entropy import chunked_linear_cross_entropy
+
+    return _differentiated(chunked_linear_cross_entropy)(case, inputs, chunks)
 
 
 _MAKERS = {
@@ -202,4 +205,5 @@ _MAKERS = {
     "torch": _differentiated(_plain),
     "compile": _compiled,
     "liger": _liger,
+    "quack": _quack,
 }

@@ -10,7 +10,7 @@ their norms, of 512 tokens and 8192 classes in as many chunks as the whole has;
 
 import argparse
 
-from bastile.bench import _environment, _options
+from bastile.bench import _environment, _options, _providers
 from bastile.bench._progress import Progress
 from bastile.bench._providers import PROVIDERS
 from bastile.bench._report import (
@@ -37,6 +37,7 @@ ROWS = {
     "torch": ("torch", "linear_cross_entropy"),
     "compile": ("compile", "linear_cross_entropy"),
     "liger": ("liger", "linear_cross_entropy"),
+    "quack": ("quack", "linear_cross_entropy"),
 }
 #: The shape whose gradients are compared with those of float64, but for H.
 _CHECKED = 512, 8192
@@ -94,7 +95,7 @@ def run(arguments) -> int:
     environment = _environment.describe(arguments.device)
     report = Report("linear-cross-entropy", environment, arguments.out)
     print(describe_environment(environment))
-    rows = {name: ROWS[name] for name in arguments.rows}
+    rows = _installed(arguments.rows)
     with Progress("measuring", len(arguments.shapes)) as progress:
         for shape in arguments.shapes:
             progress.step(shape_text(shape), 0)
@@ -108,6 +109,16 @@ def run(arguments) -> int:
     print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
     failed = [row for row in report.rows if row["status"] == "failed"]
     return 1 if any(row["provider"] == "bastile" for row in failed) else 0
+
+
+def _installed(names):
+    """The rows of ``names`` whose libraries are there."""
+    wanted = dict.fromkeys(ROWS[name][0] for name in names)
+    there = {loaded.name for loaded in _providers.load(wanted)}
+    rows = {name: ROWS[name] for name in names if ROWS[name][0] in there}
+    if not rows:
+        raise ValueError("none of the libraries is installed: nothing to measure")
+    return rows
 
 
 def _row(of, case, found, name):
