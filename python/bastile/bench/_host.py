@@ -14,7 +14,7 @@ _WARM_UP = 50
 def measure_op(op, providers, dtype, device, kinds=KINDS, blocks=9, calls=100) -> dict:
     """Microseconds of a call by (provider, kind), as measurements; the error's text
     where it failed. The providers take turns."""
-    kinds = [kind for kind in kinds if op.gradients or kind == "inference"]
+    kinds = kinds if op.gradients else ("inference",)
     case = Case(op, op.tiny, dtype, tuple(kinds))
     inputs = _inputs.make(op, op.tiny, dtype, device.name)
     subjects = {}
@@ -24,7 +24,7 @@ def measure_op(op, providers, dtype, device, kinds=KINDS, blocks=9, calls=100) -
             subject = Subject(case, loaded, loaded.function(op.name))
             for kind in kinds:
                 subjects[loaded.name, kind] = subject
-    samples = measure_calls(
+    return measure_calls(
         {
             key: lambda subject=subject, kind=key[1]: subject.call(kind, inputs)
             for key, subject in subjects.items()
@@ -33,7 +33,6 @@ def measure_op(op, providers, dtype, device, kinds=KINDS, blocks=9, calls=100) -
         blocks,
         calls,
     )
-    return samples
 
 
 def measure_calls(functions: dict, device, blocks=9, calls=100) -> dict:
@@ -70,4 +69,28 @@ def eager_calls(device, dtype) -> dict:
     return {
         "torch.empty_like": lambda: torch.empty_like(x),
         "x + x": lambda: x + x,
+    }
+
+
+def bastile_calls(device, dtype, chain) -> dict:
+    """RMSNorm by a kernel that was compiled ahead, and ``chain`` calls of the op in
+    one function, plain and under torch.compile."""
+    import bastile
+
+    x = torch.randn(4, 64, device=device.name).to(dtype)
+    weight = torch.ones(64, device=device.name, dtype=dtype)
+    kernel = bastile.compile(
+        "rms_norm", {"input": x.shape, "weight": weight.shape}, dtype=dtype
+    )
+
+    def calls(x):
+        for _ in range(chain):
+            x = bastile.ops.rms_norm(x, weight)
+        return x
+
+    compiled = torch.compile(calls, fullgraph=True)
+    return {
+        "rms_norm, compiled kernel": lambda: kernel(x, weight),
+        f"rms_norm, each of {chain} calls": lambda: calls(x),
+        f"rms_norm, each of {chain} in torch.compile": lambda: compiled(x),
     }

@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
 import argparse
+import sys
 
 from bastile.bench import _ops, _providers
 
@@ -15,7 +16,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--providers",
-        type=_names,
+        type=provider_names,
         default=list(_providers.PROVIDERS),
         metavar="LIST",
         help=f"of {','.join(_providers.PROVIDERS)} (all that are installed)",
@@ -32,9 +33,13 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="folder for the results (bench-results)",
     )
+    parser.add_argument(
+        "--no-plots", action="store_true", help="draw nothing; plot can do it later"
+    )
 
 
-def _names(text):
+def provider_names(text: str) -> list:
+    """The names in ``bastile,torch``."""
     names = [name for name in text.split(",") if name]
     for name in names:
         if name not in _providers.PROVIDERS:
@@ -70,7 +75,33 @@ def open_all(arguments):
     from bastile.bench import _device
 
     device = _device.open_device(arguments.device)
-    providers = _providers.load(arguments.providers)
+    left_out = []
+    providers = _providers.load(arguments.providers, left_out.append)
     if not providers:
-        raise ValueError("none of the providers is installed: nothing to measure")
+        raise ValueError(
+            f"no provider is left, nothing to measure: {'; '.join(left_out)}"
+        )
+    for words in left_out:
+        print(words)
     return device, providers, getattr(torch, DTYPES[arguments.dtype])
+
+
+def left_out(arguments, providers) -> list:
+    """The names of providers that were asked for and are not installed."""
+    found = [loaded.name for loaded in providers]
+    return [name for name in arguments.providers if name not in found]
+
+
+def finish(report, arguments) -> int:
+    """Draws the results, says where they are, and returns the exit status: 1 if
+    Bastile failed."""
+    from bastile.bench import plot
+
+    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
+    if not arguments.no_plots and report.rows:
+        try:
+            print(f"plots: {plot.draw(report.path)}")
+        except ImportError as error:
+            print(f"no plots: {error}", file=sys.stderr)
+    failed = [row for row in report.rows if row["status"] == "failed"]
+    return 1 if any(row["provider"] == "bastile" for row in failed) else 0

@@ -69,11 +69,12 @@ def add_arguments(parser) -> None:
 
 
 def run(arguments) -> int:
-    """Measures, prints and writes; 1 if anything failed."""
+    """Measures, prints and writes; 1 if a kernel of Bastile's failed."""
     cases = find_cases(arguments)
     device, providers, dtype = _options.open_all(arguments)
     environment = _environment.describe(arguments.device)
     report = Report("kernels", environment, arguments.out)
+    report.document["left_out"] = _options.left_out(arguments, providers)
     print(describe_environment(environment))
     print(f"{len(cases)} ops and shapes; device time is {device.device_time}")
     measured = _Measured(arguments, device, providers, dtype)
@@ -81,7 +82,7 @@ def run(arguments) -> int:
     with Progress("measuring", len(cases)) as progress:
         for op, shape in cases:
             if time.monotonic() > deadline:
-                print(
+                progress.print(
                     f"{arguments.budget_seconds:g} s are over: the rest, from "
                     f"{op.name} {shape_text(shape)} on, was not measured"
                 )
@@ -89,7 +90,7 @@ def run(arguments) -> int:
             progress.step(f"{op.name} {shape_text(shape)}", 0)
             rows = measured.rows_of(op, shape)
             report.add(*rows)
-            print_case(op, shape, rows)
+            progress.print(describe_case(op, shape, rows))
             progress.step()
     report.document["environment"].update(
         {f"end_{key}": value for key, value in _environment.state(device.name).items()}
@@ -97,7 +98,7 @@ def run(arguments) -> int:
     report.document["summary"] = _summary.summarize_speedups(report.rows)
     report.write()
     print_summary(report)
-    return 1 if any(row["status"] == "failed" for row in report.rows) else 0
+    return _options.finish(report, arguments)
 
 
 def find_cases(arguments) -> list:
@@ -148,10 +149,14 @@ class _Measured:
         self._driver = None
 
     def rows_of(self, op, shape) -> list:
+        import torch
         from bastile.bench import _measure
 
         case = _measure.Case(op, shape, self._dtype, _directions(op, self._wanted))
-        rows = _measure.measure_case(case, self._providers, self._device)
+        try:
+            rows = _measure.measure_case(case, self._providers, self._device)
+        except torch.OutOfMemoryError as error:
+            rows = _measure.failed_rows(case, self._providers, error)
         for row in rows:
             row["dtype"] = self._dtype_name
         if self._with_host:
@@ -261,15 +266,19 @@ COLUMNS = [
 ]
 
 
-def print_case(op, shape, rows) -> None:
-    print(f"\n{op.name} {shape_text(shape)} {rows[0]['dtype']}: {op.about}")
-    failed = [row for row in rows if row["status"] == "failed"]
-    print(format_table([row for row in rows if row["status"] == "ok"], COLUMNS))
-    for name in dict.fromkeys(row["provider"] for row in failed):
-        error = next(row["error"] for row in failed if row["provider"] == name)
-        print(f"{PROVIDERS[name].title} FAILED: {error}")
-    if any(row.get("method") == "events" for row in rows):
-        print("* timed by events around the calls: they do not fit in a CUDA graph")
+def describe_case(op, shape, rows) -> str:
+    """The rows of one op and shape as text."""
+    done = [row for row in rows if row["status"] == "ok"]
+    lines = [f"\n{op.name} {shape_text(shape)} {rows[0]['dtype']}: {op.about}"]
+    if done:
+        lines.append(format_table(done, COLUMNS))
+    errors = {
+        row["provider"]: row["error"] for row in rows if row["status"] == "failed"
+    }
+    lines += [f"{PROVIDERS[name].title} FAILED: {errors[name]}" for name in errors]
+    if any(row["method"] == "events" for row in done):
+        lines.append("* by events around the calls, which cannot be in a CUDA graph")
+    return "\n".join(lines)
 
 
 def print_summary(report) -> None:
@@ -277,6 +286,3 @@ def print_summary(report) -> None:
     if summary:
         print("\nHow many times faster Bastile is (geometric means)")
         print(format_table(summary, _summary.SUMMARY_COLUMNS))
-    if report.path:
-        print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
-        print(f"plots: python -m bastile.bench plot {report.path}")

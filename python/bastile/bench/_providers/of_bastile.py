@@ -3,7 +3,7 @@
 import functools
 
 import bastile
-from bastile import functional, functions, ops
+from bastile import _types, functional, functions, ops
 from bastile._tuning import jobs
 
 
@@ -65,10 +65,19 @@ _SPECS = {
     "geglu_erf": {"op": "geglu", "attributes": {"form": "erf"}},
     "rope": {"grad": "input"},
     "cross_entropy": {"grad": ("logits",), "together": True},
-    "cross_entropy_loss": {"op": "cross_entropy", "grad": False},
+    "cross_entropy_loss": {"grad": False},
     "quantize_rows": {"op": "quantize", "grad": False},
     "quantize_blocks": {"op": "quantize", "grad": False},
 }
+
+
+#: A call that wants the loss alone: what else the op could return costs nothing.
+_LOSS = """func.func @cross_entropy(%logits: tensor<?x{columns}x{type}>,
+    %targets: tensor<?x1xi64>) -> tensor<1xf32> {{
+  %loss, %lse, %correct, %invalid = tile.cross_entropy %logits, %targets
+      : tensor<?x{columns}x{type}>, tensor<?x1xi64>
+  return %loss : tensor<1xf32>
+}}"""
 
 
 def kernel(op: str, shape, dtype):
@@ -86,6 +95,9 @@ def kernel(op: str, shape, dtype):
             "cosine": angles,
             "sine": angles,
         }
+    if op.startswith("cross_entropy"):
+        element = _types.element_type(dtype)
+        fields["op"] = _LOSS.format(columns=columns, type=element)
     if op.startswith("quantize"):
         scales = columns // 128 if op.endswith("blocks") else 1
         fields["results"] = (
