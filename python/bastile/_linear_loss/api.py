@@ -46,6 +46,7 @@ def vocab_parallel_linear_cross_entropy(
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     if rank < 0:
         raise ValueError(f"{_NAME}: this process is not in 'group'")
+    _check_whole("weight", weight)
     count = int(weight.shape[0])
     fields["group"] = group.group_name
     fields["first_class"] = rank * count if first_class is None else first_class
