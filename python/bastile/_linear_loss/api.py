@@ -1,5 +1,6 @@
 """The public functions, their checks and the forms that arguments may have."""
 
+import functools
 import sys
 
 import torch
@@ -73,7 +74,7 @@ def _call(tensors, num_items, skip_ignored, fields):
         _check_whole(name, tensor)
     # Where the group has all classes, the weight has.
     fields.setdefault("classes", int(weight.shape[0]))
-    options = Options(returns=names, **fields)
+    options, given = _options(returns=names, **fields)
     hidden, weight, bias = _autocast(hidden, weight, bias)
     _check(hidden, weight, targets, bias)
     _check_class_weights(class_weights, options)
@@ -85,7 +86,8 @@ def _call(tensors, num_items, skip_ignored, fields):
     if skip_ignored:
         index = (columns != options.ignore_index).nonzero().squeeze(1)
         rows, columns = rows.index_select(0, index), columns.index_select(0, index)
-    results = node.call(rows, weight, columns, bias, class_weights, divisor, options)
+    tensors = rows, weight, columns, bias, class_weights, divisor
+    results = node.call(tensors, options, given)
     made = {
         name: _spread(values, index, targets.shape) if values.dim() else values
         for name, values in zip(("loss", *options.others), results)
@@ -93,6 +95,21 @@ def _call(tensors, num_items, skip_ignored, fields):
     if isinstance(returns, str):
         return made[returns]
     return tuple(made[name] for name in names)
+
+
+def _options(**fields):
+    """The options, and as registered operators take them."""
+    if torch.compiler.is_compiling():
+        options = Options(**fields)
+        return options, options.given
+    return _known_options(**fields)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_options(**fields):
+    """Calls repeat, and checks and texts take longer than the look-up."""
+    options = Options(**fields)
+    return options, options.given
 
 
 def _spread(values, index, shape):

@@ -54,12 +54,14 @@ def _scaled(ctx, upstream, count):
     ]
 
 
-def call(hidden, weight, targets, bias, class_weights, divisor, options):
-    """The results for hidden states [T, H] and targets [T]; traceable."""
+def call(tensors, options, given):
+    """The results for hidden states [T, H], the weight, targets [T], the bias, the
+    class weights and the divisor; traceable."""
+    hidden, weight, targets, bias, class_weights, divisor = tensors
+    is_recorded = torch.is_grad_enabled()
     wanted = [
-        torch.is_grad_enabled() and x is not None and x.requires_grad
+        is_recorded and x is not None and x.requires_grad
         for x in (hidden, weight, bias)
     ]
-    results = 1 + len(options.others)
-    call = options.given, options.of_each_token, results, wanted
+    call = given, options.of_each_token, 1 + len(options.others), wanted
     return _Node.apply(call, hidden, weight, bias, targets, class_weights, divisor)
