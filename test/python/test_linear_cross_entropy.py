@@ -362,6 +362,22 @@ def test_compiled_graphs_of_any_number_of_tokens():
     assert graphs[0] == graphs[-1]
 
 
+def test_export(tmp_path):
+    module = bastile.nn.LinearCrossEntropy(LENGTH, CLASSES, z_loss=0.01)
+    problem = linear_losses.make(torch.float32)
+    rows = torch.export.Dim("rows", min=1, max=4096)
+    program = torch.export.export(
+        module,
+        (problem.hidden.detach(), problem.targets),
+        dynamic_shapes={"hidden": {0: rows}, "targets": {0: rows}},
+    )
+    torch.export.save(program, tmp_path / "loss.pt2")
+    loaded = torch.export.load(tmp_path / "loss.pt2").module()
+    for count in (TOKENS, 9):
+        hidden, targets = problem.hidden.detach()[:count], problem.targets[:count]
+        torch.testing.assert_close(loaded(hidden, targets), module(hidden, targets))
+
+
 def test_transformations_are_refused():
     problem = linear_losses.make()
     with pytest.raises(RuntimeError, match="functorch"):

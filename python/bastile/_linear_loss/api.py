@@ -72,7 +72,7 @@ def _call(tensors, num_items, skip_ignored, fields):
     names = (returns,) if isinstance(returns, str) else tuple(returns)
     for name, tensor in (("hidden", hidden), ("weight", weight), ("targets", targets)):
         _check_whole(name, tensor)
-    # Where the group has all classes, the weight has.
+    # Where no group shares them, the weight has all classes.
     fields.setdefault("classes", int(weight.shape[0]))
     options, given = _options(returns=names, **fields)
     hidden, weight, bias = _autocast(hidden, weight, bias)
