@@ -29,12 +29,16 @@ class Measured:
     seconds: list = dataclasses.field(default_factory=list)
     peak: int | None = None
     errors: tuple = ()
+    #: In how many chunks or slabs the logits are computed, where that is known.
+    pieces: int | None = None
     error: str = ""
 
 
 def measure(case, names, rounds) -> dict:
     """`Measured` of each of ``names``, which take turns."""
     case.device.start_case()
+    # After eight shapes it would give up.
+    torch._dynamo.reset()
     inputs = _inputs(case, *case.shape)
     found = {name: Measured() for name in names}
     calls = {}
@@ -42,9 +46,12 @@ def measure(case, names, rounds) -> dict:
         _guard(found[name], case, lambda name=name: _open(name, case, inputs, calls))
     for name, call in calls.items():
         _guard(found[name], case, lambda name=name: _watch(name, call, case, found))
-    for _ in range(rounds):
+    # The first round warms up.
+    for _ in range(1 + rounds):
         for name, call in calls.items():
             _guard(found[name], case, lambda: _time(found[name], call, case.device))
+    for measured in found.values():
+        del measured.seconds[:1]
     return found
 
 
@@ -90,6 +97,8 @@ def _open(name, case, inputs, calls):
 def _watch(name, call, case, found):
     """What a call needs, and how far its gradients are from those of float64."""
     found[name].peak = case.device.peak_bytes(call)
+    if name in ("bastile", "recompute", "budget"):
+        found[name].pieces = _chunks(name, case)
     if name != "products":
         found[name].errors = _errors(name, case)
 
@@ -177,7 +186,6 @@ def _plain(hidden, weight, targets):
 
 
 def _compiled(case, inputs, chunks):
-    torch._dynamo.reset()
     loss = torch.compile(_plain, fullgraph=True, dynamic=False)
     return _differentiated(loss)(case, inputs, chunks)
 

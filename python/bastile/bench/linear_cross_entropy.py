@@ -1,11 +1,11 @@
 """Time a linear layer with its cross-entropy: the loss and both gradients.
 
 Beside it stand the three products of matrices alone, which is as fast as it can get
-with the same products; what "share" says is their time divided by a row's. The rows
-take turns. Memory is the most that a call has at once beside its arguments, its
-gradients included. Errors are those of the gradients against float64, relative to
-their norms, of 512 tokens and 8192 classes in as many chunks as the whole has;
-"ratio" divides them by PyTorch's.
+with the same products; "share" is their time divided by a row's. The rows take turns.
+"pieces" are the chunks or slabs of the logits. Memory is the most that a call has at
+once beside its arguments, its gradients included. Errors are those of the gradients
+against float64, relative to their norms, of 512 tokens and 8192 classes in as many
+pieces as the whole has; "ratio" divides them by PyTorch's.
 """
 
 import argparse
@@ -141,6 +141,7 @@ def _row(of, case, found, name):
         tflops=6 * tokens * length * classes / times["median"] / 1e6,
         share=_share(times, found),
         peak_bytes=measured.peak,
+        pieces=measured.pieces,
         method="events" if case.device.name != "cpu" else "wall",
     )
     if measured.errors:
@@ -192,6 +193,7 @@ COLUMNS = [
     Column("ms", _milliseconds),
     Column("TFLOP/s", _number("tflops", 0)),
     Column("share", _number("share", 3)),
+    Column("pieces", "pieces"),
     Column("extra GiB", _number("peak_bytes", 2, 2**-30)),
     Column("error dX", lambda row: _error(row, "error_hidden")),
     Column("error dW", lambda row: _error(row, "error_weight")),
