@@ -1,0 +1,67 @@
+"""The loss as a node of PyTorch's autograd graph."""
+
+import torch
+from bastile import _autograd
+from bastile._linear_loss import operators
+
+_NAME = "linear_cross_entropy"
+
+
+class _Node(torch.autograd.Function):
+    """Gradients of a total are computed with it and scaled in the backward; those
+    of each token's loss are computed in the backward, from new logits."""
+
+    @staticmethod
+    def forward(ctx, call, hidden, weight, bias, targets, weights, divisor):
+        given, is_apart, count, wanted = call
+        outputs = torch.ops.bastile.linear_cross_entropy.default(
+            *(hidden, weight, targets, bias, weights, divisor, *given),
+            [False] * 3 if is_apart else wanted,
+        )
+        results, kept = outputs[:count], outputs[count:]
+        ctx.call, ctx.dtype = call, hidden.dtype
+        if is_apart:
+            kept = hidden, weight, targets, bias, weights
+        ctx.save_for_backward(*kept)
+        ctx.mark_non_differentiable(*results[1:])
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, upstream, *_):
+        given, is_apart, _, wanted = ctx.call
+        if is_apart:
+            found = torch.ops.bastile.linear_cross_entropy_backward.default(
+                *ctx.saved_tensors, upstream, *given, wanted
+            )
+        else:
+            found = _scaled(ctx, upstream, sum(wanted))
+        found = iter(found)
+        spread = [next(found) if want else None for want in wanted]
+        return None, *_autograd.refuse_twice(_NAME, spread), None, None, None
+
+
+def _scaled(ctx, upstream, count):
+    """The gradients that came with the total, times that of the total."""
+    kept = ctx.saved_tensors
+    if len(kept) > count:
+        upstream, kept = upstream * kept[0], kept[1:]
+    if torch.compiler.is_compiling():
+        return [(x * upstream).to(ctx.dtype) for x in kept]
+    # Nobody else has them unless the graph is retained.
+    is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
+    return [
+        operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last) for x in kept
+    ]
+
+
+def call(tensors, options, given):
+    """The results for hidden states [T, H], the weight, targets [T], the bias, the
+    class weights and the divisor; traceable."""
+    hidden, weight, targets, bias, class_weights, divisor = tensors
+    is_recorded = torch.is_grad_enabled()
+    wanted = [
+        is_recorded and x is not None and x.requires_grad
+        for x in (hidden, weight, bias)
+    ]
+    call = given, options.of_each_token, 1 + len(options.others), wanted
+    return _Node.apply(call, hidden, weight, bias, targets, class_weights, divisor)

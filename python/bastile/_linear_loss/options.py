@@ -1,0 +1,133 @@
+"""What a call of `linear_cross_entropy` may say beside its tensors."""
+
+import dataclasses
+import functools
+import json
+import math
+
+import torch
+
+RESULTS = ("loss", "lse", "correct", "invalid")
+_REDUCTIONS = ("none", "mean", "sum")
+_NAME = "linear_cross_entropy"
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """The attributes of `tile.cross_entropy`, which results are wanted, and how
+    they are computed."""
+
+    reduction: str = "mean"
+    ignore_index: int = -100
+    label_smoothing: float = 0.0
+    z_loss: float = 0.0
+    soft_cap: float = 0.0
+    temperature: float = 1.0
+    returns: tuple = ("loss",)
+    #: The most bytes of logits at a time; by default as shapes suggest.
+    budget: int | None = None
+    #: Whether logits are computed twice, slab by slab of the vocabulary.
+    recompute: bool = False
+    #: The name of the group of processes that share the vocabulary, ...
+    group: str | None = None
+    #: ... and which classes this one has, out of how many.
+    first_class: int = 0
+    classes: int = 0
+
+    def __post_init__(self):
+        if self.reduction not in _REDUCTIONS:
+            raise ValueError(
+                f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
+                f"but is {self.reduction!r}"
+            )
+        for name in _NUMBERS:
+            _check_number(name, getattr(self, name))
+        if self.temperature == 0:
+            raise ValueError(f"{_NAME}: 'temperature' must not be 0")
+        if not 0 <= self.label_smoothing <= 1:
+            raise ValueError(
+                f"{_NAME}: 'label_smoothing' must be from 0 to 1, but is "
+                f"{self.label_smoothing!r}"
+            )
+        unknown = [name for name in self.returns if name not in RESULTS]
+        if unknown or not self.returns:
+            raise ValueError(
+                f"{_NAME}: 'returns' must name results out of {', '.join(RESULTS)}, "
+                f"but is {self.returns!r}"
+            )
+        if self.budget is not None:
+            _check_budget(self.budget)
+
+    @property
+    def attributes(self):
+        """Those of `tile.cross_entropy` that say how a token's loss is made."""
+        return {
+            "ignore_index": self.ignore_index,
+            "label_smoothing": self.label_smoothing,
+            "z_loss": self.z_loss,
+            "soft_cap": self.soft_cap,
+            "temperature": self.temperature,
+        }
+
+    @property
+    def others(self):
+        """The results beside the loss, in the order of `RESULTS`."""
+        return tuple(x for x in RESULTS[1:] if x in self.returns)
+
+    @property
+    def of_each_token(self):
+        """Whether the loss is that of each token."""
+        return self.reduction == "none"
+
+    @property
+    def given(self):
+        """The options as registered operators take them, for `read`: words apart
+        from numbers, which to a compiler of graphs may vary."""
+        words = [getattr(self, name) for name in _WORDS]
+        counts = [getattr(self, name) for name in _COUNTS]
+        # Absent numbers are 0, which is no budget.
+        counts = [0 if count is None else count for count in counts]
+        return _to_text(*words), counts, [getattr(self, name) for name in _NUMBERS]
+
+    @staticmethod
+    def read(text, counts=(), numbers=()):
+        """What was `given`; numbers that are left out have their defaults."""
+        return _read(text, tuple(counts), tuple(numbers))
+
+
+#: The fields by how they are given; the one that JSON changes comes last.
+_WORDS = ("reduction", "recompute", "group", "returns")
+_COUNTS = ("ignore_index", "first_class", "classes", "budget")
+_NUMBERS = ("label_smoothing", "z_loss", "soft_cap", "temperature")
+
+
+@torch.compiler.assume_constant_result
+def _to_text(*words):
+    return json.dumps(words)
+
+
+@functools.lru_cache(maxsize=256)
+def _read(text, counts, numbers):
+    *words, returns = json.loads(text)
+    fields = dict(zip(_WORDS, words))
+    fields |= zip(_COUNTS, counts)
+    fields |= zip(_NUMBERS, numbers)
+    fields["budget"] = fields.get("budget") or None
+    return Options(**fields, returns=tuple(returns))
+
+
+def _check_number(name, value):
+    # What a compiler of graphs calls a float is none to isinstance and isfinite.
+    if isinstance(value, (str, type(None))):
+        raise TypeError(f"{_NAME}: '{name}' must be a number, but is {value!r}")
+    if not -math.inf < value < math.inf:
+        raise ValueError(f"{_NAME}: '{name}' must be a finite number, but is {value!r}")
+
+
+def _check_budget(budget):
+    if isinstance(budget, bool) or not isinstance(budget, int):
+        raise TypeError(
+            f"{_NAME}: 'budget' must be a whole number of bytes, but is {budget!r}"
+        )
+    if budget < 1:
+        raise ValueError(f"{_NAME}: 'budget' must be at least 1 byte, but is {budget}")
