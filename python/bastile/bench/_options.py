@@ -1,0 +1,150 @@
+"""What the commands on whole models have in common."""
+
+import argparse
+import importlib.util
+import pathlib
+import sys
+
+from bastile.bench import _environment, _jobs, _models, _providers, _report
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+def positives(text: str) -> list:
+    """The numbers of "1,8"."""
+    return [positive(part) for part in text.split(",")]
+
+
+def add_common(parser, providers: str, models: str) -> None:
+    """Adds the options of model, provider, device, time and results."""
+    parser.add_argument(
+        "--model",
+        default=models,
+        metavar="NAMES",
+        help=f"{', '.join(_models.MODELS)}, or tiny- and one of them; several by "
+        f"commas (default {models})",
+    )
+    parser.add_argument("--layers", type=positive, help="layers (default the model's)")
+    parser.add_argument(
+        "--providers",
+        default=providers,
+        metavar="NAMES",
+        help="hf, liger, bastile, compile, liger+compile, bastile+compile "
+        f"(default {providers})",
+    )
+    parser.add_argument("--device", help="cuda, cuda:1 or cpu (default: what there is)")
+    parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
+    parser.add_argument(
+        "--attention",
+        metavar="NAME",
+        help="Transformers' attn_implementation (default its own choice)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of weights and data")
+    parser.add_argument(
+        "--compile-backend",
+        default="inductor",
+        metavar="NAME",
+        help="of torch.compile (default inductor)",
+    )
+    parser.add_argument(
+        "--output", metavar="PATH", type=pathlib.Path, help="a .json file for results"
+    )
+    parser.add_argument(
+        "--plots", metavar="FOLDER", type=pathlib.Path, help="a folder for plots (PNG)"
+    )
+    parser.add_argument(
+        "--budget-seconds",
+        type=float,
+        metavar="S",
+        help="start nothing later, and end what runs then (default no limit)",
+    )
+    parser.add_argument(
+        "--job-seconds",
+        type=float,
+        default=600.0,
+        metavar="S",
+        help="end one model of one provider then (default 600)",
+    )
+    parser.add_argument(
+        "--keep-caches",
+        action="store_true",
+        help="use code that compilers kept on disk; by default each provider starts "
+        "without any, so that its first step is a first one",
+    )
+
+
+def device(options) -> str:
+    """The device to run on. Raises ``ValueError`` where it is not there."""
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    chosen = options.device or ("cuda" if has_gpu else "cpu")
+    kind, _, number = chosen.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+        raise ValueError(f"--device is cpu, cuda or cuda:1, but is '{chosen}'")
+    if kind == "cpu":
+        return kind
+    if not has_gpu:
+        raise ValueError(f"--device {chosen}: PyTorch sees no GPU")
+    if int(number or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"--device {chosen}: there are {torch.cuda.device_count()} GPUs"
+        )
+    return chosen
+
+
+def _require(name, why):
+    if importlib.util.find_spec(name) is None:
+        raise ImportError(f"{why}: pip install {name}")
+
+
+def base_job(options, device: str) -> dict:
+    """What the jobs of all tasks say."""
+    return {
+        "device": device,
+        "dtype": options.dtype,
+        "layers": options.layers,
+        "attention": options.attention,
+        "seed": options.seed,
+        "compile_backend": options.compile_backend,
+    }
+
+
+def models(options) -> list:
+    """The models named. Raises ``ValueError``."""
+    return [_models.find(name.strip()) for name in options.model.split(",")]
+
+
+def providers(options) -> list:
+    """The providers named. Raises ``ValueError``."""
+    return _providers.parse(options.providers)
+
+
+def budget(options) -> _jobs.Budget:
+    return _jobs.Budget(options.budget_seconds, options.job_seconds)
+
+
+def make_report(name: str, options, device: str) -> _report.Report:
+    """The results of command ``name``: in the file that ``--output`` names, or in
+    ``NAME.json`` of the folder that it names."""
+    folder = stem = None
+    if options.output is not None:
+        is_file = options.output.suffix == ".json"
+        folder = options.output.parent if is_file else options.output
+        stem = options.output.stem if is_file else name
+    report = _report.Report(stem or name, _environment.describe(device), folder)
+    report.document["command"] = " ".join([name, *sys.argv[2:]])
+    report.write()
+    return report
+
+
+def check(options) -> None:
+    """Raises ``ImportError`` with what to install before anything is measured."""
+    _require("transformers", "the models are those of Transformers")
+    if options.plots is not None:
+        _require("matplotlib", "--plots draws with it")

@@ -1,0 +1,108 @@
+"""A training step as its users write it, and clocks around it."""
+
+import gc
+import resource
+import time
+
+from bastile.bench import _models, _providers
+
+
+class Training:
+    """A model, its optimizer and its batches. ``step(i)`` trains on batch ``i`` and
+    returns the loss as a tensor, without waiting for the device."""
+
+    def __init__(self, job: dict, steps: int, data_seed: int):
+        import torch
+
+        model = _models.find(job["model"])
+        device = job["device"]
+        self.device = device
+        self.model = _models.build(
+            model,
+            device=device,
+            dtype=job["dtype"],
+            layers=job["layers"],
+            attention=job["attention"],
+            seed=job["seed"],
+        ).train()
+        self.fingerprint = _models.fingerprint(self.model)
+        provider = _providers.parse(job["provider"])[0]
+        if provider.is_compiled:
+            _providers.compile_model(self.model, job["compile_backend"])
+        self.optimizer = torch.optim.AdamW(
+            self.model.parameters(), lr=job["learning_rate"], fused=True
+        )
+        self._batches = _models.draw_tokens(
+            self.model.config.vocab_size,
+            (steps, job["batch"], job["seq"]),
+            data_seed,
+        ).to(device)
+
+    def step(self, index: int):
+        tokens = self._batches[index]
+        loss = self.model(input_ids=tokens, labels=tokens, use_cache=False).loss
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+
+class Clock:
+    """Marks between steps: events of a GPU, so that the host is not held up, or the
+    time of day on the CPU."""
+
+    def __init__(self, device: str):
+        self._is_gpu = device != "cpu"
+        self._marks = []
+
+    def mark(self) -> None:
+        if not self._is_gpu:
+            self._marks.append(time.perf_counter())
+            return
+        import torch
+
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        self._marks.append(event)
+
+    def intervals(self) -> list:
+        """Seconds between one mark and the next; waits for the device."""
+        if not self._is_gpu:
+            return [b - a for a, b in zip(self._marks, self._marks[1:])]
+        self._marks[-1].synchronize()
+        return [
+            a.elapsed_time(b) / 1e3 for a, b in zip(self._marks, self._marks[1:])
+        ]
+
+
+def synchronize(device: str) -> None:
+    if device != "cpu":
+        import torch
+
+        torch.cuda.synchronize(device)
+
+
+def reset_peak(device: str) -> None:
+    if device != "cpu":
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def peak_bytes(device: str) -> int:
+    """The most memory at one time: that of PyTorch's tensors on a GPU since
+    `reset_peak`, that of the process on the CPU since its start."""
+    if device == "cpu":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    import torch
+
+    return torch.cuda.max_memory_allocated(device)
+
+
+def release(device: str) -> None:
+    """Gives back what the caller dropped."""
+    gc.collect()
+    if device != "cpu":
+        import torch
+
+        torch.cuda.empty_cache()
