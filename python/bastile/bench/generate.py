@@ -1,0 +1,204 @@
+"""Generate text with whole models by several libraries: time a token, memory.
+
+Models of Transformers with random weights continue random prompts, greedily, each
+provider in a process of its own. Who compiles does so with a static cache, as
+Transformers does.
+
+  python -m bastile.bench generate --model qwen3 --output results.json
+  python -m bastile.bench generate --model llama --batch 1,8 --prompt 128,1024
+  python -m bastile.bench generate --model tiny-qwen3 --device cpu --new-tokens 8
+"""
+
+import sys
+
+from bastile.bench import _jobs, _options, _providers, _statistics
+from bastile.bench._report import Column, describe_environment, format_table
+
+
+def add_arguments(parser) -> None:
+    """Adds the options of ``generate``."""
+    _options.add_common(parser, _providers.DEFAULT, "qwen3")
+    parser.add_argument(
+        "--batch",
+        type=_options.positives,
+        default=[1, 8],
+        metavar="NUMBERS",
+        help="sequences at a time (default 1,8)",
+    )
+    parser.add_argument(
+        "--prompt",
+        type=_options.positives,
+        default=[128, 1024],
+        metavar="NUMBERS",
+        help="tokens of the prompt (default 128,1024)",
+    )
+    parser.add_argument(
+        "--new-tokens",
+        type=_at_least_two,
+        default=64,
+        help="tokens to generate (default 64)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=_options.positive,
+        default=3,
+        help="timed generations, after one untimed (default 3)",
+    )
+    parser.add_argument(
+        "--cache",
+        choices=("dynamic", "static"),
+        default="dynamic",
+        help="of keys and values, where nothing is compiled (default dynamic)",
+    )
+
+
+def _at_least_two(text):
+    # There is no time between one token and the next with one.
+    number = int(text)
+    if number < 2:
+        raise ValueError(text)
+    return number
+
+
+def run(options) -> int:
+    """Measures, prints and writes; returns 1 where a provider failed."""
+    _options.check(options)
+    device = _options.device(options)
+    models, providers = _options.models(options), _options.providers(options)
+    report = _options.make_report("generate", options, device)
+    print(describe_environment(report.document["environment"]), file=sys.stderr)
+    budget = _options.budget(options)
+    for provider in providers:
+        for model in models:
+            job = _make_job(options, device, model, provider)
+            outcome = _jobs.run(job, budget, options.keep_caches)
+            rows = _rows(job, model, outcome)
+            report.add(*rows)
+            for row in rows:
+                print(_line(row), file=sys.stderr, flush=True)
+    _compare(report.rows)
+    report.write()
+    _print(report.rows, models)
+    if options.plots is not None:
+        from bastile.bench import _figures
+
+        _figures.draw_generation(report.rows, options.plots)
+    return 1 if any(row["status"] == _jobs.FAILED for row in report.rows) else 0
+
+
+def _make_job(options, device, model, provider):
+    return {
+        "task": "generate",
+        "model": model.name,
+        "provider": provider.name,
+        "batches": options.batch,
+        "prompts": options.prompt,
+        "new_tokens": options.new_tokens,
+        "repeats": options.repeats,
+        "cache": options.cache,
+        **_options.base_job(options, device),
+    }
+
+
+def _rows(job, model, outcome):
+    row = {
+        "model": model.name,
+        "title": model.title,
+        "layers": job["layers"] or model.settings["num_hidden_layers"],
+        "dtype": job["dtype"],
+        "provider": job["provider"],
+        "status": outcome.status,
+    }
+    if outcome.status != _jobs.MEASURED:
+        return [{**row, "message": outcome.message, "details": outcome.details}]
+    values = dict(outcome.values)
+    runs = values.pop("runs")
+    return [{**row, **_figures_of(run), **values} for run in runs]
+
+
+def _figures_of(run):
+    """A run's samples as what people ask for: milliseconds and tokens/s."""
+
+    def milliseconds(name):
+        return _statistics.summarize([s * 1e3 for s in run[name]])
+
+    tokens = run["batch"] * run["new_tokens"]
+    return {
+        "batch": run["batch"],
+        "prompt": run["prompt"],
+        "new_tokens": run["new_tokens"],
+        "token_ms": milliseconds("token_seconds"),
+        "prefill_ms": milliseconds("prefill_seconds"),
+        "tokens_per_second": _statistics.summarize(
+            [tokens / s for s in run["total_seconds"]]
+        ),
+        "first_call_seconds": run["first_call_seconds"],
+        "peak_bytes": run["peak_bytes"],
+        "tokens": run["tokens"],
+    }
+
+
+def _line(row):
+    if row["status"] != _jobs.MEASURED:
+        return f"{row['model']} {row['provider']}: {row['status']}: {row['message']}"
+    return (
+        f"{row['model']} {row['provider']} batch {row['batch']}, prompt "
+        f"{row['prompt']}: {row['token_ms']['median']:.2f} ms a token, "
+        f"{row['tokens_per_second']['median']:,.0f} tokens/s"
+    )
+
+
+def _key(row):
+    return row["model"], row.get("batch"), row.get("prompt")
+
+
+def _compare(rows):
+    """Adds the speed beside the baseline's, and for how many tokens the first
+    sequence is the baseline's."""
+    baselines = {
+        _key(row): row
+        for row in rows
+        if row["provider"] == _providers.BASELINE and row["status"] == _jobs.MEASURED
+    }
+    for row in rows:
+        baseline = baselines.get(_key(row))
+        if baseline is None or row["status"] != _jobs.MEASURED:
+            continue
+        row["speed"] = (
+            baseline["token_ms"]["median"] / row["token_ms"]["median"]
+        )
+        pairs = list(zip(row["tokens"], baseline["tokens"]))
+        differing = (at for at, (a, b) in enumerate(pairs) if a != b)
+        row["same_tokens"] = next(differing, len(pairs))
+
+
+def _print(rows, models):
+    for model in models:
+        own = [row for row in rows if row["model"] == model.name]
+        print(f"\n{own[0]['title']}, {own[0]['layers']} layers, {own[0]['dtype']}\n")
+        measured = [row for row in own if row["status"] == _jobs.MEASURED]
+        measured.sort(key=lambda row: (row["batch"], row["prompt"]))
+        if measured:
+            print(format_table(measured, _COLUMNS))
+        for row in own:
+            if row["status"] != _jobs.MEASURED:
+                print(f"{row['provider']}: {row['status']}: {row['message']}")
+
+
+_COLUMNS = [
+    Column("batch", "batch"),
+    Column("prompt", "prompt"),
+    Column("provider", "provider", right=False),
+    Column("a token, ms", lambda row: _statistics.spread_text(row["token_ms"], 2)),
+    Column("x hf", lambda row: f"{row['speed']:.2f}" if "speed" in row else ""),
+    Column("prompt, ms", "prefill_ms"),
+    Column("tokens/s", lambda row: f"{row['tokens_per_second']['median']:,.0f}"),
+    Column("peak, GB", lambda row: f"{row['peak_bytes'] / 1e9:.2f}"),
+    Column("first call, s", lambda row: f"{row['first_call_seconds']:.2f}"),
+    Column(
+        "as hf",
+        lambda row: f"{row['same_tokens']} of {row['new_tokens']}"
+        if "same_tokens" in row
+        else "",
+    ),
+]
