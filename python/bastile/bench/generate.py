@@ -11,23 +11,24 @@ Transformers does.
 
 import sys
 
-from bastile.bench import _jobs, _options, _providers, _statistics
+from bastile.bench import _statistics
+from bastile.bench._end_to_end import jobs, options, providers
 from bastile.bench._report import Column, describe_environment, format_table
 
 
 def add_arguments(parser) -> None:
     """Adds the options of ``generate``."""
-    _options.add_common(parser, _providers.DEFAULT, "qwen3")
+    options.add_common(parser, providers.DEFAULT, "qwen3")
     parser.add_argument(
         "--batch",
-        type=_options.positives,
+        type=options.positives,
         default=[1, 8],
         metavar="NUMBERS",
         help="sequences at a time (default 1,8)",
     )
     parser.add_argument(
         "--prompt",
-        type=_options.positives,
+        type=options.positives,
         default=[128, 1024],
         metavar="NUMBERS",
         help="tokens of the prompt (default 128,1024)",
@@ -40,7 +41,7 @@ def add_arguments(parser) -> None:
     )
     parser.add_argument(
         "--repeats",
-        type=_options.positive,
+        type=options.positive,
         default=3,
         help="timed generations, after one untimed (default 3)",
     )
@@ -60,43 +61,43 @@ def _at_least_two(text):
     return number
 
 
-def run(options) -> int:
+def run(arguments) -> int:
     """Measures, prints and writes; returns 1 where a provider failed."""
-    _options.check(options)
-    device = _options.device(options)
-    models, providers = _options.models(options), _options.providers(options)
-    report = _options.make_report("generate", options, device)
+    options.check(arguments)
+    device = options.device(arguments)
+    chosen = options.named_models(arguments)
+    report = options.make_report("generate", arguments, device)
     print(describe_environment(report.document["environment"]), file=sys.stderr)
-    budget = _options.budget(options)
-    for provider in providers:
-        for model in models:
-            job = _make_job(options, device, model, provider)
-            outcome = _jobs.run(job, budget, options.keep_caches)
+    budget = options.budget(arguments)
+    for provider in options.named_providers(arguments):
+        for model in chosen:
+            job = _make_job(arguments, device, model, provider)
+            outcome = jobs.run(job, budget, arguments.keep_caches)
             rows = _rows(job, model, outcome)
             report.add(*rows)
             for row in rows:
                 print(_line(row), file=sys.stderr, flush=True)
     _compare(report.rows)
     report.write()
-    _print(report.rows, models)
-    if options.plots is not None:
-        from bastile.bench import _figures
+    _print(report.rows, chosen)
+    if arguments.plots is not None:
+        from bastile.bench._end_to_end import figures
 
-        _figures.draw_generation(report.rows, options.plots)
-    return 1 if any(row["status"] == _jobs.FAILED for row in report.rows) else 0
+        figures.draw_generation(report.rows, arguments.plots)
+    return 1 if any(row["status"] == jobs.FAILED for row in report.rows) else 0
 
 
-def _make_job(options, device, model, provider):
+def _make_job(arguments, device, model, provider):
     return {
         "task": "generate",
         "model": model.name,
         "provider": provider.name,
-        "batches": options.batch,
-        "prompts": options.prompt,
-        "new_tokens": options.new_tokens,
-        "repeats": options.repeats,
-        "cache": options.cache,
-        **_options.base_job(options, device),
+        "batches": arguments.batch,
+        "prompts": arguments.prompt,
+        "new_tokens": arguments.new_tokens,
+        "repeats": arguments.repeats,
+        "cache": arguments.cache,
+        **options.base_job(arguments, device),
     }
 
 
@@ -109,7 +110,7 @@ def _rows(job, model, outcome):
         "provider": job["provider"],
         "status": outcome.status,
     }
-    if outcome.status != _jobs.MEASURED:
+    if outcome.status != jobs.MEASURED:
         return [{**row, "message": outcome.message, "details": outcome.details}]
     values = dict(outcome.values)
     runs = values.pop("runs")
@@ -139,7 +140,7 @@ def _figures_of(run):
 
 
 def _line(row):
-    if row["status"] != _jobs.MEASURED:
+    if row["status"] != jobs.MEASURED:
         return f"{row['model']} {row['provider']}: {row['status']}: {row['message']}"
     return (
         f"{row['model']} {row['provider']} batch {row['batch']}, prompt "
@@ -158,15 +159,13 @@ def _compare(rows):
     baselines = {
         _key(row): row
         for row in rows
-        if row["provider"] == _providers.BASELINE and row["status"] == _jobs.MEASURED
+        if row["provider"] == providers.BASELINE and row["status"] == jobs.MEASURED
     }
     for row in rows:
         baseline = baselines.get(_key(row))
-        if baseline is None or row["status"] != _jobs.MEASURED:
+        if baseline is None or row["status"] != jobs.MEASURED:
             continue
-        row["speed"] = (
-            baseline["token_ms"]["median"] / row["token_ms"]["median"]
-        )
+        row["speed"] = baseline["token_ms"]["median"] / row["token_ms"]["median"]
         pairs = list(zip(row["tokens"], baseline["tokens"]))
         differing = (at for at, (a, b) in enumerate(pairs) if a != b)
         row["same_tokens"] = next(differing, len(pairs))
@@ -176,12 +175,12 @@ def _print(rows, models):
     for model in models:
         own = [row for row in rows if row["model"] == model.name]
         print(f"\n{own[0]['title']}, {own[0]['layers']} layers, {own[0]['dtype']}\n")
-        measured = [row for row in own if row["status"] == _jobs.MEASURED]
+        measured = [row for row in own if row["status"] == jobs.MEASURED]
         measured.sort(key=lambda row: (row["batch"], row["prompt"]))
         if measured:
             print(format_table(measured, _COLUMNS))
         for row in own:
-            if row["status"] != _jobs.MEASURED:
+            if row["status"] != jobs.MEASURED:
                 print(f"{row['provider']}: {row['status']}: {row['message']}")
 
 
@@ -197,8 +196,10 @@ _COLUMNS = [
     Column("first call, s", lambda row: f"{row['first_call_seconds']:.2f}"),
     Column(
         "as hf",
-        lambda row: f"{row['same_tokens']} of {row['new_tokens']}"
-        if "same_tokens" in row
-        else "",
+        lambda row: (
+            f"{row['same_tokens']} of {row['new_tokens']}"
+            if "same_tokens" in row
+            else ""
+        ),
     ),
 ]

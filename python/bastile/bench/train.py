@@ -12,7 +12,8 @@ on other data: the curves of the others have to lie closer to its curve than tha
 import math
 import sys
 
-from bastile.bench import _agreement, _jobs, _options, _providers, _statistics
+from bastile.bench import _statistics
+from bastile.bench._end_to_end import agreement, jobs, options, providers
 from bastile.bench._report import Column, describe_environment, format_table
 
 #: What is compared with what in the summary.
@@ -25,11 +26,11 @@ _COMPARISONS = (
 
 def add_arguments(parser) -> None:
     """Adds the options of ``train``."""
-    _options.add_common(parser, _providers.DEFAULT, "qwen3")
+    options.add_common(parser, providers.DEFAULT, "qwen3")
     add_shape(parser)
     parser.add_argument(
         "--steps",
-        type=_options.positive,
+        type=options.positive,
         default=10,
         help="timed steps, of which the median counts (default 10)",
     )
@@ -37,7 +38,7 @@ def add_arguments(parser) -> None:
 
 def add_shape(parser) -> None:
     """Adds the options of a training step."""
-    positive = _options.positive
+    positive = options.positive
     parser.add_argument(
         "--batch", type=positive, help="sequences a step (default the model's)"
     )
@@ -55,49 +56,49 @@ def add_shape(parser) -> None:
     )
 
 
-def run(options) -> int:
+def run(arguments) -> int:
     """Measures, prints and writes; returns 1 where a provider failed or disagrees."""
-    _options.check(options)
-    device = _options.device(options)
-    models, providers = _options.models(options), _options.providers(options)
-    report = _options.make_report("train", options, device)
+    options.check(arguments)
+    device = options.device(arguments)
+    chosen = options.named_models(arguments)
+    report = options.make_report("train", arguments, device)
     print(describe_environment(report.document["environment"]), file=sys.stderr)
-    budget = _options.budget(options)
+    budget = options.budget(arguments)
     # By provider first, so that what compiles for long comes last.
-    for provider in providers:
-        for model in models:
-            job = make_job(options, device, model, provider)
-            outcome = _jobs.run(job, budget, options.keep_caches)
+    for provider in options.named_providers(arguments):
+        for model in chosen:
+            job = make_job(arguments, device, model, provider)
+            outcome = jobs.run(job, budget, arguments.keep_caches)
             row = _row(job, model, outcome)
             report.add(row)
             print(_line(row), file=sys.stderr, flush=True)
     judge(report.rows)
     report.document["summary"] = summarize(report.rows)
     report.write()
-    _print(report, models)
-    if options.plots is not None:
-        from bastile.bench import _figures
+    _print(report, chosen)
+    if arguments.plots is not None:
+        from bastile.bench._end_to_end import figures
 
-        _figures.draw_training(report.rows, options.plots)
+        figures.draw_training(report.rows, arguments.plots)
     is_bad = any(
-        row["status"] == _jobs.FAILED or row.get("agrees") is False
+        row["status"] == jobs.FAILED or row.get("agrees") is False
         for row in report.rows
     )
     return 1 if is_bad else 0
 
 
-def make_job(options, device, model, provider) -> dict:
+def make_job(arguments, device, model, provider) -> dict:
     """The job of one provider; ``profile`` makes the same steps."""
     return {
         "task": "train",
         "model": model.name,
         "provider": provider.name,
-        "batch": options.batch or model.batch,
-        "seq": options.seq or model.seq,
-        "warmup": options.warmup,
-        "steps": options.steps,
-        "learning_rate": options.learning_rate,
-        **_options.base_job(options, device),
+        "batch": arguments.batch or model.batch,
+        "seq": arguments.seq or model.seq,
+        "warmup": arguments.warmup,
+        "steps": arguments.steps,
+        "learning_rate": arguments.learning_rate,
+        **options.base_job(arguments, device),
     }
 
 
@@ -112,7 +113,7 @@ def _row(job, model, outcome):
         "provider": job["provider"],
         "status": outcome.status,
     }
-    if outcome.status != _jobs.MEASURED:
+    if outcome.status != jobs.MEASURED:
         return {**row, "message": outcome.message, "details": outcome.details}
     values = dict(outcome.values)
     seconds = values.pop("step_seconds")
@@ -128,7 +129,7 @@ def _row(job, model, outcome):
 
 def _line(row):
     where = f"{row['model']} {row['batch']}x{row['seq']} {row['provider']}"
-    if row["status"] != _jobs.MEASURED:
+    if row["status"] != jobs.MEASURED:
         return f"{where}: {row['status']}: {row['message']}"
     return (
         f"{where}: {row['tokens_per_second']['median']:,.0f} tokens/s, "
@@ -142,18 +143,18 @@ def _measured(rows, model):
     return {
         row["provider"]: row
         for row in rows
-        if row["model"] == model and row["status"] == _jobs.MEASURED
+        if row["model"] == model and row["status"] == jobs.MEASURED
     }
 
 
 def judge(rows: list) -> None:
     """Adds to each row what its losses are worth beside the baseline's."""
     for row in rows:
-        baseline = _measured(rows, row["model"]).get(_providers.BASELINE)
-        if row["status"] != _jobs.MEASURED or baseline in (None, row):
+        baseline = _measured(rows, row["model"]).get(providers.BASELINE)
+        if row["status"] != jobs.MEASURED or baseline in (None, row):
             continue
         other = baseline["other_losses"]
-        row.update(_agreement.judge(row["losses"], baseline["losses"], other))
+        row.update(agreement.judge(row["losses"], baseline["losses"], other))
         row["same_weights"] = math.isclose(
             row["fingerprint"], baseline["fingerprint"], rel_tol=1e-9
         )
@@ -214,17 +215,16 @@ _SUMMARY_COLUMNS = [
 
 
 def _columns(measured):
-    baseline = measured.get(_providers.BASELINE)
+    baseline = measured.get(providers.BASELINE)
 
     def when_measured(text):
-        return lambda row: text(row) if row["status"] == _jobs.MEASURED else ""
+        return lambda row: text(row) if row["status"] == jobs.MEASURED else ""
 
     def times(row):
         if baseline is None:
             return ""
         ratio = (
-            row["tokens_per_second"]["median"]
-            / baseline["tokens_per_second"]["median"]
+            row["tokens_per_second"]["median"] / baseline["tokens_per_second"]["median"]
         )
         return f"{ratio:.2f}"
 
@@ -236,9 +236,7 @@ def _columns(measured):
         ),
         Column("x hf", when_measured(times)),
         Column("step, ms", "step_ms"),
-        Column(
-            "peak, GB", when_measured(lambda row: f"{row['peak_bytes'] / 1e9:.2f}")
-        ),
+        Column("peak, GB", when_measured(lambda row: f"{row['peak_bytes'] / 1e9:.2f}")),
         Column(
             "first step, s",
             when_measured(lambda row: f"{row['first_step_seconds']:.2f}"),
@@ -256,10 +254,10 @@ def _gap_text(row):
 
 
 def _verdict(row):
-    if row["status"] != _jobs.MEASURED:
+    if row["status"] != jobs.MEASURED:
         return row["status"]
     if "agrees" not in row:
-        return "the baseline" if row["provider"] == _providers.BASELINE else ""
+        return "the baseline" if row["provider"] == providers.BASELINE else ""
     if not row["same_weights"]:
         return "OTHER WEIGHTS"
     return "agrees" if row["agrees"] else "DISAGREES"
@@ -268,12 +266,12 @@ def _verdict(row):
 def print_notes(rows) -> None:
     """Says why rows have no figures."""
     for row in rows:
-        if row["status"] != _jobs.MEASURED:
+        if row["status"] != jobs.MEASURED:
             print(f"{row['provider']}: {row['status']}: {row['message']}")
 
 
 def _print_losses(measured):
-    baseline = measured.get(_providers.BASELINE)
+    baseline = measured.get(providers.BASELINE)
     curves = {name: row["losses"] for name, row in measured.items()}
     if baseline is not None:
         curves["hf, other data"] = baseline["other_losses"]
@@ -281,8 +279,10 @@ def _print_losses(measured):
         return
     steps = range(max(map(len, curves.values())))
     lines = [
-        {"step": step + 1, **{name: f"{curve[step]:.4f}" for name, curve in curves.items()}}
+        {name: f"{curve[step]:.4f}" for name, curve in curves.items()}
+        | {"step": step + 1}
         for step in steps
     ]
+    columns = [Column(name, name) for name in ("step", *curves)]
     print("\nLoss of each step\n")
-    print(format_table(lines, [Column("step", "step"), *(Column(n, n) for n in curves)]))
+    print(format_table(lines, columns))

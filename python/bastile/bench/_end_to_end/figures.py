@@ -2,7 +2,7 @@
 
 import pathlib
 
-from bastile.bench import _jobs
+from bastile.bench._end_to_end import jobs
 
 # One colour a provider, in every plot; told apart without colour vision as well.
 _COLOURS = {
@@ -36,7 +36,7 @@ def _save(figure, folder, name):
 
 def draw_training(rows: list, folder) -> None:
     """Tokens/s and peak memory of all models; the losses of each."""
-    rows = [row for row in rows if row["status"] == _jobs.MEASURED]
+    rows = [row for row in rows if row["status"] == jobs.MEASURED]
     if not rows:
         return
     pyplot = _pyplot()
@@ -92,7 +92,7 @@ def _draw_losses(rows, folder):
 
 def draw_generation(rows: list, folder) -> None:
     """Milliseconds a token over the length of the prompt, for each model."""
-    rows = [row for row in rows if row["status"] == _jobs.MEASURED]
+    rows = [row for row in rows if row["status"] == jobs.MEASURED]
     for model in dict.fromkeys(row["model"] for row in rows):
         own = [row for row in rows if row["model"] == model]
         batches = sorted({row["batch"] for row in own})
@@ -115,7 +115,8 @@ def _draw_latencies(axes, rows):
         own = [row for row in rows if row["provider"] == provider]
         axes.bar(
             [
-                prompts.index(row["prompt"]) + (place - (len(providers) - 1) / 2) * width
+                prompts.index(row["prompt"])
+                + (place - (len(providers) - 1) / 2) * width
                 for row in own
             ],
             [row["token_ms"]["median"] for row in own],
@@ -129,7 +130,7 @@ def _draw_latencies(axes, rows):
 
 def draw_profiles(rows: list, categories: list, folder) -> None:
     """A stacked bar for each provider: where a step's milliseconds go."""
-    rows = [row for row in rows if row["status"] == _jobs.MEASURED]
+    rows = [row for row in rows if row["status"] == jobs.MEASURED]
     pyplot = _pyplot()
     palette = pyplot.get_cmap("tab20")
     for model in dict.fromkeys(row["model"] for row in rows):

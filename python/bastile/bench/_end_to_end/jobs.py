@@ -69,7 +69,7 @@ def _run_in(folder, environment, seconds):
     output = folder / "output"
     with open(output, "wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "bastile.bench._worker", str(folder)],
+            [sys.executable, "-m", "bastile.bench._end_to_end.worker", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,

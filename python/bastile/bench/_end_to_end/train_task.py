@@ -2,8 +2,8 @@
 
 import time
 
-from bastile.bench import _models, _providers
-from bastile.bench._training import (
+from bastile.bench._end_to_end import models, providers
+from bastile.bench._end_to_end.training import (
     Clock,
     Training,
     peak_bytes,
@@ -23,11 +23,11 @@ def measure(job: dict, say) -> dict:
     import torch  # noqa: F401  its import is nobody's first step
     import transformers  # noqa: F401
 
-    provider = _providers.parse(job["provider"])[0]
+    provider = providers.parse(job["provider"])[0]
     device = job["device"]
     say("preparing the provider")
     start = time.perf_counter()
-    _providers.prepare(provider, _models.find(job["model"]).model_type)
+    providers.prepare(provider, models.find(job["model"]).model_type)
     prepared = time.perf_counter() - start
 
     warmup, timed = job["warmup"], job["steps"]
@@ -65,7 +65,7 @@ def measure(job: dict, say) -> dict:
         "experts": getattr(training.model.config, "_experts_implementation", None),
         "parameters": sum(p.numel() for p in training.model.parameters()),
     }
-    if provider.name == _providers.BASELINE:
+    if provider.name == providers.BASELINE:
         say("steps on other data")
         del training, losses
         release(device)

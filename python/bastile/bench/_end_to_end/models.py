@@ -209,7 +209,7 @@ def find(name: str) -> Model:
     if base not in MODELS:
         known = ", ".join(MODELS)
         raise ValueError(
-            f"there is no model '{name}': it is one of {known}, or tiny- and one of them"
+            f"there is no model '{name}': name one of {known}, or tiny- and one of them"
         )
     model = MODELS[base]
     if base == name:
@@ -283,7 +283,9 @@ def fingerprint(built) -> float:
     import torch
 
     with torch.no_grad():
-        sums = [parameter.abs().sum(dtype=torch.float64) for parameter in built.parameters()]
+        sums = [
+            parameter.abs().sum(dtype=torch.float64) for parameter in built.parameters()
+        ]
         return torch.stack(sums).sum().item()
 
 

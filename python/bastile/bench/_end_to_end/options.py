@@ -5,7 +5,8 @@ import importlib.util
 import pathlib
 import sys
 
-from bastile.bench import _environment, _jobs, _models, _providers, _report
+from bastile.bench import _environment, _report
+from bastile.bench._end_to_end import jobs, models, providers
 
 
 def positive(text: str) -> int:
@@ -26,7 +27,7 @@ def add_common(parser, providers: str, models: str) -> None:
         "--model",
         default=models,
         metavar="NAMES",
-        help=f"{', '.join(_models.MODELS)}, or tiny- and one of them; several by "
+        help=f"{', '.join(models.MODELS)}, or tiny- and one of them; several by "
         f"commas (default {models})",
     )
     parser.add_argument("--layers", type=positive, help="layers (default the model's)")
@@ -78,12 +79,12 @@ def add_common(parser, providers: str, models: str) -> None:
     )
 
 
-def device(options) -> str:
+def device(arguments) -> str:
     """The device to run on. Raises ``ValueError`` where it is not there."""
     import torch
 
     has_gpu = torch.cuda.is_available()
-    chosen = options.device or ("cuda" if has_gpu else "cpu")
+    chosen = arguments.device or ("cuda" if has_gpu else "cpu")
     kind, _, number = chosen.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
         raise ValueError(f"--device is cpu, cuda or cuda:1, but is '{chosen}'")
@@ -103,48 +104,48 @@ def _require(name, why):
         raise ImportError(f"{why}: pip install {name}")
 
 
-def base_job(options, device: str) -> dict:
+def base_job(arguments, device: str) -> dict:
     """What the jobs of all tasks say."""
     return {
         "device": device,
-        "dtype": options.dtype,
-        "layers": options.layers,
-        "attention": options.attention,
-        "seed": options.seed,
-        "compile_backend": options.compile_backend,
+        "dtype": arguments.dtype,
+        "layers": arguments.layers,
+        "attention": arguments.attention,
+        "seed": arguments.seed,
+        "compile_backend": arguments.compile_backend,
     }
 
 
-def models(options) -> list:
+def named_models(arguments) -> list:
     """The models named. Raises ``ValueError``."""
-    return [_models.find(name.strip()) for name in options.model.split(",")]
+    return [models.find(name.strip()) for name in arguments.model.split(",")]
 
 
-def providers(options) -> list:
+def named_providers(arguments) -> list:
     """The providers named. Raises ``ValueError``."""
-    return _providers.parse(options.providers)
+    return providers.parse(arguments.providers)
 
 
-def budget(options) -> _jobs.Budget:
-    return _jobs.Budget(options.budget_seconds, options.job_seconds)
+def budget(arguments) -> jobs.Budget:
+    return jobs.Budget(arguments.budget_seconds, arguments.job_seconds)
 
 
-def make_report(name: str, options, device: str) -> _report.Report:
+def make_report(name: str, arguments, device: str) -> _report.Report:
     """The results of command ``name``: in the file that ``--output`` names, or in
     ``NAME.json`` of the folder that it names."""
     folder = stem = None
-    if options.output is not None:
-        is_file = options.output.suffix == ".json"
-        folder = options.output.parent if is_file else options.output
-        stem = options.output.stem if is_file else name
+    if arguments.output is not None:
+        is_file = arguments.output.suffix == ".json"
+        folder = arguments.output.parent if is_file else arguments.output
+        stem = arguments.output.stem if is_file else name
     report = _report.Report(stem or name, _environment.describe(device), folder)
     report.document["command"] = " ".join([name, *sys.argv[2:]])
     report.write()
     return report
 
 
-def check(options) -> None:
+def check(arguments) -> None:
     """Raises ``ImportError`` with what to install before anything is measured."""
     _require("transformers", "the models are those of Transformers")
-    if options.plots is not None:
+    if arguments.plots is not None:
         _require("matplotlib", "--plots draws with it")

@@ -3,8 +3,13 @@
 import statistics
 import time
 
-from bastile.bench import _models, _providers
-from bastile.bench._training import peak_bytes, release, reset_peak, synchronize
+from bastile.bench._end_to_end import models, providers
+from bastile.bench._end_to_end.training import (
+    peak_bytes,
+    release,
+    reset_peak,
+    synchronize,
+)
 
 
 class TokenClock:
@@ -30,13 +35,13 @@ def measure(job: dict, say) -> dict:
     import torch
     import transformers  # noqa: F401
 
-    provider = _providers.parse(job["provider"])[0]
-    model_named = _models.find(job["model"])
+    provider = providers.parse(job["provider"])[0]
+    model_named = models.find(job["model"])
     device = job["device"]
     say("preparing the provider")
-    _providers.prepare(provider, model_named.model_type)
+    providers.prepare(provider, model_named.model_type)
     say("building the model")
-    model = _models.build(
+    model = models.build(
         model_named,
         device=device,
         dtype=job["dtype"],
@@ -61,7 +66,7 @@ def measure(job: dict, say) -> dict:
 
 def _measure_shape(job, provider, model, batch, prompt):
     device = job["device"]
-    tokens = _models.draw_tokens(
+    tokens = models.draw_tokens(
         model.config.vocab_size, (batch, prompt), job["seed"]
     ).to(device)
 

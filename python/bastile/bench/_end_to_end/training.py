@@ -4,7 +4,7 @@ import gc
 import resource
 import time
 
-from bastile.bench import _models, _providers
+from bastile.bench._end_to_end import models, providers
 
 
 class Training:
@@ -14,10 +14,10 @@ class Training:
     def __init__(self, job: dict, steps: int, data_seed: int):
         import torch
 
-        model = _models.find(job["model"])
+        model = models.find(job["model"])
         device = job["device"]
         self.device = device
-        self.model = _models.build(
+        self.model = models.build(
             model,
             device=device,
             dtype=job["dtype"],
@@ -25,14 +25,14 @@ class Training:
             attention=job["attention"],
             seed=job["seed"],
         ).train()
-        self.fingerprint = _models.fingerprint(self.model)
-        provider = _providers.parse(job["provider"])[0]
+        self.fingerprint = models.fingerprint(self.model)
+        provider = providers.parse(job["provider"])[0]
         if provider.is_compiled:
-            _providers.compile_model(self.model, job["compile_backend"])
+            providers.compile_model(self.model, job["compile_backend"])
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=job["learning_rate"], fused=True
         )
-        self._batches = _models.draw_tokens(
+        self._batches = models.draw_tokens(
             self.model.config.vocab_size,
             (steps, job["batch"], job["seq"]),
             data_seed,
@@ -70,9 +70,7 @@ class Clock:
         if not self._is_gpu:
             return [b - a for a, b in zip(self._marks, self._marks[1:])]
         self._marks[-1].synchronize()
-        return [
-            a.elapsed_time(b) / 1e3 for a, b in zip(self._marks, self._marks[1:])
-        ]
+        return [a.elapsed_time(b) / 1e3 for a, b in zip(self._marks, self._marks[1:])]
 
 
 def synchronize(device: str) -> None:

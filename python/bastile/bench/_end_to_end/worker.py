@@ -1,7 +1,7 @@
-"""``python -m bastile.bench._worker FOLDER``: one job, in a process of its own.
+"""``python -m ...worker FOLDER``: one job, in a process of its own.
 
 Reads ``job.json`` and appends lines of JSON to ``said``: ``{"stage": ...}`` as it
-goes, and what a `bastile.bench._jobs.Outcome` is made of at the end.
+goes, and what a `bastile.bench._end_to_end.jobs.Outcome` is made of at the end.
 """
 
 import importlib
@@ -11,12 +11,12 @@ import pathlib
 import sys
 import traceback
 
-from bastile.bench import _jobs, _providers
+from bastile.bench._end_to_end import jobs, providers
 
 _TASKS = {
-    "train": "bastile.bench._train_task",
-    "generate": "bastile.bench._generate_task",
-    "profile": "bastile.bench._profile_task",
+    "train": "bastile.bench._end_to_end.train_task",
+    "generate": "bastile.bench._end_to_end.generate_task",
+    "profile": "bastile.bench._end_to_end.profile_task",
 }
 
 
@@ -24,13 +24,13 @@ def work(job: dict, say) -> dict:
     """Does a job and returns its outcome; ``say(stage)`` tells how far it is."""
     try:
         task = importlib.import_module(_TASKS[job["task"]])
-        return {"status": _jobs.MEASURED, "values": task.measure(job, say)}
-    except _providers.Unavailable as reason:
-        return {"status": _jobs.LEFT_OUT, "values": {}, "message": str(reason)}
+        return {"status": jobs.MEASURED, "values": task.measure(job, say)}
+    except providers.Unavailable as reason:
+        return {"status": jobs.LEFT_OUT, "values": {}, "message": str(reason)}
     except Exception as error:
         text = " ".join(str(error).split())
         return {
-            "status": _jobs.FAILED,
+            "status": jobs.FAILED,
             "values": {},
             "message": f"{type(error).__name__}: {text[:300]}",
             "details": traceback.format_exc()[-4000:],
