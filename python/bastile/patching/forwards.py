@@ -60,26 +60,31 @@ def rope(original, patch):
     return apply_rotary
 
 
+def _geglu(form):
+    return lambda gate, up: ops.geglu(gate, up, form=form)
+
+
+_ACTIVATIONS = {
+    "silu": (ops.swiglu, kernels.packed_swiglu),
+    "gelu": (_geglu("erf"), kernels.packed_geglu_erf),
+    "gelu_pytorch_tanh": (_geglu("tanh"), kernels.packed_geglu_tanh),
+}
+
+
 @functools.cache
-def _activations():
-    """By the class of an activation of Transformers: the kernel for gate and up,
-    and that for both in one row."""
+def activations(packed):
+    """By the class of an activation of Transformers, the kernel for ``gate, up``
+    or, with ``packed``, for both in one row."""
     from transformers.activations import ACT2FN
 
-    def geglu(form):
-        return lambda gate, up: ops.geglu(gate, up, form=form)
-
-    kinds = {
-        "silu": (ops.swiglu, kernels.packed_swiglu),
-        "gelu": (geglu("erf"), kernels.packed_geglu_erf),
-        "gelu_pytorch_tanh": (geglu("tanh"), kernels.packed_geglu_tanh),
+    return {
+        type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()
     }
-    return {type(ACT2FN[name]): kinds[name] for name in kinds}
 
 
 def mlp(original, patch):
     gate, up, down, act = patch.gate, patch.up, patch.down, patch.act
-    fused = {cls: pair[patch.packed] for cls, pair in _activations().items()}
+    fused = activations(patch.packed)
 
     @functools.wraps(original)
     def forward(self, x):
@@ -97,25 +102,3 @@ def mlp(original, patch):
         return getattr(self, down)(kernel(getattr(self, gate)(x)))
 
     return forward_packed if patch.packed else forward
-
-
-def packed_gate(original, patch):
-    """The activation of experts whose rows hold the gate and then up."""
-    fused = {cls: pair[True] for cls, pair in _activations().items()}
-
-    @functools.wraps(original)
-    def apply_gate(self, gate_up):
-        kernel = fused.get(type(self.act_fn))
-        return original(self, gate_up) if kernel is None else kernel(gate_up)
-
-    return apply_gate
-
-
-def gpt_oss_gate(original, patch):
-    kernel = kernels.interleaved_geglu
-
-    @functools.wraps(original)
-    def apply_gate(self, gate_up):
-        return kernel(gate_up, attributes=(self.alpha, self.limit))
-
-    return apply_gate

@@ -120,6 +120,30 @@ def gpt_oss_gate(original, patch, cls):
         raise Mismatch("it does not compute GPT-OSS's activation of gate and up")
 
 
+def gpt_oss_experts(original, patch, cls):
+    """The experts of Transformers 4 as a whole, one of them chosen."""
+    numbers = {
+        "gate_up_proj": _numbers(1, 4, 6, seed=6),
+        "gate_up_proj_bias": _numbers(1, 6, seed=7),
+        "down_proj": _numbers(1, 3, 4, seed=8),
+        "down_proj_bias": _numbers(1, 4, seed=9),
+    }
+    stub = types.SimpleNamespace(
+        hidden_size=4, num_experts=1, training=True, alpha=1.5, limit=2.0, **numbers
+    )
+    x, weights = _numbers(1, 3, 4, seed=10), _numbers(3, 1, seed=11)
+    try:
+        result = original(stub, x, torch.zeros(3, 1, dtype=torch.int64), weights)
+    except (TypeError, AttributeError, RuntimeError) as error:
+        raise Mismatch(f"it does not run on {', '.join(numbers)}: {error}")
+    up, first, down, last = (tensor[0] for tensor in numbers.values())
+    gate_up = x @ up + first
+    gate, up = gate_up[..., ::2].clamp(max=2.0), gate_up[..., 1::2].clamp(-2.0, 2.0)
+    expected = ((up + 1) * gate * torch.sigmoid(1.5 * gate)) @ down + last
+    if _difference(result, expected * weights) > 1e-5:
+        raise Mismatch("it does not compute GPT-OSS's experts")
+
+
 def _run_gate(original, stub, gate_up):
     try:
         return original(stub, gate_up)

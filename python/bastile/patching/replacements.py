@@ -5,7 +5,7 @@ import importlib
 import importlib.util
 import inspect
 
-from bastile.patching import forwards, probes, table
+from bastile.patching import experts, forwards, probes, table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +95,9 @@ def _mlp(patch, module, ops):
     yield patch.ops[0], cls, "forward", _mark(forwards.mlp(original, patch), original)
 
 
-_GATES = {
-    "packed": (probes.packed_gate, forwards.packed_gate),
-    "gpt_oss": (probes.gpt_oss_gate, forwards.gpt_oss_gate),
+_EXPERTS = {
+    "packed": (probes.packed_gate, experts.packed_gate, experts.packed_forward),
+    "gpt_oss": (probes.gpt_oss_gate, experts.gpt_oss_gate, experts.gpt_oss_forward),
 }
 
 
@@ -105,12 +105,24 @@ def _experts(patch, module, ops):
     if patch.optional and not hasattr(module, patch.cls):
         return
     cls = _find(module, patch.cls)
+    forward = original_of(cls, "forward")
     if not hasattr(cls, "_apply_gate"):
+        yield from _experts_4(patch, cls, forward)
         return
-    probe, make = _GATES[patch.kind]
-    original = original_of(cls, "_apply_gate")
-    probe(original, patch, cls)
-    yield patch.ops[0], cls, "_apply_gate", _mark(make(original, patch), original)
+    probe, make_gate, make_forward = _EXPERTS[patch.kind]
+    gate = original_of(cls, "_apply_gate")
+    probe(gate, patch, cls)
+    yield patch.ops[0], cls, "_apply_gate", _mark(make_gate(gate, patch), gate)
+    yield patch.ops[0], cls, "forward", _mark(make_forward(forward, patch), forward)
+
+
+def _experts_4(patch, cls, forward):
+    """Those of Transformers 4, where the activation is within the forward."""
+    if patch.kind != "gpt_oss":
+        raise probes.Mismatch("it has no method '_apply_gate'")
+    probes.gpt_oss_experts(forward, patch, cls)
+    made = experts.gpt_oss_forward_4(forward, patch)
+    yield patch.ops[0], cls, "forward", _mark(made, forward)
 
 
 def _causal_loss(patch, module, ops):

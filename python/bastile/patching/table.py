@@ -82,16 +82,16 @@ class Mlp:
 
 @dataclasses.dataclass(frozen=True)
 class Experts:
-    """A class whose method ``_apply_gate(gate_up)`` is the activation of its
-    experts, in every way in which Transformers runs them.
+    """A class that holds the weights of all experts of a layer.
 
-    ``kind``: "packed" for the gate and then up, with the activation ``act_fn``;
-    "gpt_oss" for interleaved rows with ``alpha``, ``limit`` and a bias.
+    ``kind``: "packed" for a projection to the gate and then up, whose activation is
+    ``act_fn``; "gpt_oss" for one with a bias to gate and up in turn, and the
+    activation of GPT-OSS with ``alpha`` and ``limit``.
     """
 
     cls: str
     kind: str = "packed"
-    optional: bool = True
+    optional: bool = False
 
     ops = ("moe",)
 
@@ -144,6 +144,30 @@ def _model(name, prefix, *patches, **arguments):
 
 
 MODELS = {
+    "gemma2": _model(
+        "gemma2",
+        "Gemma2",
+        Norm("Gemma2RMSNorm", casting="gemma", offset=1.0, eps="eps"),
+        Rope(),
+        Mlp("Gemma2MLP", "geglu"),
+        loss={"soft_cap": "final_logit_softcapping"},
+    ),
+    "gemma3": _model(
+        "gemma3",
+        "Gemma3",
+        Norm("Gemma3RMSNorm", casting="gemma", offset=1.0, eps="eps"),
+        Rope(),
+        Mlp("Gemma3MLP", "geglu"),
+        loss={"soft_cap": "final_logit_softcapping"},
+        aliases=("gemma3_text",),
+    ),
+    "glm4": _model(
+        "glm4",
+        "Glm4",
+        Norm("Glm4RMSNorm"),
+        Rope("neighbours"),
+        Mlp("Glm4MLP", gate="gate_up_proj", act="activation_fn", packed=True),
+    ),
     "gpt_oss": _model(
         "gpt_oss",
         "GptOss",
@@ -152,10 +176,65 @@ MODELS = {
         Experts("GptOssExperts", "gpt_oss"),
         loss={"router": True},
     ),
-    "qwen3": _model(
-        "qwen3", "Qwen3", Norm("Qwen3RMSNorm"), Rope(), Mlp("Qwen3MLP")
+    "granite": _model(
+        "granite",
+        "Granite",
+        Norm("GraniteRMSNorm"),
+        Rope(),
+        Mlp("GraniteMLP"),
+        loss={"divisor": "logits_scaling"},
     ),
     "llama": _model(
         "llama", "Llama", Norm("LlamaRMSNorm"), Rope(), Mlp("LlamaMLP")
+    ),
+    "mistral": _model(
+        "mistral", "Mistral", Norm("MistralRMSNorm"), Rope(), Mlp("MistralMLP")
+    ),
+    "mixtral": _model(
+        "mixtral",
+        "Mixtral",
+        Norm("MixtralRMSNorm"),
+        Rope(),
+        # Transformers 5 and 4.
+        Experts("MixtralExperts", optional=True),
+        Mlp(
+            "MixtralBlockSparseTop2MLP",
+            "moe",
+            gate="w1",
+            up="w3",
+            down="w2",
+            optional=True,
+        ),
+        loss={"router": True},
+    ),
+    "olmo2": _model(
+        "olmo2",
+        "Olmo2",
+        Norm("Olmo2RMSNorm", casting="gemma"),
+        Rope(),
+        Mlp("Olmo2MLP"),
+    ),
+    "phi3": _model(
+        "phi3",
+        "Phi3",
+        Norm("Phi3RMSNorm"),
+        Rope(),
+        Mlp("Phi3MLP", gate="gate_up_proj", act="activation_fn", packed=True),
+    ),
+    "qwen2": _model(
+        "qwen2", "Qwen2", Norm("Qwen2RMSNorm"), Rope(), Mlp("Qwen2MLP")
+    ),
+    "qwen3": _model(
+        "qwen3", "Qwen3", Norm("Qwen3RMSNorm"), Rope(), Mlp("Qwen3MLP")
+    ),
+    "qwen3_moe": _model(
+        "qwen3_moe",
+        "Qwen3Moe",
+        Norm("Qwen3MoeRMSNorm"),
+        Rope(),
+        Mlp("Qwen3MoeMLP"),
+        # Transformers 4 has a Qwen3MoeMLP for each expert.
+        Experts("Qwen3MoeExperts", optional=True),
+        loss={"router": True},
     ),
 }
