@@ -16,18 +16,6 @@ def shift(labels, ignore_index):
     return padded[..., 1:]
 
 
-def _reduction(items):
-    return "mean" if items is None else "sum"
-
-
-def _divide(loss, items):
-    if items is None:
-        return loss
-    if isinstance(items, torch.Tensor):
-        items = items.to(loss.device)
-    return loss / items
-
-
 def cross_entropy(
     logits,
     labels,
@@ -44,9 +32,9 @@ def cross_entropy(
         logits.reshape(-1, vocab_size),
         shift_labels.reshape(-1).to(logits.device),
         ignore_index=ignore_index,
-        reduction=_reduction(num_items_in_batch),
+        reduction="mean" if num_items_in_batch is None else "sum",
     )
-    return _divide(loss, num_items_in_batch)
+    return heads.divide(loss, num_items_in_batch)
 
 
 @dataclasses.dataclass
@@ -111,11 +99,10 @@ def _forward(model, patch, balance, given):
         model.lm_head,
         outputs.last_hidden_state,
         targets,
+        items=items,
         ignore_index=ignore_index,
-        reduction=_reduction(items),
         **_logits(model.config, patch),
     )
-    loss = _divide(loss, items)
 
     extra = {}
     kind = CausalLMOutput
