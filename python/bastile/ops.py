@@ -10,6 +10,10 @@ as targets are, may lack its last dimension of size 1.
 
 from bastile import _operators
 from bastile._definitions import definitions
+from bastile._linear_cross_entropy import (  # noqa: F401
+    linear_cross_entropy,
+    vocab_parallel_linear_cross_entropy,
+)
 from bastile._operators import is_compiling as _is_compiling
 
 _TEMPLATE = """

@@ -1,0 +1,102 @@
+"""Matrix products, and the gradients that are sums of them."""
+
+import functools
+
+import torch
+
+#: Rows of a sum that take a product from elsewhere.
+_ROWS = 8192
+
+
+def logits_of(hidden, weight, bias, out):
+    """``hidden @ weight.T + bias`` in ``out``."""
+    if bias is None:
+        return torch.mm(hidden, weight.t(), out=out)
+    return torch.addmm(bias, hidden, weight.t(), out=out)
+
+
+def multiply(a, b, out):
+    """``out = a @ b``, rounded once, to the type of ``out``."""
+    if out.dtype == a.dtype:
+        return torch.mm(a, b, out=out)
+    if out.is_cuda:
+        return torch.mm(a, b, out_dtype=out.dtype, out=out)
+    # PyTorch has such a product on GPUs only.
+    return torch.mm(a.to(out.dtype), b.to(out.dtype), out=out)
+
+
+def add_product(a, b, out):
+    """``out += a @ b``, with sums in the type of ``out``."""
+    if out.dtype == a.dtype:
+        return torch.addmm(out, a, b, out=out)
+    if not out.is_cuda:
+        return torch.addmm(out, a.to(out.dtype), b.to(out.dtype), out=out)
+    if _adds_in_wider_type():
+        return torch.addmm(out, a, b, out_dtype=out.dtype, out=out)
+    for rows, sums in zip(a.split(_ROWS), out.split(_ROWS)):
+        sums += torch.mm(rows, b, out_dtype=out.dtype)
+    return out
+
+
+@functools.cache
+def _adds_in_wider_type():
+    """Since 2.10, PyTorch takes a sum that is wider than the factors."""
+    major, minor = torch.__version__.split(".")[:2]
+    return (int(major), int(minor)) >= (2, 10)
+
+
+def wide_type(dtype):
+    """The type that sums of elements of ``dtype`` are kept in."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def kept_type(dtype):
+    """The type of gradients that the backward scales: float16 has no range for
+    them."""
+    return torch.float32 if dtype == torch.float16 else dtype
+
+
+class Sum:
+    """A gradient that products are added to, one or several to each of its rows.
+
+    Rounded when it is finished: it is wider than ``kept`` while it grows, unless
+    all its rows are one product each.
+    """
+
+    def __init__(self, like, kept, is_single):
+        self._kept = kept
+        dtype = kept if is_single else wide_type(like.dtype)
+        self._sum = like.new_empty(like.shape, dtype=dtype)
+        self._is_empty = True
+
+    def add(self, a, b):
+        """Adds ``a @ b`` to all rows."""
+        (multiply if self._is_empty else add_product)(a, b, self._sum)
+        self._is_empty = False
+
+    def put(self, rows, a, b):
+        """Sets ``rows``, a slice, to ``a @ b``."""
+        multiply(a, b, self._sum[rows])
+        self._is_empty = False
+
+    def finish(self, reduce=None):
+        """The gradient; ``reduce`` may change it in place before."""
+        if self._is_empty:
+            self._sum.zero_()
+        if reduce is not None:
+            reduce(self._sum)
+        return self._sum.to(self._kept)
+
+
+class BiasSum:
+    """The gradient of a bias: the sum of the logits' gradients."""
+
+    def __init__(self, weight, kept):
+        self._kept = kept
+        self._sum = weight.new_zeros(len(weight), dtype=wide_type(weight.dtype))
+
+    def add(self, classes, logits):
+        self._sum[classes] += logits.sum(0, dtype=self._sum.dtype)
+
+    def finish(self):
+        return self._sum.to(self._kept)

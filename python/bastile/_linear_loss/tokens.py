@@ -1,0 +1,133 @@
+"""What is computed of a token's loss apart from its logits: a few numbers each,
+by PyTorch, on the device that they are on."""
+
+import dataclasses
+
+import torch
+
+
+def total_scale(targets, class_weights, divisor, options, dtype):
+    """What each token's loss is multiplied by in the total: one number."""
+    one = torch.ones((), dtype=dtype, device=targets.device)
+    if options.reduction != "mean":
+        return one
+    if divisor is not None:
+        return one / divisor.to(targets.device)
+    counted = targets != options.ignore_index
+    if class_weights is None:
+        count = counted.sum(dtype=dtype)
+    else:
+        count = (_weights_of(targets, class_weights, dtype) * counted).sum()
+    # Without any token, losses and gradients are 0.
+    return torch.where(count == 0, 0, one / count)
+
+
+def _weights_of(targets, class_weights, dtype):
+    return class_weights[targets.clamp(0, len(class_weights) - 1)].to(dtype)
+
+
+@dataclasses.dataclass
+class Statistics:
+    """What a token's loss needs of its logits: of a part of the classes, and then
+    of all of them. All [T]."""
+
+    #: The logarithm of the sum of the exponentials of z.
+    lse: torch.Tensor
+    #: The target's logit; 0 in a part that lacks it.
+    of_target: torch.Tensor
+    #: The largest logit, where it is asked for.
+    largest: torch.Tensor | None
+    #: The sum of w z, where labels are smoothed.
+    weighted: torch.Tensor | None
+
+
+def combine(parts):
+    """The statistics of all classes from those of each part of them."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    return Statistics(
+        torch.logsumexp(torch.stack([x.lse for x in parts]), 0),
+        torch.stack([x.of_target for x in parts]).sum(0),
+        None
+        if first.largest is None
+        else torch.stack([x.largest for x in parts]).amax(0),
+        None
+        if first.weighted is None
+        else torch.stack([x.weighted for x in parts]).sum(0),
+    )
+
+
+class Tokens:
+    """Losses of tokens, and the numbers that their logits' gradients are made of.
+
+    The formulas are those of `tile.cross_entropy` (docs/ops.md).
+    """
+
+    def __init__(self, statistics, targets, class_weights, options):
+        self._options = options
+        self._statistics = statistics
+        self.lse = statistics.lse
+        dtype = self.lse.dtype
+        classes = options.classes
+        is_wanted = targets != options.ignore_index
+        is_outside = is_wanted & ((targets < 0) | (targets >= classes))
+        self._is_outside = is_outside
+        self.counts = is_wanted & ~is_outside
+        self._smoothing = options.label_smoothing / classes
+        if class_weights is None:
+            self._weight = torch.ones_like(self.lse)
+            self._weights = classes
+        else:
+            self._weight = _weights_of(targets, class_weights, dtype)
+            self._weights = class_weights.sum(dtype=dtype)
+
+    def results(self, options):
+        """The losses and the other results that are wanted."""
+        made = {"loss": self._losses, "correct": self._correct}
+        made["lse"] = lambda: self.lse
+        made["invalid"] = lambda: self._is_outside.sum(dtype=self.lse.dtype)
+        return [made[name]() for name in ("loss", *options.others)]
+
+    def _losses(self):
+        options, lse = self._options, self.lse
+        z, _ = self._capped()
+        loss = (1 - options.label_smoothing) * self._weight * (lse - z)
+        if options.label_smoothing:
+            rest = self._weights * lse - self._statistics.weighted
+            loss = loss + self._smoothing * rest
+        if options.z_loss:
+            loss = loss + options.z_loss * lse * lse
+        loss = torch.where(self.counts, loss, 0)
+        return torch.where(self._is_outside, torch.nan, loss)
+
+    def _correct(self):
+        found = self._statistics.of_target >= self._statistics.largest
+        return (found & self.counts).to(torch.int8)
+
+    def _capped(self):
+        """z of the target's logit, and its derivative."""
+        options, logit = self._options, self._statistics.of_target
+        if not options.soft_cap:
+            return logit / options.temperature, 1 / options.temperature
+        turned = torch.tanh(logit / options.soft_cap)
+        z = options.soft_cap * turned / options.temperature
+        return z, (1 - turned * turned) / options.temperature
+
+    def factors(self, scale):
+        """``a`` and ``d``, so that the gradient of a logit, times ``scale``, is
+        (a exp(z - lse) + d w) dz / dlogit for all classes but the target."""
+        options = self._options
+        a = (1 - options.label_smoothing) * self._weight
+        a = a + self._smoothing * self._weights
+        a = a + 2 * options.z_loss * self.lse
+        scale = torch.where(self.counts, scale, 0)
+        return scale * a, -self._smoothing * scale
+
+    def gradient_of_target(self, scale):
+        """The gradient of the target's logit."""
+        a, d = self.factors(scale)
+        z, slope = self._capped()
+        own = (1 - self._options.label_smoothing) * self._weight
+        own = own * torch.where(self.counts, scale, 0)
+        return (a * torch.exp(z - self.lse) - own + d * self._weight) * slope
