@@ -21,22 +21,22 @@ def positives(text: str) -> list:
     return [positive(part) for part in text.split(",")]
 
 
-def add_common(parser, providers: str, models: str) -> None:
+def add_common(parser, default_providers: str, default_models: str) -> None:
     """Adds the options of model, provider, device, time and results."""
     parser.add_argument(
         "--model",
-        default=models,
+        default=default_models,
         metavar="NAMES",
         help=f"{', '.join(models.MODELS)}, or tiny- and one of them; several by "
-        f"commas (default {models})",
+        f"commas (default {default_models})",
     )
     parser.add_argument("--layers", type=positive, help="layers (default the model's)")
     parser.add_argument(
         "--providers",
-        default=providers,
+        default=default_providers,
         metavar="NAMES",
         help="hf, liger, bastile, compile, liger+compile, bastile+compile "
-        f"(default {providers})",
+        f"(default {default_providers})",
     )
     parser.add_argument("--device", help="cuda, cuda:1 or cpu (default: what there is)")
     parser.add_argument("--dtype", choices=("bfloat16", "float32"), default="bfloat16")
