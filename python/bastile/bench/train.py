@@ -102,8 +102,9 @@ def make_job(arguments, device, model, provider) -> dict:
     }
 
 
-def _row(job, model, outcome):
-    row = {
+def describe(job, model) -> dict:
+    """The beginning of a row: which model, in what shape, by whom."""
+    return {
         "model": model.name,
         "title": model.title,
         "layers": job["layers"] or model.settings["num_hidden_layers"],
@@ -111,8 +112,11 @@ def _row(job, model, outcome):
         "seq": job["seq"],
         "dtype": job["dtype"],
         "provider": job["provider"],
-        "status": outcome.status,
     }
+
+
+def _row(job, model, outcome):
+    row = {**describe(job, model), "status": outcome.status}
     if outcome.status != jobs.MEASURED:
         return {**row, "message": outcome.message, "details": outcome.details}
     values = dict(outcome.values)

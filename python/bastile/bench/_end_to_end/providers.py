@@ -78,6 +78,10 @@ def _patch_with_liger(model_type):
 def _patch_with_bastile(model_type):
     import bastile
 
+    try:
+        bastile.list_patches(model_type)
+    except ValueError as error:
+        raise Unavailable(str(error)) from None
     bastile.apply(model_type)
 
 
