@@ -25,7 +25,7 @@ NOT_OURS = ("matmul", "attention", "optimizer", "routing", "embedding", "idle")
 _ALWAYS = (
     ("optimizer", r"multi_tensor_apply|fused_?adam|_foreach_"),
     ("copy", r"^memcpy|^memset"),
-    ("attention", r"flash|fmha|scaled_dot_product|sdpa|softmax_warp_.*masked"),
+    ("attention", r"flash|fmha|scaled_dot_product|sdpa"),
     (
         "matmul",
         r"gemm|cutlass|nvjet|xmma|cublas|gemv|splitk|grouped_?mm"

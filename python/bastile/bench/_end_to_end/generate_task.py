@@ -9,6 +9,7 @@ from bastile.bench._end_to_end.training import (
     release,
     reset_peak,
     synchronize,
+    use,
 )
 
 
@@ -32,9 +33,9 @@ def measure(job: dict, say) -> dict:
     time is that between two arrivals on the host; the prompt's is that from the
     call to the first.
     """
-    import torch
     import transformers  # noqa: F401
 
+    use(job["device"])
     provider = providers.parse(job["provider"])[0]
     model_named = models.find(job["model"])
     device = job["device"]
@@ -50,12 +51,11 @@ def measure(job: dict, say) -> dict:
         seed=job["seed"],
     ).eval()
     runs = []
-    with torch.inference_mode():
-        for batch in job["batches"]:
-            for prompt in job["prompts"]:
-                say(f"batch {batch}, prompt of {prompt}")
-                runs.append(_measure_shape(job, provider, model, batch, prompt))
-                release(device)
+    for batch in job["batches"]:
+        for prompt in job["prompts"]:
+            say(f"batch {batch}, prompt of {prompt}")
+            runs.append(_measure_shape(job, provider, model, batch, prompt))
+            release(device)
     return {
         "runs": runs,
         "attention": model.config._attn_implementation,

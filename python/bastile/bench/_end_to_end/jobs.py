@@ -55,7 +55,11 @@ def run(job: dict, budget: Budget, keep_caches: bool = False) -> Outcome:
     seconds = budget.for_job()
     if seconds <= 0:
         return Outcome(LEFT_OUT, {}, "the command's time (--budget-seconds) is used up")
-    with tempfile.TemporaryDirectory(prefix="bastile-bench-") as folder:
+    with tempfile.TemporaryDirectory(
+        # A compiler's process may leave a file behind in its last moment.
+        prefix="bastile-bench-",
+        ignore_cleanup_errors=True,
+    ) as folder:
         folder = pathlib.Path(folder)
         environment = dict(os.environ)
         if not keep_caches:

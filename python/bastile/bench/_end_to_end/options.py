@@ -80,7 +80,8 @@ def add_common(parser, default_providers: str, default_models: str) -> None:
 
 
 def device(arguments) -> str:
-    """The device to run on. Raises ``ValueError`` where it is not there."""
+    """The device to run on, "cpu" or one as "cuda:0". Raises ``ValueError`` where it
+    is not there."""
     import torch
 
     has_gpu = torch.cuda.is_available()
@@ -92,11 +93,10 @@ def device(arguments) -> str:
         return kind
     if not has_gpu:
         raise ValueError(f"--device {chosen}: PyTorch sees no GPU")
-    if int(number or 0) >= torch.cuda.device_count():
-        raise ValueError(
-            f"--device {chosen}: there are {torch.cuda.device_count()} GPUs"
-        )
-    return chosen
+    count = torch.cuda.device_count()
+    if int(number or 0) >= count:
+        raise ValueError(f"--device {chosen}: there is no such one of {count} GPUs")
+    return f"cuda:{number or 0}"
 
 
 def _require(name, why):

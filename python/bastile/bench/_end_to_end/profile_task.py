@@ -9,6 +9,7 @@ from bastile.bench._end_to_end.training import (
     Training,
     peak_bytes,
     synchronize,
+    use,
 )
 
 
@@ -25,6 +26,7 @@ def measure(job: dict, say) -> dict:
 
     provider = providers.parse(job["provider"])[0]
     device = job["device"]
+    use(device)
     say("preparing the provider")
     providers.prepare(provider, models.find(job["model"]).model_type)
     warmup, timed, watched = job["warmup"], job["steps"], job["profile_steps"]

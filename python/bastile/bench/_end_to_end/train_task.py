@@ -10,6 +10,7 @@ from bastile.bench._end_to_end.training import (
     release,
     reset_peak,
     synchronize,
+    use,
 )
 
 
@@ -25,6 +26,7 @@ def measure(job: dict, say) -> dict:
 
     provider = providers.parse(job["provider"])[0]
     device = job["device"]
+    use(device)
     say("preparing the provider")
     start = time.perf_counter()
     providers.prepare(provider, models.find(job["model"]).model_type)

@@ -73,6 +73,14 @@ class Clock:
         return [a.elapsed_time(b) / 1e3 for a, b in zip(self._marks, self._marks[1:])]
 
 
+def use(device: str) -> None:
+    """Makes a GPU the one that this process launches on."""
+    if device != "cpu":
+        import torch
+
+        torch.cuda.set_device(device)
+
+
 def synchronize(device: str) -> None:
     if device != "cpu":
         import torch
