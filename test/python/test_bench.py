@@ -162,6 +162,105 @@ def _fail(*tensors):
     raise ValueError("no such thing")
 
 
+class Replayed(_device.Calls):
+    """What a CUDA graph does, without one: results lie where they lay first."""
+
+    def __init__(self, calls):
+        super().__init__(calls)
+        self._results = super().run()
+
+    def run(self):
+        if self._results is None:
+            return super().run()
+        with torch.no_grad():
+            for kept, new in zip(self._results, super().run()):
+                for old, value in zip((*kept[0], *kept[1]), (*new[0], *new[1])):
+                    old.copy_(value)
+        return self._results
+
+    def forget_results(self):
+        self._results = None
+
+
+class ReplayingCpu(_device.Cpu):
+    def capture(self, calls, can_capture=True):
+        is_copy = isinstance(calls[0](), torch.Tensor)
+        return _device.Calls(calls) if is_copy else Replayed(calls)
+
+
+def _in_place(gate, up):
+    return _InPlace.apply(gate, up)
+
+
+class _InPlace(torch.autograd.Function):
+    """SwiGLU whose gradients take the place of its arguments, as Liger's do."""
+
+    @staticmethod
+    def forward(ctx, gate, up):
+        ctx.save_for_backward(gate, up)
+        return torch.nn.functional.silu(gate) * up
+
+    @staticmethod
+    def backward(ctx, upstream):
+        gate, up = (x.detach().requires_grad_() for x in ctx.saved_tensors)
+        with torch.enable_grad():
+            result = torch.nn.functional.silu(gate) * up
+        gradients = torch.autograd.grad(result, (gate, up), upstream)
+        for tensor, gradient in zip((gate, up), gradients):
+            tensor.data.copy_(gradient)
+        return gate.detach(), up.detach()
+
+
+@pytest.mark.parametrize("function", [_in_place, None])
+def test_replayed_results_are_checked(function):
+    op = _ops.OPS["swiglu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    if function:
+        loaded = _providers.Loaded(loaded.provider, _providers, {"swiglu": function})
+    case = _measure.Case(op, (8, 64), torch.float32, op.directions)
+    for row in _measure.measure_case(case, [loaded], ReplayingCpu()):
+        assert row["status"] == "ok" and row["max_error"] < 1e-6
+
+
+def test_a_replay_that_writes_nothing_is_found():
+    op = _ops.OPS["silu"]
+    calls = []
+
+    def only_once(x):
+        calls.append(x)
+        if len(calls) > 6:
+            return torch.full_like(x, math.nan)
+        return torch.nn.functional.silu(x)
+
+    torch_provider = _providers.PROVIDERS["torch"]
+    loaded = _providers.Loaded(torch_provider, _providers, {"silu": only_once})
+    case = _measure.Case(op, (8, 64), torch.float32, ("inference",))
+    (row,) = _measure.measure_case(case, [loaded], ReplayingCpu())
+    assert row["error"] == (
+        "ValueError: its results are not finite where those of float64 are"
+    )
+
+
+def test_backward_of_the_device_comes_after_all_forwards():
+    op = _ops.OPS["silu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (4, 8), torch.float32, op.directions)
+    subject = _measure.Subject(case, loaded, loaded.function("silu"))
+    sets = [_inputs.make(op, (4, 8), torch.float32, "cpu") for _ in range(3)]
+    results = [call() for call in subject.device_calls("both", sets)]
+    assert results[:3] == [None] * 3
+    for (result,), (gradient,) in results[3:]:
+        assert result.shape == gradient.shape
+
+
+def test_a_case_that_does_not_fit_fails_in_every_row():
+    op = _ops.OPS["silu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (4, 8), torch.float32, op.directions)
+    rows = _measure.failed_rows(case, [loaded], torch.OutOfMemoryError("too large"))
+    assert [row["error"] for row in rows] == ["OutOfMemoryError: too large"] * 3
+
+
 def test_a_provider_that_is_missing_is_left_out_with_a_word():
     told = []
     loaded = _providers.load(["torch", "quack"], told.append)

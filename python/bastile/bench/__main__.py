@@ -18,9 +18,16 @@ def command_modules() -> dict:
     }
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong with the arguments."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: error: {message}; see --help\n")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of the command line; ``run`` of what it returns runs a command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m bastile.bench",
         description="Measures Bastile beside other libraries.",
     )
@@ -51,6 +58,9 @@ def main(arguments: "list[str] | None" = None) -> int:
     except KeyboardInterrupt:
         print("bastile.bench: interrupted", file=sys.stderr)
         return 130
+    except FileNotFoundError as error:
+        print(f"bastile.bench: error: there is no {error.filename}", file=sys.stderr)
+        return 1
     except (OSError, RuntimeError, ValueError, ImportError) as error:
         print(f"bastile.bench: error: {error}", file=sys.stderr)
         return 1

@@ -35,8 +35,9 @@ class Calls:
         self._calls = calls
 
     def run(self) -> list:
-        """Runs them; returns their results."""
-        return [call() for call in self._calls]
+        """Runs them; returns their results, but for those that are None."""
+        results = [call() for call in self._calls]
+        return [result for result in results if result is not None]
 
     def forget_results(self) -> None:
         """Gives back what `run` returned last."""
@@ -51,18 +52,16 @@ class Graph(Calls):
 
     method = "graph"
 
-    def __init__(self, calls, pool):
+    def __init__(self, calls, pool, stream):
         super().__init__(calls)
-        stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            for call in calls[:2]:
-                call()
+            super().run()
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
         self._graph = torch.cuda.CUDAGraph()
         # All results are kept while capturing, so that each has memory of its own.
-        with torch.cuda.graph(self._graph, pool=pool):
+        with torch.cuda.graph(self._graph, pool=pool, stream=stream):
             self._results = super().run()
 
     def run(self) -> list:
@@ -113,6 +112,7 @@ class Cuda:
         self.cached_bytes = torch.cuda.get_device_properties(device).L2_cache_size
         count = 2 * self.cached_bytes
         self._pool = None
+        self._stream = torch.cuda.Stream()
         self._scratch = [
             torch.randint(256, (count,), dtype=torch.uint8, device=device)
             for _ in range(2)
@@ -129,7 +129,7 @@ class Cuda:
         if not can_capture:
             return EventCalls(calls)
         try:
-            return Graph(calls, self._pool)
+            return Graph(calls, self._pool, self._stream)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError:

@@ -1,6 +1,8 @@
 """Measures one op on one shape for all providers, in turn."""
 
 import dataclasses
+import functools
+import math
 import time
 
 import torch
@@ -55,22 +57,44 @@ class Subject:
 
     def call(self, kind, inputs):
         """Runs ``kind`` on ``inputs``: results, and gradients if it has any."""
-        if kind == "inference" or not inputs.gradients:
-            with torch.no_grad():
-                return _as_tuple(self._function(*inputs.tensors.values())), ()
-        results = _as_tuple(self._function(*inputs.tensors.values()))
-        if kind == "forward":
-            return tuple(x.detach() for x in results), ()
-        upstream = [x if x.dim() else None for x in inputs.upstream]
-        gradients = torch.autograd.grad(results, inputs.wanted(), upstream)
-        return tuple(x.detach() for x in results), gradients
+        results = self._run(kind, inputs)
+        return results, self._backward(results, inputs) if kind == "both" else ()
 
     def calls(self, kind, sets) -> list:
         return [lambda inputs=inputs: self.call(kind, inputs) for inputs in sets]
 
+    def device_calls(self, kind, sets) -> list:
+        """The same for all sets, but all forwards before the first backward: it
+        shall not find in the cache what its forward left there."""
+        if kind != "both":
+            return self.calls(kind, sets)
+        recorded = {}
+
+        def forward(index):
+            recorded[index] = self._run(kind, sets[index])
+
+        def backward(index):
+            results = recorded.pop(index)
+            return results, self._backward(results, sets[index])
+
+        indices = range(len(sets))
+        return [functools.partial(forward, index) for index in indices] + [
+            functools.partial(backward, index) for index in indices
+        ]
+
+    def _run(self, kind, inputs):
+        with torch.set_grad_enabled(kind != "inference" and bool(inputs.gradients)):
+            return _as_tuple(self._function(*inputs.tensors.values()))
+
+    def _backward(self, results, inputs):
+        if not inputs.gradients:
+            return ()
+        upstream = [x if x.dim() else None for x in inputs.upstream]
+        return torch.autograd.grad(results, inputs.wanted(), upstream)
+
     def fail(self, error) -> None:
         # What it still holds is memory that the others need.
-        self.graphs = {}
+        self.graphs.clear()
         self.error = f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]
 
 
@@ -94,19 +118,37 @@ def measure_case(case, providers, device) -> list:
         _inputs.make(case.op, case.shape, case.dtype, device.name)
         for _ in range(count)
     ]
-    for subject in subjects:
-        _guard(subject, device, _open_subject, sets, device)
-    copies = {
-        direction: _device.capture_copies(device, case.bytes(direction), count)
-        for direction in case.directions
-    }
-    copy_times = _time_on_device(subjects, copies, sets, device)
-    _time_wall(subjects, sets, device)
-    return [
-        _row(subject, direction, copy_times[direction], count)
-        for direction in case.directions
-        for subject in subjects
-    ]
+    try:
+        for subject in subjects:
+            _guard(subject, device, _open_subject, sets, device)
+        copies = {
+            direction: _device.capture_copies(device, case.bytes(direction), count)
+            for direction in case.directions
+        }
+        copy_times = _time_on_device(subjects, copies, sets, device)
+        _time_wall(subjects, sets, device)
+        return [
+            _row(subject, direction, copy_times[direction], count)
+            for direction in case.directions
+            for subject in subjects
+        ]
+    finally:
+        # A graph knows its subject: without this, memory would wait for the
+        # garbage collector.
+        for subject in subjects:
+            subject.graphs.clear()
+
+
+def failed_rows(case, providers, error) -> list:
+    """The rows of a case whose tensors do not fit."""
+    rows = []
+    for loaded in providers:
+        function = loaded.function(case.op.name)
+        if function:
+            subject = Subject(case, loaded, function)
+            subject.fail(error)
+            rows += [_row(subject, direction, (), 0) for direction in case.directions]
+    return rows
 
 
 def _guard(subject, device, action, *arguments):
@@ -136,7 +178,7 @@ def _open_subject(subject, sets, device):
     for kind in case.kinds:
         subject.call(kind, sets[0])
         subject.peak[kind] = device.peak_bytes(lambda: subject.call(kind, sets[0]))
-        graph = device.capture(subject.calls(kind, sets), subject.can_capture)
+        graph = device.capture(subject.device_calls(kind, sets), subject.can_capture)
         subject.errors.update(_check(subject, graph, sets[0]))
         graph.forget_results()
         subject.graphs[kind] = graph
@@ -146,11 +188,16 @@ def _check(subject, graph, inputs):
     """Errors of a run on fresh numbers into results that held NaN before."""
     inputs.refresh()
     given = inputs.clone()
-    for results in graph.run():
-        _poison(results)
+    with torch.no_grad():
+        for results in graph.run():
+            _poison(results)
     inputs.restore(given)  # some results lie in the place of arguments
     results, gradients = graph.run()[0]
-    return _errors.largest_errors(subject.case.op, given, results, gradients)
+    errors = _errors.largest_errors(subject.case.op, given, results, gradients)
+    for kind, error in errors.items():
+        if not math.isfinite(error):
+            raise ValueError(f"its {kind} are not finite where those of float64 are")
+    return errors
 
 
 def _poison(results):
@@ -217,11 +264,11 @@ def _faster(times):
 def _time_wall(subjects, sets, device):
     counts = {}
     for subject in subjects:
-        for kind in subject.graphs:
+        for kind in list(subject.graphs):
             _guard(subject, device, _count_calls, kind, sets, device, counts)
     for _ in range(_ROUNDS[0] + 1):
         for subject in subjects:
-            for kind in subject.graphs:
+            for kind in list(subject.graphs):
                 count = counts.get((subject.name, kind))
                 if count:
                     _guard(subject, device, _time_block, kind, sets, device, count)

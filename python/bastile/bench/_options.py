@@ -15,7 +15,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--providers",
-        type=_names,
+        type=provider_names,
         default=list(_providers.PROVIDERS),
         metavar="LIST",
         help=f"of {','.join(_providers.PROVIDERS)} (all that are installed)",
@@ -34,7 +34,8 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _names(text):
+def provider_names(text: str) -> list:
+    """The names in ``bastile,torch``."""
     names = [name for name in text.split(",") if name]
     for name in names:
         if name not in _providers.PROVIDERS:
@@ -70,7 +71,18 @@ def open_all(arguments):
     from bastile.bench import _device
 
     device = _device.open_device(arguments.device)
-    providers = _providers.load(arguments.providers)
+    left_out = []
+    providers = _providers.load(arguments.providers, left_out.append)
     if not providers:
-        raise ValueError("none of the providers is installed: nothing to measure")
+        raise ValueError(
+            f"no provider is left, nothing to measure: {'; '.join(left_out)}"
+        )
+    for words in left_out:
+        print(words)
     return device, providers, getattr(torch, DTYPES[arguments.dtype])
+
+
+def left_out(arguments, providers) -> list:
+    """The names of providers that were asked for and are not installed."""
+    found = [loaded.name for loaded in providers]
+    return [name for name in arguments.providers if name not in found]

@@ -7,7 +7,7 @@ fails where it did not before.
 
 import dataclasses
 
-from bastile.bench import _report, _statistics
+from bastile.bench import _options, _report, _statistics
 from bastile.bench._providers import PROVIDERS
 from bastile.bench._report import Column, format_table
 
@@ -56,10 +56,10 @@ def add_arguments(parser) -> None:
     )
     parser.add_argument(
         "--providers",
-        nargs="+",
-        choices=PROVIDERS,
+        type=_options.provider_names,
         default=["bastile"],
-        help="whose times (bastile)",
+        metavar="LIST",
+        help=f"whose times, of {','.join(PROVIDERS)} (bastile)",
     )
 
 

@@ -31,6 +31,7 @@ def run(arguments) -> int:
     device, providers, dtype = _options.open_all(arguments)
     environment = _environment.describe(arguments.device)
     report = Report("host", environment, arguments.out)
+    report.document["left_out"] = _options.left_out(arguments, providers)
     print(describe_environment(environment))
     ops = _options.find_ops(arguments.ops)
     references = {}

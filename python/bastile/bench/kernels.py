@@ -74,6 +74,7 @@ def run(arguments) -> int:
     device, providers, dtype = _options.open_all(arguments)
     environment = _environment.describe(arguments.device)
     report = Report("kernels", environment, arguments.out)
+    report.document["left_out"] = _options.left_out(arguments, providers)
     print(describe_environment(environment))
     print(f"{len(cases)} ops and shapes; device time is {device.device_time}")
     measured = _Measured(arguments, device, providers, dtype)
@@ -149,10 +150,14 @@ class _Measured:
         self._driver = None
 
     def rows_of(self, op, shape) -> list:
+        import torch
         from bastile.bench import _measure
 
         case = _measure.Case(op, shape, self._dtype, _directions(op, self._wanted))
-        rows = _measure.measure_case(case, self._providers, self._device)
+        try:
+            rows = _measure.measure_case(case, self._providers, self._device)
+        except torch.OutOfMemoryError as error:
+            rows = _measure.failed_rows(case, self._providers, error)
         for row in rows:
             row["dtype"] = self._dtype_name
         if self._with_host:
