@@ -49,6 +49,21 @@ def test_evaluation_without_logits_on_request(model):
     assert torch.allclose(outputs.loss, model(**inputs).loss)
 
 
+@pytest.mark.parametrize("name", ["llama", "gemma2", "granite"])
+def test_logits_when_they_are_asked_for(name):
+    model = tiny_models.make(name)
+    with bastile.apply(name):
+        inputs = tiny_models.batch()
+        outputs = model(**inputs)
+        expected = model(**inputs, skip_logits=False).logits
+    assert "logits" not in outputs
+    copy = type(outputs)(dict(outputs.items()))
+    for source in (outputs, copy):
+        assert not source.logits.requires_grad
+        assert torch.allclose(source.logits, expected, atol=1e-6)
+    assert outputs.logits is outputs.logits
+
+
 def test_no_logits_and_no_labels(model):
     with pytest.raises(ValueError, match="'skip_logits' needs 'labels'"):
         model(tiny_models.batch()["input_ids"], skip_logits=True)
@@ -189,7 +204,7 @@ def test_dora_makes_its_own_logits(model):
     heads._warned.clear()
     with pytest.warns(RuntimeWarning, match="computes the logits by itself"):
         results = tiny_models.run(wrapped, inputs)
-    assert results[0].logits is None
+    assert "logits" not in results[0]
     assert_same(results, loss_of_logits(wrapped, inputs))
 
 
@@ -224,6 +239,6 @@ def test_the_model_is_patched_beneath_peft(patched, model):
     patched.reset()
     wrapped = adapted(model, target_modules=["q_proj"])
     bastile.apply_to_model(wrapped)
-    assert wrapped(**tiny_models.batch()).logits is None
+    assert "logits" not in wrapped(**tiny_models.batch())
     assert bastile.get_patched_ops(model)
     bastile.reset()

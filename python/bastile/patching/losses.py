@@ -1,13 +1,11 @@
 """The losses of causal language models."""
 
-import dataclasses
 import functools
 import inspect
 
 import torch
 from bastile import functional as F
-from bastile.patching import heads
-from transformers import modeling_outputs
+from bastile.patching import heads, outputs
 
 
 def shift(labels, ignore_index):
@@ -35,20 +33,6 @@ def cross_entropy(
         reduction="mean" if num_items_in_batch is None else "sum",
     )
     return heads.divide(loss, num_items_in_batch)
-
-
-@dataclasses.dataclass
-class CausalLMOutput(modeling_outputs.CausalLMOutputWithPast):
-    """With the share of tokens whose logit is the largest, of those that count."""
-
-    token_accuracy: torch.Tensor | None = None
-
-
-@dataclasses.dataclass
-class MoeCausalLMOutput(modeling_outputs.MoeCausalLMOutputWithPast):
-    """With the share of tokens whose logit is the largest, of those that count."""
-
-    token_accuracy: torch.Tensor | None = None
 
 
 def fused(original, patch):
@@ -85,6 +69,8 @@ def _forward(model, patch, balance, given):
     items = given.pop("num_items_in_batch", None)
     ignore_index = given.pop("ignore_index", -100)
     as_dictionary = given.pop("return_dict", None)
+    if as_dictionary is None:
+        as_dictionary = getattr(model.config, "return_dict", True)
     routes = False
     if balance is not None:
         routes = given.get("output_router_logits")
@@ -92,45 +78,52 @@ def _forward(model, patch, balance, given):
             routes = model.config.output_router_logits
         given["output_router_logits"] = routes
 
-    outputs = model.model(**given, return_dict=True)
+    made = model.model(**given, return_dict=True)
+    hidden = made.last_hidden_state
+    of_logits = _of_logits(model.config, patch)
     if targets is None:
         targets = shift(labels, ignore_index)
     loss, accuracy = heads.loss(
         model.lm_head,
-        outputs.last_hidden_state,
+        hidden,
         targets,
         items=items,
         ignore_index=ignore_index,
-        **_logits(model.config, patch),
+        **of_logits,
     )
 
     extra = {}
-    kind = CausalLMOutput
     if balance is not None:
-        kind = MoeCausalLMOutput
-        extra["router_logits"] = outputs.router_logits
+        extra["router_logits"] = made.router_logits
     if routes:
         extra["aux_loss"] = aux = balance(
-            outputs.router_logits,
+            made.router_logits,
             model.num_experts,
             model.num_experts_per_tok,
             given.get("attention_mask"),
         )
         loss = loss + model.router_aux_loss_coef * aux.to(loss.device)
+    if as_dictionary and model.training and not _sees_outputs(model):
+        extra["logits_on_request"] = outputs.Logits(model, hidden, **of_logits)
+    kind = outputs.KINDS[balance is not None, "logits_on_request" in extra]
     result = kind(
         loss=loss,
-        past_key_values=outputs.past_key_values,
-        hidden_states=outputs.hidden_states,
-        attentions=outputs.attentions,
+        past_key_values=made.past_key_values,
+        hidden_states=made.hidden_states,
+        attentions=made.attentions,
         token_accuracy=accuracy,
         **extra,
     )
-    if as_dictionary is None:
-        as_dictionary = getattr(model.config, "return_dict", True)
     return result if as_dictionary else result.to_tuple()
 
 
-def _logits(config, patch):
+def _sees_outputs(model):
+    """Whether a compiler or `DataParallel` takes the outputs apart, which know
+    tensors only."""
+    return torch.compiler.is_compiling() or getattr(model, "_is_replica", False)
+
+
+def _of_logits(config, patch):
     """What becomes of the logits before the loss."""
     cap = patch.soft_cap and getattr(config, patch.soft_cap)
     divisor = patch.divisor and getattr(config, patch.divisor)
