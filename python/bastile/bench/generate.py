@@ -9,6 +9,7 @@ Transformers does.
   python -m bastile.bench generate --model tiny-qwen3 --device cpu --new-tokens 8
 """
 
+import argparse
 import sys
 
 from bastile.bench import _statistics
@@ -57,19 +58,20 @@ def _at_least_two(text):
     # There is no time between one token and the next with one.
     number = int(text)
     if number < 2:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{number} is less than 2")
     return number
 
 
 def run(arguments) -> int:
-    """Measures, prints and writes; returns 1 where a provider failed."""
+    """Measures, prints and writes; returns the exit status."""
+    chosen = options.named_models(arguments)
+    runners = options.named_providers(arguments)
     options.check(arguments)
     device = options.device(arguments)
-    chosen = options.named_models(arguments)
     report = options.make_report("generate", arguments, device)
     print(describe_environment(report.document["environment"]), file=sys.stderr)
     budget = options.budget(arguments)
-    for provider in options.named_providers(arguments):
+    for provider in runners:
         for model in chosen:
             job = _make_job(arguments, device, model, provider)
             outcome = jobs.run(job, budget, arguments.keep_caches)
@@ -77,14 +79,14 @@ def run(arguments) -> int:
             report.add(*rows)
             for row in rows:
                 print(_line(row), file=sys.stderr, flush=True)
-    _compare(report.rows)
+    compare(report.rows)
     report.write()
     _print(report.rows, chosen)
     if arguments.plots is not None:
         from bastile.bench._end_to_end import figures
 
         figures.draw_generation(report.rows, arguments.plots)
-    return 1 if any(row["status"] == jobs.FAILED for row in report.rows) else 0
+    return options.status(report.rows)
 
 
 def _make_job(arguments, device, model, provider):
@@ -153,7 +155,7 @@ def _key(row):
     return row["model"], row.get("batch"), row.get("prompt")
 
 
-def _compare(rows):
+def compare(rows: list) -> None:
     """Adds the speed beside the baseline's, and for how many tokens the first
     sequence is the baseline's."""
     baselines = {

@@ -41,14 +41,15 @@ def add_arguments(parser) -> None:
 
 
 def run(arguments) -> int:
-    """Measures, prints and writes; returns 1 where a provider failed."""
+    """Measures, prints and writes; returns the exit status."""
+    chosen = options.named_models(arguments)
+    runners = options.named_providers(arguments)
     options.check(arguments)
     device = options.device(arguments)
-    chosen = options.named_models(arguments)
     report = options.make_report("profile", arguments, device)
     print(describe_environment(report.document["environment"]), file=sys.stderr)
     budget = options.budget(arguments)
-    for provider in options.named_providers(arguments):
+    for provider in runners:
         for model in chosen:
             job = train.make_job(arguments, device, model, provider)
             job.update(task="profile", profile_steps=arguments.profile_steps)
@@ -62,7 +63,7 @@ def run(arguments) -> int:
         from bastile.bench._end_to_end import figures
 
         figures.draw_profiles(report.rows, categories.CATEGORIES, arguments.plots)
-    return 1 if any(row["status"] == jobs.FAILED for row in report.rows) else 0
+    return options.status(report.rows)
 
 
 def _figures_of(outcome):

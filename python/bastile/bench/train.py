@@ -57,15 +57,16 @@ def add_shape(parser) -> None:
 
 
 def run(arguments) -> int:
-    """Measures, prints and writes; returns 1 where a provider failed or disagrees."""
+    """Measures, prints and writes; returns the exit status."""
+    chosen = options.named_models(arguments)
+    runners = options.named_providers(arguments)
     options.check(arguments)
     device = options.device(arguments)
-    chosen = options.named_models(arguments)
     report = options.make_report("train", arguments, device)
     print(describe_environment(report.document["environment"]), file=sys.stderr)
     budget = options.budget(arguments)
     # By provider first, so that what compiles for long comes last.
-    for provider in options.named_providers(arguments):
+    for provider in runners:
         for model in chosen:
             job = make_job(arguments, device, model, provider)
             outcome = jobs.run(job, budget, arguments.keep_caches)
@@ -80,11 +81,7 @@ def run(arguments) -> int:
         from bastile.bench._end_to_end import figures
 
         figures.draw_training(report.rows, arguments.plots)
-    is_bad = any(
-        row["status"] == jobs.FAILED or row.get("agrees") is False
-        for row in report.rows
-    )
-    return 1 if is_bad else 0
+    return options.status(report.rows)
 
 
 def make_job(arguments, device, model, provider) -> dict:

@@ -99,9 +99,11 @@ def device(arguments) -> str:
     return f"cuda:{number or 0}"
 
 
-def _require(name, why):
+def _require(name, why, extra):
     if importlib.util.find_spec(name) is None:
-        raise ImportError(f"{why}: pip install {name}")
+        raise ImportError(
+            f"{name} is not installed, and {why}: pip install 'bastile[{extra}]'"
+        )
 
 
 def base_job(arguments, device: str) -> dict:
@@ -146,6 +148,20 @@ def make_report(name: str, arguments, device: str) -> _report.Report:
 
 def check(arguments) -> None:
     """Raises ``ImportError`` with what to install before anything is measured."""
-    _require("transformers", "the models are those of Transformers")
+    _require("transformers", "the models are those of Transformers", "transformers")
     if arguments.plots is not None:
-        _require("matplotlib", "--plots draws with it")
+        _require("matplotlib", "--plots draws with it", "bench")
+
+
+def status(rows: list) -> int:
+    """The exit status: 1 where Bastile or the baseline failed, or Bastile's losses
+    are not the baseline's."""
+    ours = [
+        row
+        for row in rows
+        if row["provider"] == providers.BASELINE or "bastile" in row["provider"]
+    ]
+    is_bad = any(
+        row["status"] == jobs.FAILED or row.get("agrees") is False for row in ours
+    )
+    return int(is_bad)
