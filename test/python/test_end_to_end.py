@@ -164,7 +164,12 @@ def test_a_loss_that_is_no_number_agrees_with_nothing():
 
 
 def test_rows_are_judged_beside_their_baseline():
-    common = {"model": "m", "status": jobs.MEASURED, "fingerprint": 1.0}
+    common = {
+        "model": "m",
+        "status": jobs.MEASURED,
+        "fingerprint": 1.0,
+        "gradient_norm": 2.0,
+    }
     rows = [
         {**common, "provider": "hf", "losses": [5.0], "other_losses": [5.1]},
         {**common, "provider": "bastile", "losses": [5.01]},
@@ -173,7 +178,7 @@ def test_rows_are_judged_beside_their_baseline():
     ]
     train.judge(rows)
     assert "agrees" not in rows[0] and "agrees" not in rows[3]
-    assert rows[1]["agrees"]
+    assert rows[1]["agrees"] and rows[1]["gradient"] == 1.0
     assert not rows[2]["agrees"] and not rows[2]["same_weights"]
 
 
@@ -385,16 +390,18 @@ def test_marks_are_no_kernels():
 
 def test_training_from_the_command_line(tmp_path, capfd):
     pytest.importorskip("matplotlib")
-    status = __main__.main(
+    words = (
         "train --model tiny-qwen3 --layers 1 --device cpu --providers hf,bastile "
-        f"--steps 2 --warmup 1 --output {tmp_path}/results.json --plots {tmp_path}".split()
+        f"--steps 2 --warmup 1 --output {tmp_path}/results.json --plots {tmp_path}"
     )
+    status = __main__.main(words.split())
     text = capfd.readouterr().out
     assert status == 0, text
     document = _report.read(tmp_path / "results.json")
     first, second = document["rows"]
     assert (first["provider"], second["provider"]) == ("hf", "bastile")
     assert second["agrees"] and second["same_weights"]
+    assert second["gradient"] == pytest.approx(1.0, abs=0.01)
     assert second["tokens_per_second"]["count"] == 2
     assert document["summary"][0]["beside"] == "hf"
     for name in ("results.csv", "train.png", "losses-tiny-qwen3.png"):
@@ -439,6 +446,11 @@ def test_generating_and_profiling_from_the_command_line(tmp_path, capfd, monkeyp
             marks=pytest.mark.skipif(
                 torch.cuda.is_available(), reason="there is a GPU"
             ),
+        ),
+        pytest.param(
+            "train --model llama,qwen3",
+            "try --model tiny-llama, or insist by --device cpu",
+            marks=pytest.mark.skipif(torch.cuda.is_available(), reason="there is one"),
         ),
         ("train --batch 0", "0 is less than 1"),
         ("generate --new-tokens 1", "1 is less than 2"),

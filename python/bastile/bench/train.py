@@ -159,6 +159,7 @@ def judge(rows: list) -> None:
         row["same_weights"] = math.isclose(
             row["fingerprint"], baseline["fingerprint"], rel_tol=1e-9
         )
+        row["gradient"] = row["gradient_norm"] / baseline["gradient_norm"]
         # Curves from other weights say nothing, however close they are.
         row["agrees"] = row["agrees"] and row["same_weights"]
 
@@ -243,6 +244,10 @@ def _columns(measured):
             when_measured(lambda row: f"{row['first_step_seconds']:.2f}"),
         ),
         Column("last loss", when_measured(lambda row: f"{row['losses'][-1]:.4f}")),
+        Column(
+            "gradient",
+            lambda row: f"{row['gradient']:.4f}" if "gradient" in row else "",
+        ),
         Column("largest gap", lambda row: _gap_text(row)),
         Column("curve", lambda row: _verdict(row), right=False),
     ]

@@ -26,9 +26,7 @@ def _pyplot():
 
 
 def _save(figure, folder, name):
-    folder = pathlib.Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / name
+    path = pathlib.Path(folder) / name
     figure.savefig(path, dpi=150, bbox_inches="tight")
     _pyplot().close(figure)
     print(f"wrote {path}")

@@ -15,8 +15,14 @@ import sys
 import tempfile
 import time
 
-# Where compilers keep what they made; a job starts with none of it.
-_CACHES = ("BASTILE_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")
+# Where compilers, the driver's assembler among them, keep what they made; a job
+# starts with none of it.
+_CACHES = (
+    "BASTILE_CACHE_DIR",
+    "TORCHINDUCTOR_CACHE_DIR",
+    "TRITON_CACHE_DIR",
+    "CUDA_CACHE_PATH",
+)
 
 MEASURED, LEFT_OUT, FAILED = "measured", "left out", "failed"
 

@@ -85,6 +85,15 @@ def device(arguments) -> str:
     import torch
 
     has_gpu = torch.cuda.is_available()
+    is_tiny = all(
+        name.strip().startswith("tiny-") for name in arguments.model.split(",")
+    )
+    if not (has_gpu or arguments.device or is_tiny):
+        raise ValueError(
+            f"PyTorch sees no GPU, and on the CPU '{arguments.model}' takes very long: "
+            f"try --model tiny-{arguments.model.partition(',')[0]}, or insist by "
+            "--device cpu"
+        )
     chosen = arguments.device or ("cuda" if has_gpu else "cpu")
     kind, _, number = chosen.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
@@ -147,10 +156,13 @@ def make_report(name: str, arguments, device: str) -> _report.Report:
 
 
 def check(arguments) -> None:
-    """Raises ``ImportError`` with what to install before anything is measured."""
+    """Raises ``ImportError`` with what to install, or ``OSError`` where plots cannot
+    be written, before anything is measured."""
     _require("transformers", "the models are those of Transformers", "transformers")
     if arguments.plots is not None:
         _require("matplotlib", "--plots draws with it", "bench")
+        # What cannot be written is better known now than after measuring.
+        arguments.plots.mkdir(parents=True, exist_ok=True)
 
 
 def status(rows: list) -> int:

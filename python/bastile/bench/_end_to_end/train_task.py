@@ -17,7 +17,8 @@ from bastile.bench._end_to_end.training import (
 def measure(job: dict, say) -> dict:
     """Trains for some steps of warm-up and some timed ones.
 
-    Times are in seconds, memory is in bytes. ``losses`` holds those of all steps.
+    Times are in seconds, memory is in bytes. ``losses`` holds those of all steps,
+    ``gradient_norm`` is that of all gradients in the first.
     The baseline trains again afterwards on other data (``other_losses``), which
     says how far two honest curves lie apart.
     """
@@ -62,6 +63,7 @@ def measure(job: dict, say) -> dict:
         "peak_bytes": peak_bytes(device),
         "peak_bytes_of_warmup": peak_of_warmup,
         "losses": [loss.item() for loss in losses],
+        "gradient_norm": training.gradient_norm.item(),
         "fingerprint": training.fingerprint,
         "attention": training.model.config._attn_implementation,
         "experts": getattr(training.model.config, "_experts_implementation", None),

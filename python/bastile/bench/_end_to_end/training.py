@@ -9,7 +9,8 @@ from bastile.bench._end_to_end import models, providers
 
 class Training:
     """A model, its optimizer and its batches. ``step(i)`` trains on batch ``i`` and
-    returns the loss as a tensor, without waiting for the device."""
+    returns the loss as a tensor, without waiting for the device. ``step(0)`` notes
+    the ``gradient_norm``, a tensor as well."""
 
     def __init__(self, job: dict, steps: int, data_seed: int):
         import torch
@@ -42,9 +43,18 @@ class Training:
         tokens = self._batches[index]
         loss = self.model(input_ids=tokens, labels=tokens, use_cache=False).loss
         loss.backward()
+        if index == 0:
+            # AdamW hides a gradient that is wrong by a factor; this does not.
+            self.gradient_norm = self._norm_of_gradients()
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         return loss.detach()
+
+    def _norm_of_gradients(self):
+        import torch
+
+        gradients = [p.grad for p in self.model.parameters() if p.grad is not None]
+        return torch.nn.utils.get_total_norm(gradients)
 
 
 class Clock:
