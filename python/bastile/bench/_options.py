@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
 import argparse
+import sys
 
 from bastile.bench import _ops, _providers
 
@@ -31,6 +32,9 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
         default="bench-results",
         metavar="DIR",
         help="folder for the results (bench-results)",
+    )
+    parser.add_argument(
+        "--no-plots", action="store_true", help="draw nothing; plot can do it later"
     )
 
 
@@ -86,3 +90,18 @@ def left_out(arguments, providers) -> list:
     """The names of providers that were asked for and are not installed."""
     found = [loaded.name for loaded in providers]
     return [name for name in arguments.providers if name not in found]
+
+
+def finish(report, arguments) -> int:
+    """Draws the results, says where they are, and returns the exit status: 1 if
+    Bastile failed."""
+    from bastile.bench import plot
+
+    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
+    if not arguments.no_plots and report.rows:
+        try:
+            print(f"plots: {plot.draw(report.path)}")
+        except ImportError as error:
+            print(f"no plots: {error}", file=sys.stderr)
+    failed = [row for row in report.rows if row["status"] == "failed"]
+    return 1 if any(row["provider"] == "bastile" for row in failed) else 0

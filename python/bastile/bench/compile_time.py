@@ -65,8 +65,7 @@ def run(arguments) -> int:
             report.add(_measure(op, arguments))
             progress.step()
     print(format_table(report.rows, COLUMNS))
-    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
-    return 0
+    return _options.finish(report, arguments)
 
 
 def _measure(op, arguments):

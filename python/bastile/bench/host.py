@@ -51,9 +51,7 @@ def run(arguments) -> int:
             report.add(*_rows(times, references, arguments.dtype))
             progress.step()
     print(format_table(report.rows, COLUMNS))
-    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
-    failed = [row for row in report.rows if row["status"] == "failed"]
-    return 1 if any(row["provider"] == "bastile" for row in failed) else 0
+    return _options.finish(report, arguments)
 
 
 def _reference_times(device, dtype):

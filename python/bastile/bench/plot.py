@@ -19,10 +19,20 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Writes the page and the pictures, and prints where."""
+    print(draw(arguments.result, arguments.out))
+    return 0
+
+
+def draw(result, folder=None) -> str:
+    """Draws a result file into ``folder``, by default its own; says what it wrote.
+
+    Raises ``ImportError`` without the libraries, and ``ValueError`` for a file that
+    cannot be drawn.
+    """
     figures = _require_libraries()
-    document = _report.read(arguments.result)
-    source = pathlib.Path(arguments.result)
-    folder = pathlib.Path(arguments.out or source.parent)
+    document = _report.read(result)
+    source = pathlib.Path(result)
+    folder = pathlib.Path(folder or source.parent)
     folder.mkdir(parents=True, exist_ok=True)
     sections = [
         _write_section(figures, folder, source.stem, *section)
@@ -32,8 +42,7 @@ def run(arguments) -> int:
         raise ValueError(f"{source} has nothing that could be drawn")
     page = folder / f"{source.stem}.html"
     page.write_text(_render(document, source, sections))
-    print(f"{page} and {len(sections)} PNG beside it")
-    return 0
+    return f"{page} and {len(sections)} PNG beside it"
 
 
 def _require_libraries():
@@ -87,7 +96,7 @@ def _host_sections(figures, rows, summary):
         "What a call costs the host",
         "Each bar is the time from one call to the next on tensors so small that the "
         "device is never waited for.",
-        figures.draw_times(rows, "host_us", "microseconds of the host (less is better)"),
+        figures.draw_times(rows, "host_us", "microseconds (less is better)"),
     )
 
 
