@@ -71,11 +71,11 @@ def run(arguments) -> int:
             job = make_job(arguments, device, model, provider)
             outcome = jobs.run(job, budget, arguments.keep_caches)
             row = _row(job, model, outcome)
-            report.add(row)
             print(_line(row), file=sys.stderr, flush=True)
-    judge(report.rows)
-    report.document["summary"] = summarize(report.rows)
-    report.write()
+            report.rows.append(row)
+            judge(report.rows)
+            report.document["summary"] = summarize(report.rows)
+            report.write()
     _print(report, chosen)
     if arguments.plots is not None:
         from bastile.bench._end_to_end import figures
