@@ -16,22 +16,41 @@ __all__ = [
     "CompileError",
     "Kernel",
     "__version__",
+    "apply",
+    "apply_to_model",
     "autotune",
     "clear_autotune_cache",
     "compilations",
     "compile",
     "functional",
     "functions",
+    "get_patched_ops",
     "get_thread_count",
+    "list_patches",
     "nn",
     "ops",
+    "patching",
+    "register_patch",
+    "reset",
     "set_thread_count",
     "warmup_all_kernels",
 ]
 
 
+_PATCHING = (
+    "apply",
+    "apply_to_model",
+    "get_patched_ops",
+    "list_patches",
+    "register_patch",
+    "reset",
+)
+
+
 def __getattr__(name):
-    # These two are PyTorch's; everything else works without it.
-    if name in ("functional", "nn"):
+    # These are for PyTorch and Transformers; everything else works without them.
+    if name in ("functional", "nn", "patching"):
         return importlib.import_module(f"bastile.{name}")
+    if name in _PATCHING:
+        return getattr(importlib.import_module("bastile.patching"), name)
     raise AttributeError(f"module 'bastile' has no attribute {name!r}")

@@ -110,11 +110,14 @@ def _describe(tensor):
 #: Every op by name; filled as `bastile.ops` makes them.
 OPERATORS: dict = {}
 
+#: Every op that is traced from a Python function, by name.
+TRACED: dict = {}
+
 
 @lookup.on_change
 def _forget_code():
     """Has ops take the schedules that were found since."""
-    for operator in OPERATORS.values():
+    for operator in (*OPERATORS.values(), *TRACED.values()):
         operator.native.clear()
 
 

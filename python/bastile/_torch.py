@@ -38,8 +38,13 @@ def install(classify):
 
 def _dispatch(native, operands, attributes):
     name = next(
-        name for name, op in _operators.OPERATORS.items() if op.native is native
+        (name for name, op in _operators.OPERATORS.items() if op.native is native),
+        None,
     )
+    if name is None:
+        traced = _operators.TRACED.values()
+        operator = next(op for op in traced if op.native is native)
+        return call_traced(operator, operands, attributes)
     if torch._C._are_functorch_transforms_active():
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
@@ -84,6 +89,14 @@ def call_registered(name, operands, attributes):
     # Where it can be asked for some of them, an operator returns a list.
     if _RETURNS[name] is None:
         return results
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def call_traced(operator, operands, attributes):
+    """Calls an op that is traced from a Python function; traceable itself."""
+    results = torch.ops.bastile.traced.default(
+        operator.name, attributes, list(operands)
+    )
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -291,6 +304,13 @@ def _call_kernel(text, operands):
     return list(_trace(request, operands))
 
 
+def _call_traced(name, attributes, operands):
+    """The implementation of the operator `traced`, for tracing."""
+    operator = _operators.TRACED[name]
+    request = operator.request(operands, tuple(attributes), _wanted(operands))
+    return list(_trace(request, operands))
+
+
 def _description(request):
     """The metadata of the request's function, and what it says of its backward."""
     function = _operators.function_of(request)
@@ -435,6 +455,10 @@ def _register():
     )
     _LIBRARY.define("call(str request, Tensor[] operands) -> Tensor[]")
     _LIBRARY.impl("call", _call_kernel, "CompositeImplicitAutograd")
+    _LIBRARY.define(
+        "traced(str name, float[] attributes, Tensor[] operands) -> Tensor[]"
+    )
+    _LIBRARY.impl("traced", _call_traced, "CompositeImplicitAutograd")
     for name, definition in definitions().items():
         _LIBRARY.define(_schema(definition))
         call = _call_op(name, len(definition.operands))

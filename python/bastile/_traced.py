@@ -1,0 +1,74 @@
+"""Functions over symbolic tensors that are called like ops of the dialect.
+
+What ``bastile.compile`` makes is a kernel for one rank, row length and type. Here
+the function is traced again for each that comes, by the same way through the
+extension module as an op, so that a call costs what an op's does.
+"""
+
+import inspect
+
+from bastile import _bastile, _loading, _operators, _trace, _types
+
+
+class TracedOperator:
+    """An op made of a Python function: its parameters without a default are
+    operands, the others are numbers that become constants of the kernels.
+
+    Gradients are computed for the operands that want them at a call.
+    """
+
+    def __init__(self, function):
+        parameters = inspect.signature(function).parameters.values()
+        self.name = function.__name__
+        self.operands = [p.name for p in parameters if p.default is p.empty]
+        self.attributes = [p.name for p in parameters if p.default is not p.empty]
+        self._function = function
+        self._requests = {}
+        self.native = _bastile.Operator(self._specialize, self.name, self.operands)
+        _operators.TRACED[self.name] = self
+
+    def __call__(self, *operands, attributes=()):
+        """The result, or a tuple of them. ``attributes`` are floats, in the order
+        of the function's parameters; those that are missing have their defaults."""
+        if _operators.is_compiling():
+            return self._call_registered(operands, attributes)
+        return self.native(operands, attributes)
+
+    def request(self, operands, attributes, gradients) -> _loading.Request:
+        """What to compile for ``operands``; ``gradients`` says for each whether
+        its gradient is wanted, or is None for none."""
+        shapes = [tuple(x.shape) for x in operands]
+        elements = [_types.element_type(x.dtype) for x in operands]
+        wanted = tuple(x for x, want in zip(self.operands, gradients or ()) if want)
+        # Only the last size and which leading ones repeat are part of the code.
+        key = tuple(_types.row_types(shapes, elements)), attributes, wanted
+        request = self._requests.get(key)
+        if request is None:
+            _, source = _trace.trace(
+                self._function,
+                dict(zip(self.operands, map(_pattern, shapes))),
+                dict(zip(self.operands, elements)),
+                dict(zip(self.attributes, attributes)),
+            )
+            request = self._requests[key] = _loading.Request(
+                source, "", name=self.name, gradients=wanted
+            )
+        return request
+
+    def _specialize(self, attributes, operands, gradients):
+        request = self.request(operands, attributes, gradients)
+        device = _bastile.locate(operands[0])
+        request = request.on(_loading.target_for(device))
+        _loading.tune_first_call(request, operands, device)
+        return _loading.load(request).kernel()
+
+    def _call_registered(self, operands, attributes):
+        from bastile import _torch
+
+        return _torch.call_traced(self, operands, attributes)
+
+
+def _pattern(shape):
+    """A shape of the same kind without sizes that torch.compile may change."""
+    *leading, length = shape
+    return (*(1 if size == 1 else 2 for size in leading), int(length))

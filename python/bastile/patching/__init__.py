@@ -1,0 +1,35 @@
+"""Patches of Hugging Face Transformers with Bastile's kernels (docs/models.md).
+
+Nothing of Transformers is imported before the first call of `apply`.
+"""
+
+from bastile.patching.api import (
+    OPS,
+    PatchInfo,
+    apply,
+    apply_to_model,
+    get_patched_ops,
+    list_patches,
+    register_patch,
+    reset,
+)
+from bastile.patching.registry import Patched
+from bastile.patching.table import CausalLoss, Experts, Mlp, Norm, PatchError, Rope
+
+__all__ = [
+    "OPS",
+    "CausalLoss",
+    "Experts",
+    "Mlp",
+    "Norm",
+    "PatchError",
+    "PatchInfo",
+    "Patched",
+    "Rope",
+    "apply",
+    "apply_to_model",
+    "get_patched_ops",
+    "list_patches",
+    "register_patch",
+    "reset",
+]

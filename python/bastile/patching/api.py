@@ -1,0 +1,225 @@
+"""``bastile.apply`` and what goes with it."""
+
+import dataclasses
+import difflib
+
+from bastile.patching import registry, table
+
+#: Every op that patches are of, by the names of `apply`'s parameters.
+OPS = (
+    "rms_norm",
+    "rope",
+    "swiglu",
+    "geglu",
+    "moe",
+    "cross_entropy",
+    "fused_linear_cross_entropy",
+)
+
+
+def apply(
+    model_type=None,
+    *,
+    rms_norm=True,
+    rope=True,
+    swiglu=True,
+    geglu=True,
+    moe=True,
+    cross_entropy=False,
+    fused_linear_cross_entropy=True,
+):
+    """Has models of Transformers run on Bastile's kernels, those that are there and
+    those that are made later.
+
+    Args:
+        model_type: what ``config.model_type`` says, as in ``"qwen3"``; by default
+            every model in the table that this version of Transformers has.
+        rms_norm, rope, swiglu, geglu, moe: which ops are patched, in models that
+            have them.
+        cross_entropy: the loss on logits.
+        fused_linear_cross_entropy: the loss of hidden states while training, which
+            makes no logits: ``outputs.logits`` is None then, unless
+            ``skip_logits=False`` is given to a forward.
+
+    What is patched already stays as it is. Returns a ``Patched`: what it patched
+    is undone by its ``reset()`` or, as a context manager, on leaving.
+
+    Raises:
+        ValueError: for a model type that is not in the table.
+        PatchError: where this version of Transformers computes something else than
+            the table says. Nothing is patched then.
+    """
+    wanted = _wanted(locals())
+    replacements = _import_replacements()
+    if model_type is None:
+        models = {
+            name: model
+            for name, model in table.MODELS.items()
+            if replacements.is_there(model)
+        }
+    else:
+        name, model = _find(model_type)
+        models = {name: model}
+    return registry.patch_classes(_check(models, wanted))
+
+
+def apply_to_model(
+    model,
+    *,
+    rms_norm=True,
+    rope=True,
+    swiglu=True,
+    geglu=True,
+    moe=True,
+    cross_entropy=False,
+    fused_linear_cross_entropy=True,
+):
+    """As `apply`, for one model alone, before or after its weights are loaded.
+
+    ``model`` is a model of Transformers or PEFT's wrapper of one. Other models of
+    its type are left as they are.
+    """
+    wanted = _wanted(locals())
+    _import_replacements()
+    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    config = getattr(base, "config", None)
+    if not hasattr(config, "model_type"):
+        raise TypeError(
+            "apply_to_model takes a model of Transformers, but got a "
+            f"{type(base).__module__}.{type(base).__qualname__} without "
+            "'config.model_type'"
+        )
+    name, entry = _find(config.model_type)
+    return registry.patch_instance(base, _check({name: entry}, wanted))
+
+
+def reset(names=None):
+    """Puts back what patches replaced.
+
+    ``names``: a model type, an op, or both as in ``"qwen3.rope"``, or several of
+    them; by default everything, in classes and in single models.
+    """
+    if names is not None:
+        names = {names} if isinstance(names, str) else set(names)
+        for name in names:
+            _check_name(name)
+    registry.undo(names)
+
+
+def get_patched_ops(model=None):
+    """By model type, the ops that are patched in all models of that type or, with
+    ``model``, in that one alone."""
+    found = {}
+    for applied in registry.in_place(model):
+        found.setdefault(applied.model_type, set()).add(applied.op)
+    return {name: sorted(found[name]) for name in sorted(found)}
+
+
+@dataclasses.dataclass(frozen=True)
+class PatchInfo:
+    """A patch that there is: of which model, op and class, and whether it is
+    applied to all models of the type."""
+
+    model_type: str
+    op: str
+    target: str
+    applied: bool
+
+
+def list_patches(model_type=None):
+    """Every patch in the table, or those of one model type, as `PatchInfo`."""
+    models = table.MODELS
+    if model_type is not None:
+        models = dict([_find(model_type)])
+    patched = get_patched_ops()
+    return [
+        PatchInfo(name, op, patch.target, op in patched.get(name, ()))
+        for name, model in models.items()
+        for patch in model.patches
+        for op in patch.ops
+    ]
+
+
+def register_patch(model_type, module, *patches, aliases=()):
+    """Adds a model to the table, or replaces its entry.
+
+    Args:
+        model_type: what its ``config.model_type`` says.
+        module: the name of the module that has its classes.
+        patches: what they compute: ``bastile.patching.Norm``, ``Rope``, ``Mlp``,
+            ``Experts`` and ``CausalLoss``.
+        aliases: further model types that the classes serve.
+    """
+    if model_type in get_patched_ops():
+        raise ValueError(
+            f"'{model_type}' is patched: bastile.reset('{model_type}') comes first"
+        )
+    for patch in patches:
+        if not isinstance(patch, table.KINDS):
+            raise TypeError(
+                f"a patch is one of {', '.join(kind.__name__ for kind in table.KINDS)}"
+                f" of bastile.patching, but got {patch!r}"
+            )
+    table.MODELS[model_type] = table.Model(module, tuple(patches), tuple(aliases))
+
+
+def _wanted(arguments):
+    return {op for op in OPS if arguments[op]}
+
+
+def _import_replacements():
+    try:
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "bastile.apply patches Hugging Face Transformers, which cannot be "
+            f"imported ({error}): pip install 'bastile[transformers]'"
+        ) from None
+    from bastile.patching import replacements
+
+    return replacements
+
+
+def _find(model_type):
+    """The entry's name and the entry of a model type."""
+    for name, model in table.MODELS.items():
+        if model_type == name or model_type in model.aliases:
+            return name, model
+    close = difflib.get_close_matches(str(model_type), table.MODELS, 1)
+    raise ValueError(
+        f"Bastile has no patches for models of type '{model_type}'"
+        + (f"; did you mean '{close[0]}'?" if close else "")
+        + f" There are {', '.join(sorted(table.MODELS))}, and register_patch adds "
+        "others"
+    )
+
+
+def _check_name(name):
+    model_type, _, op = name.partition(".")
+    if name in OPS or model_type in table.MODELS and (not op or op in OPS):
+        return
+    raise ValueError(
+        f"'{name}' is neither a model type ({', '.join(sorted(table.MODELS))}), nor "
+        f"an op ({', '.join(OPS)}), nor both as in 'qwen3.rope'"
+    )
+
+
+def _check(models, wanted):
+    """The replacements for all ``models``, or an error that says what of them this
+    version of Transformers has otherwise."""
+    import transformers
+    from bastile.patching import replacements
+
+    found, problems = [], []
+    for name, model in models.items():
+        for_model, not_matching = replacements.of_model(name, model, wanted)
+        found += for_model
+        problems += not_matching
+    if problems:
+        lines = "".join(f"\n  {problem}" for problem in problems)
+        raise table.PatchError(
+            f"Transformers {transformers.__version__} is not what Bastile's table of "
+            f"models says, and nothing was patched:{lines}\n"
+            "Leave the op out (as in rope=False) or the model"
+        )
+    return found

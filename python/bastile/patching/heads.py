@@ -1,0 +1,169 @@
+"""The loss of hidden states through the last layer of a model, whatever has become
+of that layer: sharded, partitioned or adapted."""
+
+import sys
+import warnings
+
+import torch
+from bastile import functional as F
+from bastile import ops
+
+
+def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
+    """The loss, and the share of the tokens that count which are predicted.
+
+    ``hidden`` has the shape [..., size] and ``targets`` [...]; ``head`` is the
+    module that makes logits. The sum of the losses is divided by ``items`` or, if
+    that is None, by the number of tokens that count.
+    """
+    options = {
+        "ignore_index": ignore_index,
+        "soft_cap": soft_cap,
+        "temperature": temperature,
+    }
+    head = _chosen(head)
+    found = _operands(head, hidden)
+    if found is None:
+        value, correct = _of_logits(head(hidden), targets, items, options)
+    else:
+        hidden, weight, bias = found
+        targets = targets.to(hidden.device)
+        value, correct = ops.linear_cross_entropy(
+            hidden,
+            weight,
+            targets,
+            bias,
+            num_items=items,
+            returns=("loss", "correct"),
+            **options,
+        )
+    counts = targets != ignore_index
+    accuracy = (correct.bool() & counts).sum() / counts.sum().clamp(min=1)
+    return value, accuracy
+
+
+def _of_logits(logits, targets, items, options):
+    loss, correct = F.cross_entropy(
+        logits.flatten(0, -2),
+        targets.flatten().to(logits.device),
+        reduction="mean" if items is None else "sum",
+        return_correct=True,
+        **options,
+    )
+    return divide(loss, items), correct.view(targets.shape)
+
+
+def divide(loss, items):
+    """A sum of losses as the mean over ``items``; the loss itself without them."""
+    if items is None:
+        return loss
+    if isinstance(items, torch.Tensor):
+        items = items.to(loss.device)
+    return loss / items
+
+
+def _chosen(head):
+    """The module that PEFT's wrapper of whole modules would call."""
+    copies = getattr(head, "modules_to_save", None)
+    if copies is None:
+        return head
+    active = [name for name in head.active_adapters if name in copies]
+    if head.disable_adapters or not active:
+        return head.original_module
+    return copies[active[0]]
+
+
+def _operands(head, hidden):
+    """Hidden states, weight and bias whose product are the logits, or None for a
+    layer that only itself knows how to compute."""
+    if hasattr(head, "lora_A") and hasattr(head, "base_layer"):
+        return _adapted(head, hidden)
+    if type(head).forward is not torch.nn.Linear.forward or _is_hooked(head):
+        _warn_once(type(head))
+        return None
+    weight, bias = _weight(head), head.bias
+    return hidden.to(weight.device), weight, bias
+
+
+def _is_hooked(head):
+    """Whether something computes in the layer's place. What Accelerate does to
+    layers that are not offloaded only moves tensors."""
+    if "forward" not in vars(head):
+        return False
+    return not hasattr(head, "_hf_hook") or head.weight.is_meta
+
+
+def _adapted(head, hidden):
+    """A layer with LoRA is one layer of longer rows: those of the weight beside
+    those of B, for hidden states beside what A makes of them."""
+    found = _operands(head.base_layer, hidden)
+    if found is None or head.disable_adapters or head.merged:
+        return found
+    names = [name for name in head.active_adapters if name in head.lora_A]
+    if any(type(head.lora_A[name]) is not torch.nn.Linear for name in names) or any(
+        name in getattr(head, "lora_variant", ()) for name in names
+    ):
+        _warn_once(type(head))
+        return None
+    hidden, weight, bias = found
+    rows, columns = [hidden], [weight]
+    for name in names:
+        a, b = head.lora_A[name], head.lora_B[name]
+        inner = a(head.lora_dropout[name](hidden.to(a.weight.dtype)))
+        rows.append((inner * head.scaling[name]).to(hidden.dtype))
+        columns.append(b.weight.to(weight.dtype))
+        if b.bias is not None:
+            extra = b.bias * head.scaling[name]
+            bias = extra if bias is None else bias + extra
+    return torch.cat(rows, -1), torch.cat(columns, -1), bias
+
+
+def _weight(head):
+    """The whole weight, where it is sharded."""
+    distributed = sys.modules.get("torch.distributed.tensor")
+    weight = head.weight
+    if distributed is not None and isinstance(weight, distributed.DTensor):
+        weight = _gathered(head)
+    if weight.numel() == 0:
+        raise ValueError(
+            f"the weight of the last layer has shape {list(weight.shape)} here: it is "
+            "partitioned, as DeepSpeed's ZeRO-3 does it, and was not gathered when it "
+            "was asked for. Leave the fused loss out: "
+            "bastile.apply(fused_linear_cross_entropy=False)"
+        )
+    return weight
+
+
+def _gathered(head):
+    from torch.distributed.fsdp import FSDPModule
+
+    if isinstance(head, FSDPModule):
+        # It was sharded by itself, so that nobody has gathered it yet. FSDP
+        # reduces its gradient and frees the whole after the backward.
+        head.unshard()
+        return head.weight
+    weight = head.weight
+    if all(placement.is_replicate() for placement in weight.placements):
+        return weight.to_local()
+    raise TypeError(
+        "the weight of the last layer is a DTensor with placements "
+        f"{weight.placements}, of which the fused loss would need the whole. Shard "
+        "the model by FSDP2's fully_shard, keep the last layer replicated, or leave "
+        "the fused loss out: bastile.apply(fused_linear_cross_entropy=False)"
+    )
+
+
+_warned = set()
+
+
+@torch.compiler.disable
+def _warn_once(kind):
+    if kind in _warned:
+        return
+    _warned.add(kind)
+    warnings.warn(
+        f"the last layer is a {kind.__module__}.{kind.__qualname__}, which computes "
+        "the logits by itself: the loss is made of all of them at once",
+        RuntimeWarning,
+        stacklevel=2,
+    )

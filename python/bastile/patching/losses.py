@@ -1,0 +1,130 @@
+"""The losses of causal language models."""
+
+import functools
+import inspect
+
+import torch
+from bastile import functional as F
+from bastile.patching import heads, outputs
+
+
+def shift(labels, ignore_index):
+    """The targets of each position: the label of the next, and none at the end."""
+    padded = torch.nn.functional.pad(labels, (0, 1), value=ignore_index)
+    return padded[..., 1:]
+
+
+def cross_entropy(
+    logits,
+    labels,
+    vocab_size,
+    num_items_in_batch=None,
+    ignore_index=-100,
+    shift_labels=None,
+    **_,
+):
+    """The loss that Transformers calls ``ForCausalLM``, without float32 logits."""
+    if shift_labels is None:
+        shift_labels = shift(labels, ignore_index)
+    loss = F.cross_entropy(
+        logits.reshape(-1, vocab_size),
+        shift_labels.reshape(-1).to(logits.device),
+        ignore_index=ignore_index,
+        reduction="mean" if num_items_in_batch is None else "sum",
+    )
+    return heads.divide(loss, num_items_in_batch)
+
+
+def fused(original, patch):
+    """A forward that, while training on labels, makes the loss of the hidden
+    states, piece by piece, and no logits."""
+    names = list(inspect.signature(original).parameters)[1:]
+    module = inspect.unwrap(original).__globals__
+    balance = module["load_balancing_loss_func"] if patch.router else None
+
+    @functools.wraps(original)
+    def forward(self, *args, skip_logits=None, **kwargs):
+        given = {**dict(zip(names, args)), **kwargs}
+        labels = given.get("labels")
+        targets = given.get("shift_labels")
+        has_labels = labels is not None or targets is not None
+        if skip_logits is None:
+            skip_logits = self.training and has_labels
+        if not skip_logits:
+            return original(self, *args, **kwargs)
+        if not has_labels:
+            raise ValueError(
+                f"{type(self).__name__}: 'skip_logits' needs 'labels', of which "
+                "the loss is made instead"
+            )
+        return _forward(self, patch, balance, given)
+
+    return forward
+
+
+def _forward(model, patch, balance, given):
+    given.pop("logits_to_keep", None)
+    labels = given.pop("labels", None)
+    targets = given.pop("shift_labels", None)
+    items = given.pop("num_items_in_batch", None)
+    ignore_index = given.pop("ignore_index", -100)
+    as_dictionary = given.pop("return_dict", None)
+    if as_dictionary is None:
+        as_dictionary = getattr(model.config, "return_dict", True)
+    routes = False
+    if balance is not None:
+        routes = given.get("output_router_logits")
+        if routes is None:
+            routes = model.config.output_router_logits
+        given["output_router_logits"] = routes
+
+    made = model.model(**given, return_dict=True)
+    hidden = made.last_hidden_state
+    of_logits = _of_logits(model.config, patch)
+    if targets is None:
+        targets = shift(labels, ignore_index)
+    loss, accuracy = heads.loss(
+        model.lm_head,
+        hidden,
+        targets,
+        items=items,
+        ignore_index=ignore_index,
+        **of_logits,
+    )
+
+    extra = {}
+    if balance is not None:
+        extra["router_logits"] = made.router_logits
+    if routes:
+        extra["aux_loss"] = aux = balance(
+            made.router_logits,
+            model.num_experts,
+            model.num_experts_per_tok,
+            given.get("attention_mask"),
+        )
+        loss = loss + model.router_aux_loss_coef * aux.to(loss.device)
+    if as_dictionary and model.training and not _sees_outputs(model):
+        extra["logits_on_request"] = outputs.Logits(model, hidden, **of_logits)
+    kind = outputs.KINDS[balance is not None, "logits_on_request" in extra]
+    result = kind(
+        loss=loss,
+        past_key_values=made.past_key_values,
+        hidden_states=made.hidden_states,
+        attentions=made.attentions,
+        token_accuracy=accuracy,
+        **extra,
+    )
+    return result if as_dictionary else result.to_tuple()
+
+
+def _sees_outputs(model):
+    """Whether a compiler or `DataParallel` takes the outputs apart, which know
+    tensors only."""
+    return torch.compiler.is_compiling() or getattr(model, "_is_replica", False)
+
+
+def _of_logits(config, patch):
+    """What becomes of the logits before the loss."""
+    cap = patch.soft_cap and getattr(config, patch.soft_cap)
+    divisor = patch.divisor and getattr(config, patch.divisor)
+    return {"soft_cap": cap or 0.0, "temperature": divisor or 1.0}

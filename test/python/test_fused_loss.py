@@ -1,0 +1,244 @@
+# RUN: %package-test %s
+"""The loss without logits: what a forward takes and returns, and last layers that
+are adapted, wrapped, hooked or sharded."""
+
+import bastile
+import pytest
+import tiny_models
+import torch
+from bastile.patching import heads
+
+
+@pytest.fixture(autouse=True)
+def patched():
+    with bastile.apply("llama") as patches:
+        yield patches
+
+
+@pytest.fixture
+def model():
+    return tiny_models.make("llama")
+
+
+def loss_of_logits(model, inputs, **options):
+    """What the model as it was makes of the same."""
+    return tiny_models.run(model, inputs, skip_logits=False, **options)
+
+
+def assert_same(results, expected):
+    assert torch.allclose(results[0].loss, expected[0].loss)
+    assert results[1].keys() == expected[1].keys()
+    for name, gradient in results[1].items():
+        assert torch.allclose(gradient, expected[1][name], atol=1e-6), name
+
+
+def test_logits_are_there_in_evaluation(model):
+    outputs = model.eval()(**tiny_models.batch())
+    assert outputs.logits is not None
+    assert outputs.loss is not None
+
+
+def test_logits_are_there_without_labels(model):
+    assert model(tiny_models.batch()["input_ids"]).logits.shape == (2, 12, 96)
+
+
+def test_evaluation_without_logits_on_request(model):
+    inputs = tiny_models.batch()
+    outputs = model.eval()(**inputs, skip_logits=True)
+    assert outputs.logits is None
+    assert torch.allclose(outputs.loss, model(**inputs).loss)
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "granite"])
+def test_logits_when_they_are_asked_for(name):
+    model = tiny_models.make(name)
+    with bastile.apply(name):
+        inputs = tiny_models.batch()
+        outputs = model(**inputs)
+        expected = model(**inputs, skip_logits=False).logits
+    assert "logits" not in outputs
+    copy = type(outputs)(dict(outputs.items()))
+    for source in (outputs, copy):
+        assert not source.logits.requires_grad
+        assert torch.allclose(source.logits, expected, atol=1e-6)
+    assert outputs.logits is outputs.logits
+
+
+def test_no_logits_and_no_labels(model):
+    with pytest.raises(ValueError, match="'skip_logits' needs 'labels'"):
+        model(tiny_models.batch()["input_ids"], skip_logits=True)
+
+
+def test_items_of_all_batches(model):
+    inputs = tiny_models.batch()
+    for items in (31, torch.tensor(31)):
+        assert_same(
+            tiny_models.run(model, inputs, num_items_in_batch=items),
+            loss_of_logits(model, inputs, num_items_in_batch=items),
+        )
+
+
+def test_labels_that_are_shifted(model):
+    inputs = tiny_models.batch()
+    labels = inputs.pop("labels")
+    shifted = torch.nn.functional.pad(labels, (0, 1), value=-100)[:, 1:]
+    expected = loss_of_logits(model, {**inputs, "labels": labels})
+    assert_same(tiny_models.run(model, inputs, shift_labels=shifted), expected)
+
+
+def test_another_index_to_ignore(model):
+    inputs = tiny_models.batch()
+    inputs["labels"][inputs["labels"] == -100] = 7
+    assert_same(
+        tiny_models.run(model, inputs, ignore_index=7),
+        loss_of_logits(model, inputs, ignore_index=7),
+    )
+
+
+def test_nothing_counts(model):
+    inputs = tiny_models.batch()
+    inputs["labels"][:] = -100
+    outputs, gradients = tiny_models.run(model, inputs)
+    assert outputs.loss == 0 and outputs.token_accuracy == 0
+    assert not any(gradient.any() for gradient in gradients.values())
+
+
+def test_outputs_as_a_tuple(model):
+    inputs = tiny_models.batch()
+    outputs = model(**inputs, return_dict=False)
+    assert isinstance(outputs, tuple)
+    assert torch.equal(outputs[0], model(**inputs).loss)
+
+
+def test_hidden_states_on_request(model):
+    outputs = model(**tiny_models.batch(), output_hidden_states=True)
+    assert len(outputs.hidden_states) == 3
+
+
+def test_arguments_by_position(model):
+    inputs = tiny_models.batch()
+    mask = torch.ones_like(inputs["input_ids"])
+    outputs = model(inputs["input_ids"], mask, None, None, None, inputs["labels"])
+    assert torch.equal(outputs.loss, model(**inputs).loss)
+
+
+def test_the_signature_is_the_original():
+    import inspect
+
+    import transformers
+
+    forward = inspect.signature(transformers.LlamaForCausalLM.forward)
+    assert "labels" in forward.parameters and "skip_logits" not in forward.parameters
+
+
+def test_cross_entropy_of_logits(model, patched):
+    inputs = tiny_models.batch()
+    expected = loss_of_logits(model, inputs, num_items_in_batch=31)
+    patched.reset()
+    with bastile.apply(
+        "llama", cross_entropy=True, fused_linear_cross_entropy=False
+    ):
+        outputs = tiny_models.run(model, inputs, num_items_in_batch=31)
+    assert outputs[0].logits is not None
+    assert_same(outputs, expected)
+
+
+def test_autocast(model):
+    inputs = tiny_models.batch()
+    with torch.autocast("cpu", torch.bfloat16):
+        results = tiny_models.run(model, inputs)
+        expected = loss_of_logits(model, inputs)
+    assert abs(results[0].loss - expected[0].loss) < 2e-2
+
+
+def test_tied_weights():
+    tied = tiny_models.make("llama", tie_word_embeddings=True)
+    inputs = tiny_models.batch()
+    results = tiny_models.run(tied, inputs)
+    assert "lm_head.weight" not in results[1]
+    assert_same(results, loss_of_logits(tied, inputs))
+
+
+def test_a_bias(model):
+    bias = torch.nn.Parameter(torch.randn(96))
+    model.lm_head.bias = bias
+    inputs = tiny_models.batch()
+    results = tiny_models.run(model, inputs)
+    assert "lm_head.bias" in results[1]
+    assert_same(results, loss_of_logits(model, inputs))
+
+
+def adapted(model, **options):
+    peft = pytest.importorskip("peft")
+    torch.manual_seed(3)
+    config = peft.LoraConfig(r=4, init_lora_weights=False, **options)
+    return peft.get_peft_model(model, config)
+
+
+def test_lora_of_the_last_layer(model):
+    wrapped = adapted(
+        model, target_modules=["q_proj", "lm_head"], lora_bias=True, bias="none"
+    )
+    inputs = tiny_models.batch()
+    results = tiny_models.run(wrapped, inputs)
+    assert sum("lm_head.lora" in name for name in results[1]) == 3
+    assert_same(results, loss_of_logits(wrapped, inputs))
+    with wrapped.disable_adapter():
+        without = wrapped(**inputs).loss
+        assert torch.allclose(without, wrapped(**inputs, skip_logits=False).loss)
+    assert not torch.allclose(without, results[0].loss)
+
+
+def test_lora_with_dropout(model):
+    wrapped = adapted(model, target_modules=["lm_head"], lora_dropout=0.5)
+    losses = []
+    for options in ({}, {"skip_logits": False}):
+        torch.manual_seed(0)
+        losses.append(wrapped(**tiny_models.batch(), **options).loss)
+    assert torch.allclose(*losses)
+
+
+def test_dora_makes_its_own_logits(model):
+    wrapped = adapted(model, target_modules=["lm_head"], use_dora=True)
+    inputs = tiny_models.batch()
+    heads._warned.clear()
+    with pytest.warns(RuntimeWarning, match="computes the logits by itself"):
+        results = tiny_models.run(wrapped, inputs)
+    assert "logits" not in results[0]
+    assert_same(results, loss_of_logits(wrapped, inputs))
+
+
+def test_a_last_layer_that_is_saved_whole(model):
+    wrapped = adapted(model, target_modules=["q_proj"], modules_to_save=["lm_head"])
+    inputs = tiny_models.batch()
+    results = tiny_models.run(wrapped, inputs)
+    assert any("modules_to_save" in name for name in results[1])
+    assert_same(results, loss_of_logits(wrapped, inputs))
+
+
+def test_a_layer_of_another_kind(model):
+    class Head(torch.nn.Linear):
+        def forward(self, x):
+            return 2 * super().forward(x)
+
+    model.lm_head = Head(64, 96, bias=False)
+    inputs = tiny_models.batch()
+    heads._warned.clear()
+    with pytest.warns(RuntimeWarning, match="Head, which computes"):
+        results = tiny_models.run(model, inputs, num_items_in_batch=31)
+    assert_same(results, loss_of_logits(model, inputs, num_items_in_batch=31))
+
+
+def test_a_partitioned_weight(model):
+    model.lm_head.weight.data = torch.empty(0)
+    with pytest.raises(ValueError, match="ZeRO-3.*fused_linear_cross_entropy=False"):
+        model(**tiny_models.batch())
+
+
+def test_the_model_is_patched_beneath_peft(patched, model):
+    patched.reset()
+    wrapped = adapted(model, target_modules=["q_proj"])
+    bastile.apply_to_model(wrapped)
+    assert "logits" not in wrapped(**tiny_models.batch())
+    assert bastile.get_patched_ops(model)
+    bastile.reset()

@@ -1,0 +1,229 @@
+# RUN: %package-test %s
+"""Applying, undoing, listing and registering patches, and what is said when a
+version of Transformers has something else."""
+
+import subprocess
+import sys
+import types
+
+import bastile
+import pytest
+import tiny_models
+import torch
+from bastile import patching
+from bastile.patching import replacements, table
+
+
+def modeling(name):
+    import importlib
+
+    return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+
+
+def state(name):
+    """What patches may change in the module of a model."""
+    module = modeling(name)
+    classes = [x for x in vars(module).values() if isinstance(x, type)]
+    own = {x: dict(vars(x)) for x in classes if x.__module__ == module.__name__}
+    return dict(vars(module)), own
+
+
+@pytest.fixture(autouse=True)
+def leave_nothing():
+    yield
+    bastile.reset()
+    assert bastile.get_patched_ops() == {}
+
+
+def test_apply_changes_and_reset_restores():
+    before = state("qwen3")
+    bastile.apply("qwen3")
+    assert state("qwen3") != before
+    bastile.reset()
+    assert state("qwen3") == before
+
+
+def test_apply_twice_is_apply_once():
+    before = state("llama")
+    first = bastile.apply("llama")
+    during = state("llama")
+    second = bastile.apply("llama")
+    assert state("llama") == during
+    assert first.ops and not second.ops
+    second.reset()
+    assert state("llama") == during
+    first.reset()
+    assert state("llama") == before
+
+
+def test_ops_add_up():
+    bastile.apply("llama", rope=False, swiglu=False, fused_linear_cross_entropy=False)
+    assert bastile.get_patched_ops() == {"llama": ["rms_norm"]}
+    with bastile.apply("llama", fused_linear_cross_entropy=False) as patched:
+        assert patched.ops == ["llama.rope", "llama.swiglu"]
+    assert bastile.get_patched_ops() == {"llama": ["rms_norm"]}
+
+
+def test_reset_by_name():
+    bastile.apply("qwen3")
+    bastile.apply("llama")
+    bastile.reset("qwen3.rope")
+    assert "rope" not in bastile.get_patched_ops()["qwen3"]
+    assert "rope" in bastile.get_patched_ops()["llama"]
+    bastile.reset(["rms_norm", "llama"])
+    assert bastile.get_patched_ops() == {
+        "qwen3": ["fused_linear_cross_entropy", "swiglu"]
+    }
+
+
+def test_all_models():
+    with bastile.apply():
+        assert set(bastile.get_patched_ops()) == set(table.MODELS)
+        assert all(info.applied for info in bastile.list_patches("qwen2")[:3])
+    assert not any(info.applied for info in bastile.list_patches())
+
+
+def test_an_exception_leaves_the_context_clean():
+    before = state("llama")
+    with pytest.raises(KeyError), bastile.apply("llama"):
+        raise KeyError
+    assert state("llama") == before
+
+
+def test_instances_and_classes_are_apart():
+    model = tiny_models.make("llama")
+    bastile.apply_to_model(model)
+    assert bastile.get_patched_ops() == {}
+    assert "rope" in bastile.get_patched_ops(model)["llama"]
+    bastile.reset()
+    assert bastile.get_patched_ops(model) == {}
+    assert not any("forward" in vars(module) for module in model.modules())
+
+
+def test_weights_may_come_later():
+    source, model = tiny_models.make("qwen3"), tiny_models.make("qwen3", seed=1)
+    bastile.apply_to_model(model)
+    model.load_state_dict(source.state_dict())
+    inputs = tiny_models.batch()
+    assert torch.allclose(model(**inputs).loss, source(**inputs).loss)
+
+
+def test_a_patched_model_is_not_kept_alive():
+    import gc
+    import weakref
+
+    model = tiny_models.make("llama")
+    bastile.apply_to_model(model)
+    reference = weakref.ref(model)
+    del model
+    gc.collect()
+    assert reference() is None
+
+
+def test_what_others_replaced_later_stays():
+    module = modeling("llama")
+    bastile.apply("llama")
+    ours, other = module.LlamaMLP.forward, lambda self, x: x
+    module.LlamaMLP.forward = other
+    with pytest.warns(RuntimeWarning, match="LlamaMLP.forward was replaced again"):
+        bastile.reset()
+    assert module.LlamaMLP.forward is other
+    module.LlamaMLP.forward = ours.bastile_original
+
+
+def test_unknown_names():
+    with pytest.raises(ValueError, match="type 'qwen33'; did you mean 'qwen3'"):
+        bastile.apply("qwen33")
+    with pytest.raises(ValueError, match="'norm' is neither a model type"):
+        bastile.reset("norm")
+    with pytest.raises(TypeError, match="takes a model of Transformers"):
+        bastile.apply_to_model(torch.nn.Linear(2, 2))
+
+
+MISMATCHES = [
+    (
+        table.Norm("LlamaRMSNorm", casting="gemma"),
+        "LlamaRMSNorm.forward: the table says casting='gemma' and offset=0.0, but "
+        "its numbers are those of casting='llama' and offset=0.0",
+    ),
+    (table.Norm("LlamaRMSNorm", eps="eps"), "no norm with 'weight' and 'eps'"),
+    (table.Norm("LlamaNorm"), "LlamaNorm.forward: there is no such name"),
+    (table.Rope("neighbours"), "does not turn pairs of the kind 'neighbours'"),
+    (table.Mlp("LlamaMLP", up="w3"), "other parts than gate_proj, w3"),
+    (table.CausalLoss("LlamaForCausalLM", router=True), "loss of a router"),
+    (
+        table.CausalLoss("LlamaForCausalLM", divisor="logits_scaling"),
+        r"changed by \['logits_scaling'\], but its forward uses nothing",
+    ),
+]
+
+
+@pytest.mark.parametrize("patch, message", MISMATCHES)
+def test_a_class_that_differs(patch, message, monkeypatch):
+    before = state("llama")
+    entry = table.Model(
+        "transformers.models.llama.modeling_llama", (table.Mlp("LlamaMLP"), patch)
+    )
+    monkeypatch.setitem(table.MODELS, "llama", entry)
+    with pytest.raises(bastile.patching.PatchError, match=message):
+        bastile.apply("llama")
+    assert state("llama") == before
+
+
+def test_every_difference_is_named(monkeypatch):
+    module = modeling("qwen2")
+    monkeypatch.setattr(module.Qwen2MLP, "forward", lambda self, x: x)
+    monkeypatch.delattr(module, "apply_rotary_pos_emb")
+    with pytest.raises(bastile.patching.PatchError) as raised:
+        bastile.apply()
+    message = str(raised.value)
+    assert "Qwen2MLP.forward: it does not compute" in message
+    assert "apply_rotary_pos_emb: there is no such name" in message
+    assert "nothing was patched" in message
+
+
+def test_a_failure_while_patching_leaves_nothing(monkeypatch):
+    class Frozen(type):
+        def __setattr__(cls, name, value):
+            raise AttributeError("frozen")
+
+    class Owner(metaclass=Frozen):
+        pass
+
+    before = state("llama")
+    found, _ = replacements.of_model("llama", table.MODELS["llama"], {"rms_norm"})
+    bad = replacements.Replacement("llama", "rope", Owner, "forward", print)
+    with pytest.raises(AttributeError, match="frozen"):
+        patching.registry.patch_classes([*found, bad])
+    assert state("llama") == before
+
+
+def test_registering_a_model(monkeypatch):
+    monkeypatch.setattr(table, "MODELS", dict(table.MODELS))
+    llama = modeling("llama")
+    own = types.ModuleType("modeling_own")
+    own.Norm = type("Norm", (llama.LlamaRMSNorm,), {})
+    monkeypatch.setitem(sys.modules, "modeling_own", own)
+    bastile.register_patch("own", "modeling_own", patching.Norm("Norm"))
+    with bastile.apply("own"):
+        assert "forward" in vars(own.Norm)
+        with pytest.raises(ValueError, match="'own' is patched"):
+            bastile.register_patch("own", "modeling_own")
+    assert "forward" not in vars(own.Norm)
+    with pytest.raises(TypeError, match="a patch is one of Norm, Rope"):
+        bastile.register_patch("own", "modeling_own", "Norm")
+
+
+def test_transformers_is_not_imported_early():
+    code = "import sys, bastile; bastile.list_patches(); bastile.reset()\n"
+    code += "assert 'transformers' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_transformers():
+    code = "import sys; sys.modules['transformers'] = None\n"
+    code += "import bastile; bastile.apply()"
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True
+    )
+    assert "pip install 'bastile[transformers]'" in result.stderr
