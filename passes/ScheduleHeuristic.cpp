@@ -193,8 +193,12 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
         pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
     chooseRowThreads(fields, pieces, most, mostHeld);
   }
+  // Registers for the row that is computed on, the one that is loaded and sums.
+  int64_t held = fields.rows * fields.columns /
+                 (fields.getBlocks() * fields.threads * fields.vector);
+  int64_t threads = held > 1 ? 16 * kWarp : 32 * kWarp;
   if (!fields.persistent)
-    fields.persistent = llvm::divideCeil(1024, fields.threads);
+    fields.persistent = std::max<int64_t>(1, threads / fields.threads);
   if (!fields.stages && !isLoop(fields, shape))
     fields.stages = 2;
 }

@@ -117,7 +117,7 @@ void Tiler::createProgram() {
     NamedAttrList marks;
     if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
       isInPlace = true;
-    else
+    else if (!isLoadedAhead(kernel.getArgument(index)))
       marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
     std::optional<int64_t> band = getBand(kernel.getArgument(index));
     if (band)
@@ -365,17 +365,24 @@ Value Tiler::getColumn(int64_t width) {
   return arith::MulIOp::create(builder, column, constantIndex(factor));
 }
 
+/// Whether `argument` is loaded ahead of its use, beyond barriers. An assembler
+/// would delay the load of what never changes until it is needed.
+bool Tiler::isLoadedAhead(BlockArgument argument) const {
+  return schedule.getStages() > 1 &&
+         cast<RankedTensorType>(argument.getType()).getRank() >= 2;
+}
+
 /// Loads that depend on the row may have been made ahead.
 Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
                       std::optional<int64_t> band) {
-  bool isOfRow = cast<RankedTensorType>(argument.getType()).getRank() >= 2;
-  if (isOfRow && !ahead.empty()) {
+  bool isAhead = isLoadedAhead(argument);
+  if (isAhead && !ahead.empty()) {
     Value load = ahead.front();
     ahead = ahead.drop_front();
     return load;
   }
   Value load = createLoad(argument, piece, pieces, band);
-  if (isOfRow && collected)
+  if (isAhead && collected)
     collected->push_back(load);
   return load;
 }
@@ -392,12 +399,13 @@ Value Tiler::createLoad(BlockArgument argument, int64_t piece, int64_t pieces,
                                          : getColumn(tileType.getDimSize(1))};
   if (type.getRank() >= 2)
     indices.insert(indices.begin(), row);
-  bool inPlace =
-      bool(kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName));
+  bool mayChange =
+      kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName) ||
+      isLoadedAhead(argument);
   return tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
       builder.getI64IntegerAttr(getAlignment(part)),
-      inPlace ? nullptr : builder.getUnitAttr(),
+      mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);

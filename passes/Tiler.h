@@ -47,6 +47,7 @@ private:
   llvm::SmallVector<mlir::Value>
   buildStagedLoop(mlir::Value first, mlir::Value last, mlir::Value step);
   mlir::Value getFirstRow(mlir::Value group);
+  bool isLoadedAhead(mlir::BlockArgument argument) const;
   llvm::SmallVector<mlir::Value> emitRowLoads(mlir::Value group);
   llvm::SmallVector<mlir::Value>
   buildLoopOverRows(mlir::Value first, mlir::Value last, mlir::Value step);
