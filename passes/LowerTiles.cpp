@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ClusterExchange.h"
 #include "passes/Passes.h"
 #include "passes/TargetLookup.h"
 
@@ -416,7 +417,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      insertClusterBarriers(kernel);
+      insertClusterMeeting(kernel);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });

@@ -71,10 +71,6 @@ mlir::Type getMemoryType(mlir::Type type);
 mlir::Value bitcastTo(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Type type, mlir::Value value);
 
-/// Has the blocks of a cluster meet before reductions write into the shared
-/// memory of all of them. Runs ahead of the patterns.
-void insertClusterBarriers(tile::KernelOp kernel);
-
 } // namespace bastile
 
 #endif // BASTILE_PASSES_LOWERTILES_H
