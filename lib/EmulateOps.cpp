@@ -117,11 +117,16 @@ void OpEmulator::rewrite(LLVM::MaskedStoreOp op) {
 bool OpEmulator::rewriteMemory(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](LLVM::LoadOp load) {
+        // A variable of the thread's own.
+        if (load.getAddr().getDefiningOp<LLVM::AllocaOp>())
+          return true;
         checkAccess(op, load.getAddr(), load.getType(), load.getAlignment(),
                     EmulatedAccess::Load);
         return true;
       })
       .Case([&](LLVM::StoreOp store) {
+        if (store.getAddr().getDefiningOp<LLVM::AllocaOp>())
+          return true;
         checkAccess(op, store.getAddr(), store.getValue().getType(),
                     store.getAlignment(), EmulatedAccess::Store);
         return true;
@@ -341,7 +346,8 @@ bool OpEmulator::rewriteApproximate(Operation *op) {
 bool OpEmulator::rewrite(Operation *op) {
   builder.setInsertionPoint(op);
   Location loc = op->getLoc();
-  if (rewriteMemory(op) || rewriteRegister(op) || rewriteApproximate(op))
+  if (rewriteMemory(op) || rewriteMessages(op) || rewriteRegister(op) ||
+      rewriteApproximate(op))
     return true;
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<LLVM::AddressOfOp, NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::BarrierOp>(

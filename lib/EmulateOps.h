@@ -36,6 +36,7 @@ private:
 
   bool rewriteRegister(Operation *op);
   bool rewriteMemory(Operation *op);
+  bool rewriteMessages(Operation *op);
   bool rewriteIntrinsic(mlir::LLVM::CallIntrinsicOp op);
   bool rewriteApproximate(mlir::Operation *op);
 

@@ -39,6 +39,8 @@ void EmulatedCluster::reset(GridSize newPosition) {
   shadow.reset(launch.cluster * sharedBytes, numWarps);
   arrivals.assign(numWarps, ClusterArrival());
   clusterPhase = 1;
+  messageBarriers.clear();
+  copies.assign(threads.size(), ThreadCopies());
   for (auto [index, thread] : llvm::enumerate(threads)) {
     thread = Thread();
     thread.stackPointer = stacks.prepare(index, &threadMain);
@@ -76,6 +78,8 @@ void EmulatedCluster::resume(unsigned thread) {
   case Wait::Vote:
   case Wait::WarpBarrier:
     return arriveAtWarp(thread);
+  case Wait::Messages:
+    return;
   }
 }
 

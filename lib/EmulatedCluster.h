@@ -17,6 +17,8 @@
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
+#include <deque>
+#include <map>
 #include <random>
 
 namespace bastile {
@@ -63,6 +65,13 @@ public:
   void access(uintptr_t address, uint64_t bytes, uint32_t alignment,
               EmulatedAccess access, uint32_t site);
   float approximate(int32_t function, bool flushes, float x, float y) const;
+  void initBarrier(char *address, uint32_t count, uint32_t site);
+  void expectMessages(char *address, uint32_t bytes, uint32_t site);
+  void sendMessage(char *address, uint32_t bits, char *barrier, uint32_t site);
+  void waitForMessages(char *address, uint32_t parity, uint32_t site);
+  void startCopy(char *to, char *from, uint32_t bytes, uint32_t site);
+  void closeCopies();
+  void waitForCopies(uint32_t mostPending);
 
   /// An operation that threads wait in.
   struct Wait {
@@ -72,13 +81,15 @@ public:
       Vote,
       WarpBarrier,
       ClusterArrive,
-      ClusterWait
+      ClusterWait,
+      Messages
     };
     Kind kind;
     /// The kind of a shuffle or vote, the reduction of a barrier or -1; whether
     /// an arrival at the cluster's barrier releases what was done before.
     int32_t variant;
-    /// The lanes that take part; for a barrier its number.
+    /// The lanes that take part; for a barrier its number; of messages, the
+    /// parity of the phase.
     uint32_t mask;
     uint32_t value;
     /// Of a shuffle; for a barrier `clamp` is the number of threads, or 0.
@@ -104,6 +115,23 @@ private:
     bool isPending = false;
     /// Whether it has ever waited: all blocks have started.
     bool hasMet = false;
+  };
+  /// An mbarrier: a phase ends when all have arrived and no bytes are missing.
+  struct MessageBarrier {
+    uint32_t count = 0, pending = 0, phase = 0;
+    int64_t bytes = 0;
+    /// What those know who arrive or send in this phase, and did in the last.
+    std::vector<uint32_t> arriving, completed;
+  };
+  /// What a thread copies into shared memory while it goes on.
+  struct Copy {
+    char *to;
+    const char *from;
+    uint32_t bytes;
+  };
+  struct ThreadCopies {
+    std::vector<Copy> open;
+    std::deque<std::vector<Copy>> groups;
   };
   static constexpr uint64_t redZoneBytes = 4096;
 
@@ -145,6 +173,8 @@ private:
   void completeClusterPhase();
   void leaveCluster(unsigned warp);
   void reportDeadlock();
+  MessageBarrier *findBarrier(char *address, uint32_t site);
+  void completeMessages(MessageBarrier &barrier);
 
   /// The block of a thread; threads and warps are numbered over the cluster.
   unsigned blockOf(unsigned thread) const { return thread / blockThreads; }
@@ -175,6 +205,8 @@ private:
   std::vector<unsigned> numAliveInBlock;
   std::vector<ClusterArrival> arrivals;
   unsigned clusterPhase = 1;
+  std::map<char *, MessageBarrier> messageBarriers;
+  std::vector<ThreadCopies> copies;
   unsigned running = 0;
   void *schedulerStack = nullptr;
   std::string failure;

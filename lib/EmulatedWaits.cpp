@@ -67,6 +67,7 @@ void EmulatedCluster::arriveAtWarp(unsigned thread) {
   case Wait::Barrier:
   case Wait::ClusterArrive:
   case Wait::ClusterWait:
+  case Wait::Messages:
     break;
   }
   for (unsigned lane : lanes(warp, wait.mask))
@@ -300,6 +301,8 @@ std::string EmulatedCluster::describeWait(const Wait &wait) const {
   case Wait::ClusterArrive:
   case Wait::ClusterWait:
     return text;
+  case Wait::Messages:
+    return text + " for messages of parity " + std::to_string(wait.mask);
   case Wait::Shuffle:
   case Wait::Vote:
   case Wait::WarpBarrier:
@@ -321,7 +324,8 @@ void EmulatedCluster::reportDeadlock() {
       what = describeWait(thread.wait);
       isAtBarrier |= thread.wait.kind == Wait::Barrier ||
                      thread.wait.kind == Wait::ClusterArrive ||
-                     thread.wait.kind == Wait::ClusterWait;
+                     thread.wait.kind == Wait::ClusterWait ||
+                     thread.wait.kind == Wait::Messages;
     }
     auto [entry, isNew] = groups.insert({what, Group()});
     if (isNew)

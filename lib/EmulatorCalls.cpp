@@ -72,6 +72,33 @@ static void clusterWait(uint32_t site) {
       {EmulatedCluster::Wait::ClusterWait, 0, 0, 0, 0, 0, site});
 }
 
+static void initBarrier(char *address, uint32_t count, uint32_t site) {
+  EmulatedCluster::current()->initBarrier(address, count, site);
+}
+
+static void expectMessages(char *address, uint32_t bytes, uint32_t site) {
+  EmulatedCluster::current()->expectMessages(address, bytes, site);
+}
+
+static void sendMessage(char *address, uint32_t bits, char *barrier,
+                        uint32_t site) {
+  EmulatedCluster::current()->sendMessage(address, bits, barrier, site);
+}
+
+static void waitForMessages(char *address, uint32_t parity, uint32_t site) {
+  EmulatedCluster::current()->waitForMessages(address, parity, site);
+}
+
+static void startCopy(char *to, char *from, uint32_t bytes, uint32_t site) {
+  EmulatedCluster::current()->startCopy(to, from, bytes, site);
+}
+
+static void closeCopies() { EmulatedCluster::current()->closeCopies(); }
+
+static void waitForCopies(uint32_t mostPending) {
+  EmulatedCluster::current()->waitForCopies(mostPending);
+}
+
 static float approximate(int32_t function, int32_t flushes, float x, float y) {
   return EmulatedCluster::current()->approximate(function, flushes, x, y);
 }
@@ -119,6 +146,13 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::barrier, reinterpret_cast<void *>(&barrier)},
       {calls::clusterArrive, reinterpret_cast<void *>(&clusterArrive)},
       {calls::clusterWait, reinterpret_cast<void *>(&clusterWait)},
+      {calls::initBarrier, reinterpret_cast<void *>(&initBarrier)},
+      {calls::expectMessages, reinterpret_cast<void *>(&expectMessages)},
+      {calls::sendMessage, reinterpret_cast<void *>(&sendMessage)},
+      {calls::waitForMessages, reinterpret_cast<void *>(&waitForMessages)},
+      {calls::startCopy, reinterpret_cast<void *>(&startCopy)},
+      {calls::closeCopies, reinterpret_cast<void *>(&closeCopies)},
+      {calls::waitForCopies, reinterpret_cast<void *>(&waitForCopies)},
       {calls::approximate, reinterpret_cast<void *>(&approximate)},
       {calls::truncateToF8, reinterpret_cast<void *>(&truncateToF8)},
       {calls::extendF8, reinterpret_cast<void *>(&extendF8)},

@@ -66,6 +66,20 @@ inline constexpr char barrier[] = "bastile.emulator.barrier";
 inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
 // void (i32 site)
 inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
+// void (ptr mbarrier, i32 arrivals, i32 site)
+inline constexpr char initBarrier[] = "bastile.emulator.init_barrier";
+// void (ptr mbarrier, i32 bytes, i32 site): arrives, and expects messages
+inline constexpr char expectMessages[] = "bastile.emulator.expect_messages";
+// void (ptr address, i32 bits, ptr mbarrier, i32 site)
+inline constexpr char sendMessage[] = "bastile.emulator.send_message";
+// void (ptr mbarrier, i32 parity of the phase, i32 site)
+inline constexpr char waitForMessages[] = "bastile.emulator.wait_for_messages";
+// void (ptr to, ptr from, i32 bytes, i32 site)
+inline constexpr char startCopy[] = "bastile.emulator.start_copy";
+// void (): what was started is a group
+inline constexpr char closeCopies[] = "bastile.emulator.close_copies";
+// void (i32 groups that may still be under way)
+inline constexpr char waitForCopies[] = "bastile.emulator.wait_for_copies";
 // float (i32 function, i32 flushes subnormals, float x, float y)
 inline constexpr char approximate[] = "bastile.emulator.approximate";
 // i32 (i32 whether f8E4M3FN, float): f8E4M3FN or f8E5M2, saturating

@@ -1,6 +1,7 @@
 //===- SharedShadow.cpp - Data races in shared memory ---------------------===//
 
 #include "SharedShadow.h"
+#include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 
 using namespace bastile;
@@ -88,4 +89,16 @@ void SharedShadow::leaveCluster(unsigned warp) {
   for (unsigned component = 0; component < numWarps; ++component)
     clock(warp, component) =
         std::max(clock(warp, component), completed[component]);
+}
+
+void SharedShadow::release(unsigned warp, std::vector<uint32_t> &known) {
+  known.resize(numWarps);
+  for (unsigned component = 0; component < numWarps; ++component)
+    known[component] = std::max(known[component], clock(warp, component));
+  ++clock(warp, warp);
+}
+
+void SharedShadow::acquire(unsigned warp, llvm::ArrayRef<uint32_t> known) {
+  for (auto [component, step] : llvm::enumerate(known))
+    clock(warp, component) = std::max(clock(warp, component), step);
 }

@@ -46,6 +46,10 @@ public:
   void completeClusterPhase();
   void leaveCluster(unsigned warp);
 
+  /// Adds what a warp has done so far to what is known to whoever acquires it.
+  void release(unsigned warp, std::vector<uint32_t> &known);
+  void acquire(unsigned warp, llvm::ArrayRef<uint32_t> known);
+
 private:
   struct Access {
     uint32_t stamp = 0; // 0: never

@@ -491,58 +491,66 @@ TEST_F(MutationTest, ClusterThatDoesNotMeetIsFoundOut) {
   EXPECT_TRUE(hasError("that block may not have started")) << error;
 }
 
-/// Nor read what others write before they have.
-TEST_F(MutationTest, RemovedClusterBarrierIsFoundOut) {
+/// Nor read what others send before it has come.
+TEST_F(MutationTest, NotWaitingForMessagesIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
-  eraseClusterBarrier(1);
-  EXPECT_TRUE(isFoundOut(2, 2048));
-  EXPECT_TRUE(hasError("data race")) << error;
-}
-
-/// A barrier of the block instead of the cluster's orders too little.
-TEST_F(MutationTest, BlockBarrierInAClusterIsFoundOut) {
-  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
-  llvm::SmallVector<mlir::NVVM::ClusterWaitOp> waits;
-  module->walk([&](mlir::NVVM::ClusterWaitOp wait) { waits.push_back(wait); });
-  mlir::OpBuilder builder(waits[1]);
-  mlir::NVVM::Barrier0Op::create(builder, waits[1].getLoc());
-  eraseClusterBarrier(1);
-  EXPECT_TRUE(isFoundOut(2, 2048));
-  EXPECT_TRUE(hasError("data race")) << error;
-}
-
-/// In a loop, the first barrier keeps one row's sums from overwriting those of
-/// another; it must not be one ahead of the loop.
-TEST_F(MutationTest, ClusterBarrierThatOnlyALoopNeedsIsFoundOut) {
-  std::string schedule = std::string(kClusters) + ",persistent=1";
-  lowerToNVVM(kRmsNorm, 2048, "bf16", schedule);
-  EXPECT_FALSE(isFoundOut(9, 2048));
-  llvm::SmallVector<mlir::Operation *> pair;
-  module->walk([&](mlir::Operation *op) {
-    if (llvm::isa<mlir::NVVM::ClusterArriveOp, mlir::NVVM::ClusterWaitOp>(op) &&
-        pair.size() < 2)
-      pair.push_back(op);
+  module->walk([](mlir::NVVM::MBarrierTryWaitOp wait) {
+    mlir::OpBuilder builder(wait);
+    wait.replaceAllUsesWith(
+        mlir::LLVM::ConstantOp::create(builder, wait.getLoc(),
+                                       builder.getBoolAttr(true))
+            .getResult());
+    wait.erase();
   });
-  auto function = pair[0]->getParentOfType<mlir::LLVM::LLVMFuncOp>();
-  mlir::Block &entry = function.getBody().front();
-  pair[1]->moveBefore(&entry, entry.begin());
-  pair[0]->moveBefore(pair[1]);
-  EXPECT_TRUE(isFoundOut(9, 2048));
+  EXPECT_TRUE(isFoundOut(2, 2048));
   EXPECT_TRUE(hasError("data race")) << error;
 }
 
-/// There, who arrives has read what others then overwrite.
-TEST_F(MutationTest, RelaxedArrivalInALoopIsFoundOut) {
-  lowerToNVVM(kRmsNorm, 2048, "bf16", std::string(kClusters) + ",persistent=1");
-  module->walk([](mlir::NVVM::ClusterArriveOp arrive) {
+/// Nor some of it.
+TEST_F(MutationTest, WaitingForTooFewBytesIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
+  module->walk([](mlir::NVVM::MBarrierArriveExpectTxOp arrive) {
     mlir::OpBuilder builder(arrive);
-    mlir::NVVM::ClusterArriveRelaxedOp::create(builder, arrive.getLoc(),
-                                               builder.getUnitAttr());
-    arrive.erase();
-    return mlir::WalkResult::interrupt();
+    arrive.getTxcountMutable().assign(mlir::LLVM::ConstantOp::create(
+        builder, arrive.getLoc(), builder.getI32IntegerAttr(4)));
+  });
+  EXPECT_TRUE(isFoundOut(2, 2048));
+}
+
+constexpr char kClustersInALoop[] =
+    "cluster=2,threads=64,columns=2048,persistent=1";
+
+TEST_F(MutationTest, UnchangedClustersInALoopPass) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClustersInALoop);
+  EXPECT_FALSE(isFoundOut(9, 2048));
+}
+
+/// In a loop, a phase is told from the one before by its parity.
+TEST_F(MutationTest, WrongParityInALoopIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClustersInALoop);
+  module->walk([](mlir::NVVM::MBarrierTryWaitOp wait) {
+    mlir::OpBuilder builder(wait);
+    wait.getStateOrPhaseMutable().assign(mlir::LLVM::ConstantOp::create(
+        builder, wait.getLoc(), builder.getI32IntegerAttr(0)));
   });
   EXPECT_TRUE(isFoundOut(9, 2048));
-  EXPECT_TRUE(hasError("data race")) << error;
+}
+
+/// There, the sums of one row must not overwrite those of the row before.
+TEST_F(MutationTest, SinglePlaceInALoopIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kClustersInALoop);
+  bool isFound = false;
+  module->walk([&](mlir::LLVM::AndOp op) {
+    auto load = op.getLhs().getDefiningOp<mlir::LLVM::LoadOp>();
+    if (!load || !load.getAddr().getDefiningOp<mlir::LLVM::AllocaOp>())
+      return;
+    mlir::OpBuilder builder(op);
+    op.getResult().replaceAllUsesWith(mlir::LLVM::ConstantOp::create(
+        builder, op.getLoc(), builder.getI32IntegerAttr(0)));
+    isFound = true;
+  });
+  EXPECT_TRUE(isFound);
+  EXPECT_TRUE(isFoundOut(9, 2048));
 }
 
 TEST_F(MutationTest, WrongBlockOfTheClusterIsFoundOut) {
