@@ -311,6 +311,45 @@ def Tile_TakeOp : Tile_Op<"take"> {
   }];
 }
 
+def Tile_CopyAheadOp : Tile_Op<"copy_ahead"> {
+  let summary = "begins to copy a tile into a buffer";
+  let description = [{
+    What `tile.load` and `tile.keep` do, but the program goes on: the tile is in
+    the buffer once `tile.wait_copies` has said so. `tile` is its type.
+
+    Example:
+
+    ```mlir
+    tile.copy_ahead %x[%row, %column] to %buffer[%slot] {tile = tensor<1x8192xbf16>}
+        : memref<?x65536xbf16, strided<[?, 1]>>,
+          memref<8x1x8192xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
+                       Variadic<Index>:$indices,
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
+                       TypeAttrOf<AnyRankedTensor>:$tile,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
+                       OptionalAttr<I64Attr>:$length,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$space,
+                       OptionalAttr<I64Attr>:$band);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` `to` $buffer `[` $slot `]` attr-dict `:`
+    type($memref) `,` type($buffer)
+  }];
+}
+
+def Tile_CommitCopiesOp : Tile_Op<"commit_copies"> {
+  let summary = "makes a group of the copies that have begun";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_WaitCopiesOp : Tile_Op<"wait_copies"> {
+  let summary = "waits for all groups of copies but the last `pending`";
+  let arguments = (ins I32Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
 def Tile_IsDoneOp : Tile_Op<"is_done", [
     MemoryEffects<[MemRead]>, SameVariadicOperandSize]> {
   let summary = "whether a scaling in place would change nothing";

@@ -51,13 +51,13 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
                << schedule << " does not divide evenly among its threads";
       grid = *found;
     }
-    auto layOut = [&](Value value) {
-      auto type = dyn_cast<RankedTensorType>(value.getType());
+    auto getLaidOut = [&](Type before) -> Type {
+      auto type = dyn_cast<RankedTensorType>(before);
       if (!type || !type.hasStaticShape())
-        return;
+        return before;
       // What a thread has combined by itself was laid out by the schedule.
       if (isa_and_present<tile::BlockedAttr>(type.getEncoding()))
-        return;
+        return type;
       int64_t columns = type.getShape().back();
       int64_t interleaved =
           std::max<int64_t>(1, columns / schedule.getColumns());
@@ -65,14 +65,19 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
       auto layout = tile::BlockedAttr::get(
           &getContext(), interleaved * schedule.getVector(), grid.rows,
           grid.columns, grid.blocks, std::max<int64_t>(1, group));
-      value.setType(RankedTensorType::get(type.getShape(),
-                                          type.getElementType(), layout));
+      return RankedTensorType::get(type.getShape(), type.getElementType(),
+                                   layout);
+    };
+    auto layOut = [&](Value value) {
+      value.setType(getLaidOut(value.getType()));
     };
     kernel.walk([&](Operation *op) {
       llvm::for_each(op->getResults(), layOut);
       for (Region &region : op->getRegions())
         for (Block &block : region)
           llvm::for_each(block.getArguments(), layOut);
+      if (auto copy = dyn_cast<tile::CopyAheadOp>(op))
+        copy.setTile(cast<RankedTensorType>(getLaidOut(copy.getTile())));
       if (auto constant = dyn_cast<arith::ConstantOp>(op))
         if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
           constant.setValueAttr(splat.resizeSplat(

@@ -21,56 +21,19 @@ Type bastile::getBufferPointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(context, kShared);
 }
 
-namespace {
-
-/// The memory that a launch gives to each block of `kernel`, beside what the
-/// code declares.
-LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
-  std::string name = (kernel.getSymName() + "_shared").str();
-  auto module = kernel->getParentOfType<ModuleOp>();
-  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(name))
-    return found;
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(kernel);
-  return LLVM::GlobalOp::create(
-      builder, kernel.getLoc(),
-      LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
-      /*isConstant=*/false, LLVM::Linkage::External, name,
-      /*value=*/Attribute(), /*alignment=*/16, kShared);
-}
-
-Value advance(OpBuilder &builder, Location loc, Value pointer, Type type,
-              Value count) {
+static Value advance(OpBuilder &builder, Location loc, Value pointer, Type type,
+                     Value count) {
   count =
       arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), count);
   return LLVM::GEPOp::create(builder, loc, pointer.getType(), type, pointer,
                              ValueRange{count}, LLVM::GEPNoWrapFlags::none);
 }
 
-struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::BufferOp op, OneToNOpAdaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto kernel = op->getParentOfType<tile::KernelOp>();
-    Location loc = op.getLoc();
-    Value memory = LLVM::AddressOfOp::create(rewriter, loc,
-                                             getLaunchMemory(rewriter, kernel));
-    Value offset =
-        arith::ConstantIndexOp::create(rewriter, loc, op.getOffset());
-    rewriter.replaceOp(
-        op, advance(rewriter, loc, memory, rewriter.getI8Type(), offset));
-    return success();
-  }
-};
-
-/// Calls `visit` with the address of each piece that a thread holds of a tile
-/// of `type` in `slot`, and its alignment. Neighbouring threads have
-/// neighbouring addresses, so that they access different banks.
-void forEachPiece(OpBuilder &builder, Location loc, RankedTensorType type,
-                  Value buffer, Value slot,
-                  llvm::function_ref<void(int64_t, Value, unsigned)> visit) {
+/// Neighbouring threads have neighbouring addresses, so that they access
+/// different banks.
+void bastile::forEachKeptPiece(
+    OpBuilder &builder, Location loc, RankedTensorType type, Value buffer,
+    Value slot, llvm::function_ref<void(int64_t, Value, unsigned)> visit) {
   tile::BlockedAttr layout = getLayout(type);
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -92,6 +55,42 @@ void forEachPiece(OpBuilder &builder, Location loc, RankedTensorType type,
   }
 }
 
+namespace {
+
+/// The memory that a launch gives to each block of `kernel`, beside what the
+/// code declares.
+LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
+  std::string name = (kernel.getSymName() + "_shared").str();
+  auto module = kernel->getParentOfType<ModuleOp>();
+  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(name))
+    return found;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(kernel);
+  return LLVM::GlobalOp::create(
+      builder, kernel.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+      /*isConstant=*/false, LLVM::Linkage::External, name,
+      /*value=*/Attribute(), /*alignment=*/16, kShared);
+}
+
+struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::BufferOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto kernel = op->getParentOfType<tile::KernelOp>();
+    Location loc = op.getLoc();
+    Value memory = LLVM::AddressOfOp::create(rewriter, loc,
+                                             getLaunchMemory(rewriter, kernel));
+    Value offset =
+        arith::ConstantIndexOp::create(rewriter, loc, op.getOffset());
+    rewriter.replaceOp(
+        op, advance(rewriter, loc, memory, rewriter.getI8Type(), offset));
+    return success();
+  }
+};
+
 struct LowerKeep : public OpConversionPattern<tile::KeepOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -102,7 +101,7 @@ struct LowerKeep : public OpConversionPattern<tile::KeepOp> {
     if (!getLayout(type))
       return failure();
     Location loc = op.getLoc();
-    forEachPiece(
+    forEachKeptPiece(
         rewriter, loc, type, adaptor.getBuffer().front(),
         adaptor.getSlot().front(),
         [&](int64_t index, Value address, unsigned alignment) {
@@ -128,14 +127,37 @@ struct LowerTake : public OpConversionPattern<tile::TakeOp> {
     Location loc = op.getLoc();
     Type piece = getPieceType(type);
     SmallVector<Value> pieces;
-    forEachPiece(rewriter, loc, type, adaptor.getBuffer().front(),
-                 adaptor.getSlot().front(),
-                 [&](int64_t, Value address, unsigned alignment) {
-                   Value load = LLVM::LoadOp::create(
-                       rewriter, loc, getMemoryType(piece), address, alignment);
-                   pieces.push_back(bitcastTo(rewriter, loc, piece, load));
-                 });
+    forEachKeptPiece(rewriter, loc, type, adaptor.getBuffer().front(),
+                     adaptor.getSlot().front(),
+                     [&](int64_t, Value address, unsigned alignment) {
+                       Value load = LLVM::LoadOp::create(rewriter, loc,
+                                                         getMemoryType(piece),
+                                                         address, alignment);
+                       pieces.push_back(bitcastTo(rewriter, loc, piece, load));
+                     });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerCommit : public OpConversionPattern<tile::CommitCopiesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CommitCopiesOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::CpAsyncCommitGroupOp>(op);
+    return success();
+  }
+};
+
+struct LowerWait : public OpConversionPattern<tile::WaitCopiesOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::WaitCopiesOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::CpAsyncWaitGroupOp>(op, op.getPending());
     return success();
   }
 };
@@ -144,6 +166,6 @@ struct LowerTake : public OpConversionPattern<tile::TakeOp> {
 
 void bastile::populateBufferPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerBuffer, LowerKeep, LowerTake>(converter,
-                                                  patterns.getContext());
+  patterns.add<LowerBuffer, LowerKeep, LowerTake, LowerCommit, LowerWait>(
+      converter, patterns.getContext());
 }

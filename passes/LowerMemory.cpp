@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Sizes.h"
 
@@ -161,8 +162,35 @@ private:
   std::optional<int64_t> band;
 };
 
+/// Calls `visit` with the address of each piece that a thread loads of a tile.
 /// Elements beyond the operand are read from its last row or vector instead: an
-/// access without a branch, which the loads of other pieces can overlap.
+/// access without a branch, which those of other pieces can overlap.
+void forEachLoadedPiece(OpBuilder &builder, Location loc, TileAddress &address,
+                        RankedTensorType type,
+                        llvm::function_ref<void(Value)> visit) {
+  tile::BlockedAttr layout = getLayout(type);
+  for (int64_t rowRepeat = 0,
+               rowRepeats = layout.getRowRepeats(type.getShape());
+       rowRepeat < rowRepeats; ++rowRepeat) {
+    Value row = address.getRow(rowRepeat);
+    if (address.mayLeaveRows()) {
+      Value last = arith::SubIOp::create(builder, loc, address.getRowCount(),
+                                         address.constant(1));
+      row = arith::MinUIOp::create(builder, loc, row, last);
+    }
+    for (int64_t repeat = 0, repeats = layout.getColumnRepeats(type.getShape());
+         repeat < repeats; ++repeat) {
+      Value column = address.getColumn(repeat);
+      if (address.mayLeaveColumns(repeat)) {
+        int64_t width = layout.getGroup() > 1 ? 1 : layout.getVector();
+        Value last = address.constant(address.getLength() - width);
+        column = arith::MinUIOp::create(builder, loc, column, last);
+      }
+      visit(address.getAddress(row, column));
+    }
+  }
+}
+
 struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -170,8 +198,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
   matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    tile::BlockedAttr layout = getLayout(type);
-    if (!layout)
+    if (!getLayout(type))
       return failure();
     Location loc = op.getLoc();
     SmallVector<Value> indices;
@@ -181,32 +208,46 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
     unsigned alignment =
         op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
     SmallVector<Value> pieces;
-    for (int64_t rowRepeat = 0,
-                 rowRepeats = layout.getRowRepeats(type.getShape());
-         rowRepeat < rowRepeats; ++rowRepeat) {
-      Value row = address.getRow(rowRepeat);
-      if (address.mayLeaveRows()) {
-        Value last = arith::SubIOp::create(rewriter, loc, address.getRowCount(),
-                                           address.constant(1));
-        row = arith::MinUIOp::create(rewriter, loc, row, last);
-      }
-      for (int64_t repeat = 0,
-                   repeats = layout.getColumnRepeats(type.getShape());
-           repeat < repeats; ++repeat) {
-        Value column = address.getColumn(repeat);
-        if (address.mayLeaveColumns(repeat)) {
-          int64_t width = layout.getGroup() > 1 ? 1 : layout.getVector();
-          Value last = address.constant(address.getLength() - width);
-          column = arith::MinUIOp::create(rewriter, loc, column, last);
-        }
-        auto load = LLVM::LoadOp::create(
-            rewriter, loc, getMemoryType(getPieceType(type)),
-            address.getAddress(row, column), alignment);
-        load.setInvariant(op.getInvariant());
-        pieces.push_back(bitcastTo(rewriter, loc, getPieceType(type), load));
-      }
-    }
+    forEachLoadedPiece(rewriter, loc, address, type, [&](Value pointer) {
+      auto load = LLVM::LoadOp::create(
+          rewriter, loc, getMemoryType(getPieceType(type)), pointer, alignment);
+      load.setInvariant(op.getInvariant());
+      pieces.push_back(bitcastTo(rewriter, loc, getPieceType(type), load));
+    });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CopyAheadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getTile());
+    if (!getLayout(type))
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> indices, sources;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index[0]);
+    TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
+    forEachLoadedPiece(rewriter, loc, address, type,
+                       [&](Value pointer) { sources.push_back(pointer); });
+    forEachKeptPiece(rewriter, loc, type, adaptor.getBuffer().front(),
+                     adaptor.getSlot().front(),
+                     [&](int64_t index, Value target, unsigned bytes) {
+                       // The widest need not pass through the multiprocessor's
+                       // own cache.
+                       auto modifier = bytes == 16
+                                           ? NVVM::LoadCacheModifierKind::CG
+                                           : NVVM::LoadCacheModifierKind::CA;
+                       NVVM::CpAsyncOp::create(rewriter, loc, target,
+                                               sources[index], bytes, modifier,
+                                               /*cpSize=*/Value());
+                     });
+    rewriter.eraseOp(op);
     return success();
   }
 };
@@ -353,6 +394,6 @@ struct LowerIsDone : public OpConversionPattern<tile::IsDoneOp> {
 
 void bastile::populateMemoryPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerLoad, LowerStore, LowerIsDone>(converter,
-                                                   patterns.getContext());
+  patterns.add<LowerLoad, LowerCopyAhead, LowerStore, LowerIsDone>(
+      converter, patterns.getContext());
 }

@@ -460,6 +460,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
         return true;
       return converter.isLegal(op);
     });
+    // Without operands, they would look converted.
+    legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp>();
     legality.addDynamicallyLegalOp<tile::KernelOp>([&](tile::KernelOp op) {
       return !op.isTiled() || converter.isLegal(op.getArgumentTypes());
     });

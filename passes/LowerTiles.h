@@ -60,6 +60,13 @@ void populateSplitPatterns(const mlir::TypeConverter &converter,
 void populateBufferPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
+/// Calls `visit` with the address of each piece that a thread keeps of a tile
+/// of `type` in `slot` of a buffer, and its alignment.
+void forEachKeptPiece(
+    mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
+    mlir::Value buffer, mlir::Value slot,
+    llvm::function_ref<void(int64_t, mlir::Value, unsigned)> visit);
+
 /// How the patterns see a buffer in shared memory.
 mlir::Type getBufferPointerType(mlir::MLIRContext *context);
 
