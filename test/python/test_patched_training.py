@@ -49,6 +49,8 @@ def test_gradient_checkpointing(name, reentrant):
 @pytest.mark.parametrize("name", ["gemma2", "glm4", "gpt_oss", "qwen3"])
 def test_no_graph_break(name, apart):
     """Also where one model alone is patched, whose methods have own globals."""
+    if name == "gpt_oss" and transformers.__version__.startswith("4."):
+        pytest.skip("the experts of Transformers 4 are a loop that no graph holds")
     model, inputs = tiny_models.make(name), tiny_models.batch()
     bastile.apply_to_model(model) if apart else bastile.apply(name)
     expected, gradients = tiny_models.run(model, inputs)
