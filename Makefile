@@ -33,10 +33,10 @@ test: all ## run every test: lit, unit and Python
 	@rm -f $(BUILD)/test-results.xml
 	@$(LIT) -v --xunit-xml-output $(BUILD)/test-results.xml test
 
-bench: all ## measure on the host and, with a GPU and PyTorch, beside a copy
+bench: all ## measure on the host and, with a GPU and PyTorch, beside other libraries
 	@$(PYTHON) benchmarks/host.py
 	@if command -v nvidia-smi >/dev/null; then \
-	  $(PYTHON) benchmarks/gpu.py --tilec $(BUILD)/bin/tilec; \
+	  PYTHONPATH=$(BUILD)/python $(PYTHON) -m bastile.bench kernels; \
 	else echo "no NVIDIA GPU: its benchmark is skipped"; fi
 
 accuracy: all ## measure errors beside PyTorch's (PYTHON) and write docs/accuracy.md

@@ -174,9 +174,19 @@ def stub_function(op, description):
     )
 
 
+STUB_IMPORTS = """\
+from typing import Any, Literal
+
+from bastile._linear_cross_entropy import (
+    linear_cross_entropy as linear_cross_entropy,
+    vocab_parallel_linear_cross_entropy as vocab_parallel_linear_cross_entropy,
+)
+"""
+
+
 def stub(ops):
     functions = [stub_function(op, description) for op, description in ops.items()]
-    return "\n".join(["from typing import Any, Literal\n", *functions])
+    return "\n".join([STUB_IMPORTS, *functions])
 
 
 def main():

@@ -41,7 +41,8 @@ def linear_cross_entropy(
         reduction, ignore_index, label_smoothing, z_loss, soft_cap, temperature:
             as in ``bastile.ops.cross_entropy``.
         num_items: what to divide the sum of the losses by, for "mean": a number
-            or a tensor of one, such as the tokens of all accumulated batches.
+            or a tensor of one, such as the tokens of all accumulated batches. A
+            tensor on another device is copied first.
         skip_ignored: whether tokens to ignore are left out of the products, which
             waits for the GPU. Their results beside the loss are 0.
         budget: bytes of logits held at a time. By default the bytes of all logits
@@ -62,7 +63,8 @@ def linear_cross_entropy(
         T v e  +  V H e  +  T H (4 + e)     with ``recompute``, in slabs of v
 
     of which the gradients are part, where they are wanted. The sum over several
-    chunks or slabs is float32.
+    chunks or slabs is float32; float16 gradients are, until the backward has
+    scaled them.
 
     Returns:
         The loss, float32 (float64 for float64): a number, or [...] for "none".

@@ -14,6 +14,7 @@ import json
 import torch
 from bastile import _autograd, _bastile, _loading, _operators, _types
 from bastile._definitions import definitions
+from bastile._linear_loss import operators  # noqa: F401  registers its own
 
 _LIBRARY = torch.library.Library("bastile", "DEF")
 _TYPES = {"f64": "float", "i64": "int", "enum": "str", "unit": "bool"}

@@ -197,6 +197,62 @@ def cross_entropy(
     return (loss, *others)
 
 
+def linear_cross_entropy(
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction="mean",
+    ignore_index=-100,
+    label_smoothing=0.0,
+    z_loss=0.0,
+    soft_cap=0.0,
+    temperature=1.0,
+    num_items=None,
+    skip_ignored=False,
+    budget=None,
+    recompute=False,
+    return_lse=False,
+    return_correct=False,
+):
+    """As ``cross_entropy(linear(input, linear_weight, linear_bias), target,
+    weight)``, without all the logits at a time.
+
+    The classes are the last dimension of the logits: ``target`` has the leading
+    dimensions of ``input``. What the other arguments mean is said at
+    ``bastile.ops.linear_cross_entropy``. With ``return_lse`` and
+    ``return_correct``, the result is a tuple, as of `cross_entropy`.
+    """
+    names = ["loss"]
+    if return_lse:
+        names.append("lse")
+    if return_correct:
+        names.append("correct")
+    results = ops.linear_cross_entropy(
+        input,
+        linear_weight,
+        target,
+        linear_bias,
+        class_weights=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        z_loss=z_loss,
+        soft_cap=soft_cap,
+        temperature=temperature,
+        num_items=num_items,
+        skip_ignored=skip_ignored,
+        budget=budget,
+        recompute=recompute,
+        returns=tuple(names) if len(names) > 1 else "loss",
+    )
+    if not return_correct:
+        return results
+    return (*results[:-1], results[-1].view(torch.bool))
+
+
 def _take_logits(input, target):
     """Logits as rows and targets as a column, by PyTorch's rules of shapes."""
     if target.is_floating_point():

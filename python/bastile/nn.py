@@ -5,6 +5,8 @@ initialization by type and checkpoints are the same; only ``forward`` runs a
 kernel.
 """
 
+import inspect
+
 import torch
 from bastile import functional as F
 
@@ -14,6 +16,7 @@ __all__ = [
     "GELU",
     "GeGLU",
     "LayerNorm",
+    "LinearCrossEntropy",
     "LogSoftmax",
     "ReGLU",
     "RMSNorm",
@@ -24,6 +27,12 @@ __all__ = [
 ]
 
 _CASTINGS = ("gemma", "llama")
+_LOSS_OPTIONS = tuple(
+    name
+    for name, parameter in inspect.signature(F.linear_cross_entropy).parameters.items()
+    if parameter.kind == parameter.KEYWORD_ONLY
+    and name not in ("linear_bias", "weight")
+)
 
 
 class RMSNorm(torch.nn.RMSNorm):
@@ -210,6 +219,43 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
             f"soft_cap={self.soft_cap}, temperature={self.temperature}, "
             f"in_place={self.in_place}"
         )
+
+
+class LinearCrossEntropy(torch.nn.Linear):
+    """``torch.nn.Linear`` to logits, with their loss: ``forward(hidden, targets)``.
+
+    It can take the place of a model's head, whose weight it may share:
+    ``loss.weight = model.lm_head.weight``. ``options`` are those of
+    `bastile.functional.linear_cross_entropy` that are no tensors, as in
+    ``soft_cap=30.0``.
+    """
+
+    def __init__(
+        self, in_features, out_features, bias=False, device=None, dtype=None, **options
+    ):
+        for name in options:
+            if name not in _LOSS_OPTIONS:
+                raise TypeError(
+                    f"LinearCrossEntropy: there is no option '{name}'; there are "
+                    + ", ".join(_LOSS_OPTIONS)
+                )
+        super().__init__(in_features, out_features, bias, device, dtype)
+        self.options = options
+
+    def forward(self, hidden, targets, **options):
+        """The loss of hidden states [..., in_features]; ``options`` are of this call
+        alone, as in ``num_items=count`` or ``weight=class_weights``."""
+        return F.linear_cross_entropy(
+            hidden,
+            self.weight,
+            targets,
+            linear_bias=self.bias,
+            **{**self.options, **options},
+        )
+
+    def extra_repr(self):
+        words = [f"{name}={value!r}" for name, value in self.options.items()]
+        return ", ".join([super().extra_repr(), *words])
 
 
 class SwiGLU(torch.nn.Module):

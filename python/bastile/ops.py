@@ -4,13 +4,16 @@ Every op of the dialect is here under its name, with its operands and attributes
 as they are defined there; ``help(bastile.ops.rms_norm)`` shows the formula. An op
 runs on PyTorch's tensors, with autograd, and on NumPy's and any other library's.
 
+`linear_cross_entropy` and its vocabulary-parallel form, which PyTorch's products are
+part of, run on PyTorch's tensors alone.
+
 Shapes are those of the dialect, except that an operand with one integer a row,
 as targets are, may lack its last dimension of size 1.
 """
 
 from bastile import _operators
 from bastile._definitions import definitions
-from bastile._linear_cross_entropy import (  # noqa: F401
+from bastile._linear_cross_entropy import (
     linear_cross_entropy,
     vocab_parallel_linear_cross_entropy,
 )
@@ -120,4 +123,8 @@ def _make(definition):
 for _definition in definitions().values():
     _make(_definition)
 
-__all__ = list(definitions())
+__all__ = [
+    *definitions(),
+    "linear_cross_entropy",
+    "vocab_parallel_linear_cross_entropy",
+]

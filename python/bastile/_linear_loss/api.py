@@ -1,5 +1,6 @@
 """The public functions, their checks and the forms that arguments may have."""
 
+import functools
 import sys
 
 import torch
@@ -46,6 +47,7 @@ def vocab_parallel_linear_cross_entropy(
     rank, size = dist.get_rank(group), dist.get_world_size(group)
     if rank < 0:
         raise ValueError(f"{_NAME}: this process is not in 'group'")
+    _check_whole("weight", weight)
     count = int(weight.shape[0])
     fields["group"] = group.group_name
     fields["first_class"] = rank * count if first_class is None else first_class
@@ -68,11 +70,11 @@ def _call(tensors, num_items, skip_ignored, fields):
     hidden, weight, targets, bias, class_weights = tensors
     returns = fields.pop("returns")
     names = (returns,) if isinstance(returns, str) else tuple(returns)
-    _check_whole("hidden", hidden)
-    _check_whole("weight", weight)
-    # Where the group has all classes, the weight has.
+    for name, tensor in (("hidden", hidden), ("weight", weight), ("targets", targets)):
+        _check_whole(name, tensor)
+    # Where no group shares them, the weight has all classes.
     fields.setdefault("classes", int(weight.shape[0]))
-    options = Options(returns=names, **fields)
+    options, given = _options(returns=names, **fields)
     hidden, weight, bias = _autocast(hidden, weight, bias)
     _check(hidden, weight, targets, bias)
     _check_class_weights(class_weights, options)
@@ -84,14 +86,30 @@ def _call(tensors, num_items, skip_ignored, fields):
     if skip_ignored:
         index = (columns != options.ignore_index).nonzero().squeeze(1)
         rows, columns = rows.index_select(0, index), columns.index_select(0, index)
-    results = node.call(rows, weight, columns, bias, class_weights, divisor, options)
-    made = dict(zip(("loss", *options.others), results))
-    for name in made:
-        if made[name].dim():
-            made[name] = _spread(made[name], index, targets.shape)
+    tensors = rows, weight, columns, bias, class_weights, divisor
+    results = node.call(tensors, options, given)
+    made = {
+        name: _spread(values, index, targets.shape) if values.dim() else values
+        for name, values in zip(("loss", *options.others), results)
+    }
     if isinstance(returns, str):
         return made[returns]
     return tuple(made[name] for name in names)
+
+
+def _options(**fields):
+    """The options, and as registered operators take them."""
+    if torch.compiler.is_compiling():
+        options = Options(**fields)
+        return options, options.given
+    return _known_options(**fields)
+
+
+@functools.lru_cache(maxsize=256)
+def _known_options(**fields):
+    """Calls repeat, and checks and texts take longer than the look-up."""
+    options = Options(**fields)
+    return options, options.given
 
 
 def _spread(values, index, shape):
@@ -123,6 +141,8 @@ def _divisor(num_items, options, hidden):
             f"mean, but 'reduction' is {options.reduction!r}"
         )
     wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+    if isinstance(num_items, str):
+        raise TypeError(f"{_NAME}: 'num_items' must be a number, but is {num_items!r}")
     if not isinstance(num_items, torch.Tensor):
         return torch.full((), num_items, dtype=wide, device=hidden.device)
     if num_items.numel() != 1:

@@ -87,8 +87,11 @@ def combine_chunks(found, hidden, options, is_apart):
         return empty_results(hidden, options, is_apart)
     combined = []
     for name, parts in zip(("loss", *options.others), zip(*found)):
-        values = torch.cat([part.flatten() for part in parts])
         is_total = name == "invalid" or (name == "loss" and not is_apart)
+        if len(parts) == 1:
+            combined.append(parts[0].reshape(() if is_total else -1))
+            continue
+        values = torch.cat([part.flatten() for part in parts])
         combined.append(values.sum() if is_total else values)
     return combined
 

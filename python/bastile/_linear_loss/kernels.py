@@ -92,8 +92,7 @@ def _request(formula, types, options, in_place):
     """What to compile; ``in_place`` for the gradient of the first result with
     respect to the first operand, in its memory."""
     shapes = {
-        name: (2, length) if rank == 2 else (length,)
-        for name, rank, length, _ in types
+        name: (2, length) if rank == 2 else (length,) for name, rank, length, _ in types
     }
     dtypes = {name: element for name, *_, element in types}
     first = types[0][0]
@@ -116,8 +115,7 @@ def _with_parameters(compute, names):
     pairs = ", ".join(f"{name!r}: {name}" for name in names)
     scope = {"compute": compute}
     exec(
-        f"def linear_cross_entropy({parameters}):\n"
-        f"    return compute({{{pairs}}})\n",
+        f"def linear_cross_entropy({parameters}):\n    return compute({{{pairs}}})\n",
         scope,
     )
     return scope["linear_cross_entropy"]

@@ -13,9 +13,9 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, call, hidden, weight, bias, targets, weights, divisor):
-        text, is_apart, count, wanted = call
+        given, is_apart, count, wanted = call
         outputs = torch.ops.bastile.linear_cross_entropy.default(
-            *(hidden, weight, targets, bias, weights, divisor, text),
+            *(hidden, weight, targets, bias, weights, divisor, *given),
             [False] * 3 if is_apart else wanted,
         )
         results, kept = outputs[:count], outputs[count:]
@@ -28,10 +28,10 @@ class _Node(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream, *_):
-        text, is_apart, _, wanted = ctx.call
+        given, is_apart, _, wanted = ctx.call
         if is_apart:
             found = torch.ops.bastile.linear_cross_entropy_backward.default(
-                *ctx.saved_tensors, upstream, text, wanted
+                *ctx.saved_tensors, upstream, *given, wanted
             )
         else:
             found = _scaled(ctx, upstream, sum(wanted))
@@ -50,17 +50,18 @@ def _scaled(ctx, upstream, count):
     # Nobody else has them unless the graph is retained.
     is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
     return [
-        operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last)
-        for x in kept
+        operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last) for x in kept
     ]
 
 
-def call(hidden, weight, targets, bias, class_weights, divisor, options):
-    """The results for hidden states [T, H] and targets [T]; traceable."""
+def call(tensors, options, given):
+    """The results for hidden states [T, H], the weight, targets [T], the bias, the
+    class weights and the divisor; traceable."""
+    hidden, weight, targets, bias, class_weights, divisor = tensors
+    is_recorded = torch.is_grad_enabled()
     wanted = [
-        torch.is_grad_enabled() and x is not None and x.requires_grad
+        is_recorded and x is not None and x.requires_grad
         for x in (hidden, weight, bias)
     ]
-    results = 1 + len(options.others)
-    call = options.text, options.of_each_token, results, wanted
+    call = given, options.of_each_token, 1 + len(options.others), wanted
     return _Node.apply(call, hidden, weight, bias, targets, class_weights, divisor)

@@ -9,7 +9,8 @@ from bastile._linear_loss.tokens import total_scale
 _LIBRARY = torch.library.Library("bastile", "FRAGMENT")
 _SCHEMA = (
     "{}(Tensor hidden, Tensor weight, Tensor targets, Tensor? bias, "
-    "Tensor? class_weights, {}, str options, bool[] wanted) -> Tensor[]"
+    "Tensor? class_weights, {}, str words, SymInt[] counts, "
+    "float[] numbers, bool[] wanted) -> Tensor[]"
 )
 
 
@@ -22,10 +23,11 @@ def _run(options):
     return slabs.run if options.recompute else forward.run
 
 
-def _forward(hidden, weight, targets, bias, class_weights, divisor, options, wanted):
+def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
     """The results; where gradients are kept wider than they are returned, what is
     still to be multiplied into them; and the gradients that are wanted."""
-    options = Options.from_text(options)
+    *given, wanted = rest
+    options = Options.read(*given)
     tensors = hidden, weight, targets, bias, class_weights
     if options.of_each_token:
         return _run(options)(*tensors, None, options, wanted)[0]
@@ -41,8 +43,9 @@ def _forward(hidden, weight, targets, bias, class_weights, divisor, options, wan
     return [*results, *([factor] if gradients else []), *gradients]
 
 
-def _fake_forward(hidden, weight, targets, bias, weights, divisor, options, wanted):
-    options = Options.from_text(options)
+def _fake_forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
+    words, *_, wanted = rest
+    options = Options.read(words)
     results = forward.empty_results(hidden, options, options.of_each_token)
     kept = kept_type(hidden.dtype)
     if any(wanted) and kept != hidden.dtype:
@@ -50,17 +53,18 @@ def _fake_forward(hidden, weight, targets, bias, weights, divisor, options, want
     return [*results, *_fake_gradients(hidden, weight, wanted, kept)]
 
 
-def _backward(hidden, weight, targets, bias, class_weights, upstream, options, wanted):
+def _backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
     """The gradients that are wanted, from that of each token's loss."""
-    options = Options.from_text(options)
+    *given, wanted = rest
+    options = Options.read(*given)
     tensors = hidden, weight, targets, bias, class_weights
     scale = upstream.to(wide_type(hidden.dtype))
     _, gradients = _run(options)(*tensors, scale, options, wanted)
     return [x.to(hidden.dtype) for x in gradients]
 
 
-def _fake_backward(hidden, weight, targets, bias, weights, upstream, options, wanted):
-    return _fake_gradients(hidden, weight, wanted, hidden.dtype)
+def _fake_backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
+    return _fake_gradients(hidden, weight, rest[-1], hidden.dtype)
 
 
 def _fake_gradients(hidden, weight, wanted, dtype):
@@ -74,10 +78,20 @@ def _fake_gradients(hidden, weight, wanted, dtype):
 
 def scale_gradient(gradient, factor, dtype, in_place):
     """``gradient`` times a number on its device, rounded to ``dtype``."""
-    if gradient.dtype == dtype and in_place and gradient.numel():
+    if in_place and gradient.dtype == dtype and _has_memory(gradient):
         rows = gradient if gradient.dim() == 2 else gradient[None]
         return kernels.scale_in_place(rows, factor.reshape(1)).view_as(gradient)
     return (gradient * factor).to(dtype)
+
+
+def _has_memory(tensor):
+    """Whether there are numbers for a kernel."""
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.device.type in ("cpu", "cuda")
+        and tensor.numel() > 0
+        and not torch._C._len_torch_dispatch_stack()
+    )
 
 
 def _register():
@@ -92,7 +106,8 @@ def _register():
     ):
         _LIBRARY.define(_SCHEMA.format(name, own))
         for device in ("CPU", "CUDA"):
-            _LIBRARY.impl(name, implementation, device)
+            # A backward that is itself recorded still has nothing to derive here.
+            _LIBRARY.impl(name, torch.no_grad()(implementation), device)
         torch.library.register_fake(f"bastile::{name}", fake, lib=_LIBRARY)
 
 

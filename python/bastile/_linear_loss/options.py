@@ -40,24 +40,23 @@ class Options:
                 f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
                 f"but is {self.reduction!r}"
             )
-        for name in ("label_smoothing", "z_loss", "soft_cap", "temperature"):
-            value = getattr(self, name)
-            if not math.isfinite(value):
-                raise ValueError(
-                    f"{_NAME}: '{name}' must be a finite number, but is {value!r}"
-                )
+        for name in _NUMBERS:
+            _check_number(name, getattr(self, name))
         if self.temperature == 0:
             raise ValueError(f"{_NAME}: 'temperature' must not be 0")
+        if not 0 <= self.label_smoothing <= 1:
+            raise ValueError(
+                f"{_NAME}: 'label_smoothing' must be from 0 to 1, but is "
+                f"{self.label_smoothing!r}"
+            )
         unknown = [name for name in self.returns if name not in RESULTS]
         if unknown or not self.returns:
             raise ValueError(
                 f"{_NAME}: 'returns' must name results out of {', '.join(RESULTS)}, "
                 f"but is {self.returns!r}"
             )
-        if self.budget is not None and self.budget < 1:
-            raise ValueError(
-                f"{_NAME}: 'budget' must be at least 1 byte, but is {self.budget}"
-            )
+        if self.budget is not None:
+            _check_budget(self.budget)
 
     @property
     def attributes(self):
@@ -81,24 +80,54 @@ class Options:
         return self.reduction == "none"
 
     @property
-    def text(self):
-        """What `from_text` reads: registered operators take it."""
-        return _to_text(*(getattr(self, name) for name in _NAMES))
+    def given(self):
+        """The options as registered operators take them, for `read`: words apart
+        from numbers, which to a compiler of graphs may vary."""
+        words = [getattr(self, name) for name in _WORDS]
+        counts = [getattr(self, name) for name in _COUNTS]
+        # Absent numbers are 0, which is no budget.
+        counts = [0 if count is None else count for count in counts]
+        return _to_text(*words), counts, [getattr(self, name) for name in _NUMBERS]
 
     @staticmethod
-    @functools.lru_cache(maxsize=256)
-    def from_text(text):
-        *fields, returns = json.loads(text)
-        return Options(**dict(zip(_NAMES, fields)), returns=tuple(returns))
+    def read(text, counts=(), numbers=()):
+        """What was `given`; numbers that are left out have their defaults."""
+        return _read(text, tuple(counts), tuple(numbers))
 
 
-#: The names of the fields, the only one that JSON would change last.
-_NAMES = (
-    *(x.name for x in dataclasses.fields(Options) if x.name != "returns"),
-    "returns",
-)
+#: The fields by how they are given; the one that JSON changes comes last.
+_WORDS = ("reduction", "recompute", "group", "returns")
+_COUNTS = ("ignore_index", "first_class", "classes", "budget")
+_NUMBERS = ("label_smoothing", "z_loss", "soft_cap", "temperature")
 
 
 @torch.compiler.assume_constant_result
-def _to_text(*fields):
-    return json.dumps(fields)
+def _to_text(*words):
+    return json.dumps(words)
+
+
+@functools.lru_cache(maxsize=256)
+def _read(text, counts, numbers):
+    *words, returns = json.loads(text)
+    fields = dict(zip(_WORDS, words))
+    fields |= zip(_COUNTS, counts)
+    fields |= zip(_NUMBERS, numbers)
+    fields["budget"] = fields.get("budget") or None
+    return Options(**fields, returns=tuple(returns))
+
+
+def _check_number(name, value):
+    # What a compiler of graphs calls a float is none to isinstance and isfinite.
+    if isinstance(value, (str, type(None))):
+        raise TypeError(f"{_NAME}: '{name}' must be a number, but is {value!r}")
+    if not -math.inf < value < math.inf:
+        raise ValueError(f"{_NAME}: '{name}' must be a finite number, but is {value!r}")
+
+
+def _check_budget(budget):
+    if isinstance(budget, bool) or not isinstance(budget, int):
+        raise TypeError(
+            f"{_NAME}: 'budget' must be a whole number of bytes, but is {budget!r}"
+        )
+    if budget < 1:
+        raise ValueError(f"{_NAME}: 'budget' must be at least 1 byte, but is {budget}")

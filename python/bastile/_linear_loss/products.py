@@ -33,8 +33,13 @@ def add_product(a, b, out):
         return torch.addmm(out, a.to(out.dtype), b.to(out.dtype), out=out)
     if _adds_in_wider_type():
         return torch.addmm(out, a, b, out_dtype=out.dtype, out=out)
-    for rows, sums in zip(a.split(_ROWS), out.split(_ROWS)):
-        sums += torch.mm(rows, b, out_dtype=out.dtype)
+    return add_by_rows(a, b, out)
+
+
+def add_by_rows(a, b, out, count=_ROWS):
+    """As `add_product`, with a product of ``count`` rows at a time beside."""
+    for rows, sums in zip(a.split(count), out.split(count)):
+        sums += multiply(rows, b, torch.empty_like(sums))
     return out
 
 

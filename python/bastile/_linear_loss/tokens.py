@@ -8,18 +8,16 @@ import torch
 
 def total_scale(targets, class_weights, divisor, options, dtype):
     """What each token's loss is multiplied by in the total: one number."""
-    one = torch.ones((), dtype=dtype, device=targets.device)
     if options.reduction != "mean":
-        return one
+        return torch.ones((), dtype=dtype, device=targets.device)
     if divisor is not None:
-        return one / divisor.to(targets.device)
+        return divisor.to(targets.device).reciprocal()
     counted = targets != options.ignore_index
     if class_weights is None:
-        count = counted.sum(dtype=dtype)
-    else:
-        count = (_weights_of(targets, class_weights, dtype) * counted).sum()
-    # Without any token, losses and gradients are 0.
-    return torch.where(count == 0, 0, one / count)
+        # Without any token, all losses and gradients are 0 already.
+        return counted.sum(dtype=dtype).clamp_(min=1).reciprocal_()
+    count = (_weights_of(targets, class_weights, dtype) * counted).sum()
+    return torch.where(count == 0, 0, count.reciprocal())
 
 
 def _weights_of(targets, class_weights, dtype):

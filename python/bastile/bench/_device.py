@@ -1,0 +1,176 @@
+"""Running and timing calls on a device.
+
+On a GPU, the calls of one measurement are captured in a CUDA graph and replayed, so
+that the host's time is not in it. What cannot be captured runs call by call between
+two events. On the CPU a call takes its wall time.
+"""
+
+import time
+
+import torch
+
+#: How much a host's caches are taken to hold; on a GPU it is asked.
+_HOST_CACHE = 2_000_000
+
+
+def open_device(name: str):
+    """"cpu", "cuda" or "cuda:1". Raises ``RuntimeError`` if it is not there."""
+    if name == "cpu":
+        return Cpu()
+    if not torch.cuda.is_available():
+        raise RuntimeError(
+            "PyTorch finds no GPU; `bastile doctor` says why. --device cpu measures "
+            "on the host"
+        )
+    return Cuda(name)
+
+
+class Calls:
+    """Calls that run one after the other."""
+
+    #: How the device's time of them is taken.
+    method = "wall"
+
+    def __init__(self, calls):
+        self._calls = calls
+
+    def run(self) -> list:
+        """Runs them; returns their results, but for those that are None."""
+        results = [call() for call in self._calls]
+        return [result for result in results if result is not None]
+
+    def forget_results(self) -> None:
+        """Gives back what `run` returned last."""
+
+
+class EventCalls(Calls):
+    method = "events"
+
+
+class Graph(Calls):
+    """Calls that are replayed; their results lie where they lay when captured."""
+
+    method = "graph"
+
+    def __init__(self, calls, pool, stream):
+        super().__init__(calls)
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            super().run()
+        torch.cuda.current_stream().wait_stream(stream)
+        torch.cuda.synchronize()
+        self._graph = torch.cuda.CUDAGraph()
+        # All results are kept while capturing, so that each has memory of its own.
+        with torch.cuda.graph(self._graph, pool=pool, stream=stream):
+            self._results = super().run()
+
+    def run(self) -> list:
+        self._graph.replay()
+        return self._results
+
+    def forget_results(self) -> None:
+        """Lets the next graph of the pool use their memory: each graph writes what
+        it reads again."""
+        self._results = None
+
+
+class Cpu:
+    name = "cpu"
+    cached_bytes = _HOST_CACHE
+    #: What a column of the device's time is to say.
+    device_time = "wall time, as there is no GPU"
+
+    def start_case(self) -> None:
+        """Memory goes back by itself."""
+
+    def capture(self, calls, can_capture=True) -> Calls:
+        return Calls(calls)
+
+    def seconds(self, calls: Calls) -> float:
+        start = time.perf_counter()
+        calls.run()
+        return time.perf_counter() - start
+
+    def flush(self) -> None:
+        """There is no cache to speak of: tensors rotate."""
+
+    def synchronize(self) -> None:
+        """Calls have ended when they return."""
+
+    def peak_bytes(self, call) -> "int | None":
+        """What a call needs is not known here."""
+        call()
+
+
+class Cuda:
+    device_time = "CUDA graph replay"
+
+    def __init__(self, name):
+        self.name = name
+        device = torch.device(name)
+        torch.cuda.set_device(device)
+        self.cached_bytes = torch.cuda.get_device_properties(device).L2_cache_size
+        count = 2 * self.cached_bytes
+        self._pool = None
+        self._stream = torch.cuda.Stream()
+        self._scratch = [
+            torch.randint(256, (count,), dtype=torch.uint8, device=device)
+            for _ in range(2)
+        ]
+
+    def start_case(self) -> None:
+        """Gives the memory of earlier cases back."""
+        torch.cuda.empty_cache()
+        # Graphs of a case share memory, as one runs at a time.
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def capture(self, calls, can_capture=True) -> Calls:
+        """A graph of ``calls``, or where they cannot be captured, the calls."""
+        if not can_capture:
+            return EventCalls(calls)
+        try:
+            return Graph(calls, self._pool, self._stream)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError:
+            # The pool of a capture that failed takes no other one.
+            self._pool = torch.cuda.graph_pool_handle()
+            torch.cuda.synchronize()
+            return EventCalls(calls)
+
+    def seconds(self, calls: Calls) -> float:
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        start.record()
+        calls.run()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) / 1e3
+
+    def flush(self) -> None:
+        """Leaves in the L2 cache what a copy leaves there."""
+        self._scratch[1].copy_(self._scratch[0])
+
+    def synchronize(self) -> None:
+        torch.cuda.synchronize()
+
+    def peak_bytes(self, call) -> int:
+        """The most memory that a call has at once beside its arguments."""
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        call()
+        torch.cuda.synchronize()
+        return torch.cuda.max_memory_allocated() - before
+
+
+def capture_copies(device, moved: float, count: int) -> list:
+    """The driver's copy and one by a kernel, each of tensors that together have
+    ``moved`` bytes, ``count`` times over."""
+    elements = max(1, int(moved) // 4)
+    source = torch.randn(count, elements, device=device.name, dtype=torch.bfloat16)
+    target = torch.empty_like(source)
+    pairs = list(zip(source.unbind(), target.unbind()))
+    return [
+        device.capture([lambda a=a, b=b: b.copy_(a) for a, b in pairs]),
+        device.capture([lambda a=a, b=b: torch.neg(a, out=b) for a, b in pairs]),
+    ]

@@ -1,0 +1,102 @@
+"""A linear layer with its cross-entropy as a formula of PyTorch, in float64."""
+
+import dataclasses
+
+import torch
+import torch.nn.functional as F
+
+TOKENS, LENGTH, CLASSES = 37, 24, 50
+
+
+@dataclasses.dataclass
+class Problem:
+    hidden: torch.Tensor
+    weight: torch.Tensor
+    targets: torch.Tensor
+    bias: torch.Tensor | None
+    class_weights: torch.Tensor | None
+
+    def leaves(self):
+        return [x for x in (self.hidden, self.weight, self.bias) if x is not None]
+
+    def wide(self):
+        """The same numbers in float64, as new leaves."""
+
+        def widen(x):
+            return x if x is None else x.detach().double().requires_grad_()
+
+        weights = self.class_weights
+        return Problem(
+            widen(self.hidden),
+            widen(self.weight),
+            self.targets,
+            widen(self.bias),
+            None if weights is None else weights.double(),
+        )
+
+
+def make(
+    dtype=torch.float64, device="cpu", bias=True, class_weights=False, seed=0
+) -> Problem:
+    """A problem of which some tokens are to be ignored (-100)."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def random(*sizes):
+        return torch.randn(sizes, generator=generator, dtype=torch.float64)
+
+    def leaf(x):
+        return x.to(device, dtype).requires_grad_()
+
+    targets = torch.randint(CLASSES, (TOKENS,), generator=generator)
+    targets[3] = -100
+    targets[20:25] = -100
+    weights = torch.rand(CLASSES, generator=generator).to(device)
+    return Problem(
+        leaf(random(TOKENS, LENGTH)),
+        leaf(random(CLASSES, LENGTH) * 0.3),
+        targets.to(device),
+        leaf(random(CLASSES)) if bias else None,
+        weights if class_weights else None,
+    )
+
+
+def loss_of(
+    problem,
+    reduction="mean",
+    ignore_index=-100,
+    label_smoothing=0.0,
+    z_loss=0.0,
+    soft_cap=0.0,
+    temperature=1.0,
+    num_items=None,
+):
+    """The loss, and the logits that it is of, before they are divided."""
+    logits = F.linear(problem.hidden, problem.weight, problem.bias)
+    if soft_cap:
+        logits = soft_cap * torch.tanh(logits / soft_cap)
+    z = logits / temperature
+    counted = problem.targets != ignore_index
+    loss = F.cross_entropy(
+        z,
+        problem.targets,
+        problem.class_weights,
+        reduction="none",
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )
+    loss = loss + z_loss * torch.where(counted, torch.logsumexp(z, -1).square(), 0)
+    if reduction == "none":
+        return loss, z
+    if reduction == "sum":
+        return loss.sum(), z
+    if num_items is not None:
+        return loss.sum() / num_items, z
+    if problem.class_weights is None:
+        return loss.sum() / counted.sum(), z
+    return loss.sum() / problem.class_weights[problem.targets[counted]].sum(), z
+
+
+def distance(one, other) -> float:
+    """How far apart, relative to the norm of ``other``."""
+    one, other = one.detach().double(), other.detach().double()
+    return ((one - other).norm() / other.norm()).item()

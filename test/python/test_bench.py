@@ -1,0 +1,468 @@
+# RUN: %package-test %s
+"""python -m bastile.bench: everything but the timing on a GPU."""
+
+import copy
+import csv
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from bastile.bench import (  # noqa: E402
+    __main__,
+    _device,
+    _errors,
+    _inputs,
+    _measure,
+    _ops,
+    _providers,
+    _report,
+    _summary,
+    compare,
+    kernels,
+    readme,
+)
+from bastile.bench._statistics import geometric_mean, summarize  # noqa: E402
+
+# The cores are others' as well: threads would wait for each other.
+torch.set_num_threads(1)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """What a run on the CPU writes: the folder, and the status."""
+    folder = tmp_path_factory.mktemp("results")
+    status = __main__.main(
+        "kernels --device cpu --ops rms_norm quantize_blocks cross_entropy --shapes "
+        f"16x256 --providers bastile,torch --no-plots --out {folder}".split()
+    )
+    return folder, status
+
+
+def read(results):
+    return _report.read(results[0] / "kernels.json")
+
+
+def find(rows, **wanted):
+    return [
+        row for row in rows if all(row[key] == value for key, value in wanted.items())
+    ]
+
+
+def test_kernels_measure_every_direction_and_provider(results):
+    rows = read(results)["rows"]
+    assert results[1] == 0
+    found = {(row["op"], row["direction"], row["provider"]) for row in rows}
+    assert found == {
+        (op, direction, provider)
+        for op, directions in {
+            "rms_norm": ("forward", "backward", "both"),
+            "quantize_blocks": ("forward",),
+            "cross_entropy": ("both",),
+        }.items()
+        for direction in directions
+        for provider in ("bastile", "torch")
+    }
+    for row in rows:
+        assert row["status"] == "ok"
+        assert row["rows_checked"] == 16
+        for key in ("device_us", "wall_us", "host_us", "copy_us"):
+            measured = row[key]
+            assert measured["low"] <= measured["median"] <= measured["high"]
+            assert measured["count"] >= 5
+
+
+def test_kernels_errors_are_those_of_rounding(results):
+    for row in read(results)["rows"]:
+        limit = 0.07 if row["op"] == "quantize_blocks" else 0.02
+        assert 0 < row["max_error"] < limit, row
+
+
+def test_kernels_bytes(results):
+    rows = find(read(results)["rows"], op="rms_norm", provider="torch")
+    assert {row["direction"]: row["bytes"] for row in rows} == {
+        "forward": 2 * 16 * 256 * 2,
+        "backward": 3 * 16 * 256 * 2,
+        "both": 5 * 16 * 256 * 2,
+    }
+
+
+def test_csv_has_a_line_for_each_row(results):
+    with open(results[0] / "kernels.csv") as file:
+        lines = list(csv.DictReader(file))
+    rows = read(results)["rows"]
+    assert len(lines) == len(rows)
+    assert float(lines[0]["device_us"]) == rows[0]["device_us"]["median"]
+    assert float(lines[0]["device_us_low"]) == rows[0]["device_us"]["low"]
+
+
+def test_results_name_what_was_measured_on(results):
+    document = read(results)
+    environment = document["environment"]
+    assert environment["device"] == "cpu" and environment["torch"] == torch.__version__
+    assert document["command"].startswith("kernels")
+
+
+@pytest.mark.parametrize("name", _ops.OPS)
+@pytest.mark.parametrize("provider", ["bastile", "torch"])
+def test_functions_agree_with_float64(name, provider):
+    """Formulas, gradients and the reference fit together for every op."""
+    op = _ops.OPS[name]
+    loaded = _providers.PROVIDERS[provider].load()
+    case = _measure.Case(op, op.tiny, torch.float32, op.directions)
+    subject = _measure.Subject(case, loaded, loaded.function(name))
+    inputs = _inputs.make(op, op.tiny, torch.float32, "cpu")
+    given = inputs.clone()
+    results, gradients = subject.call("both", inputs)
+    errors = _errors.largest_errors(op, given, results, gradients)
+    limit = 0.07 if op.is_quantization else 2e-6
+    assert max(errors.values()) < limit
+    assert ("gradients" in errors) == bool(op.gradients)
+
+
+def test_errors_of_pieces_are_those_of_all(monkeypatch):
+    op = _ops.OPS["rms_norm"]
+    inputs = _inputs.make(op, (13, 32), torch.bfloat16, "cpu")
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (13, 32), torch.bfloat16, op.directions)
+    results = _measure.Subject(case, loaded, loaded.function("rms_norm")).call(
+        "both", inputs
+    )
+    whole = _errors.largest_errors(op, inputs, *results)
+    monkeypatch.setattr(_errors, "_CHUNK", 5 * 32)
+    assert _errors.largest_errors(op, inputs, *results) == pytest.approx(whole)
+
+
+def test_what_was_not_written_is_an_infinite_error():
+    op = _ops.OPS["softmax"]
+    inputs = _inputs.make(op, (4, 8), torch.float32, "cpu")
+    result = torch.softmax(inputs.tensors["x"].detach(), -1)
+    result[2, 3] = math.nan
+    assert _errors.largest_errors(op, inputs, [result], ()) == {"results": math.inf}
+
+
+def test_a_provider_that_fails_is_shown_and_the_others_go_on():
+    op = _ops.OPS["softmax"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    broken = copy.copy(_providers.PROVIDERS["compile"])
+    broken = _providers.Loaded(broken, _providers, {"softmax": _fail})
+    case = _measure.Case(op, (8, 64), torch.float32, op.directions)
+    rows = _measure.measure_case(case, [broken, loaded], _device.open_device("cpu"))
+    failed = find(rows, provider="compile")
+    assert [row["status"] for row in failed] == ["failed"] * 3
+    assert failed[0]["error"] == "ValueError: no such thing"
+    assert all(row["status"] == "ok" for row in find(rows, provider="torch"))
+    text = kernels.describe_case(op, (8, 64), rows)
+    assert "torch.compile FAILED: ValueError: no such thing" in text
+
+
+def _fail(*tensors):
+    raise ValueError("no such thing")
+
+
+class Replayed(_device.Calls):
+    """What a CUDA graph does, without one: results lie where they lay first."""
+
+    def __init__(self, calls):
+        super().__init__(calls)
+        self._results = super().run()
+
+    def run(self):
+        if self._results is None:
+            return super().run()
+        with torch.no_grad():
+            for kept, new in zip(self._results, super().run()):
+                for old, value in zip((*kept[0], *kept[1]), (*new[0], *new[1])):
+                    old.copy_(value)
+        return self._results
+
+    def forget_results(self):
+        self._results = None
+
+
+class ReplayingCpu(_device.Cpu):
+    def capture(self, calls, can_capture=True):
+        is_copy = isinstance(calls[0](), torch.Tensor)
+        return _device.Calls(calls) if is_copy else Replayed(calls)
+
+
+def _in_place(gate, up):
+    return _InPlace.apply(gate, up)
+
+
+class _InPlace(torch.autograd.Function):
+    """SwiGLU whose gradients take the place of its arguments, as Liger's do."""
+
+    @staticmethod
+    def forward(ctx, gate, up):
+        ctx.save_for_backward(gate, up)
+        return torch.nn.functional.silu(gate) * up
+
+    @staticmethod
+    def backward(ctx, upstream):
+        gate, up = (x.detach().requires_grad_() for x in ctx.saved_tensors)
+        with torch.enable_grad():
+            result = torch.nn.functional.silu(gate) * up
+        gradients = torch.autograd.grad(result, (gate, up), upstream)
+        for tensor, gradient in zip((gate, up), gradients):
+            tensor.data.copy_(gradient)
+        return gate.detach(), up.detach()
+
+
+@pytest.mark.parametrize("function", [_in_place, None])
+def test_replayed_results_are_checked(function):
+    op = _ops.OPS["swiglu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    if function:
+        loaded = _providers.Loaded(loaded.provider, _providers, {"swiglu": function})
+    case = _measure.Case(op, (8, 64), torch.float32, op.directions)
+    for row in _measure.measure_case(case, [loaded], ReplayingCpu()):
+        assert row["status"] == "ok" and row["max_error"] < 1e-6
+
+
+def test_a_replay_that_writes_nothing_is_found():
+    op = _ops.OPS["silu"]
+    calls = []
+
+    def only_once(x):
+        calls.append(x)
+        if len(calls) > 6:
+            return torch.full_like(x, math.nan)
+        return torch.nn.functional.silu(x)
+
+    torch_provider = _providers.PROVIDERS["torch"]
+    loaded = _providers.Loaded(torch_provider, _providers, {"silu": only_once})
+    case = _measure.Case(op, (8, 64), torch.float32, ("inference",))
+    (row,) = _measure.measure_case(case, [loaded], ReplayingCpu())
+    assert row["error"] == (
+        "ValueError: its results are not finite where those of float64 are"
+    )
+
+
+def test_backward_of_the_device_comes_after_all_forwards():
+    op = _ops.OPS["silu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (4, 8), torch.float32, op.directions)
+    subject = _measure.Subject(case, loaded, loaded.function("silu"))
+    sets = [_inputs.make(op, (4, 8), torch.float32, "cpu") for _ in range(3)]
+    results = [call() for call in subject.device_calls("both", sets)]
+    assert results[:3] == [None] * 3
+    for (result,), (gradient,) in results[3:]:
+        assert result.shape == gradient.shape
+
+
+def test_a_case_that_does_not_fit_fails_in_every_row():
+    op = _ops.OPS["silu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (4, 8), torch.float32, op.directions)
+    rows = _measure.failed_rows(case, [loaded], torch.OutOfMemoryError("too large"))
+    assert [row["error"] for row in rows] == ["OutOfMemoryError: too large"] * 3
+
+
+def test_a_provider_that_is_missing_is_left_out_with_a_word():
+    told = []
+    loaded = _providers.load(["torch", "quack"], told.append)
+    names = [one.name for one in loaded]
+    if "quack" not in names:
+        assert told and told[0].startswith("QuACK is left out: pip install")
+
+
+def test_sets_are_larger_than_the_cache():
+    assert _inputs.count_sets(1 << 20, 50 << 20) == 40
+    assert _inputs.count_sets(100 << 20, 50 << 20) == 4
+    assert _inputs.count_sets(1 << 40, 50 << 20) == 2
+
+
+def test_every_op_has_shapes_that_fit_it():
+    for op in _ops.OPS.values():
+        shapes = op.shapes(_ops.PRESETS)
+        assert shapes and op.shapes(("models", "more"))
+        for shape in (*shapes, op.tiny):
+            _ops.check_shape(op, shape)
+
+
+def test_the_models_have_at_most_16384_rows():
+    for op in _ops.OPS.values():
+        for shape in op.shapes(["models"]):
+            rows = shape[0] * shape[1] if op.name == "rope" else shape[0]
+            assert rows <= 16384, (op.name, shape)
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ("--device cpu --shapes 8x8", "--shapes needs --ops"),
+        ("--device cpu --ops rope --shapes 8x8", "rope takes shapes of 5 sizes"),
+        ("--device cpu --ops silu --shapes 8by8", "'8by8' is no shape"),
+        ("--device cpu --ops silu --preset small", "nothing to measure"),
+        ("--device cpu --ops quantize_blocks --shapes 8x100", "groups of 128"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(arguments, words, capsys, tmp_path):
+    command = ["kernels", *arguments.split(), "--out", str(tmp_path / "results")]
+    assert __main__.main(command) == 1
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_gpu_that_is_not_there_is_said(capsys, tmp_path):
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    assert __main__.main(["host", "--out", str(tmp_path)]) == 1
+    assert "--device cpu" in capsys.readouterr().err
+
+
+def test_budget_ends_a_run_and_keeps_what_is_there(capsys, tmp_path):
+    command = "kernels --device cpu --ops silu --shapes 4x64 --budget-seconds -1"
+    assert __main__.main([*command.split(), "--out", str(tmp_path)]) == 0
+    assert "was not measured" in capsys.readouterr().out
+    assert _report.read(tmp_path / "kernels.json")["rows"] == []
+
+
+def test_host(tmp_path, capsys):
+    command = "host --device cpu --ops rms_norm --providers torch --no-plots"
+    assert __main__.main([*command.split(), "--out", str(tmp_path)]) == 0
+    rows = _report.read(tmp_path / "host.json")["rows"]
+    kinds = {row["direction"] for row in find(rows, op="rms_norm")}
+    assert kinds == {"inference", "forward", "both"}
+    assert 0.2 < find(rows, op="rms_norm")[0]["ratio"] < 5
+
+
+def test_compile_time(tmp_path, capsys):
+    command = "compile-time --ops silu rope --runs 2 --no-plots"
+    assert __main__.main([*command.split(), "--out", str(tmp_path)]) == 0
+    rows = _report.read(tmp_path / "compile-time.json")["rows"]
+    assert [row["op"] for row in rows] == ["rope", "silu"]
+    assert all(0.5 < row["compile_ms"]["median"] < 5000 for row in rows)
+
+
+def test_without_torch_only_measuring_is_refused(tmp_path):
+    program = (
+        "import sys; sys.modules['torch'] = None\n"
+        "from bastile.bench.__main__ import main\n"
+        "main(['kernels', '--out', sys.argv[1]])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.stderr == (
+        "bastile.bench: error: measuring needs PyTorch; install bastile[torch]\n"
+    )
+
+
+def change(document, factor):
+    document = copy.deepcopy(document)
+    for row in document["rows"]:
+        for key in ("median", "low", "high"):
+            row["device_us"][key] *= factor
+    return document
+
+
+def compare_with(results, tmp_path, factor, *options):
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(change(read(results), factor)))
+    return __main__.main(
+        ["compare", str(results[0] / "kernels.json"), str(changed), *options]
+    )
+
+
+def test_compare_finds_what_is_slower(results, tmp_path, capsys):
+    assert compare_with(results, tmp_path, 100) == 1
+    assert "5 slower by more than 5%" in capsys.readouterr().out
+
+
+def test_compare_finds_what_is_faster(results, tmp_path, capsys):
+    assert compare_with(results, tmp_path, 0.01) == 0
+    assert "5 faster by more than 5%" in capsys.readouterr().out
+
+
+def test_compare_obeys_the_threshold(results, tmp_path, capsys):
+    assert compare_with(results, tmp_path, 100, "--threshold", "200") == 0
+    assert compare_with(results, tmp_path, 1) == 0
+
+
+def test_compare_tells_what_fails_now(results, tmp_path, capsys):
+    document = read(results)
+    document["rows"][0] = {**document["rows"][0], "status": "failed"}
+    (tmp_path / "b.json").write_text(json.dumps(document))
+    files = [str(results[0] / "kernels.json"), str(tmp_path / "b.json")]
+    assert __main__.main(["compare", *files]) == 1
+    assert "rms_norm 16x256 bf16 forward fails now" in capsys.readouterr().out
+
+
+def test_a_difference_within_the_spread_does_not_count():
+    def difference(before, after):
+        return compare.Difference((), "device_us", summarize(before), summarize(after))
+
+    assert not difference([1, 2, 3], [1.5, 2.5, 3.5]).is_beyond_spread
+    assert difference([1, 1.1, 1.2], [2, 2.1, 2.2]).is_beyond_spread
+
+
+@pytest.mark.parametrize("text", ["{}", "[1]", "nothing"])
+def test_what_is_no_result_file_is_refused(text, tmp_path, capsys):
+    (tmp_path / "file.json").write_text(text)
+    assert __main__.main(["plot", str(tmp_path / "file.json")]) == 1
+    assert str(tmp_path / "file.json") in capsys.readouterr().err
+
+
+def test_plot(results, tmp_path):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    source = str(results[0] / "kernels.json")
+    assert __main__.main(["plot", source, "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "kernels.html").read_text()
+    assert page.count("<svg") == 4 and "How to read it" in page
+    assert "<script" not in page and 'src="http' not in page
+    pictures = list(tmp_path.glob("*.png"))
+    assert len(pictures) == 4
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in pictures)
+
+
+def test_summary_is_the_geometric_mean():
+    def row(provider, time, direction="forward"):
+        measured = summarize([time])
+        return {
+            "op": "rms_norm",
+            "shape": [1, 2],
+            "dtype": "bf16",
+            "direction": direction,
+            "provider": provider,
+            "status": "ok",
+            "device_us": measured,
+            "wall_us": measured,
+        }
+
+    rows = [row("bastile", 1), row("liger", 2)]
+    rows += [row("bastile", 1, "backward"), row("liger", 8, "backward")]
+    found = {one["group"]: one for one in _summary.summarize_speedups(rows)}
+    assert found["all"]["device_speedup"] == pytest.approx(4)
+    assert found["norms' backward"]["wall_speedup"] == pytest.approx(8)
+    assert found["all"]["host_speedup"] is None
+
+
+def test_statistics():
+    found = summarize([4, 1, 3, 2, 5])
+    assert found == {"median": 3, "low": 2, "high": 4, "count": 5}
+    assert geometric_mean([1, 4]) == pytest.approx(2)
+    assert geometric_mean([]) is None
+
+
+def test_readme_has_the_committed_figures():
+    document = _report.read(ROOT / "benchmarks" / "results" / "h100.json")
+    text = (ROOT / "README.md").read_text()
+    assert readme.replace_table(text, readme.make_table(document)) == text, (
+        "run python -m bastile.bench readme benchmarks/results/h100.json --write"
+    )
+
+
+def test_readme_without_its_markers_is_refused():
+    with pytest.raises(ValueError, match="once"):
+        readme.replace_table("nothing", "table")
