@@ -235,6 +235,29 @@ def test_a_partitioned_weight(model):
         model(**tiny_models.batch())
 
 
+def test_a_weight_of_several_processes(model):
+    import torch.distributed as dist
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        mesh = dist.device_mesh.init_device_mesh("cpu", (1,))
+        inputs, whole = tiny_models.batch(), model.lm_head.weight.detach()
+        expected = model(**inputs).loss
+
+        def place(placement):
+            weight = distribute_tensor(whole, mesh, [placement])
+            model.lm_head.weight = torch.nn.Parameter(weight)
+
+        place(Replicate())
+        assert torch.equal(model(**inputs).loss, expected)
+        place(Shard(0))
+        with pytest.raises(TypeError, match="DTensor.*fused_linear_cross_entropy=F"):
+            model(**inputs)
+    finally:
+        dist.destroy_process_group()
+
+
 def test_the_model_is_patched_beneath_peft(patched, model):
     patched.reset()
     wrapped = adapted(model, target_modules=["q_proj"])

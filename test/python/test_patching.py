@@ -2,6 +2,8 @@
 """Applying, undoing, listing and registering patches, and what is said when a
 version of Transformers has something else."""
 
+import importlib
+import pathlib
 import subprocess
 import sys
 import types
@@ -14,9 +16,10 @@ from bastile import patching
 from bastile.patching import replacements, table
 
 
-def modeling(name):
-    import importlib
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+
+def modeling(name):
     return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
 
 
@@ -212,6 +215,17 @@ def test_registering_a_model(monkeypatch):
     assert "forward" not in vars(own.Norm)
     with pytest.raises(TypeError, match="a patch is one of Norm, Rope"):
         bastile.register_patch("own", "modeling_own", "Norm")
+
+
+def test_the_documented_models_are_those_of_the_table():
+    lines = (ROOT / "docs" / "models.md").read_text().splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| `")]
+    documented = {row[1].strip(" `"): row for row in rows if len(row) == 8}
+    assert set(documented) == set(table.MODELS)
+    for name, row in documented.items():
+        ops = {info.op for info in bastile.list_patches(name)}
+        assert bool(row[4].strip()) == bool(ops & {"swiglu", "geglu"}), name
+        assert bool(row[5].strip()) == ("moe" in ops), name
 
 
 def test_transformers_is_not_imported_early():
