@@ -66,6 +66,16 @@ def test_one_model_alone(name):
     assert torch.equal(again.logits, expected[0].logits)
 
 
+@pytest.mark.parametrize("name", ["gemma3", "gpt_oss", "phi3"])
+def test_generation(name):
+    model = tiny_models.make(name).eval()
+    prompt = tiny_models.batch()["input_ids"][:, :5]
+    options = {"max_new_tokens": 8, "do_sample": False, "eos_token_id": None}
+    expected = model.generate(prompt, **options)
+    with bastile.apply(name):
+        assert torch.equal(model.generate(prompt, **options), expected)
+
+
 def experts_implementations(model):
     """The ways in which this version of Transformers runs experts."""
     if not hasattr(model.config, "_experts_implementation"):
@@ -99,7 +109,7 @@ def test_training_follows(device):
         expected = tiny_models.losses_of_training(prepare(name, device)[0], 50)
         with bastile.apply(name):
             losses = tiny_models.losses_of_training(prepare(name, device)[0], 50)
-        bound = 1e-3 if device == "cpu" else 5e-2
+        bound = 1e-3 if device == "cpu" else 8e-2
         assert losses[-1] < 0.8 * losses[0], name
         for loss, original in zip(losses, expected):
             assert abs(loss - original) < bound * original, name

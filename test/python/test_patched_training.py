@@ -229,7 +229,7 @@ def test_two_gpus_have_the_losses_of_one(way):
         assert result.returncode == 0, result.stderr
         return [float(line.split()[-1]) for line in result.stdout.splitlines()]
 
-    assert losses(2) == pytest.approx(losses(1), rel=1e-4)
+    assert losses(2) == pytest.approx(losses(1), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["finetune_qwen3", "finetune_gpt_oss"])

@@ -111,6 +111,25 @@ def test_weights_may_come_later():
     assert torch.allclose(model(**inputs).loss, source(**inputs).loss)
 
 
+def test_where_a_model_is_made_does_not_matter():
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            bastile.apply("gpt_oss")
+            bastile.apply_to_model(tiny_models.make("gpt_oss"))
+    finally:
+        torch.set_default_dtype(default)
+
+
+def test_many_models_share_what_replaces():
+    models = [tiny_models.make("llama") for _ in range(2)]
+    for model in models:
+        bastile.apply_to_model(model)
+    first, second = (model.model.layers[0].self_attn for model in models)
+    assert first.forward.__func__ is second.forward.__func__
+
+
 def test_a_patched_model_is_not_kept_alive():
     import gc
     import weakref
@@ -139,6 +158,8 @@ def test_unknown_names():
         bastile.apply("qwen33")
     with pytest.raises(ValueError, match="'norm' is neither a model type"):
         bastile.reset("norm")
+    with pytest.raises(TypeError, match="apply takes a model type as in 'qwen3'"):
+        bastile.apply(torch.nn.Linear(2, 2))
     with pytest.raises(TypeError, match="takes a model of Transformers"):
         bastile.apply_to_model(torch.nn.Linear(2, 2))
 

@@ -46,6 +46,7 @@ def apply(
 
     Raises:
         ValueError: for a model type that is not in the table.
+        TypeError: for something that is no model type.
         PatchError: where this version of Transformers computes something else than
             the table says. Nothing is patched then.
     """
@@ -57,9 +58,14 @@ def apply(
             for name, model in table.MODELS.items()
             if replacements.is_there(model)
         }
+    elif isinstance(model_type, str):
+        models = dict([_find(model_type)])
     else:
-        name, model = _find(model_type)
-        models = {name: model}
+        raise TypeError(
+            "apply takes a model type as in 'qwen3', but got a "
+            f"{type(model_type).__qualname__}; for one model alone, there is "
+            "apply_to_model"
+        )
     return registry.patch_classes(_check(models, wanted))
 
 

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import inspect
 
+import torch
 from bastile.patching import experts, forwards, probes, table
 
 
@@ -35,14 +36,16 @@ def of_model(model_type, model, ops):
         if ops.isdisjoint(patch.ops):
             continue
         try:
-            for op, owner, name, value, *static in _BUILDERS[type(patch)](
-                patch, module, ops
-            ):
-                found.append(
-                    Replacement(model_type, op, owner, name, value, bool(static))
-                )
+            # Whatever device a model is being made on.
+            with torch.device("cpu"), torch.no_grad():
+                built = list(_BUILDERS[type(patch)](patch, module, ops))
         except probes.Mismatch as problem:
             problems.append(f"{model.module}: {patch.target}: {problem}")
+            continue
+        for op, owner, name, value, *static in built:
+            found.append(
+                Replacement(model_type, op, owner, name, value, bool(static))
+            )
     return found, problems
 
 
