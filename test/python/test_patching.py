@@ -73,7 +73,8 @@ def test_reset_by_name():
     bastile.reset("qwen3.rope")
     assert "rope" not in bastile.get_patched_ops()["qwen3"]
     assert "rope" in bastile.get_patched_ops()["llama"]
-    bastile.reset(["rms_norm", "llama"])
+    bastile.apply("gemma3", rope=False)
+    bastile.reset(["rms_norm", "llama", "gemma3_text"])
     assert bastile.get_patched_ops() == {
         "qwen3": ["fused_linear_cross_entropy", "swiglu"]
     }
@@ -173,7 +174,7 @@ MISMATCHES = [
     (table.Norm("LlamaRMSNorm", eps="eps"), "no norm with 'weight' and 'eps'"),
     (table.Norm("LlamaNorm"), "LlamaNorm.forward: there is no such name"),
     (table.Rope("neighbours"), "does not turn pairs of the kind 'neighbours'"),
-    (table.Mlp("LlamaMLP", up="w3"), "other parts than gate_proj, w3"),
+    (table.Mlp("LlamaMLP", up="w3"), "no layer of gate_proj, w3"),
     (table.CausalLoss("LlamaForCausalLM", router=True), "loss of a router"),
     (
         table.CausalLoss("LlamaForCausalLM", divisor="logits_scaling"),
@@ -192,6 +193,27 @@ def test_a_class_that_differs(patch, message, monkeypatch):
     with pytest.raises(bastile.patching.PatchError, match=message):
         bastile.apply("llama")
     assert state("llama") == before
+
+
+def test_experts_that_differ(monkeypatch):
+    module = modeling("gpt_oss")
+    original = module.GptOssExperts.forward
+
+    def forward(self, hidden_states, router_indices=None, routing_weights=None):
+        return 2 * original(self, hidden_states, router_indices, routing_weights)
+
+    monkeypatch.setattr(module.GptOssExperts, "forward", forward)
+    with pytest.raises(patching.PatchError, match="GptOssExperts: it does not compute"):
+        bastile.apply("gpt_oss")
+    bastile.apply("gpt_oss", moe=False)
+
+
+def test_a_model_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(table, "MODELS", dict(table.MODELS))
+    bastile.register_patch("own", "transformers.models.own.modeling_own")
+    with pytest.raises(patching.PatchError, match="modeling_own: there is no such mod"):
+        bastile.apply("own")
+    bastile.apply()
 
 
 def test_every_difference_is_named(monkeypatch):

@@ -38,8 +38,8 @@ def apply(
             have them.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
-            makes no logits: ``outputs.logits`` is None then, unless
-            ``skip_logits=False`` is given to a forward.
+            makes no logits unless ``skip_logits=False`` is given to a forward or
+            ``outputs.logits`` is asked for.
 
     What is patched already stays as it is. Returns a ``Patched`: what it patched
     is undone by its ``reset()`` or, as a context manager, on leaving.
@@ -106,9 +106,8 @@ def reset(names=None):
     them; by default everything, in classes and in single models.
     """
     if names is not None:
-        names = {names} if isinstance(names, str) else set(names)
-        for name in names:
-            _check_name(name)
+        names = [names] if isinstance(names, str) else names
+        names = {_known_name(name) for name in names}
     registry.undo(names)
 
 
@@ -200,10 +199,14 @@ def _find(model_type):
     )
 
 
-def _check_name(name):
-    model_type, _, op = name.partition(".")
-    if name in OPS or model_type in table.MODELS and (not op or op in OPS):
-        return
+def _known_name(name):
+    """A name for `reset`, with the model type that the table has."""
+    model_type, dot, op = name.partition(".")
+    if name in OPS:
+        return name
+    for own, model in table.MODELS.items():
+        if model_type in (own, *model.aliases) and (not dot or op in OPS):
+            return own + dot + op
     raise ValueError(
         f"'{name}' is neither a model type ({', '.join(sorted(table.MODELS))}), nor "
         f"an op ({', '.join(OPS)}), nor both as in 'qwen3.rope'"
