@@ -78,6 +78,15 @@ def test_items_of_all_batches(model):
         )
 
 
+def test_a_loss_that_is_scaled_in_place(model):
+    loss = model(**tiny_models.batch()).loss
+    loss *= 2
+    loss.backward()
+    gradient = model.lm_head.weight.grad.clone()
+    _, expected = tiny_models.run(model, tiny_models.batch())
+    assert torch.allclose(gradient, 2 * expected["lm_head.weight"])
+
+
 def test_labels_that_are_shifted(model):
     inputs = tiny_models.batch()
     labels = inputs.pop("labels")
