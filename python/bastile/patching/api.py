@@ -193,7 +193,7 @@ def _find(model_type):
     close = difflib.get_close_matches(str(model_type), table.MODELS, 1)
     raise ValueError(
         f"Bastile has no patches for models of type '{model_type}'"
-        + (f"; did you mean '{close[0]}'?" if close else "")
+        + (f"; did you mean '{close[0]}'?" if close else ".")
         + f" There are {', '.join(sorted(table.MODELS))}, and register_patch adds "
         "others"
     )
