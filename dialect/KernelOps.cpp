@@ -7,9 +7,16 @@
 #include "dialect/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile::tile;
+
+int64_t BufferOp::getEnd(int64_t blocks) {
+  auto type = cast<MemRefType>(getType());
+  return getOffset() + type.getNumElements() / blocks *
+                           llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
 
 //===----------------------------------------------------------------------===//
 // KernelOp

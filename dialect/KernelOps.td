@@ -211,6 +211,106 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
+  let summary = "combines what each thread holds of a row";
+  let description = [{
+    The result has a column for each thread along the row, and its layout says
+    so: `lower-tiles` needs no other thread for it.
+
+    Example:
+
+    ```mlir
+    %0 = tile.fold max %t
+        : tensor<1x4096xf32> -> tensor<1x256xf32, #tile.blocked<
+              vector = 1, threadRows = 1, threadColumns = 256>>
+    ```
+  }];
+  let arguments = (ins Tile_ReduceKind:$kind, AnyStaticShapeTensor:$input);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat =
+      "$kind $input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
+  let summary = "gives each thread's number to all that it holds of the row";
+  let description = [{
+    The counterpart of `tile.fold`.
+
+    Example:
+
+    ```mlir
+    %0 = tile.spread %t
+        : tensor<1x256xf32, #tile.blocked<
+              vector = 1, threadRows = 1, threadColumns = 256>>
+        -> tensor<1x4096xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_BufferOp : Tile_Op<"buffer", [
+    MemoryEffects<[MemAlloc<DefaultResource>]>]> {
+  let summary = "shared memory for tiles";
+  let description = [{
+    As many tiles as the first size says; `offset` is where a block's part of
+    them begins in its shared memory, in bytes. Each thread comes back to what
+    it has left itself and sees nothing of others, so that no barrier is needed.
+
+    Example:
+
+    ```mlir
+    %0 = tile.buffer {offset = 0 : i64}
+        : memref<4x1x8192xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins I64Attr:$offset);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// Where a block's part ends in its shared memory, in bytes, if `blocks`
+    /// share the tiles.
+    int64_t getEnd(int64_t blocks);
+  }];
+}
+
+def Tile_KeepOp : Tile_Op<"keep"> {
+  let summary = "leaves a tile in a buffer";
+  let description = [{
+    Example:
+
+    ```mlir
+    tile.keep %t, %buffer[%slot] : tensor<1x8192xbf16>,
+        memref<4x1x8192xbf16, #gpu.address_space<workgroup>>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$value,
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot);
+  let assemblyFormat = [{
+    $value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,`
+    type($buffer)
+  }];
+}
+
+def Tile_TakeOp : Tile_Op<"take"> {
+  let summary = "reads a tile that was left in a buffer";
+  let description = [{
+    Example:
+
+    ```mlir
+    %t = tile.take %buffer[%slot]
+        : memref<4x1x8192xbf16, #gpu.address_space<workgroup>>
+        -> tensor<1x8192xbf16>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = [{
+    $buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)
+  }];
+}
+
 def Tile_IsDoneOp : Tile_Op<"is_done", [
     MemoryEffects<[MemRead]>, SameVariadicOperandSize]> {
   let summary = "whether a scaling in place would change nothing";

@@ -26,16 +26,21 @@ void TileDialect::registerAttributes() {
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t rows, int64_t threads,
                                    int64_t vector, int64_t columns,
-                                   int64_t persistent, int64_t cluster) {
+                                   int64_t persistent, int64_t cluster,
+                                   int64_t stages, Reread) {
   std::pair<const char *, int64_t> fields[] = {
       {"rows", rows},       {"threads", threads},       {"vector", vector},
-      {"columns", columns}, {"persistent", persistent}, {"cluster", cluster}};
+      {"columns", columns}, {"persistent", persistent}, {"cluster", cluster},
+      {"stages", stages}};
   // Far past what any machine takes, and products still fit 64 bits.
   constexpr int64_t maxField = int64_t(1) << 24;
   for (auto [name, value] : fields)
     if (value < 0 || value > maxField)
       return emitError() << "schedule field '" << name << "' must be from 0 to "
                          << maxField << ", but is " << value;
+  if (stages > 2)
+    return emitError() << "schedule field 'stages' must be 1 or 2, but is "
+                       << stages;
   if (vector && (!llvm::isPowerOf2_64(vector) || vector > 16))
     return emitError() << "schedule field 'vector' must be a power of two up "
                           "to 16, but is "
@@ -87,8 +92,8 @@ std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
   int64_t columnRepeats = getColumnRepeats(shape);
   int64_t row =
       (piece / columnRepeats) * getThreadRows() + thread / getThreadColumns();
-  int64_t column = (piece % columnRepeats) * getColumnsPerDeal() +
-                   (block * getThreadColumns() + thread % getThreadColumns()) *
-                       getVector();
+  int64_t column =
+      (piece % columnRepeats) * getColumnsPerDeal() +
+      (block * getThreadColumns() + thread % getThreadColumns()) * getVector();
   return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column / getGroup()};
 }

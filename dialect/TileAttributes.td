@@ -25,6 +25,14 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
   let cppNamespace = "::bastile::tile";
 }
 
+def Tile_Reread : I32EnumAttr<"Reread", "where a row that is walked again is", [
+    I32EnumAttrCase<"Unset", 0, "unset">,
+    I32EnumAttrCase<"Memory", 1, "memory">,
+    I32EnumAttrCase<"Shared", 2, "shared">,
+  ]> {
+  let cppNamespace = "::bastile::tile";
+}
+
 def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let summary = "How a kernel is laid over the machine";
   let description = [{
@@ -44,6 +52,13 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     through each other's shared memory. 1 is no cluster, and so is 0 in a
     complete schedule.
 
+    With `stages` = 2, a program that walks several groups of rows starts to
+    load the next group before it computes on the current one. 1 is none ahead,
+    and so is 0 in a complete schedule.
+
+    Where a row is walked more than once, `reread = shared` has the first walk
+    keep in shared memory what others read again, `memory` has each load it.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass:
 
     ```mlir
@@ -58,7 +73,12 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     DefaultValuedParameter<"int64_t", "0", "columns of a tile">:$columns,
     DefaultValuedParameter<"int64_t", "0",
         "blocks a multiprocessor, 0 for a block each row group">:$persistent,
-    DefaultValuedParameter<"int64_t", "0", "blocks that share a row">:$cluster);
+    DefaultValuedParameter<"int64_t", "0", "blocks that share a row">:$cluster,
+    DefaultValuedParameter<"int64_t", "0",
+        "groups of rows that are loaded or computed on at a time">:$stages,
+    DefaultValuedParameter<"::bastile::tile::Reread",
+        "::bastile::tile::Reread::Unset",
+        "where a row that is walked again is">:$reread);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -67,6 +67,12 @@ def Tile_Dialect : Dialect {
     /// Unit argument attribute of a function or kernel: where this number is 1,
     /// every result is equal to the argument whose place it may take.
     static constexpr ::llvm::StringLiteral kFactorAttrName = "tile.factor";
+    /// On a launch and its kernels: the next launch may start before this one
+    /// has ended. On the kernels of that next one: they wait for it.
+    static constexpr ::llvm::StringLiteral kOverlapNextAttrName =
+        "tile.overlap_next";
+    static constexpr ::llvm::StringLiteral kOverlapPreviousAttrName =
+        "tile.overlap_previous";
     /// Function attribute with which a user pins a schedule.
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 

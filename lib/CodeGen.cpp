@@ -242,6 +242,16 @@ static llvm::Error emit(llvm::Module &module, llvm::TargetMachine &machine,
   return llvm::Error::success();
 }
 
+/// Messages between the blocks of a cluster came with PTX 8.1, all else that
+/// kernels use with 8.0, which older drivers take. LLVM knows one version a
+/// target, and does not look into the instruction.
+static void requireVersionOfMessages(std::string &ptx) {
+  const std::string older = ".version 8.0";
+  size_t at = ptx.find(older);
+  if (at != std::string::npos && ptx.find("st.async") != std::string::npos)
+    ptx.replace(at, older.size(), ".version 8.1");
+}
+
 llvm::Expected<std::string>
 bastile::emitAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::SmallString<0> text;
@@ -251,7 +261,10 @@ bastile::emitAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
   if (llvm::Error error =
           emit(module, machine, llvm::CodeGenFileType::AssemblyFile, os))
     return error;
-  return text.str().str();
+  std::string assembly = text.str().str();
+  if (machine.getTargetTriple().isNVPTX())
+    requireVersionOfMessages(assembly);
+  return assembly;
 }
 
 llvm::Expected<llvm::SmallVector<char, 0>>

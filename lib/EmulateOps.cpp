@@ -370,6 +370,11 @@ bool OpEmulator::rewrite(Operation *op) {
         op->erase();
         return true;
       })
+      .Case([&](NVVM::GriddepcontrolOp control) {
+        // Launches run one after the other here.
+        control->erase();
+        return true;
+      })
       .Case([&](NVVM::SyncWarpOp sync) {
         call(loc, calls::warpBarrier, Type(), {sync.getMask(), site(op)});
         op->erase();

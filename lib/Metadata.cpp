@@ -90,6 +90,7 @@ private:
   bool isPartial(OpResult result);
   std::optional<int64_t> getBand(OpResult result);
   int64_t getCluster(tile::KernelOp kernel);
+  int64_t getSharedBytes(tile::KernelOp kernel);
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -241,6 +242,15 @@ int64_t FunctionDescriber::getCluster(tile::KernelOp kernel) {
   return target.isHost() ? 1 : kernel.getSchedule()->getBlocks();
 }
 
+/// What a block keeps in shared memory from one walk over a row to the next.
+int64_t FunctionDescriber::getSharedBytes(tile::KernelOp kernel) {
+  int64_t bytes = 0;
+  kernel.walk([&](tile::BufferOp buffer) {
+    bytes = std::max(bytes, buffer.getEnd(getCluster(kernel)));
+  });
+  return bytes;
+}
+
 /// How many programs share out the `rows` of a launch among them.
 json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
                                                 json::Value rows) {
@@ -307,11 +317,14 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
           json::Object{{"stride", operand}, {"dimension", dimension}});
   }
   int64_t threads = target.isHost() ? 1 : kernel.getSchedule()->getThreads();
-  return json::Object{
-      {"entry", kernel.getSymName()},      {"leading", leading},
-      {"alignment", std::move(alignment)}, {"arguments", std::move(arguments)},
-      {"grid", describeGrid(kernel)},      {"block", threads},
-      {"cluster", getCluster(kernel)},     {"shared_memory", 0}};
+  return json::Object{{"entry", kernel.getSymName()},
+                      {"leading", leading},
+                      {"alignment", std::move(alignment)},
+                      {"arguments", std::move(arguments)},
+                      {"grid", describeGrid(kernel)},
+                      {"block", threads},
+                      {"cluster", getCluster(kernel)},
+                      {"shared_memory", getSharedBytes(kernel)}};
 }
 
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
@@ -340,11 +353,13 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
       name = kernel.getSymName();
     variants.push_back(describeVariant(launch, kernel));
   }
-  return json::Object{{"kernel", name},
-                      {"operands", std::move(operands)},
-                      {"leading", leading},
-                      {"variants", std::move(variants)},
-                      {"overlap_next", false}};
+  return json::Object{
+      {"kernel", name},
+      {"operands", std::move(operands)},
+      {"leading", leading},
+      {"variants", std::move(variants)},
+      {"overlap_next",
+       launch->hasAttr(tile::TileDialect::kOverlapNextAttrName)}};
 }
 
 json::Object FunctionDescriber::describe() {

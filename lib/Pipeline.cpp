@@ -40,7 +40,9 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
     passes.addPass(createSchedule({options.target->name, options.schedule}));
   if (stage >= Stage::Tiled) {
     passes.addPass(createTile({options.target->name}));
+    passes.addPass(createKeepRows());
     passes.addPass(createMergeLaunches());
+    passes.addPass(createOverlapLaunches({options.target->name}));
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
   }

@@ -29,10 +29,6 @@ ScheduleModel::ScheduleModel(tile::KernelOp kernel, const Target &target)
   for (Type type : kernel.getArgumentTypes()) {
     auto tensor = cast<RankedTensorType>(type);
     ++operands;
-    int64_t length = tensor.getShape().back();
-    if (tensor.getRank() >= 2 && length >= kernelShape.rowLength)
-      loadedBytes += static_cast<double>(length) / kernelShape.rowLength *
-                     tensor.getElementTypeBitWidth() / 8;
   }
   operands += kernel.getResultTypes().size();
   for (Operation &op : kernel.getBody().front())
@@ -52,8 +48,8 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   // one after the other. Sums are floats, in memory where a row is walked.
   double vectors = perThread / schedule.getVector();
   result.registers = kBaseRegisters + kRegistersPerOperand * operands +
-                     perThread * loadedBytes / 4 + schedule.getVector() +
-                     vectors;
+                     perThread * kernelShape.loadedBytes / 4 +
+                     schedule.getVector() + vectors;
   double perColumn = perThread / schedule.getRows();
   if (sums > 0 && !(isWalked && kernelShape.numReductions > 0))
     result.registers += sums * std::max(1.0, perColumn);
@@ -77,12 +73,14 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
                                               length, schedule.getColumns())) /
                                               target.multiprocessors);
   int64_t columns = std::min(schedule.getColumns(), length) / blocks;
-  result.bytesInFlight = resident * schedule.getRows() * columns * loadedBytes;
+  result.bytesInFlight =
+      resident * schedule.getRows() * columns * kernelShape.loadedBytes;
   result.padding =
       static_cast<double>(llvm::alignTo(length, schedule.getColumns())) /
       length;
   if (isWalked && kernelShape.numReductions > 0)
-    result.passes = kernelShape.reductionDepth + 1;
+    result.passes =
+        schedule.getReread() == tile::Reread::Shared ? 1 : kernelShape.numWalks;
   return result;
 }
 

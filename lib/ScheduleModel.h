@@ -54,7 +54,6 @@ private:
   KernelShape kernelShape;
   const Target &target;
   /// Bytes of a column that are loaded, and sums of rows that are kept for it.
-  double loadedBytes = 0;
   int64_t sums = 0;
   int64_t operands = 0;
 };

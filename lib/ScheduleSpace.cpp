@@ -10,6 +10,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
+#include "passes/ScheduleFields.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -19,23 +20,6 @@ using namespace bastile;
 using tile::ScheduleAttr;
 
 namespace {
-
-/// The fields of a schedule, 0 where one is left to the pass.
-struct Fields {
-  int64_t rows = 0, threads = 0, vector = 0, columns = 0, persistent = 0,
-          cluster = 0;
-
-  Fields() = default;
-  explicit Fields(ScheduleAttr schedule)
-      : rows(schedule.getRows()), threads(schedule.getThreads()),
-        vector(schedule.getVector()), columns(schedule.getColumns()),
-        persistent(schedule.getPersistent()), cluster(schedule.getBlocks()) {}
-
-  ScheduleAttr getAttr(MLIRContext *context) const {
-    return ScheduleAttr::get(context, rows, threads, vector, columns,
-                             persistent, cluster);
-  }
-};
 
 /// Has the `schedule` pass complete and check schedules of one kernel.
 class ScheduleProbe {
@@ -49,7 +33,7 @@ public:
   }
 
   /// The complete schedule with these fields; null if there is none.
-  ScheduleAttr complete(const Fields &fields) {
+  ScheduleAttr complete(const ScheduleFields &fields) {
     MLIRContext *context = kernel.getContext();
     // A rejection is an answer here, not an error.
     ScopedDiagnosticHandler silence(context,
@@ -58,7 +42,10 @@ public:
     if (failed(passes.run(*module)))
       return nullptr;
     // In one spelling, so that equal ones are found to be.
-    return Fields(*kernel.getSchedule()).getAttr(context);
+    ScheduleFields completed(*kernel.getSchedule());
+    completed.cluster = completed.getBlocks();
+    completed.stages = completed.getStages();
+    return completed.getAttr(context);
   }
 
 private:
@@ -90,7 +77,7 @@ private:
   /// What the model does not rule out, without the heuristic's choice, by the
   /// expected time and the distance from that choice, the best first.
   SmallVector<ScheduleAttr> rank();
-  void add(const Fields &fields);
+  void add(const ScheduleFields &fields);
 
   const Target &target;
   ScheduleModel model;
@@ -105,7 +92,7 @@ private:
 static constexpr int64_t kThreads[] = {64,  128, 192, 256, 320, 384,
                                        448, 512, 640, 768, 896, 1024};
 
-void Enumerator::add(const Fields &fields) {
+void Enumerator::add(const ScheduleFields &fields) {
   if (ScheduleAttr schedule = probe.complete(fields))
     found.insert(schedule);
 }
@@ -121,12 +108,12 @@ SmallVector<int64_t> Enumerator::getClusters() const {
 
 /// Other blocks and clusters, all else by the heuristic.
 void Enumerator::addBlocks() {
-  Fields chosen(found.front());
+  ScheduleFields chosen(found.front());
   for (int64_t vector = chosen.vector;
        vector >= std::max<int64_t>(1, chosen.vector / 2); vector /= 2)
     for (int64_t threads : kThreads)
       for (int64_t cluster : getClusters()) {
-        Fields fields;
+        ScheduleFields fields;
         fields.threads = threads;
         fields.vector = vector;
         fields.cluster = cluster;
@@ -140,13 +127,13 @@ void Enumerator::addBlocks() {
 
 /// Tiles of several vectors a thread, smaller than the row.
 void Enumerator::addLoops() {
-  Fields chosen(found.front());
+  ScheduleFields chosen(found.front());
   if (model.shape().hasCombinedRows)
     return;
   for (int64_t threads : kThreads)
     for (int64_t cluster : getClusters())
       for (int64_t held : {1, 2, 4, 8}) {
-        Fields fields = chosen;
+        ScheduleFields fields = chosen;
         fields.rows = 0;
         fields.threads = threads;
         fields.cluster = cluster;
@@ -164,13 +151,13 @@ void Enumerator::addVariations() {
   if (varied.size() > kMostVaried)
     varied.truncate(kMostVaried);
   for (ScheduleAttr schedule : varied) {
-    Fields base(schedule);
+    ScheduleFields base(schedule);
     for (int64_t rows :
          {base.rows / 2, base.rows, base.rows * 2, base.rows * 4})
       for (int64_t persistent :
            {base.persistent, int64_t(1), int64_t(2), int64_t(3), int64_t(4),
             int64_t(6), int64_t(8)}) {
-        Fields fields = base;
+        ScheduleFields fields = base;
         fields.rows = rows;
         fields.persistent = persistent;
         if (rows > 0)
@@ -191,6 +178,7 @@ static double getDistance(ScheduleAttr lhs, ScheduleAttr rhs) {
   compare(lhs.getVector(), rhs.getVector());
   compare(lhs.getPersistent(), rhs.getPersistent());
   compare(lhs.getBlocks(), rhs.getBlocks());
+  compare(lhs.getStages(), rhs.getStages());
   // The columns follow from the rest unless the row is walked in steps.
   return distance;
 }
@@ -222,7 +210,7 @@ SmallVector<ScheduleAttr> Enumerator::rank() {
 }
 
 SmallVector<ScheduleAttr> Enumerator::run() {
-  ScheduleAttr choice = probe.complete(Fields());
+  ScheduleAttr choice = probe.complete(ScheduleFields());
   if (!choice)
     return {};
   found.insert(choice);

@@ -55,6 +55,9 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
       auto type = dyn_cast<RankedTensorType>(value.getType());
       if (!type || !type.hasStaticShape())
         return;
+      // What a thread has combined by itself was laid out by the schedule.
+      if (isa_and_present<tile::BlockedAttr>(type.getEncoding()))
+        return;
       int64_t columns = type.getShape().back();
       int64_t interleaved =
           std::max<int64_t>(1, columns / schedule.getColumns());

@@ -6,9 +6,14 @@
 
 #include "passes/KernelShape.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Sizes.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -17,6 +22,22 @@ namespace bastile {
 bool isRowReduction(Operation *op) {
   auto reduce = dyn_cast<tile::ReduceOp>(op);
   return reduce && !reduce.isOfGroups();
+}
+
+tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum) {
+  auto exp = sum.getInput().getDefiningOp<math::ExpOp>();
+  if (!exp || sum.getKind() != tile::ReduceKind::Add || !isRowReduction(sum))
+    return nullptr;
+  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return nullptr;
+  auto broadcast = difference.getRhs().getDefiningOp<tile::BroadcastOp>();
+  if (!broadcast)
+    return nullptr;
+  auto max = broadcast.getSource().getDefiningOp<tile::ReduceOp>();
+  bool isMaximum = max && max.getKind() == tile::ReduceKind::Max &&
+                   isRowReduction(max) && max.getInput() == difference.getLhs();
+  return isMaximum ? max : nullptr;
 }
 
 int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
@@ -45,6 +66,77 @@ static bool isOnlyPieces(Value value) {
            return isa<tile::SplitOp>(user) || getSizeOperand(user) == &use;
          });
 }
+
+namespace {
+
+/// Counts the walks over a row that several threads share.
+class Walks {
+public:
+  explicit Walks(tile::KernelOp kernel) : kernel(kernel) {
+    Block &body = kernel.getBody().front();
+    for (auto reduce : body.getOps<tile::ReduceOp>())
+      if (tile::ReduceOp maximum = getSubtractedMaximum(reduce))
+        depths[reduce] = getReductionDepth(maximum, depths);
+    for (Operation &op : body)
+      visit(&op);
+  }
+
+  int64_t getCount() const { return last + 1; }
+
+  /// Bytes of the arguments that several walks read.
+  int64_t getRereadBytes() const {
+    int64_t bytes = 0;
+    for (const auto &[argument, walks] : readers)
+      if (walks.size() > 1)
+        bytes += getRowBytes(argument.getType());
+    return bytes;
+  }
+
+  static int64_t getRowBytes(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getShape().back() *
+           llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+  }
+
+private:
+  void visit(Operation *op) {
+    if (isRowReduction(op)) {
+      tile::ReduceOp maximum = getSubtractedMaximum(cast<tile::ReduceOp>(op));
+      Value input = maximum ? maximum.getInput() : op->getOperand(0);
+      int64_t walk = getReductionDepth(input, depths);
+      return read(op->getOperand(0), walk);
+    }
+    if (!isa<tile::ReturnOp, tile::ReduceRowsOp>(op))
+      return;
+    for (Value value : op->getOperands())
+      read(value, getReductionDepth(value, depths));
+  }
+
+  /// Notes what walk number `walk` reads for `value`, but for statistics.
+  void read(Value value, int64_t walk) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type || type.getShape().back() == 1)
+      return;
+    last = std::max(last, walk);
+    if (!visited.insert({value, walk}).second)
+      return;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (type.getRank() >= 2)
+        readers[argument].insert(walk);
+      return;
+    }
+    for (Value operand : getValueOperands(value.getDefiningOp()))
+      read(operand, walk);
+  }
+
+  tile::KernelOp kernel;
+  int64_t last = 0;
+  DenseMap<Value, int64_t> depths;
+  DenseSet<std::pair<Value, int64_t>> visited;
+  llvm::MapVector<BlockArgument, llvm::SmallSet<int64_t, 4>> readers;
+};
+
+} // namespace
 
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
@@ -89,6 +181,14 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     if (length != 1 && length != shape.rowLength)
       shape.groups.push_back(shape.rowLength / length);
 
+  if (shape.numReductions > 0) {
+    Walks walks(kernel);
+    shape.numWalks = walks.getCount();
+    shape.rereadBytes = walks.getRereadBytes();
+  }
+  for (Type type : kernel.getArgumentTypes())
+    if (cast<RankedTensorType>(type).getRank() >= 2)
+      shape.loadedBytes += Walks::getRowBytes(type) / shape.rowLength;
   auto visitOperand = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getShape().back() == 1 ||

@@ -32,6 +32,11 @@ struct KernelShape {
   /// Those of groups do not count: they need no more than their columns.
   int64_t reductionDepth = 0;
   int64_t numReductions = 0;
+  /// Where a row is walked tile by tile by several threads: how often, and the
+  /// bytes of it that more than one walk reads.
+  int64_t numWalks = 1, rereadBytes = 0;
+  /// Bytes that are loaded for each column of a row.
+  int64_t loadedBytes = 0;
   /// Whether rows are combined: each program its own, or one program all.
   bool hasPartialRows = false;
   /// Whether some of what each program combines are rows, not statistics.
@@ -54,6 +59,10 @@ struct KernelShape {
 
 /// Whether `op` reduces whole rows.
 bool isRowReduction(mlir::Operation *op);
+
+/// The maximum that `sum` takes off its row, if it adds up exp(x - max(x)): the
+/// only sum that can be corrected when a larger maximum is found.
+tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum);
 
 /// The number of reductions of rows that `value` of a kernel on tensors waits
 /// for. `depths` remembers what was found.

@@ -14,10 +14,8 @@
 using namespace mlir;
 using namespace bastile;
 
-namespace {
-
 /// `type` with its elements as integers.
-Type withIntegers(Type type) {
+static Type withIntegers(Type type) {
   Type element = getElementTypeOrSelf(type);
   Type bits =
       IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
@@ -25,20 +23,21 @@ Type withIntegers(Type type) {
   return vector ? vector.clone(bits) : bits;
 }
 
-/// The type in which a piece of `type` lies in memory: LLVM has no float of 8
-/// bits.
-Type getMemoryType(Type type) {
+Type bastile::getMemoryType(Type type) {
   Type element = getElementTypeOrSelf(type);
   bool isSmall =
       isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 8;
   return isSmall ? withIntegers(type) : type;
 }
 
-Value bitcast(OpBuilder &builder, Location loc, Type type, Value value) {
+Value bastile::bitcastTo(OpBuilder &builder, Location loc, Type type,
+                         Value value) {
   if (value.getType() == type)
     return value;
   return arith::BitcastOp::create(builder, loc, type, value);
 }
+
+namespace {
 
 /// Computes the addresses of the pieces of one tile in memory.
 class TileAddress {
@@ -204,7 +203,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
             rewriter, loc, getMemoryType(getPieceType(type)),
             address.getAddress(row, column), alignment);
         load.setInvariant(op.getInvariant());
-        pieces.push_back(bitcast(rewriter, loc, getPieceType(type), load));
+        pieces.push_back(bitcastTo(rewriter, loc, getPieceType(type), load));
       }
     }
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
@@ -239,7 +238,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
       Value column = address.getColumn(index % columns);
       Value pointer = address.getAddress(row, column);
       Value stored =
-          bitcast(rewriter, loc, getMemoryType(piece.getType()), piece);
+          bitcastTo(rewriter, loc, getMemoryType(piece.getType()), piece);
       if (Value inside = getCondition(rewriter, loc, address, type, row, column,
                                       index % columns))
         storeIf(rewriter, loc, inside, stored, pointer, alignment);
@@ -258,7 +257,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     // As integers of 16 bits, since LLVM's host code generation takes a masked
     // store of one bfloat16 through float32, rounding by a call.
     if (getElementTypeOrSelf(piece.getType()).isBF16())
-      piece = bitcast(builder, loc, withIntegers(piece.getType()), piece);
+      piece = bitcastTo(builder, loc, withIntegers(piece.getType()), piece);
     auto type = dyn_cast<VectorType>(piece.getType());
     if (!type) {
       type = VectorType::get({1}, piece.getType());

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ClusterExchange.h"
 #include "passes/Scratch.h"
 #include "passes/ThreadGrid.h"
 
@@ -22,8 +23,6 @@ using namespace bastile;
 namespace {
 
 constexpr int64_t kWarp = ThreadGrid::kWarp;
-constexpr unsigned kClusterMemory =
-    static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
 /// Up to this many warps to a row, reading all partial results costs less than
 /// another round of shuffles.
 constexpr int64_t kMaxPartialsToRead = 8;
@@ -40,6 +39,18 @@ vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
   llvm_unreachable("unknown reduce kind");
 }
 
+Value reduceInThread(OpBuilder &builder, Location loc, tile::ReduceKind kind,
+                     ValueRange pieces) {
+  Value total = pieces.front();
+  for (Value piece : pieces.drop_front())
+    total = tile::ReduceOp::combine(builder, loc, kind, total, piece);
+  if (!isa<VectorType>(total.getType()))
+    return total;
+  // A tree instead of a chain: the order of a reduction is ours to choose.
+  return vector::ReductionOp::create(builder, loc, getCombiningKind(kind),
+                                     total, arith::FastMathFlags::reassoc);
+}
+
 /// Builds one reduction of a tile.
 class Reducer {
 public:
@@ -54,10 +65,12 @@ public:
 
 private:
   SmallVector<Value> runOnGroups(ValueRange pieces);
-  Value reduceInThread(ValueRange pieces);
+  Value reduceInThread(ValueRange pieces) {
+    return ::reduceInThread(rewriter, loc, op.getKind(), pieces);
+  }
   Value reduceInWarp(Value value, int64_t lanes);
   void reduceAcrossWarps(SmallVectorImpl<Value> &values);
-  void storePartials(ValueRange values, Value scratch, Value ownSlot,
+  void storePartials(ValueRange values, Value scratch, ValueRange slots,
                      Value lane);
   Value loadPartials(Value scratch, Value first, Value lane);
   Value getFirstSlot();
@@ -90,18 +103,6 @@ private:
   ThreadGrid grid;
 };
 
-Value Reducer::reduceInThread(ValueRange pieces) {
-  Value total = pieces.front();
-  for (Value piece : pieces.drop_front())
-    total = combine(total, piece);
-  if (!isa<VectorType>(total.getType()))
-    return total;
-  // A tree instead of a chain: the order of a reduction is ours to choose.
-  return vector::ReductionOp::create(rewriter, loc,
-                                     getCombiningKind(op.getKind()), total,
-                                     arith::FastMathFlags::reassoc);
-}
-
 /// Butterfly over groups of `lanes` lanes: every lane ends with the result.
 Value Reducer::reduceInWarp(Value value, int64_t lanes) {
   for (int64_t offset = lanes / 2; offset > 0; offset /= 2) {
@@ -113,8 +114,11 @@ Value Reducer::reduceInWarp(Value value, int64_t lanes) {
 }
 
 Value Reducer::loadShared(Value base, Value index) {
+  // LLVM does not know that messages of other blocks change the memory.
+  bool isVolatile = grid.blocks > 1;
   return LLVM::LoadOp::create(rewriter, loc, input.getElementType(),
-                              getSharedAddress(base, index));
+                              getSharedAddress(base, index), /*alignment=*/4,
+                              isVolatile);
 }
 
 /// The first slot of the calling thread's row.
@@ -140,46 +144,20 @@ Value Reducer::getOwnSlot(Value firstSlot, Value warp) {
   return add(add(firstSlot, part), warp);
 }
 
-/// Leaves the warp's results in the scratch memory: the first lane in that of
-/// its own block, or each of the first lanes in that of one block of the
-/// cluster. Afterwards all threads can read what all warps left.
-void Reducer::storePartials(ValueRange values, Value scratch, Value ownSlot,
+/// Has the first lane leave the warp's results in the scratch memory of its
+/// block. Afterwards all threads can read what all warps left.
+void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
                             Value lane) {
-  // Those of a cluster have met before.
-  bool hasCluster = grid.blocks > 1;
-  if (!hasCluster)
-    waitForReaders(rewriter, op);
-  Value stores = arith::CmpIOp::create(
-      rewriter, loc,
-      hasCluster ? arith::CmpIPredicate::ult : arith::CmpIPredicate::eq, lane,
-      constantIndex(hasCluster ? grid.blocks : 0));
+  waitForReaders(rewriter, op);
+  Value stores = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
+                                       lane, constantIndex(0));
   auto branch = scf::IfOp::create(rewriter, loc, stores);
   rewriter.setInsertionPointToStart(branch.thenBlock());
-  Value target = scratch;
-  if (hasCluster) {
-    // LLVM may map ahead of the branch, and a block of this rank must exist.
-    lane = arith::MinUIOp::create(rewriter, loc, lane,
-                                  constantIndex(grid.blocks - 1));
-    target = NVVM::MapaOp::create(
-        rewriter, loc,
-        LLVM::LLVMPointerType::get(rewriter.getContext(), kClusterMemory),
-        scratch,
-        arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
-                                     lane));
-  }
-  for (auto [repeat, value] : llvm::enumerate(values)) {
-    Value slot = add(ownSlot, constantIndex(repeat * getSlotsPerRepeat()));
-    LLVM::StoreOp::create(rewriter, loc, value, getSharedAddress(target, slot));
-  }
+  for (auto [value, slot] : llvm::zip_equal(values, slots))
+    LLVM::StoreOp::create(rewriter, loc, value,
+                          getSharedAddress(scratch, slot));
   rewriter.setInsertionPointAfter(branch);
-  if (!hasCluster) {
-    gpu::BarrierOp::create(rewriter, loc);
-    return;
-  }
-  // Whoever passes knows that no block writes into its memory any more; what
-  // follows reads only its own. So a block may end here while others go on.
-  NVVM::ClusterArriveOp::create(rewriter, loc, rewriter.getUnitAttr());
-  NVVM::ClusterWaitOp::create(rewriter, loc, rewriter.getUnitAttr());
+  gpu::BarrierOp::create(rewriter, loc);
 }
 
 /// Combines the partial results of a row, which start at slot `first`.
@@ -217,18 +195,29 @@ Value Reducer::loadPartials(Value scratch, Value first, Value lane) {
   return reduceInWarp(value, kWarp);
 }
 
-/// Every warp leaves its results in shared memory; after one barrier, of the
-/// block or of the cluster, every thread reads those of its row.
+/// Every warp leaves its results in shared memory, that of all blocks of the
+/// cluster; after one wait, every thread reads those of its row.
 void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
-  Value scratch = createScratch(rewriter, op, input.getElementType(),
-                                values.size() * getSlotsPerRepeat());
   Value thread = getThreadId(rewriter, loc);
   Value lane =
       arith::RemUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
   Value warp =
       arith::DivUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
-  Value firstSlot = getFirstSlot();
-  storePartials(values, scratch, getOwnSlot(firstSlot, warp), lane);
+  Value firstSlot = getFirstSlot(), ownSlot = getOwnSlot(firstSlot, warp);
+  int64_t count = values.size() * getSlotsPerRepeat();
+  SmallVector<Value> slots;
+  for (size_t repeat = 0; repeat < values.size(); ++repeat)
+    slots.push_back(add(ownSlot, constantIndex(repeat * getSlotsPerRepeat())));
+  Value scratch;
+  if (grid.blocks > 1) {
+    ClusterExchange exchange(rewriter, op, input.getElementType(), count,
+                             grid.blocks);
+    exchange.send(values, slots, lane);
+    scratch = exchange.receive();
+  } else {
+    scratch = createScratch(rewriter, op, input.getElementType(), count);
+    storePartials(values, scratch, slots, lane);
+  }
   for (auto [repeat, value] : llvm::enumerate(values)) {
     Value first = add(firstSlot, constantIndex(repeat * getSlotsPerRepeat()));
     value = loadPartials(scratch, first, lane);
@@ -275,54 +264,29 @@ struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
   }
 };
 
-} // namespace
+struct LowerFold : public OpConversionPattern<tile::FoldOp> {
+  using OpConversionPattern::OpConversionPattern;
 
-/// Finds the last reduction before `reduce` in its block: the operation that is
-/// or contains it, if any.
-static Operation *findEarlierReduction(tile::ReduceOp reduce) {
-  for (Operation *op = reduce->getPrevNode(); op; op = op->getPrevNode()) {
-    bool found = op->walk([](tile::ReduceOp reduce) {
-                     return reduce.isOfGroups() ? WalkResult::advance()
-                                                : WalkResult::interrupt();
-                   }).wasInterrupted();
-    if (found)
-      return op;
+  LogicalResult
+  matchAndRewrite(tile::FoldOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInput().getType());
+    if (!getLayout(type))
+      return failure();
+    int64_t columns = getLayout(type).getColumnRepeats(type.getShape());
+    SmallVector<Value> values;
+    for (size_t first = 0; first < adaptor.getInput().size(); first += columns)
+      values.push_back(
+          reduceInThread(rewriter, op.getLoc(), op.getKind(),
+                         adaptor.getInput().slice(first, columns)));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(values)});
+    return success();
   }
-  return nullptr;
-}
+};
 
-// A block may write into another's memory once that one has started and, in a
-// loop, reads no more what the last iteration left. One meeting vouches for
-// all reductions that follow it, since each has scratch memory of its own. The
-// blocks announce themselves ahead of the loads, so that by the time these have
-// returned, few are left to wait for.
-void bastile::insertClusterBarriers(tile::KernelOp kernel) {
-  kernel.walk([](tile::ReduceOp reduce) {
-    tile::BlockedAttr layout = getLayout(reduce.getInput().getType());
-    if (!layout || layout.getBlocks() == 1 || reduce.isOfGroups())
-      return;
-    Operation *earlier = findEarlierReduction(reduce);
-    if (isa_and_present<tile::ReduceOp>(earlier))
-      return;
-    OpBuilder builder(reduce);
-    if (earlier)
-      builder.setInsertionPointAfter(earlier);
-    else
-      builder.setInsertionPointToStart(reduce->getBlock());
-    // Outside of a loop nothing was read that the meeting would have to order.
-    if (reduce->getParentOfType<scf::ForOp>())
-      NVVM::ClusterArriveOp::create(builder, reduce.getLoc(),
-                                    builder.getUnitAttr());
-    else
-      NVVM::ClusterArriveRelaxedOp::create(builder, reduce.getLoc(),
-                                           builder.getUnitAttr());
-    builder.setInsertionPoint(reduce);
-    NVVM::ClusterWaitOp::create(builder, reduce.getLoc(),
-                                builder.getUnitAttr());
-  });
-}
+} // namespace
 
 void bastile::populateReducePatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerReduceOp>(converter, patterns.getContext());
+  patterns.add<LowerReduceOp, LowerFold>(converter, patterns.getContext());
 }

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ClusterExchange.h"
 #include "passes/Passes.h"
 #include "passes/TargetLookup.h"
 
@@ -267,6 +268,30 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
   }
 };
 
+/// Each thread's number is its own; only the vectors' elements differ.
+struct LowerSpread : public OpConversionPattern<tile::SpreadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::SpreadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!getLayout(type))
+      return failure();
+    Type pieceType = getPieceType(type);
+    int64_t columns = getLayout(type).getColumnRepeats(type.getShape());
+    SmallVector<Value> pieces;
+    for (Value number : adaptor.getInput()) {
+      if (isa<VectorType>(pieceType))
+        number = vector::BroadcastOp::create(rewriter, op.getLoc(), pieceType,
+                                             number);
+      pieces.append(columns, number);
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
 struct LowerIota : public OpConversionPattern<tile::IotaOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -392,7 +417,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      insertClusterBarriers(kernel);
+      insertClusterMeeting(kernel);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
@@ -408,6 +433,10 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
         });
     converter.addConversion([&](MemRefType type, SmallVectorImpl<Type> &parts)
                                 -> std::optional<LogicalResult> {
+      if (isa_and_present<gpu::AddressSpaceAttr>(type.getMemorySpace())) {
+        parts.push_back(getBufferPointerType(&getContext()));
+        return success();
+      }
       parts.push_back(LLVM::LLVMPointerType::get(&getContext(), addressSpace));
       if (!type.getLayout().isIdentity())
         parts.append(type.getRank() - 1, IndexType::get(&getContext()));
@@ -416,12 +445,13 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
 
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
-                 LowerMask, LowerMaskRows, LowerIota, LowerKernel>(
+                 LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerKernel>(
         converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);
+    populateBufferPatterns(converter, patterns);
 
     ConversionTarget legality(getContext());
     legality.markUnknownOpDynamicallyLegal([&](Operation *op) {

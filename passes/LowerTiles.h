@@ -57,10 +57,19 @@ void populateReduceRowsPatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
 void populateSplitPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
+void populateBufferPatterns(const mlir::TypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
 
-/// Has the blocks of a cluster meet before reductions write into the shared
-/// memory of all of them. Runs ahead of the patterns.
-void insertClusterBarriers(tile::KernelOp kernel);
+/// How the patterns see a buffer in shared memory.
+mlir::Type getBufferPointerType(mlir::MLIRContext *context);
+
+/// The type in which a piece of `type` lies in memory: LLVM has no float of 8
+/// bits.
+mlir::Type getMemoryType(mlir::Type type);
+
+/// `value` as one of `type`, which has as many bits.
+mlir::Value bitcastTo(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Type type, mlir::Value value);
 
 } // namespace bastile
 

@@ -61,6 +61,13 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
     if (failed(rewriter.convertRegionTypes(&func.getBody(), converter,
                                            &signature)))
       return failure();
+    rewriter.setInsertionPointToStart(&func.getBody().front());
+    if (op->hasAttr(tile::TileDialect::kOverlapPreviousAttrName))
+      NVVM::GriddepcontrolOp::create(rewriter, op.getLoc(),
+                                     NVVM::GridDepActionKind::wait);
+    if (op->hasAttr(tile::TileDialect::kOverlapNextAttrName))
+      NVVM::GriddepcontrolOp::create(
+          rewriter, op.getLoc(), NVVM::GridDepActionKind::launch_dependents);
     rewriter.eraseOp(op);
     return success();
   }

@@ -17,6 +17,9 @@ namespace bastile {
 inline int32_t getMinBlocksPerMultiprocessor(tile::ScheduleAttr schedule) {
   /// Threads that hide what some of them wait for.
   constexpr int64_t kThreadsToHide = 1024;
+  // As many as are launched, if they load ahead: each has its rows under way.
+  if (schedule.getStages() > 1)
+    return schedule.getPersistent();
   bool waits = schedule.getBlocks() > 1;
   return waits ? std::max<int64_t>(1, kThreadsToHide / schedule.getThreads())
                : 1;

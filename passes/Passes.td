@@ -192,6 +192,29 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
     "::bastile::tile::TileDialect"];
 }
 
+def KeepRows : Pass<"keep-rows", "::mlir::ModuleOp"> {
+  let summary = "keep in shared memory what a program reads again";
+  let description = [{
+    Where a schedule says `reread = shared`, the first loop that loads a tile
+    of a row also leaves it in a buffer, and loops that follow take it from
+    there.
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::bastile::tile::TileDialect"];
+}
+
+def OverlapLaunches : Pass<"overlap-launches", "::mlir::ModuleOp"> {
+  let summary = "let a launch start before the one that it waits for ends";
+  let description = [{
+    Where a launch reads what the one before it has written, and all programs of
+    that one run at once, the GPU may set up the second while the first runs. The
+    first says so and the second waits for its results itself, by the
+    attributes `tile.overlap_next` and `tile.overlap_previous` of their kernels.
+  }];
+  let options = [TargetOption];
+}
+
 def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   let summary = "choose which thread holds which element of each tile";
   let description = [{

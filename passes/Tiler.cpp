@@ -117,7 +117,7 @@ void Tiler::createProgram() {
     NamedAttrList marks;
     if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
       isInPlace = true;
-    else
+    else if (!isLoadedAhead(kernel.getArgument(index)))
       marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
     std::optional<int64_t> band = getBand(kernel.getArgument(index));
     if (band)
@@ -231,12 +231,15 @@ void Tiler::buildPersistentRows(Value id) {
   for (tile::ReduceRowsOp reduce : rowReductions)
     if (!isInRegisters(reduce))
       clearInMemory(reduce);
-  SmallVector<Value> sums = llvm::any_of(rowReductions,
-                                         [&](tile::ReduceRowsOp reduce) {
-                                           return isCompensated(reduce);
-                                         })
-                                ? buildBlocksOfRows(rowProgram, groups, step)
-                                : buildLoopOverRows(rowProgram, groups, step);
+  SmallVector<Value> sums;
+  if (llvm::any_of(rowReductions, [&](tile::ReduceRowsOp reduce) {
+        return isCompensated(reduce);
+      }))
+    sums = buildBlocksOfRows(rowProgram, groups, step);
+  else if (schedule.getStages() > 1)
+    sums = buildStagedLoop(rowProgram, groups, step);
+  else
+    sums = buildLoopOverRows(rowProgram, groups, step);
   rowScope.clear();
   columnScope.clear();
   finishAccumulators(sums);
@@ -256,11 +259,16 @@ SmallVector<Value> Tiler::buildLoopOverRows(Value first, Value last,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+/// The first row of a group of them.
+Value Tiler::getFirstRow(Value group) {
+  return arith::MulIOp::create(builder, group,
+                               constantIndex(schedule.getRows()));
+}
+
 void Tiler::buildRows(Value group) {
   if (shape.band > schedule.getRows())
     return buildBand(group);
-  row =
-      arith::MulIOp::create(builder, group, constantIndex(schedule.getRows()));
+  row = getFirstRow(group);
   if (shape.numReductions == 0 || schedule.getColumns() >= shape.rowLength)
     buildWholeRow();
   else
@@ -281,94 +289,6 @@ void Tiler::buildWholeRow() {
       emitStore(index);
   }
   accumulate();
-}
-
-/// Walks the row once for each depth of reductions: pass d computes what waits
-/// for d reductions, recomputing from memory what it shares with earlier ones.
-void Tiler::buildPasses() {
-  for (int64_t depth = 0; depth <= shape.reductionDepth; ++depth)
-    buildPass(depth);
-  accumulate();
-}
-
-/// The pass that stores `value`: the first that can, but for rows that may take
-/// the place of what a later pass reads.
-int64_t Tiler::getPass(Value value) {
-  if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
-    return shape.reductionDepth;
-  return getReductionDepth(value, depths);
-}
-
-void Tiler::emitResult(unsigned resultIndex) {
-  Value value = getReturn()->getOperand(resultIndex);
-  if (auto join = value.getDefiningOp<tile::JoinOp>())
-    for (Value piece : join.getPieces())
-      emit(piece);
-  else
-    emit(value);
-}
-
-void Tiler::buildPass(int64_t depth) {
-  SmallVector<tile::ReduceOp> reductions;
-  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
-    if (isRowReduction(reduce) &&
-        getReductionDepth(reduce.getInput(), depths) == depth)
-      reductions.push_back(reduce);
-  SmallVector<tile::ReduceRowsOp> inMemory;
-  for (tile::ReduceRowsOp reduce : rowReductions)
-    if (!isInRegisters(reduce) &&
-        getReductionDepth(reduce.getInput(), depths) == depth)
-      inMemory.push_back(reduce);
-  SmallVector<unsigned> rowResults, statistics;
-  for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
-    if (!value.getDefiningOp<tile::ReduceRowsOp>() && getPass(value) == depth)
-      (isRow(value) ? rowResults : statistics).push_back(index);
-  for (unsigned index : statistics)
-    emitStore(index);
-  if (reductions.empty() && rowResults.empty() && inMemory.empty())
-    return;
-
-  // Each thread combines what it meets; the threads meet once, after the loop.
-  SmallVector<Value> initial;
-  for (tile::ReduceOp reduce : reductions) {
-    initial.push_back(getNeutralTile(getTileType(reduce.getInput().getType()),
-                                     reduce.getKind()));
-  }
-  Value firstColumn = column;
-  auto loop =
-      scf::ForOp::create(builder, firstColumn, constantIndex(shape.rowLength),
-                         constantIndex(schedule.getColumns()), initial);
-  columnLoop = loop;
-  columnScope.clear();
-  column = loop.getInductionVar();
-  builder.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> combined;
-  for (auto [reduce, partial] :
-       llvm::zip_equal(reductions, loop.getRegionIterArgs()))
-    combined.push_back(tile::ReduceOp::combine(builder, reduce.getLoc(),
-                                               reduce.getKind(), partial,
-                                               emitMasked(reduce)));
-  // Before the first store, which may overwrite what the others need.
-  for (unsigned index : rowResults)
-    emitResult(index);
-  for (tile::ReduceRowsOp reduce : inMemory)
-    emit(reduce.getInput());
-  for (unsigned index : rowResults)
-    emitStore(index);
-  for (tile::ReduceRowsOp reduce : inMemory)
-    accumulateInMemory(reduce);
-  if (!combined.empty())
-    scf::YieldOp::create(builder, combined);
-
-  builder.setInsertionPointAfter(loop);
-  columnLoop = nullptr;
-  column = firstColumn;
-  for (auto [reduce, partial] : llvm::zip_equal(reductions, loop.getResults()))
-    rowScope.map(reduce.getResult(),
-                 tile::ReduceOp::create(builder, reduce.getLoc(),
-                                        getTileType(reduce.getType()),
-                                        reduce.getKind(), partial)
-                     .getResult());
 }
 
 //===----------------------------------------------------------------------===//
@@ -445,8 +365,30 @@ Value Tiler::getColumn(int64_t width) {
   return arith::MulIOp::create(builder, column, constantIndex(factor));
 }
 
+/// Whether `argument` is loaded ahead of its use, beyond barriers. An assembler
+/// would delay the load of what never changes until it is needed.
+bool Tiler::isLoadedAhead(BlockArgument argument) const {
+  return schedule.getStages() > 1 &&
+         cast<RankedTensorType>(argument.getType()).getRank() >= 2;
+}
+
+/// Loads that depend on the row may have been made ahead.
 Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
                       std::optional<int64_t> band) {
+  bool isAhead = isLoadedAhead(argument);
+  if (isAhead && !ahead.empty()) {
+    Value load = ahead.front();
+    ahead = ahead.drop_front();
+    return load;
+  }
+  Value load = createLoad(argument, piece, pieces, band);
+  if (isAhead && collected)
+    collected->push_back(load);
+  return load;
+}
+
+Value Tiler::createLoad(BlockArgument argument, int64_t piece, int64_t pieces,
+                        std::optional<int64_t> band) {
   auto type = cast<RankedTensorType>(argument.getType());
   RankedTensorType part = getPartType(type, pieces);
   int64_t length = getLength(part);
@@ -457,12 +399,13 @@ Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
                                          : getColumn(tileType.getDimSize(1))};
   if (type.getRank() >= 2)
     indices.insert(indices.begin(), row);
-  bool inPlace =
-      bool(kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName));
+  bool mayChange =
+      kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName) ||
+      isLoadedAhead(argument);
   return tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
       builder.getI64IntegerAttr(getAlignment(part)),
-      inPlace ? nullptr : builder.getUnitAttr(),
+      mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);

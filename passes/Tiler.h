@@ -45,6 +45,11 @@ private:
   /// Builds the loop of a program that walks several groups of rows.
   void buildPersistentRows(mlir::Value id);
   llvm::SmallVector<mlir::Value>
+  buildStagedLoop(mlir::Value first, mlir::Value last, mlir::Value step);
+  mlir::Value getFirstRow(mlir::Value group);
+  bool isLoadedAhead(mlir::BlockArgument argument) const;
+  llvm::SmallVector<mlir::Value> emitRowLoads(mlir::Value group);
+  llvm::SmallVector<mlir::Value>
   buildLoopOverRows(mlir::Value first, mlir::Value last, mlir::Value step);
   mlir::scf::IfOp buildGuard();
   void buildRows(mlir::Value group);
@@ -54,8 +59,26 @@ private:
                                  mlir::ValueRange initial);
   int64_t getBandDepth(mlir::Value value);
   void buildPasses();
+  int64_t findPasses();
   int64_t getPass(mlir::Value value);
+  int64_t getPass(tile::ReduceOp reduce);
   void buildPass(int64_t depth);
+
+  /// What the threads of a program combine, each by itself, in a loop over the
+  /// columns; a sum of powers may follow the maximum that it is relative to.
+  bool isFolded() const { return schedule.getThreads() > 1; }
+  tile::ReduceOp getFollowedMaximum(tile::ReduceOp reduce) const;
+  mlir::RankedTensorType getPartialType(tile::ReduceOp reduce) const;
+  mlir::Value fold(tile::ReduceOp reduce, mlir::Value tile);
+  llvm::SmallVector<mlir::Value>
+  combineColumns(llvm::ArrayRef<tile::ReduceOp> reductions,
+                 mlir::ValueRange partials);
+  mlir::Value combineFollowing(tile::ReduceOp sum, mlir::Value partial,
+                               mlir::Value oldMaximum, mlir::Value newMaximum);
+  mlir::Value scalePartial(mlir::Value partial, mlir::Value from,
+                           mlir::Value to);
+  void finishColumns(llvm::ArrayRef<tile::ReduceOp> reductions,
+                     mlir::ValueRange partials);
 
   /// A program combines rows in registers, or if a row does not fit those, in
   /// memory, in its row of the partial results.
@@ -86,6 +109,8 @@ private:
   mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
                        int64_t pieces = 1,
                        std::optional<int64_t> band = std::nullopt);
+  mlir::Value createLoad(mlir::BlockArgument argument, int64_t piece,
+                         int64_t pieces, std::optional<int64_t> band);
   mlir::Value emitSplit(tile::SplitOp split, int64_t piece);
   void emitResult(unsigned resultIndex);
   void emitStore(unsigned resultIndex);
@@ -137,6 +162,14 @@ private:
   /// Tiles of the values of the current columns.
   mlir::IRMapping columnScope;
   llvm::DenseMap<mlir::Value, int64_t> depths;
+  /// The last walk over the row, counted from 0.
+  int64_t lastPass = 0;
+
+  /// The loads of a group of rows, in the order in which the program makes
+  /// them: while they are collected, those made so far, and while there are
+  /// some `ahead`, those that were made for the group before it was reached.
+  llvm::SmallVector<mlir::Value> *collected = nullptr;
+  mlir::ValueRange ahead;
 };
 
 } // namespace bastile

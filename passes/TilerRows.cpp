@@ -46,6 +46,60 @@ SmallVector<Value> Tiler::createAccumulators() {
   return initial;
 }
 
+/// Loads what the kernel reads of a group of rows, and nothing else.
+SmallVector<Value> Tiler::emitRowLoads(Value group) {
+  SmallVector<Value> loads;
+  rowScope.clear();
+  columnScope.clear();
+  row = getFirstRow(group);
+  llvm::SaveAndRestore saved(collected, &loads);
+  emitArguments();
+  rowScope.clear();
+  columnScope.clear();
+  return loads;
+}
+
+/// Walks the groups of rows as `buildLoopOverRows` does, but each of them is
+/// being loaded while the one before is computed on.
+SmallVector<Value> Tiler::buildStagedLoop(Value first, Value last, Value step) {
+  SmallVector<Value> initial = createAccumulators();
+  size_t numSums = initial.size();
+  Value hasRows =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, first, last);
+  auto branch =
+      scf::IfOp::create(builder, TypeRange(ValueRange(initial)), hasRows,
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  if (numSums > 0)
+    scf::YieldOp::create(builder, initial);
+
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> carried(initial);
+  carried.append(emitRowLoads(first));
+  auto loop = scf::ForOp::create(builder, first, last, step, carried);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value group = loop.getInductionVar();
+  // After the last group comes nothing: it is loaded again, from the cache.
+  Value next = arith::AddIOp::create(builder, group, step);
+  Value hasNext =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, last);
+  next = arith::SelectOp::create(builder, hasNext, next, group);
+  SmallVector<Value> loads = emitRowLoads(next);
+  accumulators = loop.getRegionIterArgs().take_front(numSums);
+  ahead = loop.getRegionIterArgs().drop_front(numSums);
+  buildRows(group);
+  SmallVector<Value> yielded(accumulated);
+  yielded.append(loads);
+  if (!yielded.empty())
+    scf::YieldOp::create(builder, yielded);
+
+  builder.setInsertionPointAfter(loop);
+  if (numSums > 0)
+    scf::YieldOp::create(builder, loop.getResults().take_front(numSums));
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
 /// What the sum of `lhs` and `rhs` is short of, exactly (Knuth, The Art of
 /// Computer Programming 4.2.2).
 static Value createLostPart(OpBuilder &builder, Location loc, Value lhs,

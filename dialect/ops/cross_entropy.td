@@ -141,7 +141,7 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
       ::mlir::Value isTarget = targets.isTarget(z);
       Expr zero = z.constant(0), none = lse.constant(0), one = lse.constant(1);
       // Not lse less the logit: both may be large, and their difference small.
-      Expr targetShifted = rowSum(select(isTarget, shifted, zero));
+      Expr targetShifted = rowSum(select(isTarget, z, zero)) - top;
       Expr loss = logSum - targetShifted;
       Expr weight = one;
       if (getWeights()) {

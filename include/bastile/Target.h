@@ -44,6 +44,8 @@ struct Target {
   bool isHost() const { return computeCapability == 0; }
   /// Bulk asynchronous copies that complete on an mbarrier.
   bool hasBulkCopy() const { return computeCapability >= 90; }
+  /// Launches that start before the one that they depend on has ended.
+  bool hasDependentLaunch() const { return computeCapability >= 90; }
 
   /// Finds a target by name. The error lists the names that exist.
   static llvm::Expected<const Target &> lookup(llvm::StringRef name);

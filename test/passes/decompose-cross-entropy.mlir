@@ -23,8 +23,9 @@
 // CHECK-DAG:     %[[SAFE:.*]] = arith.select %[[INSIDE]], %{{.*}}, %{{.*}} : tensor<?x1xi1>, tensor<?x1xi32>
 // CHECK-DAG:     %[[SAFES:.*]] = tile.broadcast %[[SAFE]] like %[[X]]
 // CHECK-DAG:     %[[ISTARGET:.*]] = arith.cmpi eq, %[[COLUMN]], %[[SAFES]]
-// CHECK-DAG:     %[[CHOSEN:.*]] = arith.select %[[ISTARGET]], %[[SHIFTED]],
-// CHECK-DAG:     %[[TARGET:.*]] = tile.reduce {{ *}}add %[[CHOSEN]]
+// CHECK-DAG:     %[[CHOSEN:.*]] = arith.select %[[ISTARGET]], %[[X]],
+// CHECK-DAG:     %[[LOGIT:.*]] = tile.reduce {{ *}}add %[[CHOSEN]]
+// CHECK-DAG:     %[[TARGET:.*]] = arith.subf %[[LOGIT]], %[[STOPPED]]
 // CHECK-DAG:     %[[LOSS:.*]] = arith.subf %[[LOG]], %[[TARGET]]
 // CHECK-DAG:     %[[VALID:.*]] = arith.select %[[INSIDE]], %[[LOSS]],
 // CHECK-DAG:     %[[RESULT:.*]] = arith.select %[[IGNORED]], %{{.*}}, %[[VALID]]

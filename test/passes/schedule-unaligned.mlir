@@ -49,7 +49,7 @@ tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
 // What is left by each program stays as long and as much, whichever program
 // runs: only threads and vectors may differ.
 // CHECK-LABEL: @partial_rows
-// CHECK-SAME:  schedule = #tile.schedule<rows = [[ROWS:[0-9]+]], threads = {{[0-9]+}}, vector = 8, columns = [[COLUMNS:[0-9]+]], persistent = [[PERSISTENT:[0-9]+]]>,
+// CHECK-SAME:  schedule = #tile.schedule<rows = [[ROWS:[0-9]+]], threads = {{[0-9]+}}, vector = 8, columns = [[COLUMNS:[0-9]+]], persistent = [[PERSISTENT:[0-9]+]], stages = 2>,
 // CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = [[ROWS]], threads = {{[0-9]+}}, vector = 4, columns = [[COLUMNS]], persistent = [[PERSISTENT]]>
 tile.kernel @partial_rows(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>

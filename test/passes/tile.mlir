@@ -121,13 +121,14 @@ func.func @f(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[STEP:.*]] = arith.constant 256 : index
 // CHECK-DAG:     %[[END:.*]] = arith.constant 1024 : index
-// CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant dense<0.000000e+00> : tensor<1x256xf32>
+// CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant dense<0.000000e+00> : tensor<1x32xf32, #tile.blocked<vector = 1, threadRows = 1, threadColumns = 32>>
 // CHECK:         %[[ROW:.*]] = tile.program_id
 // CHECK-NEXT:    %[[PARTIALS:.*]] = scf.for %[[COLUMN:.*]] = %[[ZERO]] to %[[END]] step %[[STEP]] iter_args(%[[PARTIAL:.*]] = %[[NEUTRAL]])
 // CHECK-NEXT:      %[[TILE:.*]] = tile.load %[[X]][%[[ROW]], %[[COLUMN]]]
-// CHECK-NEXT:      %[[COMBINED:.*]] = arith.addf %[[PARTIAL]], %[[TILE]] : tensor<1x256xf32>
+// CHECK-NEXT:      %[[OWN:.*]] = tile.fold {{ *}}add %[[TILE]] : tensor<1x256xf32> -> tensor<1x32xf32,
+// CHECK-NEXT:      %[[COMBINED:.*]] = arith.addf %[[PARTIAL]], %[[OWN]] : tensor<1x32xf32,
 // CHECK-NEXT:      scf.yield %[[COMBINED]]
-// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add %[[PARTIALS]] : tensor<1x256xf32> -> tensor<1x1xf32>
+// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add %[[PARTIALS]] : tensor<1x32xf32, {{.*}}> -> tensor<1x1xf32>
 // CHECK-NEXT:    scf.for %[[COLUMN:.*]] = %[[ZERO]] to %[[END]] step %[[STEP]] {
 // CHECK-NEXT:      %[[TILE:.*]] = tile.load %[[X]][%[[ROW]], %[[COLUMN]]]
 // CHECK-NEXT:      %[[SPREAD:.*]] = tile.broadcast %[[SUM]] : tensor<1x1xf32> -> tensor<1x256xf32>
@@ -150,19 +151,32 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 
 // -----
 
-// A sum that waits for a maximum takes a loop of its own. What the row's end
-// leaves of the last tile is masked in the loops that reduce, not in the one
-// that stores.
+// A sum of exp(x - max(x)) shares the loop of the maximum: each thread corrects
+// its sum when it finds a larger one, and once more when all threads have met.
+// What the row's end leaves of the last tile is masked in the loop that reduces,
+// not in the one that stores.
 // CHECK-LABEL: tile.kernel @two_depths(
-// CHECK:         scf.for
-// CHECK:           %[[MASKED:.*]] = tile.mask %{{.*}} from %{{.*}} limit 1000 else 0xFF800000 : f32
-// CHECK-NEXT:      arith.maximumf %{{.*}}, %[[MASKED]]
-// CHECK:         %[[MAX:.*]] = tile.reduce {{ *}}max
-// CHECK:         scf.for
-// CHECK:           tile.broadcast %[[MAX]]
-// CHECK:           %[[EXP:.*]] = math.exp
+// CHECK:         scf.for {{.*}} iter_args(%[[OLD:[^ ]*]] = %[[NONE:[^ ,]*]], %[[PARTIAL:[^ ]*]] = %[[ZERO:[^ )]*]])
+// CHECK:           %[[X:.*]] = tile.load
+// CHECK-NEXT:      %[[MASKED:.*]] = tile.mask %[[X]] from %{{.*}} limit 1000 else 0xFF800000 : f32
+// CHECK-NEXT:      %[[OWN:.*]] = tile.fold {{ *}}max %[[MASKED]]
+// CHECK-NEXT:      %[[NEW:.*]] = arith.maximumf %[[OLD]], %[[OWN]]
+// CHECK-NEXT:      %[[ISNONE:.*]] = arith.cmpf oeq, %[[NEW]], %[[NONE]]
+// CHECK-NEXT:      %[[BASE:.*]] = arith.select %[[ISNONE]], %[[ZERO]], %[[NEW]]
+// CHECK-NEXT:      %[[SPREAD:.*]] = tile.spread %[[BASE]]
+// CHECK-NEXT:      arith.subf %[[X]], %[[SPREAD]]
+// CHECK-NEXT:      %[[EXP:.*]] = math.exp
 // CHECK-NEXT:      %[[MASKED:.*]] = tile.mask %[[EXP]] from %{{.*}} limit 1000 else 0.000000e+00 : f32
-// CHECK-NEXT:      arith.addf %{{.*}}, %[[MASKED]]
+// CHECK-NEXT:      %[[ADDED:.*]] = tile.fold {{ *}}add %[[MASKED]]
+// CHECK-NEXT:      %[[SAME:.*]] = arith.cmpf oeq, %[[OLD]], %[[NEW]]
+// CHECK-NEXT:      %[[LESS:.*]] = arith.subf %[[OLD]], %[[NEW]]
+// CHECK-NEXT:      %[[POWER:.*]] = math.exp %[[LESS]]
+// CHECK-NEXT:      %[[FACTOR:.*]] = arith.select %[[SAME]], %{{.*}}, %[[POWER]]
+// CHECK-NEXT:      %[[SCALED:.*]] = arith.mulf %[[PARTIAL]], %[[FACTOR]]
+// CHECK-NEXT:      %[[SUMS:.*]] = arith.addf %[[SCALED]], %[[ADDED]]
+// CHECK-NEXT:      scf.yield %[[NEW]], %[[SUMS]]
+// CHECK:         %[[MAX:.*]] = tile.reduce {{ *}}max
+// CHECK-NEXT:    tile.broadcast %[[MAX]]
 // CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add
 // The statistic is stored as soon as it is known.
 // CHECK-NEXT:    tile.store %[[SUM]]

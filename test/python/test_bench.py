@@ -8,6 +8,7 @@ import math
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -92,6 +93,12 @@ def test_kernels_bytes(results):
         "backward": 3 * 16 * 256 * 2,
         "both": 5 * 16 * 256 * 2,
     }
+
+
+def test_bytes_of_8_bit_floats():
+    op = _ops.OPS["quantize_blocks"]
+    assert op.bytes("forward", (8, 256), 2) == 8 * 256 * (2 + 1) + 8 * 2 * 4
+    assert op.bytes("forward", (8, 256), 4) == 8 * 256 * (4 + 1) + 8 * 2 * 4
 
 
 def test_csv_has_a_line_for_each_row(results):
@@ -275,7 +282,7 @@ def test_a_provider_that_is_missing_is_left_out_with_a_word():
 
 
 def test_sets_are_larger_than_the_cache():
-    assert _inputs.count_sets(1 << 20, 50 << 20) == 40
+    assert _inputs.count_sets(1 << 20, 50 << 20) == 200
     assert _inputs.count_sets(100 << 20, 50 << 20) == 4
     assert _inputs.count_sets(1 << 40, 50 << 20) == 2
 
@@ -321,7 +328,7 @@ def test_a_gpu_that_is_not_there_is_said(capsys, tmp_path):
 
 
 def test_budget_ends_a_run_and_keeps_what_is_there(capsys, tmp_path):
-    command = "kernels --device cpu --ops silu --shapes 4x64 --budget-seconds -1"
+    command = "kernels --device cpu --ops silu --shapes 4x64 --budget-seconds 0"
     assert __main__.main([*command.split(), "--out", str(tmp_path)]) == 0
     assert "was not measured" in capsys.readouterr().out
     assert _report.read(tmp_path / "kernels.json")["rows"] == []
@@ -466,3 +473,58 @@ def test_readme_has_the_committed_figures():
 def test_readme_without_its_markers_is_refused():
     with pytest.raises(ValueError, match="once"):
         readme.replace_table("nothing", "table")
+
+
+def test_liger_is_called_as_its_modules_call_it(monkeypatch):
+    called = []
+
+    def function(name, results):
+        def apply(*arguments):
+            called.append((name, arguments))
+            return results
+
+        return types.SimpleNamespace(apply=apply)
+
+    heads = torch.zeros(1, 2, 4, 8)
+    ops = types.SimpleNamespace(
+        LigerRMSNormFunction=function("rms_norm", "y"),
+        LigerCrossEntropyFunction=function("loss", ("loss", None, None, None)),
+        LigerRopeFunction=function("rope", (heads, heads)),
+    )
+    monkeypatch.setitem(sys.modules, "liger_kernel", types.SimpleNamespace(ops=ops))
+    loaded = _providers.PROVIDERS["liger"].load()
+    assert loaded.function("swiglu") is None
+    assert not loaded.can_capture("cross_entropy")
+    assert loaded.function("rms_norm")("x", "w") == "y"
+    assert loaded.function("cross_entropy")("x", "t") == "loss"
+    assert called == [("rms_norm", ("x", "w", 1e-6)), ("loss", ("x", "t", None))]
+    q, k = loaded.function("rope")(
+        torch.zeros(1, 4, 2, 8), torch.zeros(1, 4, 2, 8), *[torch.zeros(1, 4, 1, 8)] * 2
+    )
+    assert q.shape == k.shape == (1, 4, 2, 8)
+    shapes = [tuple(x.shape) for x in called[-1][1]]
+    assert shapes == [(1, 2, 4, 8)] * 2 + [(1, 4, 8)] * 2
+
+
+def test_merge_takes_the_last_of_equal_rows(results, tmp_path, capsys):
+    before = str(results[0] / "kernels.json")
+    changed = change(read(results), 2)
+    del changed["rows"][1:]
+    (tmp_path / "b.json").write_text(json.dumps(changed))
+    out = tmp_path / "joined.json"
+    files = [before, str(tmp_path / "b.json")]
+    assert __main__.main(["merge", *files, "--out", str(out)]) == 0
+    joined = _report.read(out)
+    assert len(joined["rows"]) == len(read(results)["rows"])
+    assert joined["rows"][0] == changed["rows"][0] != read(results)["rows"][0]
+    assert joined["summary"]
+
+
+def test_merge_refuses_other_machines(results, tmp_path, capsys):
+    other = read(results)
+    other["environment"]["gpu"] = "another"
+    (tmp_path / "b.json").write_text(json.dumps(other))
+    files = [str(results[0] / "kernels.json"), str(tmp_path / "b.json")]
+    assert __main__.main(["merge", *files, "--out", str(tmp_path / "c.json")]) == 1
+    assert "gpu is None and another" in capsys.readouterr().err
+    assert not (tmp_path / "c.json").exists()

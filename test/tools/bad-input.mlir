@@ -480,7 +480,7 @@ func.func @f(%x: tensor<?x1000xbf16>) -> tensor<?x1000xbf16> {
 // -----
 // a tile that does not divide among its threads
 // options: --target=sm_90 --schedule=columns=1032,threads=128,vector=8
-// error: 1:1: schedule #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1032> does not fit sm_90: 1 rows of 129 vectors do not divide evenly among 128 threads
+// error: 1:1: schedule #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1032, reread = shared> does not fit sm_90: 1 rows of 129 vectors do not divide evenly among 128 threads
 func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
   %0 = tile.rms_norm %x : tensor<?x8192xbf16>
   return %0 : tensor<?x8192xbf16>

@@ -108,6 +108,8 @@ class Cuda:
     def __init__(self, name):
         self.name = name
         device = torch.device(name)
+        if device.index is None:
+            device = torch.device("cuda", torch.cuda.current_device())
         torch.cuda.set_device(device)
         self.cached_bytes = torch.cuda.get_device_properties(device).L2_cache_size
         count = 2 * self.cached_bytes

@@ -101,5 +101,5 @@ _OF_ROWS = ("rows", "pairs", "heads", "kv_heads", "targets")
 
 def count_sets(bytes_of_a_set: float, cached_bytes: int) -> int:
     """How many sets make eight times what the cache holds: at least 2, at most
-    40."""
-    return max(2, min(40, math.ceil(8 * cached_bytes / bytes_of_a_set)))
+    200."""
+    return max(2, min(200, math.ceil(8 * cached_bytes / bytes_of_a_set)))

@@ -36,7 +36,7 @@ class Case:
             wanted |= {"forward", "both"}
         return tuple(kind for kind in KINDS if kind in wanted)
 
-    def bytes(self, direction) -> float:
+    def bytes(self, direction) -> int:
         return self.op.bytes(direction, self.shape, self.dtype.itemsize)
 
 
@@ -176,8 +176,9 @@ def _open_subject(subject, sets, device):
     """Warms up, measures memory, captures, and compares with the reference."""
     case = subject.case
     for kind in case.kinds:
-        subject.call(kind, sets[0])
-        subject.peak[kind] = device.peak_bytes(lambda: subject.call(kind, sets[0]))
+        call = functools.partial(subject.call, kind, sets[0])
+        call()
+        subject.peak[kind] = device.peak_bytes(call)
         graph = device.capture(subject.device_calls(kind, sets), subject.can_capture)
         subject.errors.update(_check(subject, graph, sets[0]))
         graph.forget_results()
@@ -323,7 +324,7 @@ def _row(subject, direction, copy_seconds, count):
         device_us=_microseconds(seconds / count for seconds in device),
         wall_us=_microseconds(_samples(subject.wall, direction)),
         copy_us=_microseconds(copy),
-        bytes=int(moved),
+        bytes=moved,
         gb_per_s=moved / seconds / 1e9 if seconds else None,
         share=medians[0] / seconds if seconds else None,
         peak_bytes=subject.peak[kind],

@@ -58,7 +58,8 @@ class Op:
     inputs: dict
     #: The shapes of the results; () is a loss.
     results: Callable
-    #: Elements that have to be read and written, at least: of forward, of backward.
+    #: Elements that have to be read and written, at least, by the forward and by the
+    #: backward; 8-bit results are counted by ``bytes``.
     forward: Callable
     backward: "Callable | None" = None
     #: Inputs that have gradients.
@@ -81,8 +82,11 @@ class Op:
             return ("both",)
         return ("forward", "backward", "both") if self.gradients else ("forward",)
 
-    def bytes(self, direction: str, shape, size: int) -> float:
+    def bytes(self, direction: str, shape, size: int) -> int:
         """Bytes that ``direction`` has to move, of elements of ``size`` bytes."""
+        if self.is_quantization:
+            small, scales = self.results(shape)
+            return math.prod(shape) * size + math.prod(small) + 4 * math.prod(scales)
         if direction in ("forward", "inference"):
             return self.forward(shape) * size
         if direction == "backward":
@@ -133,14 +137,13 @@ def _of_rows(name, about, presets):
 
 
 def _quantization(name, about, groups):
-    # Elements of two bytes are read, and written as one byte and a scale of four.
     return Op(
         name,
         about,
         QUANTIZED,
         {"x": "rows"},
         lambda shape: [shape, (*shape[:-1], groups(shape))],
-        lambda shape: 1.5 * math.prod(shape) + 2 * math.prod(shape[:-1]) * groups(shape),
+        _times(1),
         tiny=(4, 128),
     )
 

@@ -12,7 +12,11 @@ DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Ops, providers, element type, device and where results go."""
     parser.add_argument(
-        "--ops", nargs="+", choices=_ops.OPS, metavar="OP", help="which ops (all)"
+        "--ops",
+        nargs="+",
+        choices=_ops.OPS,
+        metavar="OP",
+        help=f"of {', '.join(_ops.OPS)} (all)",
     )
     parser.add_argument(
         "--providers",

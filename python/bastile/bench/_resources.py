@@ -55,9 +55,8 @@ class Driver:
     def _describe(self, module, launch):
         variant = launch["variants"][0]
         entry = ctypes.c_void_p()
-        self._check(
-            "cuModuleGetFunction", ctypes.byref(entry), module, variant["entry"].encode()
-        )
+        name = variant["entry"].encode()
+        self._check("cuModuleGetFunction", ctypes.byref(entry), module, name)
         dynamic = variant.get("shared_memory", 0)
         if dynamic:
             self._check("cuFuncSetAttribute", entry, _DYNAMIC_SHARED_BYTES, dynamic)

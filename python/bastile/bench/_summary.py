@@ -13,7 +13,8 @@ _GROUPS = (
         "norms' backward",
         lambda row: row["op"].endswith("_norm") and row["direction"] == "backward",
     ),
-    ("cross-entropy", lambda row: row["op"].startswith("cross_entropy")),
+    ("cross-entropy", lambda row: row["op"] == "cross_entropy"),
+    ("its loss alone", lambda row: row["op"] == "cross_entropy_loss"),
 )
 _METRICS = ("device_us", "wall_us", "host_us")
 

@@ -83,12 +83,14 @@ def run(arguments) -> int:
     ):
         if found:
             print(f"{len(found)} {title} by more than {arguments.threshold:.0%}:")
-            print(format_table([_row(one) for one in sorted(found, key=order)], COLUMNS))
+            rows = [_row(one) for one in sorted(found, key=order)]
+            print(format_table(rows, COLUMNS))
             print()
     for key in broken:
         print(f"{_name(key)} fails now")
     if gone:
-        print(f"{len(gone)} rows are in {arguments.before} alone, {_name(gone[0])} first")
+        first = _name(gone[0])
+        print(f"{len(gone)} rows are in {arguments.before} alone, {first} first")
     unchanged = len(differences) - len(slower) - len(faster)
     print(f"{unchanged} of {len(differences)} times are as they were")
     for metric in arguments.metrics:

@@ -78,13 +78,14 @@ def run(arguments) -> int:
     print(describe_environment(environment))
     print(f"{len(cases)} ops and shapes; device time is {device.device_time}")
     measured = _Measured(arguments, device, providers, dtype)
-    deadline = time.monotonic() + (arguments.budget_seconds or float("inf"))
+    budget = arguments.budget_seconds
+    deadline = float("inf") if budget is None else time.monotonic() + budget
     with Progress("measuring", len(cases)) as progress:
         for op, shape in cases:
             if time.monotonic() > deadline:
                 progress.print(
-                    f"{arguments.budget_seconds:g} s are over: the rest, from "
-                    f"{op.name} {shape_text(shape)} on, was not measured"
+                    f"{budget:g} s are over: the rest, from {op.name} "
+                    f"{shape_text(shape)} on, was not measured"
                 )
                 break
             progress.step(f"{op.name} {shape_text(shape)}", 0)
@@ -126,8 +127,8 @@ def find_cases(arguments) -> list:
 
 
 def _directions(op, wanted):
-    """Those of ``op``, in their order; one without gradients has its forward as
-    inference, too."""
+    """Those of ``wanted`` that ``op`` has, in their order; without gradients, that
+    is the forward alone."""
     if op.gradients:
         directions = op.directions if op.together else DIRECTIONS
     else:
@@ -150,6 +151,7 @@ class _Measured:
 
     def rows_of(self, op, shape) -> list:
         import torch
+
         from bastile.bench import _measure
 
         case = _measure.Case(op, shape, self._dtype, _directions(op, self._wanted))

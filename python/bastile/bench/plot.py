@@ -96,7 +96,7 @@ def _host_sections(figures, rows, summary):
         "What a call costs the host",
         "Each bar is the time from one call to the next on tensors so small that the "
         "device is never waited for.",
-        figures.draw_times(rows, "host_us", "microseconds of the host (less is better)"),
+        figures.draw_times(rows, "host_us", "microseconds (less is better)"),
     )
 
 

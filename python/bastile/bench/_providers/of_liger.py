@@ -3,6 +3,20 @@
 #: Its losses wait for the number of targets that count.
 NOT_IN_GRAPHS = ("cross_entropy", "cross_entropy_loss")
 
+#: The function of each op, and what it takes after the tensors.
+_FUNCTIONS = {
+    "rms_norm": ("LigerRMSNormFunction", (1e-6,)),
+    "add_rms_norm": ("LigerFusedAddRMSNormFunction", (1e-6,)),
+    "layer_norm": ("LigerLayerNormFunction", (1e-5,)),
+    "geglu_tanh": ("LigerGELUMulFunction", ()),
+    "swiglu": ("LigerSiLUMulFunction", ()),
+    "relu_squared": ("LigerReLUSquaredFunction", ()),
+    "softmax": ("LigerSoftmaxFunction", ()),
+    "rope": ("LigerRopeFunction", ()),
+    "cross_entropy": ("LigerCrossEntropyFunction", (None,)),
+    "cross_entropy_loss": ("LigerCrossEntropyFunction", (None,)),
+}
+
 
 def load() -> dict:
     try:
@@ -10,29 +24,40 @@ def load() -> dict:
     except ImportError as error:
         raise ImportError(f"pip install liger-kernel ({error})") from error
 
+    # Older versions have fewer.
+    found = {
+        op: _bind(getattr(ops, name).apply, options)
+        for op, (name, options) in _FUNCTIONS.items()
+        if hasattr(ops, name)
+    }
+    adapted = {
+        "rope": _turn_views,
+        "cross_entropy": _first,
+        "cross_entropy_loss": _first,
+    }
+    for op in adapted.keys() & found.keys():
+        found[op] = adapted[op](found[op])
+    return found
+
+
+def _bind(apply, options):
+    if not options:
+        return apply
+    return lambda *tensors: apply(*tensors, *options)
+
+
+def _first(function):
+    """The loss; the function returns what else it was asked for beside it."""
+    return lambda *tensors: function(*tensors)[0]
+
+
+def _turn_views(function):
+    """It takes the heads before the positions, and copies what is no view."""
+
     def rope(q, k, cosine, sine):
-        # It takes the heads before the positions, and copies what is not a view.
-        turned = ops.LigerRopeFunction.apply(
+        turned = function(
             q.transpose(1, 2), k.transpose(1, 2), cosine[:, :, 0], sine[:, :, 0]
         )
         return tuple(heads.transpose(1, 2) for heads in turned)
 
-    def cross_entropy(logits, targets):
-        return ops.LigerCrossEntropyFunction.apply(logits, targets, None)[0]
-
-    return {
-        "rms_norm": lambda x, weight: ops.LigerRMSNormFunction.apply(x, weight, 1e-6),
-        "add_rms_norm": lambda x, residual, weight: (
-            ops.LigerFusedAddRMSNormFunction.apply(x, residual, weight, 1e-6)
-        ),
-        "layer_norm": lambda x, weight, bias: ops.LigerLayerNormFunction.apply(
-            x, weight, bias, 1e-5
-        ),
-        "geglu_tanh": ops.LigerGELUMulFunction.apply,
-        "swiglu": ops.LigerSiLUMulFunction.apply,
-        "relu_squared": ops.LigerReLUSquaredFunction.apply,
-        "softmax": ops.LigerSoftmaxFunction.apply,
-        "rope": rope,
-        "cross_entropy": cross_entropy,
-        "cross_entropy_loss": cross_entropy,
-    }
+    return rope

@@ -1,0 +1,150 @@
+//===- KeepRows.cpp - Keep in shared memory what is read again ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/TargetLookup.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_KEEPROWS
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Loads of the same tiles, by loops that run one after the other.
+using Loads = SmallVector<tile::LoadOp>;
+
+scf::ForOp getLoop(tile::LoadOp load) {
+  return dyn_cast<scf::ForOp>(load->getParentOp());
+}
+
+/// Whether two values follow in the same way from the loops' variables.
+bool areAlike(Value lhs, scf::ForOp left, Value rhs, scf::ForOp right) {
+  if (lhs == rhs)
+    return true;
+  if (lhs == left.getInductionVar() || rhs == right.getInductionVar())
+    return lhs == left.getInductionVar() && rhs == right.getInductionVar();
+  std::optional<int64_t> constant = getConstantIntValue(lhs);
+  if (constant)
+    return constant == getConstantIntValue(rhs);
+  Operation *one = lhs.getDefiningOp(), *other = rhs.getDefiningOp();
+  return one && other && isPure(one) && one->getName() == other->getName() &&
+         one->getAttrDictionary() == other->getAttrDictionary() &&
+         one->getNumResults() == 1 &&
+         one->getNumOperands() == other->getNumOperands() &&
+         llvm::all_of(llvm::zip(one->getOperands(), other->getOperands()),
+                      [&](auto pair) {
+                        return areAlike(std::get<0>(pair), left,
+                                        std::get<1>(pair), right);
+                      });
+}
+
+bool areSameTiles(tile::LoadOp lhs, tile::LoadOp rhs) {
+  scf::ForOp left = getLoop(lhs), right = getLoop(rhs);
+  auto isAlike = [&](auto pair) {
+    return areAlike(std::get<0>(pair), left, std::get<1>(pair), right);
+  };
+  return left != right && left->getBlock() == right->getBlock() &&
+         lhs.getMemref() == rhs.getMemref() && lhs.getType() == rhs.getType() &&
+         lhs->getAttrDictionary() == rhs->getAttrDictionary() &&
+         getConstantIntValue(left.getStep()) ==
+             getConstantIntValue(right.getStep()) &&
+         getConstantIntValue(left.getUpperBound()) ==
+             getConstantIntValue(right.getUpperBound()) &&
+         llvm::all_of(llvm::zip(lhs.getIndices(), rhs.getIndices()), isAlike);
+}
+
+/// How often a loop over the columns of a row runs; nothing for other loops.
+std::optional<int64_t> getTripCount(scf::ForOp loop) {
+  std::optional<int64_t> first = getConstantIntValue(loop.getLowerBound()),
+                         end = getConstantIntValue(loop.getUpperBound()),
+                         step = getConstantIntValue(loop.getStep());
+  if (!first || *first != 0 || !end || !step)
+    return std::nullopt;
+  return llvm::divideCeil(*end, *step);
+}
+
+struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (kernel.isTiled() &&
+          kernel.getSchedule()->getReread() == tile::Reread::Shared)
+        keepRows(kernel);
+  }
+
+  /// Loads of what the kernel does not write, each with those that repeat it.
+  static SmallVector<Loads> findRepeated(tile::KernelOp kernel) {
+    DenseSet<Value> written;
+    kernel.walk(
+        [&](tile::StoreOp store) { written.insert(store.getMemref()); });
+    SmallVector<Loads> groups;
+    kernel.walk([&](tile::LoadOp load) {
+      scf::ForOp loop = getLoop(load);
+      if (!loop || !getTripCount(loop) || written.contains(load.getMemref()) ||
+          cast<MemRefType>(load.getMemref().getType()).getRank() < 2)
+        return;
+      auto same = llvm::find_if(groups, [&](const Loads &group) {
+        return areSameTiles(group.front(), load);
+      });
+      if (same == groups.end())
+        groups.push_back({load});
+      else
+        same->push_back(load);
+    });
+    llvm::erase_if(groups, [](const Loads &group) { return group.size() < 2; });
+    return groups;
+  }
+
+  void keepRows(tile::KernelOp kernel) {
+    int64_t blocks = kernel.getSchedule()->getBlocks();
+    int64_t offset = 0;
+    for (Loads &group : findRepeated(kernel)) {
+      tile::LoadOp first = group.front();
+      RankedTensorType type = first.getType();
+      SmallVector<int64_t> shape(type.getShape());
+      shape.insert(shape.begin(), *getTripCount(getLoop(first)));
+      OpBuilder builder(&getContext());
+      builder.setInsertionPointToStart(&kernel.getBody().front());
+      auto space = gpu::AddressSpaceAttr::get(&getContext(),
+                                              gpu::AddressSpace::Workgroup);
+      auto buffer = tile::BufferOp::create(
+          builder, first.getLoc(),
+          MemRefType::get(shape, type.getElementType(), AffineMap(), space),
+          builder.getI64IntegerAttr(offset));
+      offset = llvm::alignTo(buffer.getEnd(blocks), 16);
+      builder.setInsertionPointAfter(first);
+      tile::KeepOp::create(builder, first.getLoc(), first, buffer,
+                           createSlot(builder, getLoop(first)));
+      for (tile::LoadOp load : llvm::drop_begin(group)) {
+        builder.setInsertionPoint(load);
+        load.replaceAllUsesWith(
+            tile::TakeOp::create(builder, load.getLoc(), type, buffer,
+                                 createSlot(builder, getLoop(load)))
+                .getResult());
+        load.erase();
+      }
+    }
+  }
+
+  static Value createSlot(OpBuilder &builder, scf::ForOp loop) {
+    return arith::DivUIOp::create(builder, loop.getLoc(),
+                                  loop.getInductionVar(), loop.getStep());
+  }
+};
+
+} // namespace

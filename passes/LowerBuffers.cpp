@@ -1,0 +1,149 @@
+//===- LowerBuffers.cpp - Tiles that a thread keeps in shared memory ------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/LowerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace bastile;
+
+static constexpr auto kShared =
+    static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
+
+Type bastile::getBufferPointerType(MLIRContext *context) {
+  return LLVM::LLVMPointerType::get(context, kShared);
+}
+
+namespace {
+
+/// The memory that a launch gives to each block of `kernel`, beside what the
+/// code declares.
+LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
+  std::string name = (kernel.getSymName() + "_shared").str();
+  auto module = kernel->getParentOfType<ModuleOp>();
+  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(name))
+    return found;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(kernel);
+  return LLVM::GlobalOp::create(
+      builder, kernel.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+      /*isConstant=*/false, LLVM::Linkage::External, name,
+      /*value=*/Attribute(), /*alignment=*/16, kShared);
+}
+
+Value advance(OpBuilder &builder, Location loc, Value pointer, Type type,
+              Value count) {
+  count =
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), count);
+  return LLVM::GEPOp::create(builder, loc, pointer.getType(), type, pointer,
+                             ValueRange{count}, LLVM::GEPNoWrapFlags::none);
+}
+
+struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::BufferOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto kernel = op->getParentOfType<tile::KernelOp>();
+    Location loc = op.getLoc();
+    Value memory = LLVM::AddressOfOp::create(rewriter, loc,
+                                             getLaunchMemory(rewriter, kernel));
+    Value offset =
+        arith::ConstantIndexOp::create(rewriter, loc, op.getOffset());
+    rewriter.replaceOp(
+        op, advance(rewriter, loc, memory, rewriter.getI8Type(), offset));
+    return success();
+  }
+};
+
+/// Calls `visit` with the address of each piece that a thread holds of a tile
+/// of `type` in `slot`, and its alignment. Neighbouring threads have
+/// neighbouring addresses, so that they access different banks.
+void forEachPiece(OpBuilder &builder, Location loc, RankedTensorType type,
+                  Value buffer, Value slot,
+                  llvm::function_ref<void(int64_t, Value, unsigned)> visit) {
+  tile::BlockedAttr layout = getLayout(type);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  int64_t threads = layout.getThreadRows() * layout.getThreadColumns();
+  int64_t count = layout.getNumPieces(type.getShape());
+  Type piece = getMemoryType(getPieceType(type));
+  auto vector = dyn_cast<VectorType>(piece);
+  unsigned bytes = (vector ? vector.getNumElements() : 1) *
+                   type.getElementTypeBitWidth() / 8;
+  Value first =
+      arith::MulIOp::create(builder, loc, slot, constant(count * threads));
+  first = arith::AddIOp::create(builder, loc, first, getThreadId(builder, loc));
+  for (int64_t index = 0; index < count; ++index) {
+    Value number =
+        arith::AddIOp::create(builder, loc, first, constant(index * threads));
+    visit(index, advance(builder, loc, buffer, piece, number),
+          std::min(bytes, 16u));
+  }
+}
+
+struct LowerKeep : public OpConversionPattern<tile::KeepOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    if (!getLayout(type))
+      return failure();
+    Location loc = op.getLoc();
+    forEachPiece(
+        rewriter, loc, type, adaptor.getBuffer().front(),
+        adaptor.getSlot().front(),
+        [&](int64_t index, Value address, unsigned alignment) {
+          Value piece = adaptor.getValue()[index];
+          piece =
+              bitcastTo(rewriter, loc, getMemoryType(piece.getType()), piece);
+          LLVM::StoreOp::create(rewriter, loc, piece, address, alignment);
+        });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerTake : public OpConversionPattern<tile::TakeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::TakeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!getLayout(type))
+      return failure();
+    Location loc = op.getLoc();
+    Type piece = getPieceType(type);
+    SmallVector<Value> pieces;
+    forEachPiece(rewriter, loc, type, adaptor.getBuffer().front(),
+                 adaptor.getSlot().front(),
+                 [&](int64_t, Value address, unsigned alignment) {
+                   Value load = LLVM::LoadOp::create(
+                       rewriter, loc, getMemoryType(piece), address, alignment);
+                   pieces.push_back(bitcastTo(rewriter, loc, piece, load));
+                 });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateBufferPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LowerBuffer, LowerKeep, LowerTake>(converter,
+                                                  patterns.getContext());
+}

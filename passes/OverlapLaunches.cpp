@@ -1,0 +1,94 @@
+//===- OverlapLaunches.cpp - Start a launch before the last one ends ------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/TargetLookup.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_OVERLAPLAUNCHES
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+using tile::TileDialect;
+
+namespace {
+
+struct OverlapLaunchesPass
+    : public bastile::impl::OverlapLaunchesBase<OverlapLaunchesPass> {
+  using OverlapLaunchesBase::OverlapLaunchesBase;
+
+  void runOnOperation() override {
+    const Target *found = lookupTarget(getOperation(), this->target);
+    if (!found)
+      return signalPassFailure();
+    if (!found->hasDependentLaunch())
+      return;
+    SymbolTable symbols(getOperation());
+    for (auto func : getOperation().getOps<func::FuncOp>()) {
+      tile::LaunchOp previous;
+      for (auto launch : func.getOps<tile::LaunchOp>()) {
+        if (previous && isResident(previous, symbols) &&
+            reads(launch, previous))
+          overlap(previous, launch, symbols);
+        previous = launch;
+      }
+    }
+  }
+
+  static SmallVector<tile::KernelOp> getKernels(tile::LaunchOp launch,
+                                                const SymbolTable &symbols) {
+    return llvm::map_to_vector(
+        launch.getKernels().getAsRange<FlatSymbolRefAttr>(),
+        [&](FlatSymbolRefAttr name) {
+          return symbols.lookup<tile::KernelOp>(name.getValue());
+        });
+  }
+
+  /// Whether all programs of a launch run at once: others that come early then
+  /// take no place from them.
+  static bool isResident(tile::LaunchOp launch, const SymbolTable &symbols) {
+    return llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
+      return kernel.getSchedule()->getPersistent() > 0;
+    });
+  }
+
+  static bool reads(tile::LaunchOp launch, tile::LaunchOp previous) {
+    return llvm::any_of(launch.getInputs(), [&](Value input) {
+      return input.getDefiningOp() == previous;
+    });
+  }
+
+  static void overlap(tile::LaunchOp previous, tile::LaunchOp launch,
+                      const SymbolTable &symbols) {
+    auto unit = UnitAttr::get(launch.getContext());
+    previous->setAttr(TileDialect::kOverlapNextAttrName, unit);
+    for (tile::KernelOp kernel : getKernels(previous, symbols))
+      kernel->setAttr(TileDialect::kOverlapNextAttrName, unit);
+    for (tile::KernelOp kernel : getKernels(launch, symbols)) {
+      kernel->setAttr(TileDialect::kOverlapPreviousAttrName, unit);
+      for (auto [index, input] : llvm::enumerate(launch.getInputs()))
+        if (input.getDefiningOp() == previous)
+          markWritten(kernel, kernel.getNumSizes() + index);
+    }
+  }
+
+  /// While the kernel runs, the operand is still written to: until it has
+  /// waited, which no load may be moved ahead of.
+  static void markWritten(tile::KernelOp kernel, unsigned argument) {
+    kernel.removeArgAttr(argument, TileDialect::kReadOnlyAttrName);
+    for (Operation *user : kernel.getArgument(argument).getUsers())
+      if (auto load = dyn_cast<tile::LoadOp>(user))
+        load.setInvariant(false);
+  }
+};
+
+} // namespace

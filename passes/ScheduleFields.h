@@ -1,0 +1,68 @@
+//===- ScheduleFields.h - A schedule while it is chosen ------- -*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_SCHEDULEFIELDS_H
+#define BASTILE_PASSES_SCHEDULEFIELDS_H
+
+#include "bastile/Target.h"
+#include "passes/KernelShape.h"
+
+namespace bastile {
+
+/// The fields of a schedule while they are chosen; 0 for those that are not
+/// yet.
+struct ScheduleFields {
+  int64_t rows = 0, threads = 0, vector = 0, columns = 0, persistent = 0,
+          cluster = 0, stages = 0;
+  tile::Reread reread = tile::Reread::Unset;
+
+  ScheduleFields() = default;
+  explicit ScheduleFields(tile::ScheduleAttr pinned)
+      : rows(pinned.getRows()), threads(pinned.getThreads()),
+        vector(pinned.getVector()), columns(pinned.getColumns()),
+        persistent(pinned.getPersistent()), cluster(pinned.getCluster()),
+        stages(pinned.getStages()), reread(pinned.getReread()) {}
+
+  tile::ScheduleAttr getAttr(mlir::MLIRContext *context) const {
+    return tile::ScheduleAttr::get(context, rows, threads, vector, columns,
+                                   persistent, cluster, stages, reread);
+  }
+
+  /// Blocks that share a row.
+  int64_t getBlocks() const { return std::max<int64_t>(1, cluster); }
+  /// Groups of rows whose loads are under way or that are computed on.
+  int64_t getStages() const { return std::max<int64_t>(1, stages); }
+};
+
+/// Chooses the fields that are 0 for a kernel of `shape`.
+void completeForGPU(ScheduleFields &fields, const KernelShape &shape,
+                    const Target &target);
+void completeForHost(ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target);
+
+/// Whether a kernel of `shape` can run on `target` by complete `fields`; if
+/// not, `error` begins the diagnostic that says why.
+mlir::LogicalResult
+verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
+               const ScheduleFields &fields, const KernelShape &shape,
+               const Target &target, mlir::MLIRContext *context);
+
+/// Shared memory that is in the code of every kernel's reductions at most.
+constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
+
+/// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
+int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
+
+/// Whether a loop walks over rows that are reduced, tile by tile.
+bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
+
+/// The schedule for operands of any alignment, by the one for aligned ones.
+ScheduleFields getUnaligned(ScheduleFields fields, const KernelShape &shape,
+                            const Target &target, mlir::MLIRContext *context);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_SCHEDULEFIELDS_H

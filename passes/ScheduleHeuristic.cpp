@@ -1,0 +1,360 @@
+//===- ScheduleHeuristic.cpp - Choose the fields of a schedule ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/ScheduleFields.h"
+
+#include "passes/ThreadGrid.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr int64_t kWarp = ThreadGrid::kWarp;
+/// Ops on vectors that a program of the host is to have, unless that is pinned.
+constexpr int64_t kMaxOpsOnHost = 256;
+
+/// Elements of a row that a block of 512 threads keeps in registers with ease.
+constexpr int64_t kMostElementsHeld = 16384;
+/// What an H100 runs of blocks of 512 threads, and what its cache of 50 MB
+/// keeps of the rows that these walk.
+constexpr int64_t kBlocksAtOnce = 264;
+constexpr int64_t kCacheBytes = 27 << 20;
+/// What a block may keep of a row in shared memory so that another one has room
+/// beside it.
+constexpr int64_t kMostKeptBytes = 100 << 10;
+
+/// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
+/// one, that leaves the fewest of `pieces` vectors padding while none holds
+/// more than `maxPieces`; 0 if there is none. Of equal ones it takes the
+/// largest, whose threads hold less.
+int64_t findThreads(const ScheduleFields &fields, int64_t pieces,
+                    int64_t minThreads, int64_t maxThreads, int64_t maxPieces) {
+  int64_t best = 0, bestPadded = 0;
+  for (int64_t threads = minThreads; threads <= maxThreads; threads += kWarp) {
+    if (fields.threads && fields.threads != threads)
+      continue;
+    int64_t padded = llvm::alignTo(pieces, threads);
+    if (padded > maxPieces * threads)
+      continue;
+    if (!best || padded <= bestPadded) {
+      best = threads;
+      bestPadded = padded;
+    }
+  }
+  return best;
+}
+
+/// Chooses `threads` and `columns` for a row of which each block holds `pieces`
+/// vectors, up to `maxPieces` of them to a thread.
+void chooseRowThreads(ScheduleFields &fields, int64_t pieces,
+                      int64_t maxThreads, int64_t maxPieces) {
+  int64_t padded = 0;
+  if (int64_t threads =
+          findThreads(fields, pieces, kWarp, maxThreads, maxPieces)) {
+    fields.threads = threads;
+    padded = llvm::alignTo(pieces, threads);
+  } else {
+    if (!fields.threads)
+      fields.threads = maxThreads;
+    padded = fields.threads * maxPieces;
+  }
+  if (!fields.columns)
+    fields.columns = fields.getBlocks() * padded * fields.vector;
+}
+
+/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors
+/// that may each have a block of their own: one vector a thread, so that many
+/// small blocks keep loads in flight.
+void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
+                       int64_t minThreads, int64_t maxThreads) {
+  if (!fields.threads)
+    fields.threads = findThreads(fields, pieces, minThreads, maxThreads,
+                                 /*maxPieces=*/pieces);
+  if (!fields.columns)
+    fields.columns = fields.threads * fields.vector;
+}
+
+/// Has the smallest cluster that can share a row of `pieces` vectors which one
+/// block cannot hold in 64 bytes a thread: with more, the registers of a
+/// multiprocessor hold no second row to load while the first is reduced. Blocks
+/// of half the threads, two to a multiprocessor, come before full ones. A row
+/// that no cluster holds stays with one block.
+void chooseCluster(ScheduleFields &fields, int64_t pieces,
+                   const KernelShape &shape, const Target &target) {
+  auto limitHeld = [](int64_t held) {
+    return std::clamp<int64_t>(held, 1, 16);
+  };
+  int64_t bytes = std::max(shape.minElementBytes, shape.loadedBytes);
+  int64_t held = limitHeld(64 / (fields.vector * bytes));
+  int64_t mostHeld = limitHeld(32 / fields.vector);
+  // A sum of rows takes as many registers as the computation on one.
+  if (shape.hasLongPartialRows)
+    held = mostHeld = 1;
+  int64_t mostThreads = target.maxThreadsPerBlock;
+  if (pieces <= held * mostThreads)
+    return;
+  int64_t fewThreads = fields.threads ? fields.threads : mostThreads / 2;
+  if (fields.threads)
+    mostThreads = fields.threads;
+  for (int64_t capacity :
+       {held * fewThreads, held * mostThreads, mostHeld * mostThreads})
+    for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
+      if (pieces <= blocks * capacity) {
+        fields.cluster = blocks;
+        return;
+      }
+}
+
+/// For long rows of which more is computed than registers hold: a loop walks
+/// over them in tiles of 16 elements a thread, two blocks to a multiprocessor.
+/// A cluster shares each row where it is walked again: so that what its blocks
+/// keep of it leaves room for others or, without clusters enough, so that the
+/// rows that are being walked stay in the cache.
+void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
+                const Target &target) {
+  constexpr int64_t threads = 16 * kWarp;
+  int64_t perThread =
+      fields.vector * std::clamp<int64_t>(16 / fields.vector, 1, 8);
+  fields.threads = threads;
+  if (!fields.rows)
+    fields.rows = 1;
+  auto setCluster = [&](int64_t blocks) {
+    fields.cluster = blocks;
+    fields.columns = blocks * threads * perThread;
+  };
+  if (fields.cluster)
+    return setCluster(fields.cluster);
+  int64_t most = target.maxBlocksPerCluster;
+  for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
+    setCluster(blocks);
+    if (getKeptBytes(fields, shape) <= kMostKeptBytes)
+      return;
+  }
+  int64_t rowBytes = shape.rowLength * shape.minElementBytes;
+  int64_t blocks = 1;
+  while (blocks < std::min<int64_t>(4, most) &&
+         kBlocksAtOnce / blocks * rowBytes > kCacheBytes)
+    blocks *= 2;
+  setCluster(blocks);
+}
+
+/// For rows too short to keep a block busy: several of them to a block, each
+/// row held by a power of two of threads.
+void chooseShortRows(ScheduleFields &fields, int64_t pieces) {
+  int64_t perRow = llvm::PowerOf2Ceil(pieces);
+  if (!fields.columns)
+    fields.columns = fields.getBlocks() * perRow * fields.vector;
+  if (!fields.threads)
+    fields.threads = 128;
+  int64_t threadRows = std::max<int64_t>(1, fields.threads / perRow);
+  // Two rows to a thread keep more loads in flight.
+  if (!fields.rows)
+    fields.rows = 2 * threadRows;
+}
+
+/// For kernels in which one program combines all rows: the rows, one for each
+/// program before, are few, and many threads share them out for a few columns.
+void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
+  if (!fields.vector)
+    fields.vector = 1;
+  if (!fields.columns)
+    fields.columns =
+        std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(shape.rowLength)) *
+        fields.vector;
+  if (!fields.threads)
+    fields.threads = 16 * kWarp;
+  int64_t threadRows =
+      std::max<int64_t>(1, fields.threads * fields.vector / fields.columns);
+  // Several rows to a thread keep as many loads in flight.
+  if (!fields.rows)
+    fields.rows = 4 * threadRows;
+}
+
+/// For kernels that keep a sum of the rows beside the current one: as many
+/// threads as the registers that both take allow, and blocks to fill the
+/// multiprocessor with them.
+void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
+                      const KernelShape &shape, const Target &target) {
+  if (pieces <= kWarp) {
+    if (!fields.threads)
+      fields.threads = 256;
+    chooseShortRows(fields, pieces);
+  } else {
+    if (!fields.rows)
+      fields.rows = 1;
+    int64_t mostHeld = std::max<int64_t>(1, 16 / fields.vector);
+    int64_t most =
+        pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
+    chooseRowThreads(fields, pieces, most, mostHeld);
+  }
+  // Registers for the row that is computed on, the one that is loaded and sums.
+  int64_t held = fields.rows * fields.columns /
+                 (fields.getBlocks() * fields.threads * fields.vector);
+  int64_t threads = held > 1 ? 16 * kWarp : 32 * kWarp;
+  if (!fields.persistent)
+    fields.persistent = std::max<int64_t>(1, threads / fields.threads);
+  if (!fields.stages && !isLoop(fields, shape))
+    fields.stages = 2;
+}
+
+/// For kernels of row vectors alone: a single row, whose tiles are shared out
+/// among blocks.
+void chooseSingleRow(ScheduleFields &fields, int64_t pieces) {
+  if (!fields.rows)
+    fields.rows = 1;
+  if (!fields.threads)
+    fields.threads = std::min<int64_t>(8 * kWarp, llvm::alignTo(pieces, kWarp));
+  if (!fields.columns)
+    fields.columns = fields.threads * fields.vector;
+}
+
+/// As many threads as divide the rows among them, in whole warps; 0 for none.
+int64_t chooseBandThreads(const ScheduleFields &fields) {
+  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
+  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
+    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0)
+      return threads;
+  return 0;
+}
+
+/// For kernels that reduce bands of rows: a block holds one, as wide as a group
+/// of columns or a few warps, so that it reads everything once.
+void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
+  if (!fields.rows)
+    fields.rows = shape.band;
+  const bool isFree = !fields.columns;
+  if (isFree) {
+    fields.columns = std::min<int64_t>(
+        128,
+        llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
+            fields.vector);
+    for (int64_t group : shape.groups)
+      fields.columns = std::max(fields.columns, group);
+    for (int64_t group : shape.groups)
+      fields.columns = llvm::alignTo(fields.columns, group);
+  }
+  if (fields.threads)
+    return;
+  fields.threads = chooseBandThreads(fields);
+  if (fields.threads)
+    return;
+  // Rows that no number of warps divides are divided by themselves.
+  if (isFree)
+    fields.columns = std::lcm(fields.columns, kWarp * fields.vector);
+  fields.threads = llvm::alignTo(fields.columns / fields.vector, kWarp);
+}
+
+} // namespace
+
+/// Rows stay in shared memory from one walk to the next where they fit.
+static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
+                         const Target &target) {
+  if (fields.reread != tile::Reread::Unset || !isLoop(fields, shape) ||
+      shape.rereadBytes == 0)
+    return;
+  bool fits = getKeptBytes(fields, shape) <=
+              target.maxSharedBytesPerBlock - kMaxStaticSharedBytes / 8;
+  fields.reread = fits ? tile::Reread::Shared : tile::Reread::Memory;
+}
+
+static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
+                         const Target &target) {
+  if (shape.hasCombinedRows) {
+    if (!fields.persistent)
+      fields.persistent = 1;
+    return chooseCombinedRows(fields, shape);
+  }
+  if (!fields.vector)
+    fields.vector = shape.getVector(target.vectorBytes);
+  if (shape.band)
+    return chooseBand(fields, shape);
+  int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
+  if (fields.columns)
+    pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
+                              fields.vector);
+  if (shape.leading == 0)
+    return chooseSingleRow(fields, pieces);
+  if (shape.numReductions > 2 && !fields.columns && !fields.threads &&
+      shape.rowLength > kMostElementsHeld)
+    return chooseLoop(fields, shape, target);
+  if (!fields.cluster && shape.numReductions > 0)
+    chooseCluster(fields, pieces, shape, target);
+  // From here on, what one block holds.
+  pieces = llvm::divideCeil(pieces, fields.getBlocks());
+  if (shape.hasLongPartialRows)
+    return chooseSummedRows(fields, pieces, shape, target);
+  if (pieces <= kWarp) {
+    chooseShortRows(fields, pieces);
+    return;
+  }
+  if (!fields.rows)
+    fields.rows = 1;
+  if (shape.numReductions == 0) {
+    chooseTileThreads(
+        fields, pieces, /*minThreads=*/
+        std::min<int64_t>(4 * kWarp, llvm::alignTo(pieces, kWarp)),
+        /*maxThreads=*/16 * kWarp);
+    return;
+  }
+  // A row stays in registers as long as it fits: up to 64 elements a thread,
+  // which leaves room for the intermediate values, and up to 16 vectors, each
+  // of which takes an address. Threads that hold little come first.
+  int64_t maxPieces = std::min<int64_t>(16, 64 / fields.vector);
+  int64_t fewThreads = 16 * kWarp;
+  if (pieces <= 16 * kWarp)
+    fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 8 * kWarp;
+  if (pieces <= fewThreads * 4) {
+    chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
+    return;
+  }
+  for (int64_t held = 4; held <= maxPieces; held *= 2) {
+    if (pieces > held * target.maxThreadsPerBlock)
+      continue;
+    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held);
+    return;
+  }
+  // Otherwise a loop walks over it in steps of moderate tiles.
+  if (!fields.threads)
+    fields.threads = 16 * kWarp;
+  if (!fields.columns)
+    fields.columns = 4 * fields.getBlocks() * fields.threads * fields.vector;
+}
+
+void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
+                             const Target &target) {
+  chooseForGPU(fields, shape, target);
+  chooseReread(fields, shape, target);
+}
+
+void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
+                              const Target &target) {
+  if (shape.combinesLongRows() && !fields.persistent)
+    fields.persistent = 1;
+  // On the host a piece is a register of the computing type.
+  if (!fields.vector)
+    fields.vector = shape.getVector(target.vectorBytes * shape.minElementBytes /
+                                    (shape.usesFloat64 ? 8 : 4));
+  if (!fields.rows)
+    fields.rows = 1;
+  if (!fields.threads)
+    fields.threads = 1;
+  if (!fields.columns) {
+    // Four registers to each value hide the latency of the arithmetic. Narrow
+    // vectors get more, so that sums over long rows keep many partial sums, but
+    // not where much is computed: a tile is code of its length. A row that is
+    // to be added to others stays in registers if it can.
+    int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
+    int64_t held = std::max<int64_t>(4, 64 / fields.vector);
+    if (!shape.hasPartialRows || shape.numReductions == 0)
+      held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps, 4, held);
+    fields.columns = std::min(pieces, held) * fields.vector;
+    for (int64_t group : shape.groups)
+      fields.columns = llvm::alignTo(fields.columns, group);
+  }
+}

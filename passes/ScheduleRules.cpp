@@ -1,0 +1,209 @@
+//===- ScheduleRules.cpp - What schedules a target can run ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/ScheduleFields.h"
+
+#include "passes/ThreadGrid.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr int64_t kWarp = ThreadGrid::kWarp;
+/// Past this, the vectors that a thread holds no longer fit its registers (on
+/// the host: its program is too long to compile in reasonable time).
+constexpr int64_t kMaxElementsPerThread = 256;
+constexpr int64_t kMaxPiecesOnHost = 2048;
+/// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
+/// fail.
+constexpr int64_t kMaxBlocksPerCluster = 16;
+
+/// Checks that no group goes beyond a tile or, between threads, beyond a warp.
+LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
+                           const ScheduleFields &fields,
+                           const KernelShape &shape, int64_t threadColumns) {
+  int64_t columns = fields.columns / fields.getBlocks();
+  for (int64_t group : shape.groups) {
+    if (columns % group != 0)
+      return error() << "a block's " << columns
+                     << " columns do not divide into groups of " << group;
+    if (group % fields.vector != 0)
+      return error() << "a vector of " << fields.vector
+                     << " does not divide a group of " << group << " columns";
+    int64_t pieces = group / fields.vector;
+    int64_t threads = std::min(pieces, threadColumns);
+    if (threads > kWarp || !llvm::isPowerOf2_64(threads) ||
+        pieces % threads != 0 || threadColumns % threads != 0)
+      return error() << "a group of " << group << " columns has " << pieces
+                     << " vectors, which must be a power of two up to " << kWarp
+                     << " for threads of one warp to hold them";
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
+                                      const ScheduleFields &fields,
+                                      const KernelShape &shape,
+                                      const Target &target,
+                                      MLIRContext *context) {
+  if (shape.combinesLongRows() && !fields.persistent)
+    return error() << "programs that combine rows are persistent";
+  if (shape.rowLength % fields.vector != 0)
+    return error() << "a vector of " << fields.vector
+                   << " does not divide the row of " << shape.rowLength;
+  if (fields.columns % fields.vector != 0)
+    return error() << "a vector of " << fields.vector
+                   << " does not divide the tile's " << fields.columns
+                   << " columns";
+  int64_t elements = fields.rows * fields.columns;
+  if (shape.band && shape.band % fields.rows != 0)
+    return error() << fields.rows << " rows do not divide a band of "
+                   << shape.band;
+  if (target.isHost()) {
+    if (fields.getStages() > 1)
+      return error() << "rows are not loaded ahead; leave out 'stages'";
+    if (fields.reread == tile::Reread::Shared)
+      return error() << "it has no shared memory; leave out 'reread'";
+    if (elements / fields.vector > kMaxPiecesOnHost)
+      return error() << "a tile of " << elements / fields.vector
+                     << " vectors is more than the " << kMaxPiecesOnHost
+                     << " that the host unrolls";
+    return verifyGroups(error, fields, shape, /*threadColumns=*/1);
+  }
+
+  if (fields.getStages() > 1) {
+    if (!fields.persistent)
+      return error() << "a program that is not persistent has no rows to load "
+                        "ahead; leave out 'stages'";
+    if (isLoop(fields, shape) || shape.band)
+      return error() << "only programs that hold whole rows load the next ones "
+                        "ahead; leave out 'stages'";
+  }
+  int64_t blocks = fields.getBlocks();
+  if (blocks > 1 && target.maxBlocksPerCluster == 1)
+    return error() << "it has no clusters, and the schedule's is of " << blocks
+                   << " blocks";
+  if (blocks > kMaxBlocksPerCluster)
+    return error() << blocks << " blocks are more than the "
+                   << kMaxBlocksPerCluster << " of a cluster";
+  if (blocks > 1 && shape.numReductions == 0)
+    return error() << "the " << blocks
+                   << " blocks of a cluster would share rows that no reduction "
+                      "needs as a whole; leave out 'cluster'";
+  if (fields.columns % (blocks * fields.vector) != 0)
+    return error() << fields.columns / fields.vector
+                   << " vectors do not divide evenly among the " << blocks
+                   << " blocks of a cluster";
+  if (fields.threads > target.maxThreadsPerBlock)
+    return error() << fields.threads << " threads are more than the "
+                   << target.maxThreadsPerBlock << " of a block";
+  if (fields.threads % kWarp != 0)
+    return error() << fields.threads
+                   << " threads are not a multiple of the warp of " << kWarp;
+  FailureOr<ThreadGrid> grid = ThreadGrid::get(fields.getAttr(context));
+  if (failed(grid)) {
+    int64_t pieces = fields.columns / fields.vector / blocks;
+    InFlightDiagnostic diagnostic = error();
+    diagnostic << fields.rows << " rows of " << pieces
+               << " vectors do not divide evenly among " << fields.threads
+               << " threads";
+    if (blocks > 1)
+      diagnostic << " in whole warps, as a cluster needs it";
+    return diagnostic;
+  }
+  if (failed(verifyGroups(error, fields, shape, grid->columns)))
+    return failure();
+  int64_t elementsPerThread = elements / (blocks * fields.threads);
+  if (elementsPerThread > kMaxElementsPerThread)
+    return error() << elementsPerThread
+                   << " elements a thread are more than the "
+                   << kMaxElementsPerThread << " that registers hold";
+  int64_t shared = shape.numReductions * grid->getScratchBytes(fields.rows);
+  if (shared > kMaxStaticSharedBytes)
+    return error() << shared << " bytes of shared memory are more than the "
+                   << kMaxStaticSharedBytes << " that a block has without "
+                   << "asking for more";
+  if (fields.reread == tile::Reread::Shared) {
+    if (!isLoop(fields, shape) || shape.rereadBytes == 0)
+      return error() << "no row is walked again; leave out 'reread'";
+    if (int64_t kept = getKeptBytes(fields, shape);
+        kept + shared > target.maxSharedBytesPerBlock)
+      return error() << kept << " bytes of the row that each block would keep "
+                     << "are more than the " << target.maxSharedBytesPerBlock
+                     << " of its shared memory; use more blocks in 'cluster' "
+                        "or 'reread = memory'";
+  }
+  return success();
+}
+
+int64_t bastile::getKeptBytes(const ScheduleFields &fields,
+                              const KernelShape &shape) {
+  int64_t columns = llvm::alignTo(shape.rowLength, fields.columns);
+  return llvm::divideCeil(shape.rereadBytes * columns, shape.rowLength) *
+         fields.rows / fields.getBlocks();
+}
+
+bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
+  return shape.numReductions > 0 && fields.columns < shape.rowLength;
+}
+
+/// The schedules that leave a thread half of what it holds in `fields`, the one
+/// that costs least first. Programs that each leave a row of partial results
+/// stay as many, and with the same rows.
+static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
+                                         const KernelShape &shape) {
+  SmallVector<ScheduleFields> halved;
+  auto add = [&](int64_t ScheduleFields::*field, int64_t value) {
+    halved.push_back(fields);
+    halved.back().*field = value;
+  };
+  if (fields.rows % 2 == 0 && !shape.hasPartialRows)
+    add(&ScheduleFields::rows, fields.rows / 2);
+  bool hasOwnBlocks = shape.numReductions == 0 && !shape.hasPartialRows;
+  if (fields.columns % 2 == 0 && (hasOwnBlocks || isLoop(fields, shape)))
+    add(&ScheduleFields::columns, fields.columns / 2);
+  add(&ScheduleFields::threads, fields.threads * 2);
+  return halved;
+}
+
+/// The schedule for operands of any alignment. A thread accesses elements one
+/// by one there, each by an instruction of its own, so that a few of them keep
+/// it busy, more in a loop, and yet more would only make the program longer.
+ScheduleFields bastile::getUnaligned(ScheduleFields fields,
+                                     const KernelShape &shape,
+                                     const Target &target,
+                                     MLIRContext *context) {
+  constexpr int64_t vector = 4;
+  int64_t held = isLoop(fields, shape) ? 2 * vector : vector;
+  auto fits = [&](const ScheduleFields &candidate) {
+    bool isValid = true;
+    auto error = [&] {
+      isValid = false;
+      return InFlightDiagnostic();
+    };
+    (void)verifySchedule(error, candidate, shape, target, context);
+    return isValid;
+  };
+  ScheduleFields narrow = fields;
+  narrow.vector = std::min(narrow.vector, vector);
+  narrow.stages = 0;
+  if (fits(narrow))
+    fields = narrow;
+  while (fields.rows * fields.columns >
+         held * fields.getBlocks() * fields.threads) {
+    SmallVector<ScheduleFields> halved = halve(fields, shape);
+    auto found = llvm::find_if(halved, fits);
+    if (found == halved.end())
+      break;
+    fields = *found;
+  }
+  return fields;
+}

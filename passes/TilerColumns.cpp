@@ -1,0 +1,229 @@
+//===- TilerColumns.cpp - Walking rows that a tile does not hold ----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Tiler.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/ThreadGrid.h"
+
+using namespace mlir;
+using namespace bastile;
+
+//===----------------------------------------------------------------------===//
+// What each thread combines by itself
+//===----------------------------------------------------------------------===//
+
+tile::ReduceOp Tiler::getFollowedMaximum(tile::ReduceOp reduce) const {
+  return isFolded() ? getSubtractedMaximum(reduce) : nullptr;
+}
+
+/// One element for each thread along the row. On the host, which has vectors to
+/// fill, as many as the tile has.
+RankedTensorType Tiler::getPartialType(tile::ReduceOp reduce) const {
+  RankedTensorType type = getTileType(reduce.getInput().getType());
+  if (!isFolded())
+    return type;
+  ThreadGrid grid = *ThreadGrid::get(schedule);
+  return RankedTensorType::get(
+      {type.getDimSize(0), grid.columns * grid.blocks}, type.getElementType(),
+      tile::BlockedAttr::get(builder.getContext(), /*vector=*/1, grid.rows,
+                             grid.columns, grid.blocks));
+}
+
+Value Tiler::fold(tile::ReduceOp reduce, Value tile) {
+  RankedTensorType type = getPartialType(reduce);
+  if (type == tile.getType())
+    return tile;
+  return tile::FoldOp::create(builder, reduce.getLoc(), type, reduce.getKind(),
+                              tile);
+}
+
+/// `partial`, a sum of powers relative to `from`, relative to `to`. Where both
+/// are the same, if only by being infinite, nothing changes.
+Value Tiler::scalePartial(Value partial, Value from, Value to) {
+  Location loc = partial.getLoc();
+  auto type = cast<RankedTensorType>(partial.getType());
+  Value one = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(
+          type, Attribute(builder.getFloatAttr(type.getElementType(), 1.0))));
+  Value isSame =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, from, to);
+  Value factor = math::ExpOp::create(
+      builder, loc, arith::SubFOp::create(builder, loc, from, to));
+  factor = arith::SelectOp::create(builder, loc, isSame, one, factor);
+  return arith::MulFOp::create(builder, loc, partial, factor);
+}
+
+/// Adds the current columns to a sum of exp(x - max(x)), relative to the
+/// maximum of what the thread has seen (Milakov and Gimelshein, "Online
+/// normalizer calculation for softmax", 2018).
+Value Tiler::combineFollowing(tile::ReduceOp sum, Value partial,
+                              Value oldMaximum, Value newMaximum) {
+  Location loc = sum.getLoc();
+  // Relative to minus infinity, which is all that a thread may have seen, there
+  // would be no number.
+  auto type = cast<RankedTensorType>(newMaximum.getType());
+  Value none = getNeutralTile(type, tile::ReduceKind::Max);
+  Value zero = getNeutralTile(type, tile::ReduceKind::Add);
+  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                       newMaximum, none);
+  Value base = arith::SelectOp::create(builder, loc, isNone, zero, newMaximum);
+  Value difference = sum.getInput().getDefiningOp()->getOperand(0);
+  Value subtracted = difference.getDefiningOp()->getOperand(1);
+  columnScope.map(subtracted,
+                  tile::SpreadOp::create(
+                      builder, loc,
+                      getTileType(cast<RankedTensorType>(subtracted.getType())),
+                      base)
+                      .getResult());
+  Value added = fold(sum, emitMasked(sum));
+  return arith::AddFOp::create(
+      builder, loc, scalePartial(partial, oldMaximum, newMaximum), added);
+}
+
+/// Adds the current columns to the partial results of `reductions`.
+SmallVector<Value> Tiler::combineColumns(ArrayRef<tile::ReduceOp> reductions,
+                                         ValueRange partials) {
+  SmallVector<Value> combined;
+  for (auto [index, reduction] : llvm::enumerate(reductions)) {
+    tile::ReduceOp reduce = reduction;
+    if (tile::ReduceOp maximum = getFollowedMaximum(reduce)) {
+      size_t followed = llvm::find(reductions, maximum) - reductions.begin();
+      combined.push_back(combineFollowing(
+          reduce, partials[index], partials[followed], combined[followed]));
+      continue;
+    }
+    combined.push_back(tile::ReduceOp::combine(
+        builder, reduce.getLoc(), reduce.getKind(), partials[index],
+        fold(reduce, emitMasked(reduce))));
+  }
+  return combined;
+}
+
+/// Combines the partial results of all threads: each has seen its columns.
+void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
+                          ValueRange partials) {
+  for (auto [index, reduction] : llvm::enumerate(reductions)) {
+    tile::ReduceOp reduce = reduction;
+    Location loc = reduce.getLoc();
+    Value partial = partials[index];
+    if (tile::ReduceOp maximum = getFollowedMaximum(reduce)) {
+      size_t followed = llvm::find(reductions, maximum) - reductions.begin();
+      Value whole = tile::BroadcastOp::create(
+          builder, loc, partial.getType(), rowScope.lookup(maximum.getResult()),
+          Value());
+      partial = scalePartial(partial, partials[followed], whole);
+    }
+    rowScope.map(reduce.getResult(),
+                 tile::ReduceOp::create(builder, loc,
+                                        getTileType(reduce.getType()),
+                                        reduce.getKind(), partial)
+                     .getResult());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Passes
+//===----------------------------------------------------------------------===//
+
+/// Finds the last pass. A sum that follows a maximum is there as early as that.
+int64_t Tiler::findPasses() {
+  int64_t last = 0;
+  for (Operation &op : kernel.getBody().front())
+    for (Value result : op.getResults()) {
+      if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+        if (tile::ReduceOp maximum = getFollowedMaximum(reduce))
+          depths[result] = getReductionDepth(maximum.getResult(), depths);
+      last = std::max(last, getReductionDepth(result, depths));
+    }
+  return last;
+}
+
+/// Walks the row once for each depth of reductions: pass d computes what waits
+/// for d reductions, recomputing from memory what it shares with earlier ones.
+void Tiler::buildPasses() {
+  lastPass = findPasses();
+  for (int64_t depth = 0; depth <= lastPass; ++depth)
+    buildPass(depth);
+  accumulate();
+}
+
+/// The pass that stores `value`: the first that can, but for rows that may take
+/// the place of what a later pass reads.
+int64_t Tiler::getPass(Value value) {
+  if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
+    return lastPass;
+  return getReductionDepth(value, depths);
+}
+
+/// The pass that meets what `reduce` combines.
+int64_t Tiler::getPass(tile::ReduceOp reduce) {
+  if (tile::ReduceOp maximum = getFollowedMaximum(reduce))
+    return getPass(maximum);
+  return getReductionDepth(reduce.getInput(), depths);
+}
+
+void Tiler::emitResult(unsigned resultIndex) {
+  Value value = getReturn()->getOperand(resultIndex);
+  if (auto join = value.getDefiningOp<tile::JoinOp>())
+    for (Value piece : join.getPieces())
+      emit(piece);
+  else
+    emit(value);
+}
+
+void Tiler::buildPass(int64_t depth) {
+  SmallVector<tile::ReduceOp> reductions;
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
+    if (isRowReduction(reduce) && getPass(reduce) == depth)
+      reductions.push_back(reduce);
+  SmallVector<tile::ReduceRowsOp> inMemory;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (!isInRegisters(reduce) &&
+        getReductionDepth(reduce.getInput(), depths) == depth)
+      inMemory.push_back(reduce);
+  SmallVector<unsigned> rowResults, statistics;
+  for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
+    if (!value.getDefiningOp<tile::ReduceRowsOp>() && getPass(value) == depth)
+      (isRow(value) ? rowResults : statistics).push_back(index);
+  for (unsigned index : statistics)
+    emitStore(index);
+  if (reductions.empty() && rowResults.empty() && inMemory.empty())
+    return;
+
+  // Each thread combines what it meets; the threads meet once, after the loop.
+  SmallVector<Value> initial;
+  for (tile::ReduceOp reduce : reductions)
+    initial.push_back(getNeutralTile(getPartialType(reduce), reduce.getKind()));
+  Value firstColumn = column;
+  auto loop =
+      scf::ForOp::create(builder, firstColumn, constantIndex(shape.rowLength),
+                         constantIndex(schedule.getColumns()), initial);
+  columnLoop = loop;
+  columnScope.clear();
+  column = loop.getInductionVar();
+  builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> combined =
+      combineColumns(reductions, loop.getRegionIterArgs());
+  // Before the first store, which may overwrite what the others need.
+  for (unsigned index : rowResults)
+    emitResult(index);
+  for (tile::ReduceRowsOp reduce : inMemory)
+    emit(reduce.getInput());
+  for (unsigned index : rowResults)
+    emitStore(index);
+  for (tile::ReduceRowsOp reduce : inMemory)
+    accumulateInMemory(reduce);
+  if (!combined.empty())
+    scf::YieldOp::create(builder, combined);
+
+  builder.setInsertionPointAfter(loop);
+  columnLoop = nullptr;
+  column = firstColumn;
+  finishColumns(reductions, loop.getResults());
+}

@@ -1,0 +1,1 @@
+"""What ``train``, ``generate`` and ``profile`` measure whole models with."""
