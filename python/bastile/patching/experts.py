@@ -125,8 +125,10 @@ def _loop(run, count, hidden, indices, weights):
         chosen = indices.flatten()
         order = chosen.argsort(stable=True)
         tokens = order // indices.shape[-1]
+        sizes = chosen.new_zeros(count + 1)
+        sizes.scatter_add_(0, chosen, torch.ones_like(chosen))
         # The one time that the host waits for the GPU.
-        sizes = chosen.bincount(minlength=count + 1).tolist()
+        sizes = sizes.tolist()
     rows = hidden[tokens].split(sizes)
     made = [
         run(expert, rows[expert]) for expert in range(count) if sizes[expert]
