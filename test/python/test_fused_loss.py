@@ -76,6 +76,18 @@ def test_logits_when_they_are_asked_for(name):
     assert outputs.logits is outputs.logits
 
 
+def test_a_loss_of_the_users_own(model):
+    model.loss_function = lambda logits, labels, **_: logits.mean()
+    outputs = model(**tiny_models.batch())
+    assert torch.equal(outputs.loss, outputs["logits"].mean())
+
+
+def test_logits_of_some_positions(model):
+    inputs = tiny_models.batch()
+    inputs["labels"] = inputs["labels"][:, -4:]
+    assert model(**inputs, logits_to_keep=4)["logits"].shape == (2, 4, 96)
+
+
 def test_no_logits_and_no_labels(model):
     with pytest.raises(ValueError, match="'skip_logits' needs 'labels'"):
         model(tiny_models.batch()["input_ids"], skip_logits=True)
