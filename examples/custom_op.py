@@ -6,7 +6,7 @@ from bastile.functions import sigmoid
 
 # x * sigmoid(1.702 * x) for the gate, times up: the "quick" GELU, gated.
 quick_geglu = bastile.compile(
-    lambda gate, up: gate * sigmoid(1.702 * gate) * up, (8192, 256), dtype="f32", grad=True
+    lambda g, up: g * sigmoid(1.702 * g) * up, (8192, 256), dtype="f32", grad=True
 )
 
 

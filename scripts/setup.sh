@@ -75,6 +75,18 @@ if [ ! -e "$venv/requirements.txt" ] ||
   cp "$requirements" "$venv/requirements.txt"
 fi
 
+# Patches of models are tested with Transformers 4 as well.
+older=${BASTILE_BUILD:-build}/transformers-4
+requirements=$(dirname "$0")/requirements-transformers4.txt
+if [ ! -e "$older/requirements.txt" ] ||
+   ! cmp -s "$requirements" "$older/requirements.txt"; then
+  echo "setup: installing Transformers 4 into $older"
+  rm -rf "$older"
+  "$venv/bin/pip" install -q --disable-pip-version-check --no-deps \
+    --target "$older" -r "$requirements"
+  cp "$requirements" "$older/requirements.txt"
+fi
+
 # Debian installs lit under a versioned name only, and `lit test/` is how one
 # test is run by hand.
 if ! command -v lit >/dev/null; then

@@ -41,6 +41,12 @@ config.substitutions += [
         f"env PYTHONPATH={build}/python BASTILE_CACHE_DIR=%t.cache "
         f"{build}/venv/bin/python -m pytest -q -p no:cacheprovider",
     ),
+    (
+        "%transformers4-test",
+        f"env PYTHONPATH={build}/transformers-4:{build}/python "
+        f"BASTILE_CACHE_DIR=%t.cache "
+        f"{build}/venv/bin/python -m pytest -q -p no:cacheprovider",
+    ),
 ]
 
 

@@ -37,21 +37,44 @@ def install(classify):
 
 
 def _dispatch(native, operands, attributes):
-    name = next(
-        (name for name, op in _operators.OPERATORS.items() if op.native is native),
-        None,
-    )
-    if name is None:
-        traced = _operators.TRACED.values()
-        operator = next(op for op in traced if op.native is native)
-        return call_traced(operator, operands, attributes)
+    name = _name_of(native)
+    traced = _operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
         )
-        count = _count_returned(name, attributes)
+        if traced is None:
+            count = _count_returned(name, attributes)
+        else:
+            count = _result_count(traced.request(operands, attributes, None))
         return outputs[0] if count == 1 else outputs[:count]
+    if not _is_watched(operands) and not any(
+        x.device.type == "meta" for x in operands if x is not None
+    ):
+        return _call_promoted(name, native, operands, attributes)
+    if traced is not None:
+        return call_traced(traced, operands, attributes)
     return call_registered(name, operands, attributes)
+
+
+def _name_of(native):
+    for operators in (_operators.OPERATORS, _operators.TRACED):
+        for name, operator in operators.items():
+            if operator.native is native:
+                return name
+    raise LookupError(f"{native!r} is no operator of bastile")
+
+
+def _call_promoted(name, native, operands, attributes):
+    """A call under autocast, which is all that keeps it from being a plain one."""
+    if name in _SAME_TYPES:
+        operands = _promote(name, operands)
+    wanted = _wanted(operands)
+    kernel = native.find(tuple(operands), attributes, wanted)
+    present = [x for x in operands if x is not None]
+    if wanted is None:
+        return kernel.call(present)
+    return _autograd.call(kernel, *present)
 
 
 def _wanted(operands):
@@ -145,7 +168,9 @@ def _is_watched(operands):
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack()
-        or any(_operators.classify(type(x)) == 2 for x in operands)
+        or any(
+            _operators.classify(type(x)) == 2 for x in operands if x is not None
+        )
     )
 
 

@@ -44,16 +44,26 @@ class TracedOperator:
         key = tuple(_types.row_types(shapes, elements)), attributes, wanted
         request = self._requests.get(key)
         if request is None:
+            source = self._trace(shapes, elements, attributes)
+            request = self._requests[key] = _loading.Request(
+                source, "", name=self.name, gradients=wanted
+            )
+        return request
+
+    def _trace(self, shapes, elements, attributes):
+        try:
             _, source = _trace.trace(
                 self._function,
                 dict(zip(self.operands, map(_pattern, shapes))),
                 dict(zip(self.operands, elements)),
                 dict(zip(self.attributes, attributes)),
             )
-            request = self._requests[key] = _loading.Request(
-                source, "", name=self.name, gradients=wanted
-            )
-        return request
+        except ValueError as error:
+            given = (f"'{x}' {list(s)}" for x, s in zip(self.operands, shapes))
+            raise ValueError(
+                f"{self.name}: {error}; the shapes are {', '.join(given)}"
+            ) from None
+        return source
 
     def _specialize(self, attributes, operands, gradients):
         request = self.request(operands, attributes, gradients)

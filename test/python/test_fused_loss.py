@@ -2,10 +2,13 @@
 """The loss without logits: what a forward takes and returns, and last layers that
 are adapted, wrapped, hooked or sharded."""
 
+import gc
+
 import bastile
 import pytest
 import tiny_models
 import torch
+import torch.distributed as dist
 from bastile.patching import heads
 
 
@@ -18,6 +21,15 @@ def patched():
 @pytest.fixture
 def model():
     return tiny_models.make("llama")
+
+
+@pytest.fixture
+def mesh():
+    """One process, as torch.distributed has them."""
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield dist.device_mesh.init_device_mesh("cpu", (1,))
+    gc.collect()
+    dist.destroy_process_group()
 
 
 def loss_of_logits(model, inputs, **options):
@@ -64,6 +76,18 @@ def test_logits_when_they_are_asked_for(name):
     assert outputs.logits is outputs.logits
 
 
+def test_a_loss_of_the_users_own(model):
+    model.loss_function = lambda logits, labels, **_: logits.mean()
+    outputs = model(**tiny_models.batch())
+    assert torch.equal(outputs.loss, outputs["logits"].mean())
+
+
+def test_logits_of_some_positions(model):
+    inputs = tiny_models.batch()
+    inputs["labels"] = inputs["labels"][:, -4:]
+    assert model(**inputs, logits_to_keep=4)["logits"].shape == (2, 4, 96)
+
+
 def test_no_logits_and_no_labels(model):
     with pytest.raises(ValueError, match="'skip_logits' needs 'labels'"):
         model(tiny_models.batch()["input_ids"], skip_logits=True)
@@ -76,6 +100,15 @@ def test_items_of_all_batches(model):
             tiny_models.run(model, inputs, num_items_in_batch=items),
             loss_of_logits(model, inputs, num_items_in_batch=items),
         )
+
+
+def test_a_loss_that_is_scaled_in_place(model):
+    loss = model(**tiny_models.batch()).loss
+    loss *= 2
+    loss.backward()
+    gradient = model.lm_head.weight.grad.clone()
+    _, expected = tiny_models.run(model, tiny_models.batch())
+    assert torch.allclose(gradient, 2 * expected["lm_head.weight"])
 
 
 def test_labels_that_are_shifted(model):
@@ -233,6 +266,38 @@ def test_a_partitioned_weight(model):
     model.lm_head.weight.data = torch.empty(0)
     with pytest.raises(ValueError, match="ZeRO-3.*fused_linear_cross_entropy=False"):
         model(**tiny_models.batch())
+
+
+def test_a_weight_of_several_processes(model, mesh):
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    inputs, whole = tiny_models.batch(), model.lm_head.weight.detach()
+    expected = model(**inputs).loss
+
+    def place(placement):
+        weight = distribute_tensor(whole, mesh, [placement])
+        model.lm_head.weight = torch.nn.Parameter(weight)
+
+    place(Replicate())
+    assert torch.equal(model(**inputs).loss, expected)
+    place(Shard(0))
+    with pytest.raises(TypeError, match="DTensor.*fused_linear_cross_entropy=F"):
+        model(**inputs)
+
+
+def test_a_model_that_is_sharded_first(patched, model, mesh):
+    from torch.distributed.fsdp import fully_shard
+
+    expected, gradients = tiny_models.run(model, tiny_models.batch())
+    patched.reset()
+    for module in (*model.model.layers, model):
+        fully_shard(module, mesh=mesh)
+    with bastile.apply_to_model(model) as ours:
+        assert "llama.fused_linear_cross_entropy" in ours.ops
+        results, found = tiny_models.run(model, tiny_models.batch())
+    assert torch.equal(results.loss, expected.loss)
+    for name, gradient in gradients.items():
+        assert torch.allclose(found[name].full_tensor(), gradient), name
 
 
 def test_the_model_is_patched_beneath_peft(patched, model):

@@ -49,6 +49,8 @@ def test_gradient_checkpointing(name, reentrant):
 @pytest.mark.parametrize("name", ["gemma2", "glm4", "gpt_oss", "qwen3"])
 def test_no_graph_break(name, apart):
     """Also where one model alone is patched, whose methods have own globals."""
+    if name == "gpt_oss" and transformers.__version__.startswith("4."):
+        pytest.skip("the experts of Transformers 4 are a loop that no graph holds")
     model, inputs = tiny_models.make(name), tiny_models.batch()
     bastile.apply_to_model(model) if apart else bastile.apply(name)
     expected, gradients = tiny_models.run(model, inputs)
@@ -227,7 +229,7 @@ def test_two_gpus_have_the_losses_of_one(way):
         assert result.returncode == 0, result.stderr
         return [float(line.split()[-1]) for line in result.stdout.splitlines()]
 
-    assert losses(2) == pytest.approx(losses(1), rel=1e-4)
+    assert losses(2) == pytest.approx(losses(1), rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["finetune_qwen3", "finetune_gpt_oss"])

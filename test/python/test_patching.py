@@ -2,6 +2,8 @@
 """Applying, undoing, listing and registering patches, and what is said when a
 version of Transformers has something else."""
 
+import importlib
+import pathlib
 import subprocess
 import sys
 import types
@@ -14,9 +16,10 @@ from bastile import patching
 from bastile.patching import replacements, table
 
 
-def modeling(name):
-    import importlib
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+
+def modeling(name):
     return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
 
 
@@ -70,7 +73,8 @@ def test_reset_by_name():
     bastile.reset("qwen3.rope")
     assert "rope" not in bastile.get_patched_ops()["qwen3"]
     assert "rope" in bastile.get_patched_ops()["llama"]
-    bastile.reset(["rms_norm", "llama"])
+    bastile.apply("gemma3", rope=False)
+    bastile.reset(["rms_norm", "llama", "gemma3_text"])
     assert bastile.get_patched_ops() == {
         "qwen3": ["fused_linear_cross_entropy", "swiglu"]
     }
@@ -108,6 +112,25 @@ def test_weights_may_come_later():
     assert torch.allclose(model(**inputs).loss, source(**inputs).loss)
 
 
+def test_where_a_model_is_made_does_not_matter():
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        with torch.device("meta"):
+            bastile.apply("gpt_oss")
+            bastile.apply_to_model(tiny_models.make("gpt_oss"))
+    finally:
+        torch.set_default_dtype(default)
+
+
+def test_many_models_share_what_replaces():
+    models = [tiny_models.make("llama") for _ in range(2)]
+    for model in models:
+        bastile.apply_to_model(model)
+    first, second = (model.model.layers[0].self_attn for model in models)
+    assert first.forward.__func__ is second.forward.__func__
+
+
 def test_a_patched_model_is_not_kept_alive():
     import gc
     import weakref
@@ -136,6 +159,8 @@ def test_unknown_names():
         bastile.apply("qwen33")
     with pytest.raises(ValueError, match="'norm' is neither a model type"):
         bastile.reset("norm")
+    with pytest.raises(TypeError, match="apply takes a model type as in 'qwen3'"):
+        bastile.apply(torch.nn.Linear(2, 2))
     with pytest.raises(TypeError, match="takes a model of Transformers"):
         bastile.apply_to_model(torch.nn.Linear(2, 2))
 
@@ -149,7 +174,7 @@ MISMATCHES = [
     (table.Norm("LlamaRMSNorm", eps="eps"), "no norm with 'weight' and 'eps'"),
     (table.Norm("LlamaNorm"), "LlamaNorm.forward: there is no such name"),
     (table.Rope("neighbours"), "does not turn pairs of the kind 'neighbours'"),
-    (table.Mlp("LlamaMLP", up="w3"), "other parts than gate_proj, w3"),
+    (table.Mlp("LlamaMLP", up="w3"), "no layer of gate_proj, w3"),
     (table.CausalLoss("LlamaForCausalLM", router=True), "loss of a router"),
     (
         table.CausalLoss("LlamaForCausalLM", divisor="logits_scaling"),
@@ -168,6 +193,27 @@ def test_a_class_that_differs(patch, message, monkeypatch):
     with pytest.raises(bastile.patching.PatchError, match=message):
         bastile.apply("llama")
     assert state("llama") == before
+
+
+def test_experts_that_differ(monkeypatch):
+    module = modeling("gpt_oss")
+    original = module.GptOssExperts.forward
+
+    def forward(self, hidden_states, router_indices=None, routing_weights=None):
+        return 2 * original(self, hidden_states, router_indices, routing_weights)
+
+    monkeypatch.setattr(module.GptOssExperts, "forward", forward)
+    with pytest.raises(patching.PatchError, match="GptOssExperts: it does not compute"):
+        bastile.apply("gpt_oss")
+    bastile.apply("gpt_oss", moe=False)
+
+
+def test_a_model_that_is_not_there(monkeypatch):
+    monkeypatch.setattr(table, "MODELS", dict(table.MODELS))
+    bastile.register_patch("own", "transformers.models.own.modeling_own")
+    with pytest.raises(patching.PatchError, match="modeling_own: there is no such mod"):
+        bastile.apply("own")
+    bastile.apply()
 
 
 def test_every_difference_is_named(monkeypatch):
@@ -212,6 +258,17 @@ def test_registering_a_model(monkeypatch):
     assert "forward" not in vars(own.Norm)
     with pytest.raises(TypeError, match="a patch is one of Norm, Rope"):
         bastile.register_patch("own", "modeling_own", "Norm")
+
+
+def test_the_documented_models_are_those_of_the_table():
+    lines = (ROOT / "docs" / "models.md").read_text().splitlines()
+    rows = [line.split("|") for line in lines if line.startswith("| `")]
+    documented = {row[1].strip(" `"): row for row in rows if len(row) == 8}
+    assert set(documented) == set(table.MODELS)
+    for name, row in documented.items():
+        ops = {info.op for info in bastile.list_patches(name)}
+        assert bool(row[4].strip()) == bool(ops & {"swiglu", "geglu"}), name
+        assert bool(row[5].strip()) == ("moe" in ops), name
 
 
 def test_transformers_is_not_imported_early():

@@ -89,7 +89,8 @@ def combine_chunks(found, hidden, options, is_apart):
     for name, parts in zip(("loss", *options.others), zip(*found)):
         is_total = name == "invalid" or (name == "loss" and not is_apart)
         if len(parts) == 1:
-            combined.append(parts[0].reshape(() if is_total else -1))
+            # No view, which autograd forbids trainers to scale in place.
+            combined.append(parts[0].squeeze_(-1))
             continue
         values = torch.cat([part.flatten() for part in parts])
         combined.append(values.sum() if is_total else values)

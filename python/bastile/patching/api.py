@@ -38,14 +38,15 @@ def apply(
             have them.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
-            makes no logits: ``outputs.logits`` is None then, unless
-            ``skip_logits=False`` is given to a forward.
+            makes no logits unless ``skip_logits=False`` is given to a forward or
+            ``outputs.logits`` is asked for.
 
     What is patched already stays as it is. Returns a ``Patched`: what it patched
     is undone by its ``reset()`` or, as a context manager, on leaving.
 
     Raises:
         ValueError: for a model type that is not in the table.
+        TypeError: for something that is no model type.
         PatchError: where this version of Transformers computes something else than
             the table says. Nothing is patched then.
     """
@@ -57,9 +58,14 @@ def apply(
             for name, model in table.MODELS.items()
             if replacements.is_there(model)
         }
+    elif isinstance(model_type, str):
+        models = dict([_find(model_type)])
     else:
-        name, model = _find(model_type)
-        models = {name: model}
+        raise TypeError(
+            "apply takes a model type as in 'qwen3', but got a "
+            f"{type(model_type).__qualname__}; for one model alone, there is "
+            "apply_to_model"
+        )
     return registry.patch_classes(_check(models, wanted))
 
 
@@ -100,9 +106,8 @@ def reset(names=None):
     them; by default everything, in classes and in single models.
     """
     if names is not None:
-        names = {names} if isinstance(names, str) else set(names)
-        for name in names:
-            _check_name(name)
+        names = [names] if isinstance(names, str) else names
+        names = {_known_name(name) for name in names}
     registry.undo(names)
 
 
@@ -188,16 +193,20 @@ def _find(model_type):
     close = difflib.get_close_matches(str(model_type), table.MODELS, 1)
     raise ValueError(
         f"Bastile has no patches for models of type '{model_type}'"
-        + (f"; did you mean '{close[0]}'?" if close else "")
+        + (f"; did you mean '{close[0]}'?" if close else ".")
         + f" There are {', '.join(sorted(table.MODELS))}, and register_patch adds "
         "others"
     )
 
 
-def _check_name(name):
-    model_type, _, op = name.partition(".")
-    if name in OPS or model_type in table.MODELS and (not op or op in OPS):
-        return
+def _known_name(name):
+    """A name for `reset`, with the model type that the table has."""
+    model_type, dot, op = name.partition(".")
+    if name in OPS:
+        return name
+    for own, model in table.MODELS.items():
+        if model_type in (own, *model.aliases) and (not dot or op in OPS):
+            return own + dot + op
     raise ValueError(
         f"'{name}' is neither a model type ({', '.join(sorted(table.MODELS))}), nor "
         f"an op ({', '.join(OPS)}), nor both as in 'qwen3.rope'"

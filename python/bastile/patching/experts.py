@@ -12,6 +12,7 @@ import torch
 from bastile.patching import forwards, kernels
 
 
+@functools.cache
 def packed_gate(original, patch):
     """The method ``_apply_gate`` for rows that hold the gate and then up."""
     activations = forwards.activations(packed=True)
@@ -24,6 +25,7 @@ def packed_gate(original, patch):
     return apply_gate
 
 
+@functools.cache
 def gpt_oss_gate(original, patch):
     """The method ``_apply_gate`` of GPT-OSS."""
     kernel = kernels.interleaved_geglu
@@ -35,6 +37,7 @@ def gpt_oss_gate(original, patch):
     return apply_gate
 
 
+@functools.cache
 def packed_forward(original, patch):
     """A forward whose loop calls the kernel."""
     activations = forwards.activations(packed=True)
@@ -55,6 +58,7 @@ def packed_forward(original, patch):
     return forward
 
 
+@functools.cache
 def gpt_oss_forward(original, patch):
     """A forward in which the kernel adds the bias as well."""
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
@@ -79,6 +83,7 @@ def gpt_oss_forward(original, patch):
     return forward
 
 
+@functools.cache
 def gpt_oss_forward_4(original, patch):
     """As `gpt_oss_forward`, for Transformers 4: while training, and on the CPU.
 
@@ -120,8 +125,10 @@ def _loop(run, count, hidden, indices, weights):
         chosen = indices.flatten()
         order = chosen.argsort(stable=True)
         tokens = order // indices.shape[-1]
+        sizes = chosen.new_zeros(count + 1)
+        sizes.scatter_add_(0, chosen, torch.ones_like(chosen))
         # The one time that the host waits for the GPU.
-        sizes = chosen.bincount(minlength=count + 1).tolist()
+        sizes = sizes.tolist()
     rows = hidden[tokens].split(sizes)
     made = [
         run(expert, rows[expert]) for expert in range(count) if sizes[expert]

@@ -1,8 +1,8 @@
 """What takes the place of a method or function of Transformers, kind by kind.
 
-Each function here is given what it replaces, and returns the replacement. What can
-be decided is decided then: a call of a replacement is little more than the call of
-the kernel.
+Each function here is given what it replaces, and returns the replacement, the same
+one for the same. What can be decided is decided then: a call of a replacement is
+little more than the call of the kernel.
 """
 
 import functools
@@ -11,6 +11,7 @@ from bastile import ops
 from bastile.patching import kernels
 
 
+@functools.cache
 def norm(original, patch):
     casting, offset, eps = patch.casting, patch.offset, patch.eps
     rms_norm = ops.rms_norm
@@ -43,6 +44,7 @@ _ROPES = {
 }
 
 
+@functools.cache
 def rope(original, patch):
     kernel, prepare = _ROPES[patch.kind]
 
@@ -82,6 +84,7 @@ def activations(packed):
     }
 
 
+@functools.cache
 def mlp(original, patch):
     gate, up, down, act = patch.gate, patch.up, patch.down, patch.act
     fused = activations(patch.packed)

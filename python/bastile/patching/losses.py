@@ -35,6 +35,7 @@ def cross_entropy(
     return heads.divide(loss, num_items_in_batch)
 
 
+@functools.cache
 def fused(original, patch):
     """A forward that, while training on labels, makes the loss of the hidden
     states, piece by piece, and no logits."""
@@ -49,7 +50,7 @@ def fused(original, patch):
         targets = given.get("shift_labels")
         has_labels = labels is not None or targets is not None
         if skip_logits is None:
-            skip_logits = self.training and has_labels
+            skip_logits = self.training and has_labels and not _wants(self, given)
         if not skip_logits:
             return original(self, *args, **kwargs)
         if not has_labels:
@@ -60,6 +61,14 @@ def fused(original, patch):
         return _forward(self, patch, balance, given)
 
     return forward
+
+
+def _wants(model, given):
+    """Whether logits are wanted: some of them, or for a loss of the user's own."""
+    own_loss = model.__dict__.get("_loss_function", cross_entropy)
+    kept = given.get("logits_to_keep", 0)
+    keeps_all = isinstance(kept, int) and kept == 0
+    return own_loss is not cross_entropy or not keeps_all
 
 
 def _forward(model, patch, balance, given):

@@ -1,5 +1,6 @@
 """What is patched: applying all or nothing, and putting back what was there."""
 
+import inspect
 import threading
 import types
 import warnings
@@ -121,16 +122,20 @@ def patch_instance(model, wanted):
 
 def _for_class(replacement, cls):
     """The name and the function to set on an instance of ``cls``, or Nones."""
-    if isinstance(replacement.owner, type):
-        if replacement.owner is cls:
-            return replacement.name, replacement.value
+    owner, name, value = replacement.owner, replacement.name, replacement.value
+    if not isinstance(owner, type):
+        # A function of the module is seen by methods of its classes.
+        if scopes.uses(cls, owner, name):
+            return "forward", scopes.rebind(cls, name, value)
         return None, None
-    # A function of the module is seen by methods of its classes.
-    if cls.__module__ == replacement.owner.__name__ and scopes.uses(
-        cls, replacement.name
-    ):
-        return "forward", scopes.rebind(cls, replacement.name, replacement.value)
+    # FSDP makes a subclass of each class that it shards.
+    if issubclass(cls, owner) and _static(cls, name) is _static(owner, name):
+        return name, value
     return None, None
+
+
+def _static(cls, name):
+    return inspect.getattr_static(cls, name, None)
 
 
 def _make(places):

@@ -4,7 +4,9 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import sys
 
+import torch
 from bastile.patching import experts, forwards, probes, table
 
 
@@ -29,25 +31,31 @@ class Replacement:
 def of_model(model_type, model, ops):
     """The replacements for the ops that are wanted, and what does not match as
     lines of text."""
+    if not is_there(model):
+        return [], [f"{model.module}: there is no such module"]
     module = importlib.import_module(model.module)
     found, problems = [], []
     for patch in model.patches:
         if ops.isdisjoint(patch.ops):
             continue
         try:
-            for op, owner, name, value, *static in _BUILDERS[type(patch)](
-                patch, module, ops
-            ):
-                found.append(
-                    Replacement(model_type, op, owner, name, value, bool(static))
-                )
+            # Whatever device a model is being made on.
+            with torch.device("cpu"), torch.no_grad():
+                built = list(_BUILDERS[type(patch)](patch, module, ops))
         except probes.Mismatch as problem:
             problems.append(f"{model.module}: {patch.target}: {problem}")
+            continue
+        for op, owner, name, value, *static in built:
+            found.append(
+                Replacement(model_type, op, owner, name, value, bool(static))
+            )
     return found, problems
 
 
 def is_there(model):
     """Whether this version of Transformers has the model at all."""
+    if model.module in sys.modules:
+        return True
     try:
         return importlib.util.find_spec(model.module) is not None
     except ModuleNotFoundError:
@@ -67,37 +75,49 @@ def original_of(owner, name):
     return getattr(value, "bastile_original", value)
 
 
-def _mark(value, original):
+def _method(patch, cls, name, make, probe):
+    """The replacement of a method, made of the original and checked with it."""
+    original = original_of(cls, name)
+    probe(original, patch, cls)
+    return patch.ops[0], cls, name, _made(make, original, patch)
+
+
+def _made(make, original, patch):
+    value = make(original, patch)
     value.bastile_original = original
     return value
 
 
 def _norm(patch, module, ops):
     cls = _find(module, patch.cls)
-    original = original_of(cls, "forward")
-    probes.norm(original, patch, cls)
-    yield patch.ops[0], cls, "forward", _mark(forwards.norm(original, patch), original)
+    yield _method(patch, cls, "forward", forwards.norm, probes.norm)
 
 
 def _rope(patch, module, ops):
     _find(module, patch.function)
-    original = original_of(module, patch.function)
-    probes.rope(original, patch)
-    yield patch.ops[0], module, patch.function, _mark(forwards.rope(original, patch), original)
+    yield _method(patch, module, patch.function, forwards.rope, probes.rope)
 
 
 def _mlp(patch, module, ops):
     if patch.optional and not hasattr(module, patch.cls):
         return
     cls = _find(module, patch.cls)
-    original = original_of(cls, "forward")
-    probes.mlp(original, patch, cls)
-    yield patch.ops[0], cls, "forward", _mark(forwards.mlp(original, patch), original)
+    yield _method(patch, cls, "forward", forwards.mlp, probes.mlp)
 
 
 _EXPERTS = {
-    "packed": (probes.packed_gate, experts.packed_gate, experts.packed_forward),
-    "gpt_oss": (probes.gpt_oss_gate, experts.gpt_oss_gate, experts.gpt_oss_forward),
+    "packed": (
+        experts.packed_gate,
+        probes.packed_gate,
+        experts.packed_forward,
+        probes.packed_experts,
+    ),
+    "gpt_oss": (
+        experts.gpt_oss_gate,
+        probes.gpt_oss_gate,
+        experts.gpt_oss_forward,
+        probes.gpt_oss_experts,
+    ),
 }
 
 
@@ -105,24 +125,16 @@ def _experts(patch, module, ops):
     if patch.optional and not hasattr(module, patch.cls):
         return
     cls = _find(module, patch.cls)
-    forward = original_of(cls, "forward")
-    if not hasattr(cls, "_apply_gate"):
-        yield from _experts_4(patch, cls, forward)
+    if hasattr(cls, "_apply_gate"):
+        make_gate, probe, make_forward, probe_forward = _EXPERTS[patch.kind]
+        yield _method(patch, cls, "_apply_gate", make_gate, probe)
+        yield _method(patch, cls, "forward", make_forward, probe_forward)
         return
-    probe, make_gate, make_forward = _EXPERTS[patch.kind]
-    gate = original_of(cls, "_apply_gate")
-    probe(gate, patch, cls)
-    yield patch.ops[0], cls, "_apply_gate", _mark(make_gate(gate, patch), gate)
-    yield patch.ops[0], cls, "forward", _mark(make_forward(forward, patch), forward)
-
-
-def _experts_4(patch, cls, forward):
-    """Those of Transformers 4, where the activation is within the forward."""
+    # Transformers 4 has the activation within the forward.
     if patch.kind != "gpt_oss":
         raise probes.Mismatch("it has no method '_apply_gate'")
-    probes.gpt_oss_experts(forward, patch, cls)
-    made = experts.gpt_oss_forward_4(forward, patch)
-    yield patch.ops[0], cls, "forward", _mark(made, forward)
+    make = experts.gpt_oss_forward_4
+    yield _method(patch, cls, "forward", make, probes.gpt_oss_experts)
 
 
 def _causal_loss(patch, module, ops):
@@ -134,7 +146,7 @@ def _causal_loss(patch, module, ops):
     if "cross_entropy" in ops:
         yield "cross_entropy", cls, "_loss_function", losses.cross_entropy, True
     if "fused_linear_cross_entropy" in ops:
-        forward = _mark(losses.fused(original, patch), original)
+        forward = _made(losses.fused, original, patch)
         yield "fused_linear_cross_entropy", cls, "forward", forward
 
 

@@ -6,9 +6,14 @@ import sys
 import types
 
 
-def uses(cls, name):
-    """Whether the forward of ``cls`` calls a global ``name`` of its module."""
-    return name in inspect.unwrap(cls.forward).__code__.co_names
+def uses(cls, module, name):
+    """Whether the forward of ``cls`` calls the global ``name`` of ``module``."""
+    forward = inspect.unwrap(cls.forward)
+    return (
+        isinstance(forward, types.FunctionType)
+        and forward.__globals__ is vars(module)
+        and name in forward.__code__.co_names
+    )
 
 
 @functools.cache

@@ -42,6 +42,12 @@ CONFIGURATIONS = {
     ),
 }
 NAMES = list(CONFIGURATIONS)
+#: Changes for comparing roundings: with every expert chosen, a bit less in the
+#: router's logits chooses no other one.
+ALL_EXPERTS = {
+    name: {"num_experts_per_tok": 4} if "num_experts_per_tok" in fields else {}
+    for name, fields in CONFIGURATIONS.items()
+}
 
 
 def configuration(name, **changes):
