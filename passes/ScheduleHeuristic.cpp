@@ -118,15 +118,24 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
 /// rows that are being walked stay in the cache.
 void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
                 const Target &target) {
-  constexpr int64_t threads = 16 * kWarp;
   int64_t perThread =
       fields.vector * std::clamp<int64_t>(16 / fields.vector, 1, 8);
-  fields.threads = threads;
   if (!fields.rows)
     fields.rows = 1;
+  // So many threads that little of the last tile lies beyond the row.
   auto setCluster = [&](int64_t blocks) {
     fields.cluster = blocks;
-    fields.columns = blocks * threads * perThread;
+    int64_t best = 0;
+    for (int64_t threads = 12 * kWarp; threads <= 16 * kWarp;
+         threads += kWarp) {
+      int64_t columns = blocks * threads * perThread;
+      int64_t padded = llvm::alignTo(shape.rowLength, columns);
+      if (best && padded > best)
+        continue;
+      best = padded;
+      fields.threads = threads;
+      fields.columns = columns;
+    }
   };
   if (fields.cluster)
     return setCluster(fields.cluster);
