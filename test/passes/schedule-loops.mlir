@@ -114,3 +114,30 @@ tile.kernel @one_operand(%x: tensor<?x16384xf32>) -> tensor<?x1xf32> {
   %1 = tile.reduce add %x : tensor<?x16384xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
+
+// What takes the place of an operand is stored in the last walk, which reads
+// that operand again.
+// CHECK-LABEL: @in_place
+// CHECK-SAME:  columns = 8192, reread = shared>
+tile.kernel @in_place(%x: tensor<?x32768xbf16> {tile.in_place = 0 : index}, %y: tensor<?x32768xf32>)
+    -> (tensor<?x32768xbf16>, tensor<?x32768xf32>)
+    attributes {schedule = #tile.schedule<threads = 512, columns = 8192>} {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce add %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %y, %2 : tensor<?x32768xf32>
+  %4 = arith.negf %x : tensor<?x32768xbf16>
+  tile.return %4, %3 : tensor<?x32768xbf16>, tensor<?x32768xf32>
+}
+// CHECK-LABEL: @not_in_place
+// CHECK-SAME:  columns = 8192>
+tile.kernel @not_in_place(%x: tensor<?x32768xbf16>, %y: tensor<?x32768xf32>)
+    -> (tensor<?x32768xbf16>, tensor<?x32768xf32>)
+    attributes {schedule = #tile.schedule<threads = 512, columns = 8192>} {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce add %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %y, %2 : tensor<?x32768xf32>
+  %4 = arith.negf %x : tensor<?x32768xbf16>
+  tile.return %4, %3 : tensor<?x32768xbf16>, tensor<?x32768xf32>
+}

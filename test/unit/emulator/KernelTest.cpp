@@ -211,7 +211,8 @@ TEST_F(KernelTest, MergedLaunchesKeepTheirRows) {
   constexpr std::pair<int64_t, int64_t> counts[] = {
       {5, 2}, {1, 9}, {0, 3}, {3, 0}, {0, 0}};
   for (const char *schedule :
-       {"", "rows=4,threads=64", "columns=512,threads=64"}) {
+       {"", "rows=4,threads=64", "columns=512,threads=64",
+        "columns=512,threads=64,reread=shared"}) {
     lowerToNVVM(norms, 1000, "bf16", schedule);
     if (HasFatalFailure())
       return;
