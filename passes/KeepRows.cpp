@@ -83,7 +83,7 @@ std::optional<int64_t> getTripCount(scf::ForOp loop) {
 struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (kernel.isTiled() &&
+      if (kernel.isTiled() && kernel.getSchedule() &&
           kernel.getSchedule()->getReread() == tile::Reread::Shared)
         keepRows(kernel);
   }

@@ -125,3 +125,12 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
   %0 = tile.launch [@sums_in_memory](%x) : (tensor<?x1024xf32>) -> tensor<?x1024xf32>
   return %0 : tensor<?x1024xf32>
 }
+
+// -----
+
+// CHECK-LABEL: tile.kernel @no_schedule(
+// CHECK-NEXT:    tile.return
+tile.kernel @no_schedule(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64} {
+  tile.return
+}

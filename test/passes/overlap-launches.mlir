@@ -97,3 +97,19 @@ func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   %2 = tile.launch [@last](%1) : (tensor<?x256xf32>) -> tensor<?x256xf32>
   return %2 : tensor<?x256xf32>
 }
+
+// -----
+
+// Kernels that are not tiled, or were written without a schedule, promise
+// nothing.
+// CHECK-LABEL: tile.kernel @no_schedule(
+// CHECK-NOT:   tile.overlap
+tile.kernel @no_schedule(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>, %y: memref<?x256xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64} {
+  tile.return
+}
+func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = tile.launch [@no_schedule](%x) : (tensor<?x256xf32>) -> tensor<?x256xf32>
+  %1 = tile.launch [@no_schedule](%0) : (tensor<?x256xf32>) -> tensor<?x256xf32>
+  return %1 : tensor<?x256xf32>
+}

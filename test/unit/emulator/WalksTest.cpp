@@ -201,6 +201,40 @@ TEST_F(WalksTest, RowsAreKeptWhateverTheirAlignment) {
     }
 }
 
+TEST_F(WalksTest, RowsOfStridedDimensionsAreKept) {
+  constexpr char softmax[] = R"mlir(
+    func.func @softmax(%x: tensor<?x?x{0}xbf16>) -> tensor<?x?x{0}xbf16> {{
+      %0 = tile.softmax %x : tensor<?x?x{0}xbf16>
+      return %0 : tensor<?x?x{0}xbf16>
+    })mlir";
+  for (const char *schedule :
+       {"threads=32,columns=256,rows=2,reread=shared",
+        "cluster=2,threads=32,columns=512,persistent=1,reread=shared"}) {
+    SCOPED_TRACE(schedule);
+    compile(llvm::formatv(softmax, kLength).str(), schedule);
+    if (HasFatalFailure())
+      return;
+    std::mt19937 random(4);
+    Buffer x(ElementType::BF16, 8, kLength), out(ElementType::BF16, 8, kLength);
+    x.fill(random);
+    // Three of each four rows.
+    auto getView = [](Buffer &buffer) {
+      runtime::TensorView view = buffer.view();
+      view.sizes = {2, 3, kLength};
+      view.strides = {4 * buffer.stride, buffer.stride, 1};
+      return view;
+    };
+    ASSERT_EQ(run({getView(x)}, {getView(out)}, Emulator::Order::Random), "");
+    for (int64_t row : {0, 1, 2, 4, 5, 6}) {
+      Reference reference(x, row);
+      for (int64_t column = 0; column < kLength; ++column)
+        ASSERT_TRUE(isNear(out.get(row, column), reference.softmax(column),
+                           0x1p-8 * reference.softmax(column)))
+            << "row " << row << ", column " << column;
+    }
+  }
+}
+
 TEST_F(WalksTest, OtherTypesAreKept) {
   for (auto [name, type] : {std::pair("f16", ElementType::F16),
                             std::pair("f32", ElementType::F32)}) {
