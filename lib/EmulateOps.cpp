@@ -6,6 +6,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -81,7 +82,10 @@ void OpEmulator::checkAccess(Operation *op, Value address, Type type,
                              std::optional<uint64_t> alignment,
                              EmulatedAccess access) {
   Location loc = op->getLoc();
-  uint64_t bytes = layout.getTypeSize(type);
+  // The elements alone: MLIR pads a vector to a power of two of them.
+  uint64_t bytes = layout.getTypeSize(getElementTypeOrSelf(type));
+  if (auto vector = dyn_cast<VectorType>(type))
+    bytes *= vector.getNumElements();
   uint64_t required = alignment.value_or(layout.getTypeABIAlignment(type));
   call(loc, calls::access, Type(),
        {address, constant64(loc, bytes), constant(loc, required),

@@ -26,11 +26,7 @@ static constexpr double kRegistersPerOperand = 2;
 
 ScheduleModel::ScheduleModel(tile::KernelOp kernel, const Target &target)
     : kernelShape(KernelShape::get(kernel)), target(target) {
-  for (Type type : kernel.getArgumentTypes()) {
-    auto tensor = cast<RankedTensorType>(type);
-    ++operands;
-  }
-  operands += kernel.getResultTypes().size();
+  operands = kernel.getNumArguments() + kernel.getNumResults();
   for (Operation &op : kernel.getBody().front())
     if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op))
       sums += reduce.getInput().getType().getShape().back() > 1;

@@ -44,7 +44,8 @@ bool areAlike(Value lhs, scf::ForOp left, Value rhs, scf::ForOp right) {
   if (constant)
     return constant == getConstantIntValue(rhs);
   Operation *one = lhs.getDefiningOp(), *other = rhs.getDefiningOp();
-  return one && other && isPure(one) && one->getName() == other->getName() &&
+  return one && other && isPure(one) && one->getNumRegions() == 0 &&
+         one->getName() == other->getName() &&
          one->getAttrDictionary() == other->getAttrDictionary() &&
          one->getNumResults() == 1 &&
          one->getNumOperands() == other->getNumOperands() &&
@@ -83,21 +84,24 @@ std::optional<int64_t> getTripCount(scf::ForOp loop) {
 struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (kernel.isTiled() &&
+      if (kernel.isTiled() && kernel.getSchedule() &&
           kernel.getSchedule()->getReread() == tile::Reread::Shared)
         keepRows(kernel);
   }
 
-  /// Loads of what the kernel does not write, each with those that repeat it.
+  /// Loads of what the kernel does not write, each with those that repeat it,
+  /// but for statistics: several threads hold each of those.
   static SmallVector<Loads> findRepeated(tile::KernelOp kernel) {
     DenseSet<Value> written;
     kernel.walk(
         [&](tile::StoreOp store) { written.insert(store.getMemref()); });
+    int64_t columns = kernel.getSchedule()->getColumns();
     SmallVector<Loads> groups;
     kernel.walk([&](tile::LoadOp load) {
       scf::ForOp loop = getLoop(load);
       if (!loop || !getTripCount(loop) || written.contains(load.getMemref()) ||
-          cast<MemRefType>(load.getMemref().getType()).getRank() < 2)
+          cast<MemRefType>(load.getMemref().getType()).getRank() < 2 ||
+          cast<RankedTensorType>(load.getType()).getDimSize(1) < columns)
         return;
       auto same = llvm::find_if(groups, [&](const Loads &group) {
         return areSameTiles(group.front(), load);

@@ -72,13 +72,19 @@ namespace {
 /// Counts the walks over a row that several threads share.
 class Walks {
 public:
-  explicit Walks(tile::KernelOp kernel) : kernel(kernel) {
+  Walks(tile::KernelOp kernel, int64_t rowLength) : rowLength(rowLength) {
     Block &body = kernel.getBody().front();
     for (auto reduce : body.getOps<tile::ReduceOp>())
       if (tile::ReduceOp maximum = getSubtractedMaximum(reduce))
         depths[reduce] = getReductionDepth(maximum, depths);
     for (Operation &op : body)
       visit(&op);
+    // What takes the place of an operand is stored last.
+    for (unsigned index = 0; index < kernel.getNumArguments(); ++index)
+      if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
+        for (Value value : body.getTerminator()->getOperands())
+          if (!value.getDefiningOp<tile::ReduceRowsOp>())
+            read(value, last);
   }
 
   int64_t getCount() const { return last + 1; }
@@ -121,7 +127,7 @@ private:
     if (!visited.insert({value, walk}).second)
       return;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (type.getRank() >= 2)
+      if (type.getRank() >= 2 && type.getShape().back() >= rowLength)
         readers[argument].insert(walk);
       return;
     }
@@ -129,7 +135,7 @@ private:
       read(operand, walk);
   }
 
-  tile::KernelOp kernel;
+  int64_t rowLength;
   int64_t last = 0;
   DenseMap<Value, int64_t> depths;
   DenseSet<std::pair<Value, int64_t>> visited;
@@ -182,7 +188,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       shape.groups.push_back(shape.rowLength / length);
 
   if (shape.numReductions > 0) {
-    Walks walks(kernel);
+    Walks walks(kernel, shape.rowLength);
     shape.numWalks = walks.getCount();
     shape.rereadBytes = walks.getRereadBytes();
   }

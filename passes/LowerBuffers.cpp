@@ -10,6 +10,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -40,18 +41,20 @@ void bastile::forEachKeptPiece(
   };
   int64_t threads = layout.getThreadRows() * layout.getThreadColumns();
   int64_t count = layout.getNumPieces(type.getShape());
-  Type piece = getMemoryType(getPieceType(type));
-  auto vector = dyn_cast<VectorType>(piece);
-  unsigned bytes = (vector ? vector.getNumElements() : 1) *
-                   type.getElementTypeBitWidth() / 8;
+  Type element = getMemoryType(type.getElementType());
+  auto vector = dyn_cast<VectorType>(getPieceType(type));
+  int64_t elements = vector ? vector.getNumElements() : 1;
+  uint64_t bytes = elements * type.getElementTypeBitWidth() / 8;
+  auto alignment = static_cast<unsigned>(llvm::MinAlign(bytes, 16));
   Value first =
       arith::MulIOp::create(builder, loc, slot, constant(count * threads));
   first = arith::AddIOp::create(builder, loc, first, getThreadId(builder, loc));
   for (int64_t index = 0; index < count; ++index) {
     Value number =
         arith::AddIOp::create(builder, loc, first, constant(index * threads));
-    visit(index, advance(builder, loc, buffer, piece, number),
-          std::min(bytes, 16u));
+    // In elements: LLVM pads a vector whose length is not a power of two.
+    number = arith::MulIOp::create(builder, loc, number, constant(elements));
+    visit(index, advance(builder, loc, buffer, element, number), alignment);
   }
 }
 
@@ -60,15 +63,20 @@ namespace {
 /// The memory that a launch gives to each block of `kernel`, beside what the
 /// code declares.
 LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
-  std::string name = (kernel.getSymName() + "_shared").str();
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
   auto module = kernel->getParentOfType<ModuleOp>();
-  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(name))
-    return found;
+  std::string name = (kernel.getSymName() + "_shared").str();
+  // A function of the user's may have the name.
+  while (Operation *found = module.lookupSymbol(name)) {
+    auto global = dyn_cast<LLVM::GlobalOp>(found);
+    if (global && global.getType() == type)
+      return global;
+    name += "_";
+  }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(kernel);
   return LLVM::GlobalOp::create(
-      builder, kernel.getLoc(),
-      LLVM::LLVMArrayType::get(builder.getI8Type(), 0),
+      builder, kernel.getLoc(), type,
       /*isConstant=*/false, LLVM::Linkage::External, name,
       /*value=*/Attribute(), /*alignment=*/16, kShared);
 }

@@ -37,7 +37,7 @@ struct OverlapLaunchesPass
       tile::LaunchOp previous;
       for (auto launch : func.getOps<tile::LaunchOp>()) {
         if (previous && isResident(previous, symbols) &&
-            reads(launch, previous))
+            isTiled(launch, symbols) && reads(launch, previous))
           overlap(previous, launch, symbols);
         previous = launch;
       }
@@ -53,12 +53,20 @@ struct OverlapLaunchesPass
         });
   }
 
+  static bool isTiled(tile::LaunchOp launch, const SymbolTable &symbols) {
+    return llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
+      return kernel && kernel.isTiled();
+    });
+  }
+
   /// Whether all programs of a launch run at once: others that come early then
   /// take no place from them.
   static bool isResident(tile::LaunchOp launch, const SymbolTable &symbols) {
-    return llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
-      return kernel.getSchedule()->getPersistent() > 0;
-    });
+    return isTiled(launch, symbols) &&
+           llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
+             return kernel.getSchedule() &&
+                    kernel.getSchedule()->getPersistent() > 0;
+           });
   }
 
   static bool reads(tile::LaunchOp launch, tile::LaunchOp previous) {

@@ -111,6 +111,15 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
       }
 }
 
+/// Whether what is walked again of a row fits the shared memory of its blocks.
+bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
+                 const Target &target) {
+  // Reductions leave a float for each row and warp at most.
+  int64_t scratch = 4 * shape.numReductions * fields.rows * fields.getBlocks() *
+                    llvm::divideCeil(fields.threads, kWarp);
+  return getKeptBytes(fields, shape) + scratch <= target.maxSharedBytesPerBlock;
+}
+
 /// For long rows of which more is computed than registers hold: a loop walks
 /// over them in tiles of 16 elements a thread, two blocks to a multiprocessor.
 /// A cluster shares each row where it is walked again: so that what its blocks
@@ -142,7 +151,8 @@ void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
   int64_t most = target.maxBlocksPerCluster;
   for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
     setCluster(blocks);
-    if (getKeptBytes(fields, shape) <= kMostKeptBytes)
+    if (getKeptBytes(fields, shape) <= kMostKeptBytes &&
+        canKeepRows(fields, shape, target))
       return;
   }
   int64_t rowBytes = shape.rowLength * shape.minElementBytes;
@@ -267,9 +277,8 @@ static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
   if (fields.reread != tile::Reread::Unset || !isLoop(fields, shape) ||
       shape.rereadBytes == 0)
     return;
-  bool fits = getKeptBytes(fields, shape) <=
-              target.maxSharedBytesPerBlock - kMaxStaticSharedBytes / 8;
-  fields.reread = fits ? tile::Reread::Shared : tile::Reread::Memory;
+  fields.reread = canKeepRows(fields, shape, target) ? tile::Reread::Shared
+                                                     : tile::Reread::Memory;
 }
 
 static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,

@@ -43,8 +43,11 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       }
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;
-      for (const TileVariant &variant : getVariants(kernel, target->isHost()))
+      for (TileVariant &variant : getVariants(kernel, target->isHost())) {
+        if (!target->isHost() && failed(findThreads(kernel, variant)))
+          return WalkResult::interrupt();
         programs.push_back(Tiler(kernel, variant).run());
+      }
       symbols.erase(kernel);
       for (tile::KernelOp program : programs) {
         symbols.insert(program);
@@ -73,6 +76,16 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     });
   }
 
+  static LogicalResult findThreads(tile::KernelOp kernel,
+                                   TileVariant &variant) {
+    FailureOr<ThreadGrid> grid = ThreadGrid::get(variant.schedule);
+    if (failed(grid))
+      return kernel.emitError("schedule ")
+             << variant.schedule << " does not divide evenly among its threads";
+    variant.grid = *grid;
+    return success();
+  }
+
   /// Fastest first. The host's accesses cost the same whatever their alignment.
   static SmallVector<TileVariant> getVariants(tile::KernelOp kernel,
                                               bool onHost) {
@@ -85,15 +98,23 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     // dimensions do not merge.
     bool merges = !repeatsRows(kernel);
     if (leading <= 1 || merges)
-      variants.push_back(
-          {name, std::min<int64_t>(leading, 1), vectorized, onHost, schedule});
+      variants.push_back({name,
+                          std::min<int64_t>(leading, 1),
+                          vectorized,
+                          onHost,
+                          schedule,
+                          {}});
     if (leading > 1 && merges)
       name += "_strided";
     if (leading > 1)
-      variants.push_back({name, leading, vectorized, onHost, schedule});
+      variants.push_back({name, leading, vectorized, onHost, schedule, {}});
     if (vectorized)
-      variants.push_back({name + "_unaligned", leading, false, onHost,
-                          kernel.getUnalignedSchedule().value_or(schedule)});
+      variants.push_back({name + "_unaligned",
+                          leading,
+                          false,
+                          onHost,
+                          kernel.getUnalignedSchedule().value_or(schedule),
+                          {}});
     return variants;
   }
 };

@@ -11,6 +11,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/KernelShape.h"
+#include "passes/ThreadGrid.h"
 
 namespace bastile {
 
@@ -25,6 +26,9 @@ struct TileVariant {
   bool compensated;
   /// What its program follows.
   tile::ScheduleAttr schedule;
+  /// The threads that share a program's tiles; none on the host, whose programs
+  /// are single threads whatever the schedule says.
+  std::optional<ThreadGrid> grid;
 };
 
 /// Builds the program of one variant of a kernel on tensors.
@@ -66,7 +70,7 @@ private:
 
   /// What the threads of a program combine, each by itself, in a loop over the
   /// columns; a sum of powers may follow the maximum that it is relative to.
-  bool isFolded() const { return schedule.getThreads() > 1; }
+  bool isFolded() const { return variant.grid.has_value(); }
   tile::ReduceOp getFollowedMaximum(tile::ReduceOp reduce) const;
   mlir::RankedTensorType getPartialType(tile::ReduceOp reduce) const;
   mlir::Value fold(tile::ReduceOp reduce, mlir::Value tile);
@@ -75,8 +79,7 @@ private:
                  mlir::ValueRange partials);
   mlir::Value combineFollowing(tile::ReduceOp sum, mlir::Value partial,
                                mlir::Value oldMaximum, mlir::Value newMaximum);
-  mlir::Value scalePartial(mlir::Value partial, mlir::Value from,
-                           mlir::Value to);
+  mlir::Value getScale(mlir::Location loc, mlir::Value from, mlir::Value to);
   void finishColumns(llvm::ArrayRef<tile::ReduceOp> reductions,
                      mlir::ValueRange partials);
 

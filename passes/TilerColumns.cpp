@@ -8,7 +8,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "passes/ThreadGrid.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -27,7 +26,7 @@ RankedTensorType Tiler::getPartialType(tile::ReduceOp reduce) const {
   RankedTensorType type = getTileType(reduce.getInput().getType());
   if (!isFolded())
     return type;
-  ThreadGrid grid = *ThreadGrid::get(schedule);
+  const ThreadGrid &grid = *variant.grid;
   return RankedTensorType::get(
       {type.getDimSize(0), grid.columns * grid.blocks}, type.getElementType(),
       tile::BlockedAttr::get(builder.getContext(), /*vector=*/1, grid.rows,
@@ -42,21 +41,11 @@ Value Tiler::fold(tile::ReduceOp reduce, Value tile) {
                               tile);
 }
 
-/// `partial`, a sum of powers relative to `from`, relative to `to`. Where both
-/// are the same, if only by being infinite, nothing changes.
-Value Tiler::scalePartial(Value partial, Value from, Value to) {
-  Location loc = partial.getLoc();
-  auto type = cast<RankedTensorType>(partial.getType());
-  Value one = arith::ConstantOp::create(
-      builder, loc,
-      DenseElementsAttr::get(
-          type, Attribute(builder.getFloatAttr(type.getElementType(), 1.0))));
-  Value isSame =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, from, to);
-  Value factor = math::ExpOp::create(
-      builder, loc, arith::SubFOp::create(builder, loc, from, to));
-  factor = arith::SelectOp::create(builder, loc, isSame, one, factor);
-  return arith::MulFOp::create(builder, loc, partial, factor);
+/// What a sum of powers relative to `from` is to be multiplied by to be
+/// relative to `to`. As in the formula, it is no number if both are infinite.
+Value Tiler::getScale(Location loc, Value from, Value to) {
+  return math::ExpOp::create(builder, loc,
+                             arith::SubFOp::create(builder, loc, from, to));
 }
 
 /// Adds the current columns to a sum of exp(x - max(x)), relative to the
@@ -65,8 +54,8 @@ Value Tiler::scalePartial(Value partial, Value from, Value to) {
 Value Tiler::combineFollowing(tile::ReduceOp sum, Value partial,
                               Value oldMaximum, Value newMaximum) {
   Location loc = sum.getLoc();
-  // Relative to minus infinity, which is all that a thread may have seen, there
-  // would be no number.
+  // Relative to minus infinity, which is all that a thread may have seen so
+  // far, there would be no number.
   auto type = cast<RankedTensorType>(newMaximum.getType());
   Value none = getNeutralTile(type, tile::ReduceKind::Max);
   Value zero = getNeutralTile(type, tile::ReduceKind::Add);
@@ -82,8 +71,16 @@ Value Tiler::combineFollowing(tile::ReduceOp sum, Value partial,
                       base)
                       .getResult());
   Value added = fold(sum, emitMasked(sum));
+  Value one = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(
+          type, Attribute(builder.getFloatAttr(type.getElementType(), 1.0))));
+  Value isSame = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                       oldMaximum, newMaximum);
+  Value scale = arith::SelectOp::create(builder, loc, isSame, one,
+                                        getScale(loc, oldMaximum, newMaximum));
   return arith::AddFOp::create(
-      builder, loc, scalePartial(partial, oldMaximum, newMaximum), added);
+      builder, loc, arith::MulFOp::create(builder, loc, partial, scale), added);
 }
 
 /// Adds the current columns to the partial results of `reductions`.
@@ -117,7 +114,8 @@ void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
       Value whole = tile::BroadcastOp::create(
           builder, loc, partial.getType(), rowScope.lookup(maximum.getResult()),
           Value());
-      partial = scalePartial(partial, partials[followed], whole);
+      partial = arith::MulFOp::create(builder, loc, partial,
+                                      getScale(loc, partials[followed], whole));
     }
     rowScope.map(reduce.getResult(),
                  tile::ReduceOp::create(builder, loc,

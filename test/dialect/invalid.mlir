@@ -931,6 +931,13 @@ func.func @schedule_cluster() attributes {tile.schedule = #tile.schedule<cluster
 
 // -----
 
+// expected-error @below {{schedule field 'stages' must be 1 or 2, but is 3}}
+func.func @schedule_stages() attributes {tile.schedule = #tile.schedule<stages = 3>} {
+  return
+}
+
+// -----
+
 func.func @reduce_groups_of_different_sizes(%x: tensor<?x8xf32>) {
   // expected-error @below {{'tile.reduce' op cannot reduce 'tensor<?x8xf32>' to 3 groups of columns of one size}}
   %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x3xf32>

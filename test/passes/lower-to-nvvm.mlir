@@ -118,3 +118,29 @@ tile.kernel @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
   }
   tile.return
 }
+
+// -----
+
+// A launch that may overlap the one before waits for it ahead of all else, and
+// lets the next one come after that: by then, what ran before both has ended.
+// CHECK-LABEL: llvm.func @between(
+// CHECK-NEXT:    nvvm.griddepcontrol wait
+// CHECK-NEXT:    nvvm.griddepcontrol launch_dependents
+// CHECK:         nvvm.read.ptx.sreg.ctaid.x
+tile.kernel @between(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>, tile.overlap_next, tile.overlap_previous} {
+  %id = tile.program_id
+  %0 = arith.index_cast %id : index to i64
+  llvm.store %0, %p : i64, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Programs that load ahead have registers for as many blocks as are launched.
+// CHECK-LABEL: llvm.func @ahead(
+// CHECK-SAME:      nvvm.minctasm = 4 : i32
+tile.kernel @ahead(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 128, persistent = 4, stages = 2>} {
+  tile.return
+}

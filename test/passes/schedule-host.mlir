@@ -30,6 +30,26 @@ tile.kernel @unrolled(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
 
 // -----
 
+// expected-error @below {{does not fit host: rows are not loaded ahead; leave out 'stages'}}
+tile.kernel @stages(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
+    attributes {schedule = #tile.schedule<persistent = 1, stages = 2>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xf32>
+  tile.return %0 : tensor<?x4096xf32>
+}
+
+// -----
+
+// expected-error @below {{does not fit host: it has no shared memory; leave out 'reread'}}
+tile.kernel @reread(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
+    attributes {schedule = #tile.schedule<reread = shared>} {
+  %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  %2 = arith.subf %x, %1 : tensor<?x4096xf32>
+  tile.return %2 : tensor<?x4096xf32>
+}
+
+// -----
+
 // Rows of an odd length are computed one element at a time, 64 to a program.
 // CHECK-LABEL: @odd_length
 // CHECK-SAME:  #tile.schedule<rows = 1, threads = 1, vector = 1, columns = 64>

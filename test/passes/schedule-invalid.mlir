@@ -140,3 +140,80 @@ tile.kernel @cluster_of_short_rows(%x: tensor<?x256xbf16>) -> tensor<?x1xf32>
   %1 = tile.reduce max %0 : tensor<?x256xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
+
+// -----
+
+// expected-error @below {{stages = 2> does not fit sm_90: a program that is not persistent has no rows to load ahead; leave out 'stages'}}
+tile.kernel @stages_of_one_group(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
+    attributes {schedule = #tile.schedule<stages = 2>} {
+  %0 = arith.addf %x, %x : tensor<?x4096xbf16>
+  tile.return %0 : tensor<?x4096xbf16>
+}
+
+// -----
+
+// expected-error @below {{only programs that hold whole rows load the next ones ahead; leave out 'stages'}}
+tile.kernel @stages_of_a_loop(%x: tensor<?x4096xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<threads = 64, columns = 1024, persistent = 1, stages = 2>} {
+  %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+
+// -----
+
+// expected-error @below {{only programs that hold whole rows load the next ones ahead; leave out 'stages'}}
+tile.kernel @stages_of_bands(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #tile.schedule<rows = 16, persistent = 1, stages = 2>} {
+  %0 = tile.reduce_bands max %x of 16 : tensor<?x128xf32>
+  tile.return %0 : tensor<?x128xf32>
+}
+
+// -----
+
+// expected-error @below {{reread = shared> does not fit sm_90: no row is walked again; leave out 'reread'}}
+tile.kernel @reread_of_a_whole_row(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
+    attributes {schedule = #tile.schedule<columns = 4096, reread = shared>} {
+  %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  %2 = arith.subf %x, %1 : tensor<?x4096xf32>
+  tile.return %2 : tensor<?x4096xf32>
+}
+
+// -----
+
+// A single walk is enough for the maximum, and so it is for a sum that follows it.
+// expected-error @below {{no row is walked again; leave out 'reread'}}
+tile.kernel @reread_of_a_single_walk(%x: tensor<?x4096xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<threads = 64, columns = 1024, reread = shared>} {
+  %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  %2 = arith.subf %x, %1 : tensor<?x4096xf32>
+  %3 = math.exp %2 : tensor<?x4096xf32>
+  %4 = tile.reduce add %3 : tensor<?x4096xf32> -> tensor<?x1xf32>
+  tile.return %4 : tensor<?x1xf32>
+}
+
+// -----
+
+// Statistics of groups are not kept.
+// expected-error @below {{no row is walked again; leave out 'reread'}}
+tile.kernel @reread_of_groups(%x: tensor<?x128xf32>, %y: tensor<?x4096xf32>) -> tensor<?x4096xf32>
+    attributes {schedule = #tile.schedule<threads = 64, columns = 1024, reread = shared>} {
+  %0 = tile.broadcast %x like %y : tensor<?x128xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  %1 = tile.reduce max %0 : tensor<?x4096xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %y : tensor<?x1xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
+  %3 = arith.subf %0, %2 : tensor<?x4096xf32>
+  tile.return %3 : tensor<?x4096xf32>
+}
+
+// -----
+
+// The row is padded to whole tiles.
+// expected-error @below {{262144 bytes of the row that each block would keep are more than the 232448 of its shared memory; use more blocks in 'cluster' or 'reread = memory'}}
+tile.kernel @reread_of_too_much(%x: tensor<?x65000xf32>) -> tensor<?x65000xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 512, columns = 8192, reread = shared>} {
+  %0 = tile.reduce max %x : tensor<?x65000xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x65000xf32> -> tensor<?x65000xf32>
+  %2 = arith.subf %x, %1 : tensor<?x65000xf32>
+  tile.return %2 : tensor<?x65000xf32>
+}

@@ -16,6 +16,9 @@
 // RUN: not tile-opt %s --schedule="schedule='vector = 5'" 2>&1 | FileCheck %s --check-prefix=VECTOR
 // VECTOR: error: in the schedule 'vector = 5': schedule field 'vector' must be a power of two up to 16, but is 5
 
+// RUN: not tile-opt %s --schedule="schedule='reread = cache'" 2>&1 | FileCheck %s --check-prefix=WORD
+// WORD: error: in the schedule 'reread = cache': expected one of [unset, memory, shared]{{.*}}, got: cache
+
 // RUN: not tile-opt %s --schedule="schedule='rows = 1> junk'" 2>&1 | FileCheck %s --check-prefix=TRAILING
 // TRAILING: error: in the schedule 'rows = 1> junk': found trailing characters
 

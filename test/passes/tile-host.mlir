@@ -81,3 +81,21 @@ func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %0 = tile.launch [@maximum_of_rows](%x) : (tensor<?x64xf32>) -> tensor<?x64xf32>
   return %0 : tensor<?x64xf32>
 }
+
+// -----
+
+// The threads of a schedule are a GPU's: a program of the host is one.
+// CHECK-LABEL: tile.kernel @threads_of_a_gpu(
+// CHECK-NOT:     tile.fold
+// CHECK:         scf.for {{.*}} -> (tensor<1x64xf32>)
+// CHECK-NOT:     tile.fold
+// CHECK:         tile.return
+tile.kernel @threads_of_a_gpu(%x: tensor<?x1000xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 64>} {
+  %0 = tile.reduce max %x : tensor<?x1000xf32> -> tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1xf32> {
+  %0 = tile.launch [@threads_of_a_gpu](%x) : (tensor<?x1000xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
+}

@@ -1,4 +1,4 @@
-// RUN: tile-opt %s --tile -verify-diagnostics
+// RUN: tile-opt %s --tile -verify-diagnostics -split-input-file
 
 // expected-error @below {{has no schedule; run the 'schedule' pass first}}
 tile.kernel @unscheduled(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
@@ -8,4 +8,18 @@ tile.kernel @unscheduled(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.launch [@unscheduled](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// What threads combine by themselves has a number for each.
+// expected-error @below {{schedule #tile.schedule<rows = 1, threads = 96, vector = 4, columns = 256> does not divide evenly among its threads}}
+tile.kernel @uneven(%x: tensor<?x1000xf32>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 96, vector = 4, columns = 256>} {
+  %0 = tile.reduce add %x : tensor<?x1000xf32> -> tensor<?x1xf32>
+  tile.return %0 : tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1xf32> {
+  %0 = tile.launch [@uneven](%x) : (tensor<?x1000xf32>) -> tensor<?x1xf32>
+  return %0 : tensor<?x1xf32>
 }

@@ -176,8 +176,12 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // CHECK-NEXT:      %[[SUMS:.*]] = arith.addf %[[SCALED]], %[[ADDED]]
 // CHECK-NEXT:      scf.yield %[[NEW]], %[[SUMS]]
 // CHECK:         %[[MAX:.*]] = tile.reduce {{ *}}max
-// CHECK-NEXT:    tile.broadcast %[[MAX]]
-// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add
+// CHECK-NEXT:    %[[ALL:.*]] = tile.broadcast %[[MAX]]
+// What all of the row leaves without a number stays so.
+// CHECK-NEXT:    %[[LESS:.*]] = arith.subf %{{.*}}, %[[ALL]]
+// CHECK-NEXT:    %[[POWER:.*]] = math.exp %[[LESS]]
+// CHECK-NEXT:    %[[SCALED:.*]] = arith.mulf %{{.*}}, %[[POWER]]
+// CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[SCALED]]
 // The statistic is stored as soon as it is known.
 // CHECK-NEXT:    tile.store %[[SUM]]
 // CHECK-NEXT:    scf.for

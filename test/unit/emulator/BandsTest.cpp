@@ -7,17 +7,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "bastile/Compiler.h"
-#include "bastile/Registration.h"
-#include "bastile/runtime/LaunchPlan.h"
-#include "lib/EmulatorExecutor.h"
-#include "mlir/IR/MLIRContext.h"
-#include "llvm/Support/FormatVariadic.h"
+#include "CompiledTest.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/SourceMgr.h"
-#include "gtest/gtest.h"
 
 using namespace bastile;
+using namespace bastile::test;
 
 namespace {
 
@@ -63,39 +57,15 @@ func.func @f(%x: tensor<?x{0}xf32>, %s: tensor<?x{1}xf32>)
   return %5, %6 : tensor<?x{0}xf32>, tensor<?x{1}xf32>
 })mlir";
 
-class BandsTest : public testing::Test {
+class BandsTest : public CompiledTest {
 protected:
-  BandsTest() {
-    mlir::DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-
   /// Compiles kBlocks for rows of `length` in blocks of `band` times `group`.
-  void compile(int64_t length, int64_t group, int64_t band,
-               const char *schedule) {
-    std::string text =
-        llvm::formatv(kBlocks, length, length / group, band).str();
-    llvm::SourceMgr source;
-    source.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBufferCopy(text, "f.mlir"), llvm::SMLoc());
-    mlir::OwningOpRef<mlir::ModuleOp> module = parseSource(source, context);
-    ASSERT_TRUE(module);
-    auto target = Target::lookup("sm_90");
-    ASSERT_TRUE(static_cast<bool>(target));
-    CompileOptions options;
-    options.target = &*target;
-    options.schedule = schedule;
-    llvm::json::Value json = nullptr;
-    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
-    auto parsed = runtime::parseMetadata(llvm::formatv("{0}", json).str());
-    ASSERT_TRUE(static_cast<bool>(parsed));
-    metadata = std::move(*parsed);
-    auto created = Emulator::create(*module);
-    if (!created)
-      FAIL() << llvm::toString(created.takeError());
-    emulator = std::move(*created);
+  void compileBlocks(int64_t length, int64_t group, int64_t band,
+                     const char *schedule) {
+    compile(llvm::formatv(kBlocks, length, length / group, band).str(),
+            schedule);
+    if (!HasFatalFailure())
+      emulator = createEmulator();
   }
 
   /// Calls it; returns the message of the error, or nothing.
@@ -104,20 +74,10 @@ protected:
     s.registerWith(*emulator, "s", /*isWritable=*/false);
     y.registerWith(*emulator, "y", /*isWritable=*/true);
     z.registerWith(*emulator, "z", /*isWritable=*/true);
-    EmulatorExecutor executor(*emulator);
-    std::vector<runtime::TensorView> inputs{x.view(), s.view()},
-        outputs{y.view(), z.view()};
-    runtime::LaunchPlan plan;
-    runtime::Error error =
-        plan.prepare(metadata.functions.front(), {inputs, outputs, {}},
-                     executor.multiprocessors());
-    if (!error)
-      error = runtime::execute(plan, executor);
-    return error ? error.message() : "";
+    return launch(*emulator, metadata.functions.front(), {x.view(), s.view()},
+                  {y.view(), z.view()});
   }
 
-  mlir::MLIRContext context;
-  runtime::Metadata metadata;
   std::unique_ptr<Emulator> emulator;
 };
 
@@ -136,8 +96,8 @@ TEST_F(BandsTest, BlocksAreCombinedByTheirThreads) {
            Case{70, 64, 32, 32, "persistent=1"},
        }) {
     SCOPED_TRACE(schedule);
-    compile(length, group, band, schedule);
-    if (HasFatalFailure())
+    compileBlocks(length, group, band, schedule);
+    if (!emulator)
       return;
     int64_t groups = length / group, bands = llvm::divideCeil(rows, band);
     Rows x(rows, length), s(bands, groups), y(rows, length), z(bands, groups);
@@ -163,8 +123,8 @@ TEST_F(BandsTest, BlocksAreCombinedByTheirThreads) {
 }
 
 TEST_F(BandsTest, PackedRowsAreCounted) {
-  compile(/*length=*/256, /*group=*/128, /*band=*/128, "");
-  if (HasFatalFailure())
+  compileBlocks(/*length=*/256, /*group=*/128, /*band=*/128, "");
+  if (!emulator)
     return;
   Rows x(300, 256), s(2, 2), y(300, 256), z(3, 2);
   EXPECT_EQ(call(x, s, y, z),

@@ -7,69 +7,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "bastile/Compiler.h"
-#include "bastile/Registration.h"
-#include "bastile/runtime/HostTypes.h"
-#include "bastile/runtime/LaunchPlan.h"
-#include "lib/EmulatorExecutor.h"
+#include "CompiledTest.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/IR/MLIRContext.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/SourceMgr.h"
-#include "gtest/gtest.h"
 #include <cmath>
-#include <random>
 
 using namespace bastile;
+using namespace bastile::test;
 using runtime::ElementType;
 
 namespace {
-
-/// One tensor in memory with a margin of its own, so that misaligned views and
-/// rows with gaps can be made.
-struct Buffer {
-  ElementType type;
-  int64_t rows, columns, stride, offset;
-  std::vector<char> bytes;
-
-  Buffer(ElementType type, int64_t rows, int64_t columns, int64_t gap = 0,
-         int64_t offset = 0)
-      : type(type), rows(rows), columns(columns), stride(columns + gap),
-        offset(offset),
-        bytes((offset + rows * stride + 16) * runtime::byteSize(type), '\xff') {
-    // Vector accesses need the alignment that a GPU's allocator gives.
-    size_t misaligned = reinterpret_cast<uintptr_t>(bytes.data()) % 16;
-    base = misaligned ? 16 - misaligned : 0;
-    bytes.resize(bytes.size() + 16, '\xff');
-  }
-  char *element(int64_t row, int64_t column) {
-    return bytes.data() + base +
-           (offset + row * stride + column) * runtime::byteSize(type);
-  }
-  double get(int64_t row, int64_t column) {
-    return runtime::loadElement(type, element(row, column));
-  }
-  void fill(std::mt19937 &random) {
-    std::normal_distribution<double> normal;
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column)
-        runtime::storeElement(type, element(row, column), normal(random));
-  }
-  runtime::TensorView view(bool isVector = false) {
-    runtime::TensorView view;
-    view.data = element(0, 0);
-    view.type = type;
-    view.sizes = isVector ? runtime::Dimensions{columns}
-                          : runtime::Dimensions{rows, columns};
-    view.strides =
-        isVector ? runtime::Dimensions{1} : runtime::Dimensions{stride, 1};
-    return view;
-  }
-
-private:
-  size_t base = 0;
-};
 
 constexpr char kGeglu[] = R"mlir(
   func.func @geglu(%gate: tensor<?x{0}x{1}>, %up: tensor<?x{0}x{1}>)
@@ -91,73 +38,12 @@ double geglu(double gate, double up) {
   return (up + 1) * gate / (1 + std::exp(-1.702 * gate));
 }
 
-class KernelTest : public testing::Test {
+class KernelTest : public CompiledTest {
 protected:
-  KernelTest() {
-    mlir::DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-  }
-
   /// Lowers `format` for rows of `length` elements of `type` to NVVM.
   void lowerToNVVM(const char *format, int64_t length, const char *type,
                    const std::string &schedule) {
-    std::string text = llvm::formatv(format, length, type).str();
-    llvm::SourceMgr source;
-    source.AddNewSourceBuffer(
-        llvm::MemoryBuffer::getMemBufferCopy(text, "kernel.mlir"),
-        llvm::SMLoc());
-    module = parseSource(source, context);
-    ASSERT_TRUE(module);
-    auto target = Target::lookup("sm_90");
-    ASSERT_TRUE(static_cast<bool>(target));
-    CompileOptions options;
-    options.target = &*target;
-    options.schedule = schedule;
-    llvm::json::Value json = nullptr;
-    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
-    auto parsed = runtime::parseMetadata(llvm::formatv("{0}", json).str());
-    ASSERT_TRUE(static_cast<bool>(parsed)) << parsed.takeError().message();
-    metadata = *parsed;
-  }
-
-  /// Runs the module's function; returns the message of an error.
-  std::string run(std::vector<runtime::TensorView> inputs,
-                  const runtime::TensorView &output, Emulator::Order order) {
-    return run(std::move(inputs), std::vector<runtime::TensorView>{output},
-               order);
-  }
-  std::string run(std::vector<runtime::TensorView> inputs,
-                  std::vector<runtime::TensorView> outputs,
-                  Emulator::Order order) {
-    auto emulator = Emulator::create(*module);
-    if (!emulator)
-      return llvm::toString(emulator.takeError());
-    (*emulator)->setOrder(order, /*seed=*/7);
-    (*emulator)->setWorstApproximations(true);
-    auto addBuffer = [&](const runtime::TensorView &view, const char *name,
-                         bool isWritable) {
-      int64_t elements = 1;
-      for (unsigned dim = 0; dim < view.rank(); ++dim)
-        elements += (view.sizes[dim] - 1) * view.strides[dim];
-      if (view.elementCount() > 0)
-        (*emulator)->registerBuffer(view.data,
-                                    elements * runtime::byteSize(view.type),
-                                    name, isWritable);
-    };
-    for (const runtime::TensorView &input : inputs)
-      addBuffer(input, "input", /*isWritable=*/false);
-    for (const runtime::TensorView &output : outputs)
-      addBuffer(output, "output", /*isWritable=*/true);
-    EmulatorExecutor executor(**emulator);
-    runtime::LaunchPlan plan;
-    if (runtime::Error error =
-            plan.prepare(metadata.functions.front(), {inputs, outputs, {}},
-                         executor.multiprocessors()))
-      return error.message();
-    runtime::Error error = runtime::execute(plan, executor);
-    return error ? error.message() : "";
+    compile(llvm::formatv(format, length, type).str(), schedule);
   }
 
   /// Runs a norm of each of `x` and `y` with one weight in one launch; returns
@@ -172,9 +58,9 @@ protected:
     x.fill(random);
     y.fill(random);
     weight.fill(random);
-    std::string message = run(
-        {x.view(), y.view(), weight.view(/*isVector=*/true)},
-        std::vector<runtime::TensorView>{xNorm.view(), yNorm.view()}, order);
+    std::string message =
+        run({x.view(), y.view(), weight.view(/*isVector=*/true)},
+            {xNorm.view(), yNorm.view()}, order);
     EXPECT_LE(getNormError(x, weight, xNorm), 0.51);
     EXPECT_LE(getNormError(y, weight, yNorm), 0.51);
     return message;
@@ -191,7 +77,7 @@ protected:
     Buffer out(type, rows, length, gap, offset);
     gate.fill(random);
     up.fill(random);
-    message = run({gate.view(), up.view()}, out.view(), order);
+    message = run({gate.view(), up.view()}, {out.view()}, order);
     double worst = 0;
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < length; ++column)
@@ -210,7 +96,7 @@ protected:
     x.fill(random);
     weight.fill(random);
     message =
-        run({x.view(), weight.view(/*isVector=*/true)}, out.view(), order);
+        run({x.view(), weight.view(/*isVector=*/true)}, {out.view()}, order);
     return getNormError(x, weight, out);
   }
 
@@ -229,10 +115,6 @@ protected:
     }
     return worst;
   }
-
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  runtime::Metadata metadata;
 };
 
 struct Type {
@@ -245,9 +127,6 @@ struct Type {
 const Type kTypes[] = {{"bf16", ElementType::BF16, 0.51},
                        {"f16", ElementType::F16, 0.55},
                        {"f32", ElementType::F32, 8}};
-constexpr Emulator::Order kOrders[] = {Emulator::Order::Forward,
-                                       Emulator::Order::Reverse,
-                                       Emulator::Order::Random};
 
 TEST_F(KernelTest, GegluAgreesWithTheFormula) {
   for (const Type &type : kTypes)
@@ -332,7 +211,8 @@ TEST_F(KernelTest, MergedLaunchesKeepTheirRows) {
   constexpr std::pair<int64_t, int64_t> counts[] = {
       {5, 2}, {1, 9}, {0, 3}, {3, 0}, {0, 0}};
   for (const char *schedule :
-       {"", "rows=4,threads=64", "columns=512,threads=64"}) {
+       {"", "rows=4,threads=64", "columns=512,threads=64",
+        "columns=512,threads=64,reread=shared"}) {
     lowerToNVVM(norms, 1000, "bf16", schedule);
     if (HasFatalFailure())
       return;
@@ -380,7 +260,7 @@ TEST_F(KernelTest, ClustersCarrySeveralReductions) {
       std::mt19937 random(3);
       Buffer x(ElementType::F32, 5, 1000), out(ElementType::F32, 5, 1);
       x.fill(random);
-      EXPECT_EQ(run({x.view()}, out.view(), order), "") << schedule;
+      EXPECT_EQ(run({x.view()}, {out.view()}, order), "") << schedule;
       for (int64_t row = 0; row < 5; ++row) {
         double max = x.get(row, 0), sum = 0;
         for (int64_t column = 0; column < 1000; ++column)

@@ -7,16 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "bastile/Compiler.h"
-#include "bastile/Registration.h"
-#include "bastile/runtime/LaunchPlan.h"
-#include "lib/EmulatorExecutor.h"
-#include "mlir/IR/MLIRContext.h"
-#include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/SourceMgr.h"
-#include "gtest/gtest.h"
+#include "CompiledTest.h"
 
 using namespace bastile;
+using namespace bastile::test;
 
 namespace {
 
@@ -33,33 +27,16 @@ func.func @f(%x: tensor<?x40xf32>, %w: tensor<40xf32>) -> tensor<1xf32> {
 
 constexpr int64_t kColumns = 40, kRows = 9;
 
-class ScaleTest : public testing::Test {
+class ScaleTest : public CompiledTest {
 protected:
   void SetUp() override {
-    mlir::DialectRegistry registry;
-    registerDialects(registry);
-    context.appendDialectRegistry(registry);
-    context.loadAllAvailableDialects();
-    llvm::SourceMgr source;
-    source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(kSum, "f.mlir"),
-                              llvm::SMLoc());
-    mlir::OwningOpRef<mlir::ModuleOp> module = parseSource(source, context);
-    ASSERT_TRUE(module);
-    auto target = Target::lookup("sm_90");
-    ASSERT_TRUE(static_cast<bool>(target));
-    CompileOptions options;
-    options.target = &*target;
-    options.gradients.arguments = {"all"};
-    options.gradients.together = true;
-    llvm::json::Value json = nullptr;
-    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
-    auto parsed = runtime::parseMetadata(llvm::formatv("{0}", json).str());
-    ASSERT_TRUE(static_cast<bool>(parsed));
-    metadata = std::move(*parsed);
-    auto created = Emulator::create(*module);
-    if (!created)
-      FAIL() << llvm::toString(created.takeError());
-    emulator = std::move(*created);
+    GradientOptions gradients;
+    gradients.arguments = {"all"};
+    gradients.together = true;
+    compile(kSum, /*schedule=*/"", gradients);
+    ASSERT_FALSE(HasFatalFailure());
+    emulator = createEmulator();
+    ASSERT_TRUE(emulator);
   }
 
   void add(std::vector<float> &numbers, const char *name, bool isWritable) {
@@ -81,20 +58,11 @@ protected:
         getView(factor, one), getView(rows, matrix), getView(vector, row)};
     std::vector<runtime::TensorView> outputs{getView(rowsOut, matrix),
                                              getView(vectorOut, row)};
-    EmulatorExecutor executor(*emulator);
-    runtime::LaunchPlan plan;
     const runtime::Function *function = metadata.find("f_scale");
-    if (!function)
-      return "there is no f_scale";
-    runtime::Error error = plan.prepare(*function, {inputs, outputs, {}},
-                                        executor.multiprocessors());
-    if (!error)
-      error = runtime::execute(plan, executor);
-    return error ? error.message() : "";
+    return function ? launch(*emulator, *function, inputs, outputs)
+                    : "there is no f_scale";
   }
 
-  mlir::MLIRContext context;
-  runtime::Metadata metadata;
   std::unique_ptr<Emulator> emulator;
   std::vector<float> factor{1};
   std::vector<float> rows = std::vector<float>(kRows * kColumns, 3),

@@ -1,0 +1,143 @@
+// RUN: tile-opt %s --schedule | FileCheck %s --check-prefixes=CHECK,CLUSTER
+// RUN: tile-opt %s --schedule=target=sm_80 | FileCheck %s --check-prefixes=CHECK,SM80
+// RUN: tile-opt %s --schedule="schedule='reread=memory'" | FileCheck %s --check-prefix=MEMORY
+// RUN: tile-opt %s --schedule="schedule='cluster=2'" | FileCheck %s --check-prefix=PINNED
+
+// Of long rows with several reductions, as a loss has them, registers hold too
+// little: they are walked in tiles. A block that keeps what is walked again in
+// shared memory leaves room for another one, whatever the alignment.
+// CHECK-LABEL: @one_block
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 4096, cluster = 1, reread = shared>
+// MEMORY-LABEL: @one_block
+// MEMORY-SAME: reread = memory>
+// PINNED-LABEL: @one_block
+// PINNED-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384, cluster = 2, reread = shared>
+tile.kernel @one_block(%x: tensor<?x32768xbf16>) -> (tensor<?x32768xbf16>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %0, %2 : tensor<?x32768xf32>
+  %4 = math.exp %3 : tensor<?x32768xf32>
+  %5 = tile.reduce add %4 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce min %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %8 = arith.divf %4, %7 : tensor<?x32768xf32>
+  %9 = arith.truncf %8 : tensor<?x32768xf32> to tensor<?x32768xbf16>
+  tile.return %9, %6 : tensor<?x32768xbf16>, tensor<?x1xf32>
+}
+
+// Longer ones are shared by as few blocks as keep them like that. Without
+// clusters, a block keeps what fits.
+// CHECK-LABEL: @two_blocks
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384, cluster = 2, reread = shared>,
+// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
+tile.kernel @two_blocks(%x: tensor<?x65536xbf16>) -> (tensor<?x65536xbf16>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %3 = arith.subf %0, %2 : tensor<?x65536xf32>
+  %4 = math.exp %3 : tensor<?x65536xf32>
+  %5 = tile.reduce add %4 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce min %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %8 = arith.divf %4, %7 : tensor<?x65536xf32>
+  %9 = arith.truncf %8 : tensor<?x65536xf32> to tensor<?x65536xbf16>
+  tile.return %9, %6 : tensor<?x65536xbf16>, tensor<?x1xf32>
+}
+
+// CHECK-LABEL: @eight_blocks
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 8, reread = shared>,
+// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
+tile.kernel @eight_blocks(%x: tensor<?x262144xbf16>) -> (tensor<?x262144xbf16>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x262144xbf16> to tensor<?x262144xf32>
+  %1 = tile.reduce max %0 : tensor<?x262144xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x262144xbf16> -> tensor<?x262144xf32>
+  %3 = arith.subf %0, %2 : tensor<?x262144xf32>
+  %4 = math.exp %3 : tensor<?x262144xf32>
+  %5 = tile.reduce add %4 : tensor<?x262144xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce min %0 : tensor<?x262144xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x262144xbf16> -> tensor<?x262144xf32>
+  %8 = arith.divf %4, %7 : tensor<?x262144xf32>
+  %9 = arith.truncf %8 : tensor<?x262144xf32> to tensor<?x262144xbf16>
+  tile.return %9, %6 : tensor<?x262144xbf16>, tensor<?x1xf32>
+}
+
+// What no cluster keeps is loaded again, from the cache: blocks that share rows
+// walk few enough of them at once.
+// CHECK-LABEL: @too_long
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 4, reread = memory>,
+// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
+tile.kernel @too_long(%x: tensor<?x1048576xbf16>) -> (tensor<?x1048576xbf16>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x1048576xbf16> to tensor<?x1048576xf32>
+  %1 = tile.reduce max %0 : tensor<?x1048576xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x1048576xbf16> -> tensor<?x1048576xf32>
+  %3 = arith.subf %0, %2 : tensor<?x1048576xf32>
+  %4 = math.exp %3 : tensor<?x1048576xf32>
+  %5 = tile.reduce add %4 : tensor<?x1048576xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce min %0 : tensor<?x1048576xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x1048576xbf16> -> tensor<?x1048576xf32>
+  %8 = arith.divf %4, %7 : tensor<?x1048576xf32>
+  %9 = arith.truncf %8 : tensor<?x1048576xf32> to tensor<?x1048576xbf16>
+  tile.return %9, %6 : tensor<?x1048576xbf16>, tensor<?x1xf32>
+}
+
+// A row that registers hold is not walked again.
+// CHECK-LABEL: @whole
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384>,
+tile.kernel @whole(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xbf16>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
+  %1 = tile.reduce max %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x16384xbf16> -> tensor<?x16384xf32>
+  %3 = arith.subf %0, %2 : tensor<?x16384xf32>
+  %4 = math.exp %3 : tensor<?x16384xf32>
+  %5 = tile.reduce add %4 : tensor<?x16384xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce min %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x16384xbf16> -> tensor<?x16384xf32>
+  %8 = arith.divf %4, %7 : tensor<?x16384xf32>
+  %9 = arith.truncf %8 : tensor<?x16384xf32> to tensor<?x16384xbf16>
+  tile.return %9, %6 : tensor<?x16384xbf16>, tensor<?x1xf32>
+}
+
+// Every operand takes registers: two of float32 leave a block less of a row than
+// one of bfloat16.
+// CHECK-LABEL: @two_operands
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = {{[0-9]+}}, vector = {{[0-9]+}}, columns = {{[0-9]+}}, cluster = 4>
+tile.kernel @two_operands(%x: tensor<?x16384xf32>, %y: tensor<?x16384xf32>) -> tensor<?x1xf32> {
+  %0 = arith.mulf %x, %y : tensor<?x16384xf32>
+  %1 = tile.reduce add %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+// CHECK-LABEL: @one_operand
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = {{[0-9]+}}, vector = {{[0-9]+}}, columns = 16384>
+tile.kernel @one_operand(%x: tensor<?x16384xf32>) -> tensor<?x1xf32> {
+  %1 = tile.reduce add %x : tensor<?x16384xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// What takes the place of an operand is stored in the last walk, which reads
+// that operand again.
+// CHECK-LABEL: @in_place
+// CHECK-SAME:  columns = 8192, reread = shared>
+tile.kernel @in_place(%x: tensor<?x32768xbf16> {tile.in_place = 0 : index}, %y: tensor<?x32768xf32>)
+    -> (tensor<?x32768xbf16>, tensor<?x32768xf32>)
+    attributes {schedule = #tile.schedule<threads = 512, columns = 8192>} {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce add %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %y, %2 : tensor<?x32768xf32>
+  %4 = arith.negf %x : tensor<?x32768xbf16>
+  tile.return %4, %3 : tensor<?x32768xbf16>, tensor<?x32768xf32>
+}
+// CHECK-LABEL: @not_in_place
+// CHECK-SAME:  columns = 8192>
+tile.kernel @not_in_place(%x: tensor<?x32768xbf16>, %y: tensor<?x32768xf32>)
+    -> (tensor<?x32768xbf16>, tensor<?x32768xf32>)
+    attributes {schedule = #tile.schedule<threads = 512, columns = 8192>} {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce add %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %y, %2 : tensor<?x32768xf32>
+  %4 = arith.negf %x : tensor<?x32768xbf16>
+  tile.return %4, %3 : tensor<?x32768xbf16>, tensor<?x32768xf32>
+}

@@ -1,0 +1,43 @@
+// RUN: tile-opt %s --schedule | FileCheck %s
+// RUN: tile-opt %s --schedule="schedule='stages=1'" | FileCheck %s --check-prefix=PINNED
+
+// A program that adds up rows has registers for a row that it computes on, one
+// that is being loaded and the sum: a thread holds a vector of each, and blocks
+// fill the multiprocessor.
+// CHECK-LABEL: @one_vector
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 2>,
+// PINNED-LABEL: @one_vector
+// PINNED-SAME: persistent = 2, stages = 1>
+tile.kernel @one_vector(%x: tensor<?x4096xbf16>) -> tensor<?x4096xf32> {
+  %0 = arith.extf %x : tensor<?x4096xbf16> to tensor<?x4096xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x4096xf32> -> tensor<?x4096xf32>
+  tile.return %1 : tensor<?x4096xf32>
+}
+
+// Threads that hold two have half as many of them at once.
+// CHECK-LABEL: @two_vectors
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, stages = 2>,
+tile.kernel @two_vectors(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
+  %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
+  tile.return %1 : tensor<?x16384xf32>
+}
+
+// Of short rows, a block takes several.
+// CHECK-LABEL: @short_rows
+// CHECK-SAME:  schedule = #tile.schedule<rows = 32, threads = 256, vector = 8, columns = 128, persistent = 2, stages = 2>,
+tile.kernel @short_rows(%x: tensor<?x128xbf16>) -> tensor<?x128xf32> {
+  %0 = arith.extf %x : tensor<?x128xbf16> to tensor<?x128xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x128xf32> -> tensor<?x128xf32>
+  tile.return %1 : tensor<?x128xf32>
+}
+
+// Nothing is loaded ahead of statistics that are added up, nor in a loop.
+// CHECK-LABEL: @statistics
+// CHECK-NOT:   stages
+// CHECK:       tile.return
+tile.kernel @statistics(%x: tensor<?x4096xf32>) -> tensor<?x1xf32> {
+  %0 = tile.reduce add %x : tensor<?x4096xf32> -> tensor<?x1xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x1xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}

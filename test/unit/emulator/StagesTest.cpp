@@ -1,0 +1,156 @@
+//===- StagesTest.cpp - Programs that load the next rows ahead ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+// The backward of a norm: programs that walk over the rows load the next ones
+// before they compute, and add up what the weight's gradient gets of each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompiledTest.h"
+#include <cmath>
+
+using namespace bastile;
+using namespace bastile::test;
+using runtime::ElementType;
+
+namespace {
+
+constexpr char kRmsNorm[] = R"mlir(
+  func.func @rms_norm(%x: tensor<?x{0}xbf16>, %weight: tensor<{0}xbf16>)
+      -> tensor<?x{0}xbf16> {{
+    %0 = tile.rms_norm %x, %weight casting(gemma)
+        : tensor<?x{0}xbf16>, tensor<{0}xbf16>
+    return %0 : tensor<?x{0}xbf16>
+  })mlir";
+
+/// Sums of rows without a reduction: tiles of columns have programs of their
+/// own.
+constexpr char kProduct[] = R"mlir(
+  func.func @product(%x: tensor<?x{0}xbf16>, %weight: tensor<{0}xbf16>)
+      -> tensor<?x{0}xbf16> {{
+    %0 = tile.broadcast %weight like %x
+        : tensor<{0}xbf16>, tensor<?x{0}xbf16> -> tensor<?x{0}xbf16>
+    %1 = arith.mulf %x, %0 : tensor<?x{0}xbf16>
+    return %1 : tensor<?x{0}xbf16>
+  })mlir";
+
+/// `got` is `expected`, rounded to `scale` units.
+void expectNear(double got, double expected, double scale) {
+  ASSERT_LE(std::abs(got - expected), 0x1p-7 * (std::abs(expected) + scale));
+}
+
+class StagesTest : public CompiledTest {
+protected:
+  void compileBackward(const char *format, int64_t length,
+                       const std::string &schedule) {
+    GradientOptions gradients;
+    gradients.arguments = {"all"};
+    compile(llvm::formatv(format, length).str(), schedule, gradients);
+  }
+
+  void expectNormBackward(int64_t rows, int64_t length, Emulator::Order order) {
+    std::mt19937 random(rows * 31 + length);
+    constexpr ElementType type = ElementType::BF16;
+    Buffer dy(type, rows, length), x(type, rows, length),
+        weight(type, 1, length), rstd(ElementType::F32, rows, 1),
+        dx(type, rows, length), dweight(type, 1, length);
+    for (Buffer *buffer : {&dy, &x, &weight})
+      buffer->fill(random);
+    std::vector<double> sums(length);
+    std::vector<double> slopes(rows);
+    for (int64_t row = 0; row < rows; ++row) {
+      double squares = 0, slope = 0;
+      for (int64_t column = 0; column < length; ++column)
+        squares += x.get(row, column) * x.get(row, column);
+      rstd.set(row, 0, 1 / std::sqrt(squares / length + 1e-6));
+      double scale = rstd.get(row, 0);
+      for (int64_t column = 0; column < length; ++column) {
+        double normed = x.get(row, column) * scale;
+        sums[column] += dy.get(row, column) * normed;
+        slope += dy.get(row, column) * weight.get(0, column) * normed;
+      }
+      slopes[row] = slope / length;
+    }
+    ASSERT_EQ(
+        run({dy.view(), x.view(), weight.view(/*isVector=*/true), rstd.view()},
+            {dx.view(), dweight.view(/*isVector=*/true)}, order,
+            "rms_norm_backward"),
+        "");
+    for (int64_t column = 0; column < length; ++column)
+      expectNear(dweight.get(0, column), sums[column], 1e-2);
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < length; ++column) {
+        double scale = rstd.get(row, 0);
+        expectNear(dx.get(row, column),
+                   scale * (dy.get(row, column) * weight.get(0, column) -
+                            x.get(row, column) * scale * slopes[row]),
+                   1e-2);
+      }
+  }
+
+  void expectProductBackward(int64_t rows, int64_t length,
+                             Emulator::Order order) {
+    std::mt19937 random(rows * 37 + length);
+    constexpr ElementType type = ElementType::BF16;
+    Buffer dy(type, rows, length), x(type, rows, length),
+        weight(type, 1, length), dx(type, rows, length),
+        dweight(type, 1, length);
+    for (Buffer *buffer : {&dy, &x, &weight})
+      buffer->fill(random);
+    ASSERT_EQ(run({dy.view(), x.view(), weight.view(/*isVector=*/true)},
+                  {dx.view(), dweight.view(/*isVector=*/true)}, order,
+                  "product_backward"),
+              "");
+    for (int64_t column = 0; column < length; ++column) {
+      double sum = 0;
+      for (int64_t row = 0; row < rows; ++row) {
+        sum += dy.get(row, column) * x.get(row, column);
+        expectNear(dx.get(row, column),
+                   dy.get(row, column) * weight.get(0, column), 1e-2);
+      }
+      expectNear(dweight.get(0, column), sum, 1e-2);
+    }
+  }
+};
+
+/// Numbers of rows that leave programs without any, or with a last group that
+/// is not full, or none at all.
+constexpr int64_t kRowCounts[] = {0, 1, 3, 9, 22};
+
+TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
+  for (const char *schedule :
+       {"", "threads=64,persistent=1,stages=2",
+        "rows=4,threads=64,persistent=1,stages=2",
+        "rows=2,threads=128,columns=1024,persistent=3,stages=2",
+        "cluster=2,threads=64,columns=1024,persistent=2,stages=2",
+        "threads=64,persistent=1,stages=1"}) {
+    SCOPED_TRACE(schedule);
+    // Only of the kernel that walks the rows.
+    std::string pinned = schedule;
+    if (!pinned.empty())
+      pinned = "rms_norm_backward_kernel0:" + pinned;
+    compileBackward(kRmsNorm, 1000, pinned);
+    if (HasFatalFailure())
+      return;
+    for (int64_t rows : kRowCounts)
+      expectNormBackward(rows, 1000, kOrders[rows % 3]);
+  }
+}
+
+/// Programs of several tiles of columns each walk all rows.
+TEST_F(StagesTest, TilesOfColumnsLoadAhead) {
+  for (const char *schedule :
+       {"rows=1,threads=32,columns=256,vector=8,persistent=4,stages=2",
+        "rows=2,threads=64,columns=256,vector=8,persistent=8,stages=2"}) {
+    SCOPED_TRACE(schedule);
+    compileBackward(kProduct, 1000,
+                    std::string("product_backward_kernel0:") + schedule);
+    if (HasFatalFailure())
+      return;
+    for (int64_t rows : kRowCounts)
+      expectProductBackward(rows, 1000, kOrders[rows % 3]);
+  }
+}
+
+} // namespace
