@@ -216,6 +216,19 @@ void Differentiator::createScale(
                 description.getDictionary(func.getContext()));
 }
 
+/// Whether two gradients are the same number: of a sum, each term's is rounded
+/// by an op of its own.
+static bool isSame(Value lhs, Value rhs) {
+  if (lhs == rhs)
+    return true;
+  Operation *one = lhs.getDefiningOp(), *other = rhs.getDefiningOp();
+  return one && other && isPure(one) &&
+         cast<OpResult>(lhs).getResultNumber() ==
+             cast<OpResult>(rhs).getResultNumber() &&
+         OperationEquivalence::isEquivalentTo(
+             one, other, OperationEquivalence::IgnoreLocations);
+}
+
 LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   auto backward = cast<func::FuncOp>(func->clone());
   backward.setName((func.getName() + "_backward").str());
@@ -295,7 +308,8 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
       setGradient("grad", it - seeds.begin());
       continue;
     }
-    auto *it = llvm::find(results, gradient);
+    auto *it = llvm::find_if(
+        results, [&](Value result) { return isSame(result, gradient); });
     setGradient("result", it - results.begin());
     if (it != results.end())
       continue;
