@@ -1,17 +1,27 @@
 // RUN: tile-opt %s --tile --keep-rows --canonicalize --cse -split-input-file | FileCheck %s
 
-// The first walk leaves each tile of the row in a slot of its own, as it was
-// loaded, and the second takes it from there. The padding is kept as well. What
-// all rows share stays in the caches.
+// Tiles of the row are copied to slots of their own, three ahead of the one that
+// the first walk computes on, and the second takes them from there. The padding
+// is kept as well. What all rows share stays in the caches.
 // CHECK-LABEL: tile.kernel @kept(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref<1000xbf16>
 // CHECK-DAG:     %[[STEP:.*]] = arith.constant 256 : index
+// CHECK-DAG:     %[[AHEAD:.*]] = arith.constant 768 : index
+// CHECK-DAG:     %[[END:.*]] = arith.constant 1024 : index
 // CHECK-DAG:     %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<4x1x256xbf16, #gpu.address_space<workgroup>>
+// CHECK-COUNT-3: tile.copy_ahead %[[X]]
+// CHECK-NOT:     tile.copy_ahead
 // CHECK:         scf.for %[[COLUMN:[^ ]*]] =
-// CHECK-NEXT:      %[[LOAD:.*]] = tile.load %[[X]][%{{.*}}, %[[COLUMN]]]
+// CHECK-NEXT:      %[[NEXT:.*]] = arith.addi %[[COLUMN]], %[[AHEAD]]
+// CHECK-NEXT:      %[[IS:.*]] = arith.cmpi ult, %[[NEXT]], %[[END]]
+// CHECK-NEXT:      scf.if %[[IS]] {
+// CHECK-NEXT:        %[[SLOT:.*]] = arith.divui %[[NEXT]], %[[STEP]]
+// CHECK-NEXT:        tile.copy_ahead %[[X]][%{{.*}}, %[[NEXT]]] to %[[BUFFER]][%[[SLOT]]]
+// CHECK:           tile.commit_copies
+// CHECK-NEXT:      tile.wait_copies 3
 // CHECK-NEXT:      %[[SLOT:.*]] = arith.divui %[[COLUMN]], %[[STEP]]
-// CHECK-NEXT:      tile.keep %[[LOAD]], %[[BUFFER]][%[[SLOT]]]
-// CHECK-NEXT:      arith.extf %[[LOAD]]
+// CHECK-NEXT:      %[[TAKEN:.*]] = tile.take %[[BUFFER]][%[[SLOT]]]
+// CHECK-NEXT:      arith.extf %[[TAKEN]]
 // CHECK-NOT:     tile.load %[[X]]
 // CHECK:         scf.for %[[COLUMN:[^ ]*]] =
 // CHECK-NEXT:      %[[SLOT:.*]] = arith.divui %[[COLUMN]], %[[STEP]]
@@ -21,8 +31,11 @@
 // CHECK-NOT:       tile.load
 // CHECK:           tile.store
 // CHECK:         tile.return
-// The program for any alignment follows the same schedule.
+// The program for any alignment follows the same schedule, but its elements are
+// loaded before they are kept: no copy is as narrow.
 // CHECK-LABEL: tile.kernel @kept_unaligned(
+// CHECK-NOT:     tile.copy_ahead
+// CHECK:         tile.load
 // CHECK:         tile.keep
 // CHECK:         tile.take
 tile.kernel @kept(%x: tensor<?x1000xbf16>, %w: tensor<1000xbf16>) -> tensor<?x1000xf32>
@@ -73,8 +86,8 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // CHECK-NOT:     tile.buffer
 // CHECK:         scf.for
 // CHECK-DAG:       tile.load %[[S]]
-// CHECK-DAG:       tile.keep %{{.*}}, %[[XKEPT]]
-// CHECK-DAG:       tile.keep %{{.*}}, %[[YKEPT]]
+// CHECK-DAG:       tile.take %[[XKEPT]]
+// CHECK-DAG:       tile.take %[[YKEPT]]
 // CHECK:         tile.reduce
 // CHECK:         scf.for
 // CHECK-DAG:       tile.load %[[S]]
@@ -107,8 +120,7 @@ func.func @f(%x: tensor<?x1024xf32>, %y: tensor<?x1024xbf16>, %s: tensor<?x32xf3
 // CHECK-LABEL: tile.kernel @sums_in_memory(
 // CHECK-SAME:      %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[SUMS:[^:]*]]: memref<?x1024xf32>
 // CHECK-COUNT-1: tile.buffer
-// CHECK-NOT:     tile.buffer
-// CHECK:         tile.keep
+// CHECK:         tile.take
 // CHECK:         tile.take
 // CHECK:         tile.load %[[SUMS]]
 // CHECK-NOT:     tile.take

@@ -1,14 +1,20 @@
 // RUN: tile-opt %s --distribute --lower-tiles --canonicalize --cse -split-input-file | FileCheck %s
 
-// Blocks of a cluster announce themselves ahead of the loads and meet before
-// they write: each of the first lanes of a warp into the memory of one block.
-// One of them stores what all then know.
-// CHECK:       llvm.mlir.global internal @cluster_scratch0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<4 x f32>
+// Blocks of a cluster ready their barriers, announce themselves ahead of the
+// loads and meet before they send: each of the first lanes of a warp to one
+// block, whose barrier counts the bytes. All wait for these. One of them stores
+// what all then know.
+// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<4 x f32>
+// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<1 x i64>
 // CHECK-LABEL: tile.kernel @cluster(
-// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
-// CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
 // CHECK-DAG:     %[[PART:.*]] = arith.constant 256 : index
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 16 : i32
 // CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @cluster_scratch0
+// CHECK-DAG:     %[[BARRIER:.*]] = llvm.mlir.addressof @cluster_scratch1
+// CHECK:         scf.if
+// CHECK-NEXT:      nvvm.mbarrier.init %[[BARRIER]], %{{.*}}
+// CHECK-NEXT:      nvvm.mbarrier.arrive.expect_tx %[[BARRIER]], %[[BYTES]]
+// CHECK-NEXT:      nvvm.fence.mbarrier.init
 // CHECK:         nvvm.cluster.arrive.relaxed {aligned}
 // CHECK:         %[[RANK:.*]] = gpu.cluster_block_id x upper_bound 2
 // CHECK-NEXT:    %[[FIRST:.*]] = arith.muli %[[RANK]], %[[PART]]
@@ -18,23 +24,20 @@
 // CHECK-COUNT-5: gpu.shuffle
 // CHECK-NOT:     gpu.shuffle
 // CHECK:         %[[LANE:.*]] = arith.remui
-// CHECK-NEXT:    %[[WARP:.*]] = arith.divui
-// CHECK:         %[[WARPS:.*]] = arith.muli %{{.*}}, %[[TWO]]
-// CHECK-NEXT:    %[[SLOT:.*]] = arith.addi %[[WARPS]], %[[WARP]]
-// CHECK-NEXT:    %[[STORES:.*]] = arith.cmpi ult, %[[LANE]], %[[TWO]]
-// CHECK-NEXT:    scf.if %[[STORES]] {
-// CHECK-NEXT:      %[[CLAMPED:.*]] = arith.minui %[[LANE]], %[[ONE]]
+// CHECK:         %[[SENDS:.*]] = arith.cmpi ult, %[[LANE]],
+// CHECK-NEXT:    scf.if %[[SENDS]] {
+// CHECK-NEXT:      %[[CLAMPED:.*]] = arith.minui %[[LANE]],
 // CHECK-NEXT:      %[[BLOCK:.*]] = arith.index_castui %[[CLAMPED]] : index to i32
-// CHECK-NEXT:      %[[REMOTE:.*]] = nvvm.mapa %[[BASE]], %[[BLOCK]] : !llvm.ptr<3> -> !llvm.ptr<7>
-// CHECK-NEXT:      %[[INDEX:.*]] = arith.index_castui %[[SLOT]] : index to i32
-// CHECK-NEXT:      %[[ADDRESS:.*]] = llvm.getelementptr %[[REMOTE]][%[[INDEX]]]
-// CHECK-NEXT:      llvm.store %{{.*}}, %[[ADDRESS]] : f32, !llvm.ptr<7>
+// CHECK-DAG:       %[[REMOTE:.*]] = nvvm.mapa %[[BASE]], %[[BLOCK]] : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK-DAG:       %[[THERE:.*]] = nvvm.mapa %[[BARRIER]], %[[BLOCK]] : !llvm.ptr<3> -> !llvm.ptr<7>
+// CHECK:           %[[ADDRESS:.*]] = llvm.getelementptr %[[REMOTE]]
+// CHECK-NEXT:      llvm.inline_asm has_side_effects "st.async{{.*}}" %[[ADDRESS]], %{{.*}}, %[[THERE]]
 // CHECK-NEXT:    }
-// CHECK-NEXT:    nvvm.cluster.arrive {aligned}
-// CHECK-NEXT:    nvvm.cluster.wait {aligned}
-// CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK:         scf.while
+// CHECK-NEXT:      nvvm.mbarrier.try_wait %[[BARRIER]]
+// CHECK-COUNT-4: llvm.load volatile %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-NOT:     nvvm.cluster
 // CHECK-NOT:     gpu.barrier
-// CHECK:         arith.andi
 // CHECK:         llvm.intr.masked.store
 tile.kernel @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                      %y: memref<?x1xf32, strided<[?, 1]>>)
@@ -49,10 +52,12 @@ tile.kernel @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
 
 // -----
 
-// Having met for one reduction, the blocks need not for the next.
+// The blocks meet once, however many reductions there are.
 // CHECK-LABEL: tile.kernel @reductions_in_cluster(
-// CHECK-COUNT-3: nvvm.cluster.arrive
-// CHECK-NOT:     nvvm.cluster.arrive
+// CHECK:         nvvm.cluster.arrive
+// CHECK:         nvvm.cluster.wait
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait
+// CHECK-NOT:     nvvm.cluster
 // CHECK:         tile.return
 tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                                    %y: memref<?x1xf32, strided<[?, 1]>>,
@@ -70,18 +75,23 @@ tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[
 
 // -----
 
-// In a loop they meet in every iteration, so that nobody overwrites what
-// another still reads.
+// In a loop, two places take turns, so that nobody overwrites what another still
+// reads; a barrier that has counted one exchange expects the one after next.
+// CHECK:       llvm.mlir.global internal @cluster_in_loop_scratch0() {{.*}} : !llvm.array<8 x f32>
 // CHECK-LABEL: tile.kernel @cluster_in_loop(
-// CHECK-NOT:     nvvm.cluster
+// CHECK-COUNT-2: nvvm.mbarrier.arrive.expect_tx
+// CHECK:         nvvm.cluster.arrive.relaxed
+// CHECK:         nvvm.cluster.wait
 // CHECK:         scf.for
-// CHECK-NEXT:      nvvm.cluster.arrive {aligned}
-// CHECK:           llvm.load
-// CHECK:           nvvm.cluster.wait {aligned}
-// CHECK:           llvm.store %{{.*}} : f32, !llvm.ptr<7>
-// CHECK:           nvvm.cluster.arrive {aligned}
-// CHECK-NEXT:      nvvm.cluster.wait {aligned}
-// CHECK-NOT:     nvvm.cluster
+// CHECK-NOT:       nvvm.cluster
+// CHECK:           %[[COUNT:.*]] = llvm.load {{.*}} -> i32
+// CHECK:           arith.andi %[[COUNT]], %{{.*}} : i32
+// CHECK-NEXT:      %[[ROUND:.*]] = arith.shrui %[[COUNT]], %{{.*}} : i32
+// CHECK-NEXT:      %[[PARITY:.*]] = arith.andi %[[ROUND]], %{{.*}} : i32
+// CHECK:           st.async
+// CHECK:           nvvm.mbarrier.try_wait %[[BARRIER:[^,]*]], %[[PARITY]]
+// CHECK:           scf.if
+// CHECK-NEXT:        nvvm.mbarrier.arrive.expect_tx %[[BARRIER]]
 // CHECK:         tile.return
 tile.kernel @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                              %y: memref<?x1xf32, strided<[?, 1]>>)
@@ -99,20 +109,12 @@ tile.kernel @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>
 
 // -----
 
-// A reduction after a loop with one of its own arrives behind that loop: a
-// thread waits before it arrives again.
+// For a loop and what follows it, too, one meeting is enough, ahead of both.
 // CHECK-LABEL: tile.kernel @cluster_after_loop(
-// CHECK:         scf.for
-// CHECK-NEXT:      nvvm.cluster.arrive
-// CHECK:           nvvm.cluster.wait
-// CHECK:           nvvm.cluster.arrive
-// CHECK-NEXT:      nvvm.cluster.wait
-// CHECK:           llvm.intr.masked.store {{.*}} into !llvm.ptr<1>{{$}}
-// CHECK-NEXT:    }
-// CHECK-NEXT:    nvvm.cluster.arrive.relaxed
+// CHECK:         nvvm.cluster.arrive.relaxed
 // CHECK:         nvvm.cluster.wait
-// CHECK:         nvvm.cluster.arrive
-// CHECK-NEXT:    nvvm.cluster.wait
+// CHECK:         scf.for
+// CHECK-NOT:     nvvm.cluster
 // CHECK:         tile.return
 tile.kernel @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                                 %y: memref<?x1xf32, strided<[?, 1]>>)
@@ -133,8 +135,8 @@ tile.kernel @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 
 
 // Of more partial results than lanes, each lane combines several.
 // CHECK-LABEL: tile.kernel @many_partials(
-// CHECK:         llvm.store %{{.*}} : f32, !llvm.ptr<7>
-// CHECK-COUNT-3: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK:         st.async
+// CHECK-COUNT-3: llvm.load volatile %{{.*}} : !llvm.ptr<3> -> f32
 // CHECK-NOT:     llvm.load
 // CHECK:         arith.select
 // CHECK-COUNT-5: gpu.shuffle

@@ -231,9 +231,9 @@ tile.kernel @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 // CHECK-NEXT:      llvm.store %[[PARTIAL]], %[[SLOT]] : f32, !llvm.ptr<3>
 // CHECK-NEXT:    }
 // CHECK-NEXT:    gpu.barrier
-// CHECK-NEXT:    %[[A:.*]] = llvm.load %[[BASE]] : !llvm.ptr<3> -> f32
+// CHECK-NEXT:    %[[A:.*]] = llvm.load %[[BASE]] {{.*}}: !llvm.ptr<3> -> f32
 // CHECK-NEXT:    %[[SECOND:.*]] = llvm.getelementptr %[[BASE]][1]
-// CHECK-NEXT:    %[[B:.*]] = llvm.load %[[SECOND]] : !llvm.ptr<3> -> f32
+// CHECK-NEXT:    %[[B:.*]] = llvm.load %[[SECOND]] {{.*}}: !llvm.ptr<3> -> f32
 // CHECK-NEXT:    arith.maximumf %[[A]], %[[B]]
 // CHECK-NOT:     gpu.barrier
 // CHECK:         tile.return

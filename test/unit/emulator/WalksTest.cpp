@@ -10,6 +10,7 @@
 
 #include "CompiledTest.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <cmath>
 #include <limits>
 
@@ -363,27 +364,18 @@ TEST_F(WalksTest, CrossEntropyAgreesWithTheFormula) {
     }
 }
 
-/// Shared memory holds what its last user left; a walk that takes what none
-/// has kept must not go unnoticed.
-TEST_F(WalksTest, ARowThatIsNotKeptIsFoundOut) {
+/// Shared memory holds what its last user left; a walk that takes what has not
+/// been copied yet must not go unnoticed.
+TEST_F(WalksTest, ACopyThatIsNotWaitedForIsFoundOut) {
   compileFor(kSoftmax, "bf16", kSchedules[0]);
   if (HasFatalFailure())
     return;
-  auto isKept = [](mlir::LLVM::StoreOp store) {
-    mlir::Value address = store.getAddr();
-    while (auto gep = address.getDefiningOp<mlir::LLVM::GEPOp>())
-      address = gep.getBase();
-    auto memory = address.getDefiningOp<mlir::LLVM::AddressOfOp>();
-    return memory && memory.getGlobalName().ends_with("_shared");
-  };
-  llvm::SmallVector<mlir::LLVM::StoreOp> stores;
-  module->walk([&](mlir::LLVM::StoreOp store) {
-    if (isKept(store))
-      stores.push_back(store);
-  });
-  ASSERT_FALSE(stores.empty());
-  for (mlir::LLVM::StoreOp store : stores)
-    store.erase();
+  llvm::SmallVector<mlir::NVVM::CpAsyncWaitGroupOp> waits;
+  module->walk(
+      [&](mlir::NVVM::CpAsyncWaitGroupOp wait) { waits.push_back(wait); });
+  ASSERT_FALSE(waits.empty());
+  for (mlir::NVVM::CpAsyncWaitGroupOp wait : waits)
+    wait.erase();
   std::mt19937 random(1);
   Buffer x(ElementType::BF16, 1, kLength), out(ElementType::BF16, 1, kLength);
   x.fill(random);
