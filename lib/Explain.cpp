@@ -37,7 +37,8 @@ static KernelCost getCost(tile::KernelOp kernel) {
     cost.schedule = fields;
     KernelShape shape = KernelShape::get(kernel);
     if (shape.numReductions > 0 && schedule->getColumns() < shape.rowLength)
-      cost.passes = shape.reductionDepth + 1;
+      cost.passes = schedule->getThreads() > 1 ? shape.numWalks
+                                               : shape.reductionDepth + 1;
   }
   auto addOperand = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);

@@ -75,8 +75,10 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
       static_cast<double>(llvm::alignTo(length, schedule.getColumns())) /
       length;
   if (isWalked && kernelShape.numReductions > 0)
+    // Shared memory is closer than a cache, but not as close as registers.
     result.passes =
-        schedule.getReread() == tile::Reread::Shared ? 1 : kernelShape.numWalks;
+        1 + (kernelShape.numWalks - 1) *
+                (schedule.getReread() == tile::Reread::Shared ? 0.4 : 1.0);
   return result;
 }
 

@@ -352,6 +352,9 @@ void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
 
 void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
                               const Target &target) {
+  // What a GPU's schedule says of its memory is no error here, and no help.
+  fields.stages = 0;
+  fields.reread = tile::Reread::Unset;
   if (shape.combinesLongRows() && !fields.persistent)
     fields.persistent = 1;
   // On the host a piece is a register of the computing type.

@@ -68,10 +68,6 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << fields.rows << " rows do not divide a band of "
                    << shape.band;
   if (target.isHost()) {
-    if (fields.getStages() > 1)
-      return error() << "rows are not loaded ahead; leave out 'stages'";
-    if (fields.reread == tile::Reread::Shared)
-      return error() << "it has no shared memory; leave out 'reread'";
     if (elements / fields.vector > kMaxPiecesOnHost)
       return error() << "a tile of " << elements / fields.vector
                      << " vectors is more than the " << kMaxPiecesOnHost
