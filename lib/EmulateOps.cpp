@@ -81,6 +81,9 @@ void OpEmulator::rewrite(LLVM::AddressOfOp op) {
 void OpEmulator::checkAccess(Operation *op, Value address, Type type,
                              std::optional<uint64_t> alignment,
                              EmulatedAccess access) {
+  // A variable of the thread's own is nobody else's concern.
+  if (address.getDefiningOp<LLVM::AllocaOp>())
+    return;
   Location loc = op->getLoc();
   // The elements alone: MLIR pads a vector to a power of two of them.
   uint64_t bytes = layout.getTypeSize(getElementTypeOrSelf(type));
@@ -121,16 +124,11 @@ void OpEmulator::rewrite(LLVM::MaskedStoreOp op) {
 bool OpEmulator::rewriteMemory(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](LLVM::LoadOp load) {
-        // A variable of the thread's own.
-        if (load.getAddr().getDefiningOp<LLVM::AllocaOp>())
-          return true;
         checkAccess(op, load.getAddr(), load.getType(), load.getAlignment(),
                     EmulatedAccess::Load);
         return true;
       })
       .Case([&](LLVM::StoreOp store) {
-        if (store.getAddr().getDefiningOp<LLVM::AllocaOp>())
-          return true;
         checkAccess(op, store.getAddr(), store.getValue().getType(),
                     store.getAlignment(), EmulatedAccess::Store);
         return true;

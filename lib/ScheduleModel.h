@@ -53,7 +53,7 @@ private:
 
   KernelShape kernelShape;
   const Target &target;
-  /// Bytes of a column that are loaded, and sums of rows that are kept for it.
+  /// Sums of rows that are kept for a column.
   int64_t sums = 0;
   int64_t operands = 0;
 };

@@ -74,22 +74,14 @@ void SharedShadow::synchronizeWarps(llvm::ArrayRef<unsigned> warps) {
     ++clock(warp, warp);
 }
 
-void SharedShadow::arriveAtCluster(unsigned warp) {
-  for (unsigned component = 0; component < numWarps; ++component)
-    arriving[component] = std::max(arriving[component], clock(warp, component));
-  ++clock(warp, warp);
-}
+void SharedShadow::arriveAtCluster(unsigned warp) { release(warp, arriving); }
 
 void SharedShadow::completeClusterPhase() {
   completed.swap(arriving);
   std::fill(arriving.begin(), arriving.end(), 0);
 }
 
-void SharedShadow::leaveCluster(unsigned warp) {
-  for (unsigned component = 0; component < numWarps; ++component)
-    clock(warp, component) =
-        std::max(clock(warp, component), completed[component]);
-}
+void SharedShadow::leaveCluster(unsigned warp) { acquire(warp, completed); }
 
 void SharedShadow::release(unsigned warp, std::vector<uint32_t> &known) {
   known.resize(numWarps);

@@ -67,6 +67,13 @@ static bool isOnlyPieces(Value value) {
          });
 }
 
+void noteFollowingSums(tile::KernelOp kernel,
+                       DenseMap<Value, int64_t> &depths) {
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
+    if (tile::ReduceOp maximum = getSubtractedMaximum(reduce))
+      depths[reduce] = getReductionDepth(maximum, depths);
+}
+
 namespace {
 
 /// Counts the walks over a row that several threads share.
@@ -74,9 +81,7 @@ class Walks {
 public:
   Walks(tile::KernelOp kernel, int64_t rowLength) : rowLength(rowLength) {
     Block &body = kernel.getBody().front();
-    for (auto reduce : body.getOps<tile::ReduceOp>())
-      if (tile::ReduceOp maximum = getSubtractedMaximum(reduce))
-        depths[reduce] = getReductionDepth(maximum, depths);
+    noteFollowingSums(kernel, depths);
     for (Operation &op : body)
       visit(&op);
     // What takes the place of an operand is stored last.

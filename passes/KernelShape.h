@@ -64,6 +64,11 @@ bool isRowReduction(mlir::Operation *op);
 /// only sum that can be corrected when a larger maximum is found.
 tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum);
 
+/// Notes in `depths` that such sums are there as early as their maxima, as they
+/// are where several threads walk a row. Ahead of any other use of `depths`.
+void noteFollowingSums(tile::KernelOp kernel,
+                       llvm::DenseMap<mlir::Value, int64_t> &depths);
+
 /// The number of reductions of rows that `value` of a kernel on tensors waits
 /// for. `depths` remembers what was found.
 int64_t getReductionDepth(mlir::Value value,

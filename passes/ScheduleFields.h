@@ -50,9 +50,6 @@ verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
                const ScheduleFields &fields, const KernelShape &shape,
                const Target &target, mlir::MLIRContext *context);
 
-/// Shared memory that is in the code of every kernel's reductions at most.
-constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
-
 /// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
 int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
 

@@ -134,17 +134,12 @@ void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
   // So many threads that little of the last tile lies beyond the row.
   auto setCluster = [&](int64_t blocks) {
     fields.cluster = blocks;
-    int64_t best = 0;
-    for (int64_t threads = 12 * kWarp; threads <= 16 * kWarp;
-         threads += kWarp) {
-      int64_t columns = blocks * threads * perThread;
-      int64_t padded = llvm::alignTo(shape.rowLength, columns);
-      if (best && padded > best)
-        continue;
-      best = padded;
-      fields.threads = threads;
-      fields.columns = columns;
-    }
+    fields.threads = 0;
+    int64_t parts = llvm::divideCeil(shape.rowLength, blocks * perThread);
+    fields.threads = findThreads(fields, parts, /*minThreads=*/12 * kWarp,
+                                 /*maxThreads=*/16 * kWarp,
+                                 /*maxPieces=*/parts);
+    fields.columns = blocks * fields.threads * perThread;
   };
   if (fields.cluster)
     return setCluster(fields.cluster);

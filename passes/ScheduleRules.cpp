@@ -23,6 +23,9 @@ constexpr int64_t kMaxPiecesOnHost = 2048;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
+/// What combines warps is declared in the code, of which every target takes as
+/// much; more has to be asked for at launch.
+constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
 /// Checks that no group goes beyond a tile or, between threads, beyond a warp.
 LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,

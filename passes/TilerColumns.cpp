@@ -131,14 +131,12 @@ void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
 
 /// Finds the last pass. A sum that follows a maximum is there as early as that.
 int64_t Tiler::findPasses() {
+  if (isFolded())
+    noteFollowingSums(kernel, depths);
   int64_t last = 0;
   for (Operation &op : kernel.getBody().front())
-    for (Value result : op.getResults()) {
-      if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-        if (tile::ReduceOp maximum = getFollowedMaximum(reduce))
-          depths[result] = getReductionDepth(maximum.getResult(), depths);
+    for (Value result : op.getResults())
       last = std::max(last, getReductionDepth(result, depths));
-    }
   return last;
 }
 
