@@ -1,76 +1,39 @@
 """Kernels as nodes of PyTorch's autograd graph."""
 
 import torch
+from bastile import _bastile
 
 _NOT_TWICE = "the gradients of {} of bastile cannot be differentiated again"
 
 
-class _Node(torch.autograd.Function):
-    """A call of an operator; `forward` and `backward` are one call of the
-    extension module each, since small tensors are bound by the host."""
-
-    @staticmethod
-    def forward(ctx, operator, attributes, *operands):
-        kernel, result, kept = operator.forward(
-            operands, attributes, ctx.needs_input_grad[2:]
-        )
-        _keep(ctx, kernel, result, kept, operands)
-        return result
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        return None, None, *_backward(ctx, gradients)
+def make_node(name, forward, backward):
+    """The call of a kernel as a node: a class of its own holds what a call needs,
+    and forward and backward are functions of the extension module, since small
+    tensors are bound by the host."""
+    functions = {
+        "forward": staticmethod(forward),
+        "backward": staticmethod(backward),
+    }
+    kind = type(torch.autograd.Function)(name, (torch.autograd.Function,), functions)
+    # Past PyTorch's method that looks for the backward of the class.
+    kind._backward_cls.apply = _bastile.as_method(backward)
+    # Past the checks for functorch, whose calls do not come here.
+    return super(torch.autograd.Function, kind).apply
 
 
-class _KernelNode(torch.autograd.Function):
-    """A call of a kernel that was compiled ahead."""
-
-    @staticmethod
-    def forward(ctx, kernel, *operands):
-        result, kept = kernel.forward(operands)
-        _keep(ctx, kernel, result, kept, operands)
-        return result
-
-    @staticmethod
-    def backward(ctx, *gradients):
-        return None, *_backward(ctx, gradients)
-
-
-def _keep(ctx, kernel, result, kept, operands):
-    ctx.kernel = kernel
-    ctx.present = None
-    for operand in operands:
-        if operand is None:
-            ctx.present = [x is not None for x in operands]
-            break
-    if kernel.is_together:
-        kept = _keep_gradients(kernel, kept, operands)
-    ctx.save_for_backward(*kept)
-    if type(result) is tuple:
-        # A total that came with its gradients is the one result that has any.
-        first = 1 if kernel.is_together else 0
-        ctx.mark_non_differentiable(
-            *result[first:]
-            if first
-            else (x for x in result if not x.is_floating_point())
-        )
-
-
-def _keep_gradients(kernel, kept, operands):
-    present = [x for x in operands if x is not None]
+def keep_gradients(kernel, kept, inputs):
+    """What a node keeps of gradients that came with the results."""
     for index in kernel.consumed_inputs:
-        if present[index].is_contiguous():
+        if inputs[index].is_contiguous():
             # Whoever else kept it for a backward is told by autograd.
-            torch.autograd.graph.increment_version(present[index])
-    return [x.detach() for x in kept]
+            torch.autograd.graph.increment_version(inputs[index])
+    return tuple(x.detach() for x in kept)
 
 
-def _backward(ctx, gradients):
-    computed = gradients_of(ctx.kernel, ctx.saved_tensors, gradients)
-    if ctx.present is not None:
-        rest = iter(computed)
-        computed = [next(rest) if here else None for here in ctx.present]
-    return refuse_twice(ctx.kernel.name, computed)
+def is_last_backward():
+    """Whether the graph that is run backward now is not retained, so that nobody
+    else will have what its nodes kept."""
+    return not torch._C._autograd._get_current_graph_task_keep_graph()
 
 
 def refuse_twice(name, gradients):
@@ -84,17 +47,7 @@ def refuse_twice(name, gradients):
         len(present),
     )(*(x.detach().requires_grad_() for x in present))
     refused = iter(refused if isinstance(refused, tuple) else (refused,))
-    return [None if x is None else next(refused) for x in gradients]
-
-
-def gradients_of(kernel, kept, gradients):
-    """The gradients of all inputs of a call; None where there is none."""
-    if not kernel.is_together:
-        return kernel.backward(kept, gradients)
-    # They are there, for a factor of 1; nobody else has them unless the graph is
-    # retained.
-    is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
-    return kernel.backward(kept, gradients, in_place=is_last)
+    return tuple(None if x is None else next(refused) for x in gradients)
 
 
 class TransformedNode(torch.autograd.Function):
@@ -150,8 +103,3 @@ class _TransformedBackward(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         raise RuntimeError(_NOT_TWICE.format("an op"))
-
-
-# Past the checks of Function.apply for functorch, whose calls do not come here.
-apply = super(torch.autograd.Function, _Node).apply
-call = super(torch.autograd.Function, _KernelNode).apply

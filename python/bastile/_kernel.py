@@ -18,7 +18,7 @@ _kernels = weakref.WeakSet()
 def _forget_code():
     """Has kernels take the schedules that were found since."""
     for kernel in list(_kernels):
-        kernel._kernels.clear()
+        kernel.forget_code()
 
 
 class Kernel:
@@ -35,12 +35,17 @@ class Kernel:
     def __init__(self, request, operands, result_count, target):
         self._request = request
         self._target = target
-        self._kernels = {}
+        self._natives = {}
         _kernels.add(self)
         #: The names of the operands, in order.
         self.operands: tuple[str, ...] = tuple(operands)
         self.result_count = result_count
         self.has_gradients = bool(request.gradients)
+        #: What a call is made on: it asks for the code of each device once.
+        self.fixed = _bastile.FixedOperator(
+            _specialize, self.name, self.operands, self.has_gradients
+        )
+        self._call = self.fixed.caller()
         #: What PyTorch's registered operators are told.
         self.text = request.on("").to_text()
 
@@ -54,7 +59,14 @@ class Kernel:
             tensors = self._arrange(tensors, named)
         if not tensors:
             raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
-        return _operators.call_kernel(self, tensors)
+        if _operators.is_compiling():
+            return self._call_registered(tensors)
+        return self._call(tensors, self)
+
+    def _call_registered(self, tensors):
+        from bastile import _torch
+
+        return _torch.call_kernel(self, tensors)
 
     def _arrange(self, tensors, named):
         rest = self.operands[len(tensors) :]
@@ -77,11 +89,16 @@ class Kernel:
     def native(self, device, operands=None):
         """The extension module's kernel for a GPU or, for ``None``, the CPU.
         ``operands`` are those of a call, which may be what it is tuned for."""
-        kernel = self._kernels.get(device)
+        kernel = self._natives.get(device)
         if kernel is None:
             code = self._code(device, operands)
-            kernel = self._kernels[device] = code.kernel()
+            kernel = self._natives[device] = code.kernel()
         return kernel
+
+    def forget_code(self):
+        """Has calls ask for code again, which may be scheduled otherwise now."""
+        self._natives.clear()
+        self.fixed.clear()
 
     def warm_up(self, device=None):
         """Compiles and loads the kernel for GPU ``device``, or for the CPU."""
@@ -197,6 +214,12 @@ class Kernel:
             self.result_count,
             self._target,
         )
+
+
+def _specialize(kernel, operands, gradients):
+    """The extension module's kernel for a call of ``kernel``, which is handed over
+    with each, so that the two do not hold one another."""
+    return kernel.native(_bastile.locate(operands[0]), operands)
 
 
 def compile(

@@ -24,6 +24,8 @@ class Operator:
             definition.name,
             [operand.name for operand in definition.operands],
         )
+        #: Calls it on a tuple of operands and one of attributes.
+        self.call = self.native.caller()
         OPERATORS[definition.name] = self
 
     @property
@@ -141,16 +143,6 @@ def is_compiling():
     """Whether torch.compile is looking; what it sees has to be PyTorch's ops."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.compiler.is_compiling()
-
-
-def call_kernel(kernel, operands):
-    """Calls a `bastile.Kernel`, with gradients where they are wanted."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(operands[0], torch.Tensor):
-        return kernel.native(_bastile.locate(operands[0]), operands).call(operands)
-    from bastile import _torch
-
-    return _torch.call_kernel(kernel, operands)
 
 
 #: Shapes and what is saved do not depend on the target; this one has all types.

@@ -12,7 +12,7 @@ import hashlib
 import json
 
 import torch
-from bastile import _autograd, _bastile, _loading, _operators, _types
+from bastile import _autograd, _bastile, _inductor, _loading, _operators, _types, ops
 from bastile._definitions import definitions
 from bastile._linear_loss import operators  # noqa: F401  registers its own
 
@@ -28,15 +28,20 @@ def install(classify):
         watchers=[
             torch._C._are_functorch_transforms_active,
             torch._C._len_torch_dispatch_stack,
-            torch._C._is_any_autocast_enabled,
         ],
-        differentiate=_autograd.apply,
+        casters=[torch._C._is_any_autocast_enabled],
+        make_node=_autograd.make_node,
+        keep_gradients=_autograd.keep_gradients,
+        is_last_backward=_autograd.is_last_backward,
+        refuse_twice=_autograd.refuse_twice,
         dispatch=_dispatch,
     )
     _bastile.follow_thread_count(torch.get_num_threads)
 
 
 def _dispatch(native, operands, attributes):
+    if type(native) is _bastile.FixedOperator:
+        return call_kernel(attributes, operands)
     name = _name_of(native)
     traced = _operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
@@ -54,7 +59,7 @@ def _dispatch(native, operands, attributes):
         return _call_promoted(name, native, operands, attributes)
     if traced is not None:
         return call_traced(traced, operands, attributes)
-    return call_registered(name, operands, attributes)
+    return REGISTERED[name](*operands, *attributes)
 
 
 def _name_of(native):
@@ -70,11 +75,9 @@ def _call_promoted(name, native, operands, attributes):
     if name in _SAME_TYPES:
         operands = _promote(name, operands)
     wanted = _wanted(operands)
-    kernel = native.find(tuple(operands), attributes, wanted)
-    present = [x for x in operands if x is not None]
     if wanted is None:
-        return kernel.call(present)
-    return _autograd.call(kernel, *present)
+        return native.run(tuple(operands), attributes)
+    return native.record(tuple(operands), attributes, wanted)
 
 
 def _wanted(operands):
@@ -105,14 +108,18 @@ def _promote(name, operands):
     return operands
 
 
-def call_registered(name, operands, attributes):
-    """Calls the registered operator of op ``name``; traceable."""
+def _find_registered(name):
+    """What calls the registered operator of op ``name``; traceable."""
     operator = getattr(torch.ops.bastile, name).default
-    results = operator(*_promote(name, operands), *attributes)
-    # Where it can be asked for some of them, an operator returns a list.
     if _RETURNS[name] is None:
-        return results
-    return results[0] if len(results) == 1 else tuple(results)
+        return operator
+
+    def call(*arguments):
+        # Where it can be asked for some of its results, an operator returns a list.
+        results = operator(*arguments)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    return call
 
 
 def call_traced(operator, operands, attributes):
@@ -149,18 +156,13 @@ def forbid_leaves(name, operands):
 
 
 def call_kernel(kernel, operands):
-    """Calls a `bastile.Kernel` on PyTorch's tensors."""
+    """Calls a `bastile.Kernel` where a plain call is not enough; traceable."""
     if _is_watched(operands):
         results = torch.ops.bastile.call.default(kernel.text, list(operands))
         return results[0] if kernel.result_count == 1 else tuple(results)
-    native = kernel.native(_bastile.locate(operands[0]), operands)
-    if (
-        kernel.has_gradients
-        and torch.is_grad_enabled()
-        and any(x.requires_grad for x in operands)
-    ):
-        return _autograd.call(native, *operands)
-    return native.call(operands)
+    if kernel.has_gradients and _wanted(operands):
+        return kernel.fixed.record(operands, kernel, None)
+    return kernel.fixed.run(operands, kernel)
 
 
 def _is_watched(operands):
@@ -309,7 +311,7 @@ def _call_op(name, count):
     operator = _operators.OPERATORS[name]
 
     def call(*arguments):
-        operands = arguments[:count]
+        operands = _promote(name, arguments[:count])
         attributes = tuple(map(_hashable, arguments[count:]))
         request = operator.request(attributes, operands, _wanted(operands))
         results = _trace(request, [x for x in operands if x is not None])
@@ -422,6 +424,8 @@ def _run_in_python(key, text, inputs):
 
 
 def _fake_run(key, text, inputs):
+    # Who traces is perhaps about to generate code.
+    _inductor.install(torch.ops.bastile.run.default)
     request, function = json.loads(text)
     request = _loading.Request.from_text(request)
     functions = _operators.metadata(request.on(_operators.DESCRIBED_TARGET))
@@ -464,7 +468,10 @@ _COMBINE = {
 
 
 def _register():
-    _LIBRARY.define("run(int key, str function, Tensor[] inputs) -> Tensor[]")
+    _LIBRARY.define(
+        "run(int key, str function, Tensor[] inputs) -> Tensor[]",
+        tags=(torch.Tag.needs_exact_strides,),
+    )
     if not _bastile.register_torch_kernels(_load_function):
         for device in ("CPU", "CUDA"):
             _LIBRARY.impl("run", _run_in_python, device)
@@ -491,3 +498,13 @@ def _register():
 
 
 _register()
+
+# Where the dispatcher would do no more than run the kernel, it is not asked.
+_inductor.offer(
+    _bastile.shortcut_torch_kernels(_load_function, torch.ops.bastile.run.default)
+)
+
+#: By op, what calls its registered operator.
+REGISTERED = {name: _find_registered(name) for name in definitions()}
+_operators.is_compiling = torch.compiler.is_compiling
+ops.connect(torch.compiler.is_compiling, REGISTERED)

@@ -25,6 +25,7 @@ class TracedOperator:
         self._function = function
         self._requests = {}
         self.native = _bastile.Operator(self._specialize, self.name, self.operands)
+        self._call = self.native.caller()
         _operators.TRACED[self.name] = self
 
     def __call__(self, *operands, attributes=()):
@@ -32,7 +33,7 @@ class TracedOperator:
         of the function's parameters; those that are missing have their defaults."""
         if _operators.is_compiling():
             return self._call_registered(operands, attributes)
-        return self.native(operands, attributes)
+        return self._call(operands, attributes)
 
     def request(self, operands, attributes, gradients) -> _loading.Request:
         """What to compile for ``operands``; ``gradients`` says for each whether

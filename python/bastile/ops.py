@@ -11,26 +11,49 @@ Shapes are those of the dialect, except that an operand with one integer a row,
 as targets are, may lack its last dimension of size 1.
 """
 
+import sys
+
 from bastile import _operators
 from bastile._definitions import definitions
 from bastile._linear_cross_entropy import (
     linear_cross_entropy,
     vocab_parallel_linear_cross_entropy,
 )
-from bastile._operators import is_compiling as _is_compiling
 
+# What a call needs is in the function's closure: under torch.compile, each name
+# that is looked up in a module is looked up again by every call, to see whether it
+# has changed.
 _TEMPLATE = """
-def {name}({parameters}):
-{preparation}    if _is_compiling():
-        return _call_registered({name!r}, ({operands},), ({attributes}))
-    return _{name}(({operands},), ({attributes}))
+def make(run, is_compiling, registered):
+    def {name}({parameters}):
+{preparation}        if is_compiling():
+            return registered({operands}, {attributes})
+        return run(({operands},), ({attributes}))
+
+    return {name}
 """
 
 
-def _call_registered(name, operands, attributes):
-    from bastile import _torch
+def _find_registered(name):
+    """The registered operator of an op, for calls that torch.compile traces before
+    `connect` has been called."""
 
-    return _torch.call_registered(name, operands, attributes)
+    def call(*arguments):
+        from bastile import _torch
+
+        return _torch.REGISTERED[name](*arguments)
+
+    return call
+
+
+def connect(is_compiling, registered):
+    """Has ops ask PyTorch itself whether it is tracing, and then call what
+    ``registered`` has by their names."""
+    for name in definitions():
+        function = globals()[name]
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__))
+        cells["is_compiling"].cell_contents = is_compiling
+        cells["registered"].cell_contents = registered[name]
 
 
 def _as_column(tensor, rows):
@@ -70,7 +93,7 @@ def _preparation(definition):
             "if in_place:",
             f"    _forbid_leaves({definition.name!r}, ({names},))",
         ]
-    return "".join(f"    {line}\n" for line in lines)
+    return "".join(f"        {line}\n" for line in lines)
 
 
 def _parameters(definition):
@@ -104,8 +127,6 @@ def _document(definition):
 
 
 def _make(definition):
-    # torch.compile looks names up in the module that a function is of.
-    globals()[f"_{definition.name}"] = _operators.make(definition.name).native
     keywords = [*definition.attributes, *definition.options]
     attributes = "".join(f"{keyword.name}, " for keyword in keywords)
     source = _TEMPLATE.format(
@@ -115,9 +136,16 @@ def _make(definition):
         operands=", ".join(operand.name for operand in definition.operands),
         attributes=attributes,
     )
-    exec(compile(source, f"<bastile.ops.{definition.name}>", "exec"), globals())
-    function = globals()[definition.name]
+    names = {}
+    exec(compile(source, f"<bastile.ops.{definition.name}>", "exec"), globals(), names)
+    function = names["make"](
+        _operators.make(definition.name).call,
+        _operators.is_compiling,
+        _find_registered(definition.name),
+    )
+    function.__qualname__ = definition.name
     function.__doc__ = _document(definition)
+    globals()[definition.name] = function
 
 
 for _definition in definitions().values():
@@ -128,3 +156,7 @@ __all__ = [
     "linear_cross_entropy",
     "vocab_parallel_linear_cross_entropy",
 ]
+
+if "torch" in sys.modules:
+    # What torch.compile traces first may be a call of an op.
+    from bastile import _torch  # noqa: F401

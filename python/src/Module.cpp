@@ -6,6 +6,7 @@
 
 #include "Arrays.h"
 #include "Graph.h"
+#include "Native.h"
 #include "Operator.h"
 #include "Timing.h"
 #include "TorchKernels.h"
@@ -231,35 +232,47 @@ static void bindKernels(py::module_ &module) {
       .def("backward", &Kernel::backward, "kept"_a, "gradients"_a,
            "in_place"_a = false);
 
+  module.def(
+      "as_method",
+      [](const py::object &function) {
+        return steal(PyInstanceMethod_New(function.ptr()));
+      },
+      "function"_a);
   py::class_<Operator>(module, "Operator")
       .def(py::init<py::object, std::string, std::vector<std::string>>(),
            "specialize"_a, "name"_a, "operands"_a)
+      .def("caller", &makeCaller)
       .def(
-          "__call__",
-          [](const py::object &self, const py::tuple &operands,
-             const py::object &attributes) {
-            return call(self, self.cast<Operator &>(), operands, attributes);
+          "find",
+          [](Operator &self, const py::tuple &operands,
+             const py::object &attributes, const py::object &gradients) {
+            return self.find(operands, attributes, gradients)->kernel;
           },
-          "operands"_a, "attributes"_a)
-      .def("find", &Operator::find, "operands"_a, "attributes"_a,
-           "gradients"_a = py::none())
-      .def("run", &Operator::run, "operands"_a, "attributes"_a,
-           "in_place"_a = false)
-      .def("forward", &Operator::forward, "operands"_a, "attributes"_a,
+          "operands"_a, "attributes"_a, "gradients"_a = py::none())
+      .def("run", &Operator::run, "operands"_a, "attributes"_a)
+      .def("record", &Operator::record, "operands"_a, "attributes"_a,
            "gradients"_a)
       .def("clear", &Operator::clear);
+  py::class_<FixedOperator, Operator>(module, "FixedOperator")
+      .def(py::init<py::object, std::string, std::vector<std::string>, bool>(),
+           "specialize"_a, "name"_a, "operands"_a, "gradients"_a);
   module.def(
       "set_hooks",
       [](py::object classify, py::object recordsGradients,
-         std::vector<py::object> watchers, py::object differentiate,
+         std::vector<py::object> watchers, std::vector<py::object> casters,
+         py::object makeNode, py::object keepGradients,
+         py::object isLastBackward, py::object refuseTwice,
          py::object dispatch) {
         setHooks({std::move(classify), std::move(recordsGradients),
-                  std::move(watchers), std::move(differentiate),
-                  std::move(dispatch)});
+                  std::move(watchers), std::move(casters), std::move(makeNode),
+                  std::move(keepGradients), std::move(isLastBackward),
+                  std::move(refuseTwice), std::move(dispatch)});
       },
       "classify"_a, "records_gradients"_a = py::none(),
-      "watchers"_a = std::vector<py::object>(), "differentiate"_a = py::none(),
-      "dispatch"_a = py::none());
+      "watchers"_a = std::vector<py::object>(),
+      "casters"_a = std::vector<py::object>(), "make_node"_a = py::none(),
+      "keep_gradients"_a = py::none(), "is_last_backward"_a = py::none(),
+      "refuse_twice"_a = py::none(), "dispatch"_a = py::none());
 
   module.def(
       "locate",
@@ -273,6 +286,8 @@ static void bindKernels(py::module_ &module) {
       },
       "tensor"_a);
   module.def("register_torch_kernels", &registerTorchKernels, "load"_a);
+  module.def("shortcut_torch_kernels", &shortcutTorchKernels, "load"_a,
+             "operator"_a);
   module.def("set_tensor_adapter", &setTensorAdapter, "adapter"_a);
   module.def("set_thread_count", &setThreadCount, "threads"_a);
   module.def("follow_thread_count", &followThreadCount, "follow"_a);

@@ -1,6 +1,9 @@
-//===- Operator.cpp - An op that compiles for what it is called on --------===//
+//===- Operator.cpp - What chooses the kernel of a call -------------------===//
 
 #include "Operator.h"
+
+#include "Native.h"
+#include "Node.h"
 
 namespace py = pybind11;
 using namespace bastile::python;
@@ -30,13 +33,18 @@ static void describe(py::handle operand, std::string &key) {
   key.append(reinterpret_cast<const char *>(&length), sizeof(length));
 }
 
+Operator::~Operator() = default;
+
 std::string Operator::describeOperand(size_t index) const {
-  return name + ": operand '" + operandNames[index] + "'";
+  const std::string operand = index < operandNames.size()
+                                  ? "'" + operandNames[index] + "'"
+                                  : std::to_string(index);
+  return name + ": operand " + operand;
 }
 
-py::object Operator::find(const py::tuple &operands,
-                          const py::object &attributes,
-                          const py::object &gradients) {
+std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
+                                               const py::object &attributes,
+                                               const py::object &gradients) {
   if (!lastKernels || (attributes.ptr() != lastAttributes.ptr() &&
                        !attributes.equal(lastAttributes))) {
     if (!kernelsOfAttributes.contains(attributes)) {
@@ -79,7 +87,8 @@ py::object Operator::find(const py::tuple &operands,
   std::shared_ptr<Kernels> owner =
       storage[kernelsOfAttributes[attributes].cast<size_t>()];
   py::object made = specialize(attributes, operands, gradients);
-  return owner->emplace(std::move(ownKey), std::move(made)).first->second;
+  auto entry = std::make_shared<Specialization>(std::move(made));
+  return owner->emplace(std::move(ownKey), std::move(entry)).first->second;
 }
 
 /// The operands that are there.
@@ -97,18 +106,22 @@ static py::object withoutNone(const py::tuple &operands) {
 }
 
 py::object Operator::run(const py::tuple &operands,
-                         const py::object &attributes, bool inPlace) {
-  py::object kernel = find(operands, attributes, py::none());
-  return kernel.cast<const Kernel &>().call(withoutNone(operands), inPlace);
+                         const py::object &attributes) {
+  auto found = find(operands, attributes, py::none());
+  py::object present =
+      isFixed() ? py::object(operands) : withoutNone(operands);
+  return found->native->call(present, /*inPlace=*/false);
 }
 
-py::tuple Operator::forward(const py::tuple &operands,
+py::object Operator::record(const py::tuple &operands,
                             const py::object &attributes,
                             const py::object &gradients) {
-  py::object kernel = find(operands, attributes, gradients);
-  py::tuple result =
-      kernel.cast<const Kernel &>().forward(withoutNone(operands));
-  return py::make_tuple(kernel, result[0], result[1]);
+  auto found = find(operands, attributes, gradients);
+  if (!found->node)
+    found->node = makeNode(found->kernel, operands);
+  // A copy: what is called may forget the kernel.
+  py::object node = found->node;
+  return steal(PyObject_Call(node.ptr(), operands.ptr(), nullptr));
 }
 
 void Operator::clear() {
@@ -118,21 +131,38 @@ void Operator::clear() {
   lastKernels = nullptr;
 }
 
+std::shared_ptr<Specialization>
+FixedOperator::find(const py::tuple &operands, const py::object &attributes,
+                    const py::object &) {
+  Location location;
+  py::object keepAlive, first = operands[0];
+  Library::of(first).read(first, location, keepAlive);
+  const int place = location.isCuda ? location.index : -1;
+  auto found = kernels.find(place);
+  if (found != kernels.end())
+    return found->second;
+  auto entry = std::make_shared<Specialization>(
+      specialize(attributes, operands, py::none()));
+  return kernels.emplace(place, std::move(entry)).first->second;
+}
+
 //===----------------------------------------------------------------------===//
 // Routes
 //===----------------------------------------------------------------------===//
 
 /// Never destroyed: the interpreter may be gone by then.
-static Hooks &hooks() {
+static Hooks &mutableHooks() {
   static auto &value = *new Hooks();
   return value;
 }
 
+const Hooks &bastile::python::hooks() { return mutableHooks(); }
+
 void bastile::python::setHooks(Hooks newHooks) {
-  hooks() = std::move(newHooks);
+  mutableHooks() = std::move(newHooks);
 }
 
-static Route getRoute(py::handle operand) {
+Route bastile::python::getRoute(py::handle operand) {
   static auto &routes = *new std::unordered_map<PyTypeObject *, Route>();
   PyTypeObject *type = Py_TYPE(operand.ptr());
   auto found = routes.find(type);
@@ -146,57 +176,100 @@ static Route getRoute(py::handle operand) {
       .first->second;
 }
 
-/// Whether an attribute of any operand is True; `name` is interned.
-static bool anyHas(const py::tuple &operands, PyObject *name) {
-  for (py::handle operand : operands) {
-    if (operand.is_none())
-      continue;
-    PyObject *value = PyObject_GetAttr(operand.ptr(), name);
-    if (!value)
-      throw py::error_already_set();
-    Py_DECREF(value);
-    if (value == Py_True)
-      return true;
-  }
-  return false;
+/// Whether an attribute of a tensor is True; `attribute` is interned.
+static bool has(py::handle object, PyObject *attribute) {
+  if (object.is_none() || getRoute(object) == Route::Direct)
+    return false;
+  return steal(PyObject_GetAttr(object.ptr(), attribute)).ptr() == Py_True;
 }
 
-static bool isTrue(const py::object &predicate) {
-  py::object result = predicate();
+bool bastile::python::isTrue(const py::object &predicate) {
+  py::object result = steal(PyObject_CallNoArgs(predicate.ptr()));
+  if (result.ptr() == Py_True || result.ptr() == Py_False)
+    return result.ptr() == Py_True;
   return PyObject_IsTrue(result.ptr()) == 1;
 }
 
-py::object bastile::python::call(const py::object &owner, Operator &native,
-                                 const py::tuple &operands,
-                                 const py::object &attributes) {
-  auto route = Route::Direct;
-  for (py::handle operand : operands)
-    if (!operand.is_none())
-      route = std::max(route, getRoute(operand));
-  if (route == Route::Watched)
-    for (const py::object &watcher : hooks().watchers)
-      if (isTrue(watcher))
-        route = Route::Dispatched;
-  if (route == Route::Direct)
-    return native.run(operands, attributes, /*inPlace=*/false);
+bool bastile::python::anyIsTrue(const std::vector<py::object> &predicates) {
+  for (const py::object &predicate : predicates)
+    if (isTrue(predicate))
+      return true;
+  return false;
+}
+
+static PyObject *requiresGrad() {
+  static PyObject *const name = PyUnicode_InternFromString("requires_grad");
+  return name;
+}
+
+bool bastile::python::wantsGradients(const py::sequence &operands) {
+  for (size_t i = 0, count = operands.size(); i != count; ++i)
+    if (has(operands[i], requiresGrad()))
+      return isTrue(hooks().recordsGradients);
+  return false;
+}
+
+/// For each operand, whether its gradient is wanted.
+static py::tuple getWanted(const py::tuple &operands) {
+  py::tuple wanted(operands.size());
+  for (size_t i = 0; i != operands.size(); ++i)
+    wanted[i] = py::bool_(has(operands[i], requiresGrad()));
+  return wanted;
+}
+
+/// Raises for operands of other libraries than the one with gradients.
+static void expectOneLibrary(const Operator &native,
+                             const py::tuple &operands) {
   for (size_t i = 0; i != operands.size(); ++i)
     if (!operands[i].is_none() && getRoute(operands[i]) == Route::Direct)
       throw py::type_error(
           native.describeOperand(i) + " is of type " +
           std::string(py::str(py::type::of(operands[i]).attr("__name__"))) +
           ", but others are tensors of another library");
-  if (route == Route::Dispatched)
+}
+
+py::object bastile::python::call(py::handle owner, Operator &native,
+                                 const py::tuple &operands,
+                                 const py::object &attributes) {
+  auto route = Route::Direct;
+  for (py::handle operand : operands)
+    if (!operand.is_none())
+      route = std::max(route, getRoute(operand));
+  if (route == Route::Direct)
+    return native.run(operands, attributes);
+  if (route == Route::Watched &&
+      (anyIsTrue(hooks().watchers) || anyIsTrue(hooks().casters)))
+    route = Route::Dispatched;
+  const bool isDispatched = route == Route::Dispatched;
+  const bool isRecorded =
+      !isDispatched && native.hasGradients() && wantsGradients(operands);
+  if (isRecorded || !native.isFixed())
+    expectOneLibrary(native, operands);
+  if (isDispatched)
     return hooks().dispatch(owner, operands, attributes);
-  static PyObject *requiresGrad = PyUnicode_InternFromString("requires_grad");
-  static PyObject *isMeta = PyUnicode_InternFromString("is_meta");
-  if (anyHas(operands, requiresGrad) && isTrue(hooks().recordsGradients)) {
-    if (anyHas(operands, isMeta))
-      return hooks().dispatch(owner, operands, attributes);
-    return hooks().differentiate(owner, attributes, *operands);
-  }
   try {
-    return native.run(operands, attributes, /*inPlace=*/false);
+    if (isRecorded)
+      return native.record(operands, attributes, getWanted(operands));
+    return native.run(operands, attributes);
   } catch (const NoMemory &) {
     return hooks().dispatch(owner, operands, attributes);
   }
+}
+
+static PyObject *callOperator(PyObject *self, PyObject *const *arguments,
+                              Py_ssize_t count) {
+  return guard([&] {
+    if (count != 2 || !PyTuple_CheckExact(arguments[0]))
+      throw py::type_error("an operator takes a tuple of operands and its "
+                           "attributes");
+    const Closure &closure = getClosure(self);
+    return call(closure.owner, *static_cast<Operator *>(closure.native),
+                py::reinterpret_borrow<py::tuple>(arguments[0]),
+                py::reinterpret_borrow<py::object>(arguments[1]));
+  });
+}
+
+py::object bastile::python::makeCaller(const py::object &owner) {
+  static PyMethodDef definition = defineFunction("call", &callOperator);
+  return makeFunction(definition, {owner.cast<Operator *>(), owner});
 }

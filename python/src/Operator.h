@@ -1,4 +1,4 @@
-//===- Operator.h - Ops that compile for their operands ---------*- C++ -*-===//
+//===- Operator.h - What chooses the kernel of a call -----------*- C++ -*-===//
 
 #ifndef BASTILE_PYTHON_OPERATOR_H
 #define BASTILE_PYTHON_OPERATOR_H
@@ -9,6 +9,17 @@
 #include <unordered_map>
 
 namespace bastile::python {
+
+/// A kernel, and how PyTorch calls it where it records gradients.
+struct Specialization {
+  explicit Specialization(pybind11::object made)
+      : kernel(std::move(made)), native(kernel.cast<const Kernel *>()) {}
+
+  pybind11::object kernel;
+  const Kernel *native;
+  /// Called on the operands; null until a gradient is wanted.
+  pybind11::object node;
+};
 
 /// Chooses the kernel for a call by what its code depends on: the attributes,
 /// which operands are there and the type, rank, row length and place of each.
@@ -23,32 +34,43 @@ public:
            std::vector<std::string> operandNames)
       : specialize(std::move(specialize)), name(std::move(name)),
         operandNames(std::move(operandNames)) {}
+  virtual ~Operator();
 
   /// "rms_norm: operand 'weight'"
   std::string describeOperand(size_t index) const;
 
-  /// The kernel for `operands`, some of which may be None.
-  pybind11::object find(const pybind11::tuple &operands,
-                        const pybind11::object &attributes,
-                        const pybind11::object &gradients);
+  /// The kernel for `operands`, some of which may be None. It may be forgotten
+  /// as soon as Python runs.
+  virtual std::shared_ptr<Specialization>
+  find(const pybind11::tuple &operands, const pybind11::object &attributes,
+       const pybind11::object &gradients);
+
+  /// Whether a call can be recorded for its gradients.
+  virtual bool hasGradients() const { return true; }
+
+  /// Whether operands are what the kernel takes, one by one.
+  virtual bool isFixed() const { return false; }
 
   /// Runs that kernel without gradients, in whatever library the operands are.
   pybind11::object run(const pybind11::tuple &operands,
-                       const pybind11::object &attributes, bool inPlace);
+                       const pybind11::object &attributes);
 
-  /// Runs the kernel with gradients of the operands that `gradients` says;
-  /// returns it with what `Kernel::forward` returns.
-  pybind11::tuple forward(const pybind11::tuple &operands,
+  /// Runs the kernel with gradients of the operands that `gradients` says, as
+  /// a node of PyTorch's graph.
+  pybind11::object record(const pybind11::tuple &operands,
                           const pybind11::object &attributes,
                           const pybind11::object &gradients);
 
   /// Forgets all kernels; those that are being made are kept by their calls.
-  void clear();
+  virtual void clear();
+
+protected:
+  pybind11::object specialize;
 
 private:
-  using Kernels = std::unordered_map<std::string, pybind11::object>;
+  using Kernels =
+      std::unordered_map<std::string, std::shared_ptr<Specialization>>;
 
-  pybind11::object specialize;
   std::string name;
   std::vector<std::string> operandNames;
   /// By the attributes, which are compared as Python does.
@@ -57,6 +79,31 @@ private:
   /// The attributes of the last call, and their kernels.
   pybind11::object lastAttributes;
   Kernels *lastKernels = nullptr;
+};
+
+/// A function that was compiled ahead for operands of fixed types and row
+/// lengths: its kernel depends on where the first operand lies alone, and says
+/// itself what it does not take.
+class FixedOperator final : public Operator {
+public:
+  /// The attributes of a call, which `specialize` is given, play no part.
+  FixedOperator(pybind11::object specialize, std::string name,
+                std::vector<std::string> operandNames, bool gradients)
+      : Operator(std::move(specialize), std::move(name),
+                 std::move(operandNames)),
+        gradients(gradients) {}
+
+  std::shared_ptr<Specialization>
+  find(const pybind11::tuple &operands, const pybind11::object &attributes,
+       const pybind11::object &gradients) override;
+  bool hasGradients() const override { return gradients; }
+  bool isFixed() const override { return true; }
+  void clear() override { kernels.clear(); }
+
+private:
+  /// By the GPU's number, -1 for the CPU.
+  std::unordered_map<int, std::shared_ptr<Specialization>> kernels;
+  bool gradients;
 };
 
 /// How a call on tensors of some type is carried out.
@@ -77,19 +124,47 @@ struct Hooks {
   pybind11::object recordsGradients;
   /// Whether any of these holds, calls go through `dispatch`.
   std::vector<pybind11::object> watchers;
-  /// Carries out a call (operator, attributes, *operands) with gradients.
-  pybind11::object differentiate;
+  /// As these, but they change what operands a call is made on and no more.
+  std::vector<pybind11::object> casters;
+  /// Makes the function that calls a kernel as a node of the library's graph
+  /// (name, forward, backward); see Node.h.
+  pybind11::object makeNode;
+  /// What a node keeps of gradients that came with the results (kernel, kept,
+  /// operands).
+  pybind11::object keepGradients;
+  /// Whether a node that is run backward now will not be run again.
+  pybind11::object isLastBackward;
+  /// Gradients that raise where they are differentiated (name, gradients).
+  pybind11::object refuseTwice;
   /// Carries out a call (operator, operands, attributes) as it sees fit.
   pybind11::object dispatch;
 };
 
+const Hooks &hooks();
 void setHooks(Hooks hooks);
+
+/// The route of the type of `operand`.
+Route getRoute(pybind11::handle operand);
+
+/// Calls a function of Python without arguments; whether it says True, or any
+/// number but 0.
+bool isTrue(const pybind11::object &predicate);
+
+/// Whether any does.
+bool anyIsTrue(const std::vector<pybind11::object> &predicates);
+
+/// Whether gradients of any of `operands` are to be recorded now.
+bool wantsGradients(const pybind11::sequence &operands);
 
 /// Calls an operator by the route that its operands ask for. `owner` is the
 /// object that the hooks are given as the operator.
-pybind11::object call(const pybind11::object &owner, Operator &native,
+pybind11::object call(pybind11::handle owner, Operator &native,
                       const pybind11::tuple &operands,
                       const pybind11::object &attributes);
+
+/// A function (operands, attributes) that does so, with less of a way to it
+/// than a method has. It keeps `owner`.
+pybind11::object makeCaller(const pybind11::object &owner);
 
 } // namespace bastile::python
 

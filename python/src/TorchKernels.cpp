@@ -1,7 +1,8 @@
 //===- TorchKernels.cpp - Kernels in PyTorch's dispatcher -----------------===//
 
 #include "TorchKernels.h"
-#include "Kernel.h"
+#include "Native.h"
+#include "Operator.h"
 #include "TorchShim.h"
 
 #include <shared_mutex>
@@ -143,8 +144,9 @@ class KernelTable {
 public:
   void setLoader(py::object newLoader) { loader = std::move(newLoader); }
 
-  const Kernel &get(int64_t key, const OwnedString &request,
-                    const Location &location) {
+  /// `request` returns the text of the function.
+  template <typename Request>
+  const Kernel &get(int64_t key, const Location &location, Request request) {
     const auto place =
         std::make_pair(key, location.isCuda ? location.index : -1);
     {
@@ -156,7 +158,7 @@ public:
     py::gil_scoped_acquire gil;
     py::object device = place.second < 0 ? py::object(py::none())
                                          : py::object(py::int_(place.second));
-    py::object kernel = loader(request.text(), device);
+    py::object kernel = loader(request(), device);
     auto *native = kernel.cast<const Kernel *>();
     // Kept for as long as the process lives.
     kernel.release();
@@ -241,7 +243,7 @@ static void runChecked(StableValue *stack) {
     throw std::runtime_error("bastile::run needs tensors");
   Location location;
   (void)read(inputs.front(), location);
-  const Kernel &kernel = table().get(key, function, location);
+  const Kernel &kernel = table().get(key, location, [&] { return function.text(); });
   Tensors outputs = run(kernel.program(), kernel.function(), inputs);
   stack[0] = giveTensors(outputs);
 }
@@ -266,6 +268,56 @@ static void runOperator(StableValue *stack, uint64_t, uint64_t) {
   const char *message = nullptr;
   if (!tryRun(stack, message))
     shim().expect(false, "bastile::run", __FILE__, __LINE__, message);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls from Python
+//===----------------------------------------------------------------------===//
+
+/// Whether the dispatcher would do no more than run the kernel.
+static bool isPlain(const py::list &inputs) {
+  for (py::handle input : inputs)
+    if (getRoute(input) != Route::Watched)
+      return false;
+  if (inputs.empty() || anyIsTrue(hooks().watchers))
+    return false;
+  // Compiled programs mostly turn gradients off around all of their calls.
+  return !isTrue(hooks().recordsGradients) || !wantsGradients(inputs);
+}
+
+static py::object runShortcut(PyObject *original, PyObject *const *arguments,
+                              Py_ssize_t count) {
+  if (count != 3 || !PyLong_CheckExact(arguments[0]) ||
+      !PyList_CheckExact(arguments[2]))
+    return steal(PyObject_Vectorcall(original, arguments, count, nullptr));
+  auto inputs = py::reinterpret_borrow<py::list>(arguments[2]);
+  if (!isPlain(inputs))
+    return steal(PyObject_Vectorcall(original, arguments, count, nullptr));
+  Location location;
+  py::object keepAlive;
+  try {
+    (void)Library::of(inputs[0]).read(inputs[0], location, keepAlive);
+  } catch (const NoMemory &) {
+    return steal(PyObject_Vectorcall(original, arguments, count, nullptr));
+  }
+  const Kernel &kernel =
+      table().get(PyLong_AsLongLong(arguments[0]), location,
+                  [&] { return py::str(py::handle(arguments[1])); });
+  return kernel.run(inputs, /*inPlace=*/false);
+}
+
+static PyObject *callShortcut(PyObject *self, PyObject *const *arguments,
+                              Py_ssize_t count) {
+  return guard([&] {
+    return runShortcut(getClosure(self).owner.ptr(), arguments, count);
+  });
+}
+
+py::object bastile::python::shortcutTorchKernels(py::object load,
+                                                 py::object original) {
+  table().setLoader(std::move(load));
+  static PyMethodDef definition = defineFunction("run", &callShortcut);
+  return makeFunction(definition, {nullptr, std::move(original)});
 }
 
 bool bastile::python::registerTorchKernels(py::object load) {

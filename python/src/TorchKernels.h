@@ -18,6 +18,12 @@ namespace bastile::python {
 /// where PyTorch lacks the interface.
 bool registerTorchKernels(pybind11::object load);
 
+/// The function that Python calls in place of `original`, the operator above,
+/// with the same arguments: where there is nothing for the dispatcher to do, it
+/// runs the kernel as a call of an op does, and else it calls `original`.
+pybind11::object shortcutTorchKernels(pybind11::object load,
+                                      pybind11::object original);
+
 } // namespace bastile::python
 
 #endif // BASTILE_PYTHON_TORCHKERNELS_H

@@ -47,8 +47,7 @@ def _scaled(ctx, upstream, count):
         upstream, kept = upstream * kept[0], kept[1:]
     if torch.compiler.is_compiling():
         return [(x * upstream).to(ctx.dtype) for x in kept]
-    # Nobody else has them unless the graph is retained.
-    is_last = not torch._C._autograd._get_current_graph_task_keep_graph()
+    is_last = _autograd.is_last_backward()
     return [
         operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last) for x in kept
     ]
