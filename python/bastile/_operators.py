@@ -39,7 +39,7 @@ class Operator:
         ``gradients`` says for each operand whether its gradient is wanted.
         """
         definition = self.definition
-        tensors = [_describe(x) for x in operands]
+        tensors = [describe(x) for x in operands]
         _checks.check(definition, tensors)
         values, options = definition.split(attributes)
         source = definition.source(
@@ -94,7 +94,7 @@ class Operator:
         return _loading.load(request).kernel()
 
 
-def _describe(tensor):
+def describe(tensor):
     """Shape, element type and, for a library that tells, place of a tensor."""
     if tensor is None:
         return None

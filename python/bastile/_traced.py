@@ -14,15 +14,17 @@ class TracedOperator:
     """An op made of a Python function: its parameters without a default are
     operands, the others are numbers that become constants of the kernels.
 
-    Gradients are computed for the operands that want them at a call.
+    Gradients are computed for the operands that want them at a call. ``check`` is
+    called on operands before anything is compiled for them, to raise what is wrong.
     """
 
-    def __init__(self, function):
+    def __init__(self, function, check=None):
         parameters = inspect.signature(function).parameters.values()
         self.name = function.__name__
         self.operands = [p.name for p in parameters if p.default is p.empty]
         self.attributes = [p.name for p in parameters if p.default is not p.empty]
         self._function = function
+        self._check = check
         self._requests = {}
         self.native = _bastile.Operator(self._specialize, self.name, self.operands)
         self._call = self.native.caller()
@@ -38,6 +40,8 @@ class TracedOperator:
     def request(self, operands, attributes, gradients) -> _loading.Request:
         """What to compile for ``operands``; ``gradients`` says for each whether
         its gradient is wanted, or is None for none."""
+        if self._check:
+            self._check(*operands)
         shapes = [tuple(x.shape) for x in operands]
         elements = [_types.element_type(x.dtype) for x in operands]
         wanted = tuple(x for x, want in zip(self.operands, gradients or ()) if want)

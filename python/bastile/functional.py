@@ -5,7 +5,7 @@ and a loss of no token is 0.
 """
 
 import torch
-from bastile import _types, ops
+from bastile import _rope, _types, ops
 
 
 def rms_norm(
@@ -112,11 +112,14 @@ def rope(q, k, cos, sin, *, interleaved=False, rotary=None, unsqueeze_dim=1):
     dimension or, as some models repeat them, one for each element of the two
     halves. Where they lack the dimension of the heads, it is put at
     ``unsqueeze_dim``. ``rotary`` is how many elements of a head turn, by default
-    all of them.
+    all of them. Both are turned by one kernel.
     """
     length = q.shape[-1] if rotary is None else rotary
     cos = _angles("cos", cos, q, length, interleaved, unsqueeze_dim)
     sin = _angles("sin", sin, q, length, interleaved, unsqueeze_dim)
+    if q.dim() == k.dim() and q.dtype == k.dtype and cos.dtype == sin.dtype:
+        turn = _rope.rope_neighbours if interleaved else _rope.rope_half_angles
+        return turn(q, k, cos, sin)
     return tuple(
         ops.rope(heads, cos, sin, interleaved=interleaved, rotary=rotary)
         for heads in (q, k)

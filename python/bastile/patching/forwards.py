@@ -7,7 +7,7 @@ little more than the call of the kernel.
 
 import functools
 
-from bastile import ops
+from bastile import _rope, ops
 from bastile.patching import kernels
 
 
@@ -38,9 +38,9 @@ def _first_half(angles):
 
 
 _ROPES = {
-    "halves": (kernels.rope_halves, _all_columns),
-    "half_angles": (kernels.rope_half_angles, _all_columns),
-    "neighbours": (kernels.rope_neighbours, _first_half),
+    "halves": (_rope.rope_halves, _all_columns),
+    "half_angles": (_rope.rope_half_angles, _all_columns),
+    "neighbours": (_rope.rope_neighbours, _first_half),
 }
 
 

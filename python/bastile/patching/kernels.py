@@ -5,28 +5,6 @@ from bastile.functions import op, split
 
 
 @TracedOperator
-def rope_halves(q, k, cosine, sine):
-    """Queries and keys in one call. Of the first n elements, element i turns with
-    element i + n / 2; ``cosine`` and ``sine`` have n columns."""
-    return tuple(op.rope(x, cosine, sine, rotary=cosine.shape[-1]) for x in (q, k))
-
-
-@TracedOperator
-def rope_half_angles(q, k, cosine, sine):
-    """As ``rope_halves``, with n / 2 columns of angles, one for each pair."""
-    return tuple(op.rope(x, cosine, sine, rotary=2 * cosine.shape[-1]) for x in (q, k))
-
-
-@TracedOperator
-def rope_neighbours(q, k, cosine, sine):
-    """Element 2 i turns with element 2 i + 1; one angle for each pair."""
-    return tuple(
-        op.rope(x, cosine, sine, interleaved=True, rotary=2 * cosine.shape[-1])
-        for x in (q, k)
-    )
-
-
-@TracedOperator
 def packed_swiglu(gate_up):
     """silu(gate) * up of rows that hold the gate and then up."""
     return op.swiglu(*split(gate_up, 2))
