@@ -85,7 +85,6 @@ class Kernel:
         self, kept: Sequence[Any], gradients: Sequence[Any], in_place: bool = False
     ) -> tuple[Any, ...]: ...
 
-@final
 class Operator:
     def __init__(
         self,
@@ -93,23 +92,37 @@ class Operator:
         name: str,
         operands: Sequence[str],
     ) -> None: ...
-    def __call__(self, operands: tuple[Any, ...], attributes: Any) -> Any: ...
+    def caller(self) -> Callable[[tuple[Any, ...], Any], Any]: ...
     def find(
         self, operands: tuple[Any, ...], attributes: Any, gradients: Any = None
     ) -> Kernel: ...
-    def run(
-        self, operands: tuple[Any, ...], attributes: Any, in_place: bool = False
-    ) -> Any: ...
-    def forward(
+    def run(self, operands: tuple[Any, ...], attributes: Any) -> Any: ...
+    def record(
         self, operands: tuple[Any, ...], attributes: Any, gradients: Any
-    ) -> tuple[Any, Any, Any]: ...
+    ) -> Any: ...
     def clear(self) -> None: ...
+
+@final
+class FixedOperator(Operator):
+    def __init__(
+        self,
+        specialize: Callable[[Any, Any, Any], Kernel],
+        name: str,
+        operands: Sequence[str],
+        gradients: bool,
+    ) -> None: ...
+
+def as_method(function: Callable[..., Any]) -> Any: ...
 
 def set_hooks(
     classify: Callable[[type], int],
     records_gradients: Callable[[], bool] | None = None,
     watchers: Sequence[Callable[[], Any]] = [],
-    differentiate: Callable[..., Any] | None = None,
+    casters: Sequence[Callable[[], Any]] = [],
+    make_node: Callable[..., Any] | None = None,
+    keep_gradients: Callable[..., Any] | None = None,
+    is_last_backward: Callable[[], bool] | None = None,
+    refuse_twice: Callable[..., Any] | None = None,
     dispatch: Callable[..., Any] | None = None,
 ) -> None: ...
 def locate(tensor: Any) -> int | None: ...
@@ -120,6 +133,10 @@ def follow_thread_count(follow: Callable[[], int] | None) -> None: ...
 def register_torch_kernels(
     load: Callable[[str, int | None], Kernel],
 ) -> bool: ...
+def shortcut_torch_kernels(
+    load: Callable[[str, int | None], Kernel],
+    operator: Callable[..., Any],
+) -> Callable[..., Any]: ...
 
 @final
 class Array:

@@ -100,10 +100,13 @@ TensorView dlpack::read(const dlpack::Tensor &tensor, Location &location) {
                          "NVIDIA");
   const auto rank = static_cast<size_t>(tensor.rank);
   void *data = static_cast<char *>(tensor.data) + tensor.byteOffset;
-  TensorView view =
-      TensorView::contiguous(data, *type, Dimensions(tensor.shape, rank));
-  if (tensor.strides)
-    view.strides = Dimensions(tensor.strides, rank);
+  if (!tensor.strides)
+    return TensorView::contiguous(data, *type, Dimensions(tensor.shape, rank));
+  TensorView view;
+  view.data = data;
+  view.type = *type;
+  view.sizes = Dimensions(tensor.shape, rank);
+  view.strides = Dimensions(tensor.strides, rank);
   return view;
 }
 
@@ -315,10 +318,18 @@ const Library &Library::of(py::handle object) {
   // have left its address to another, so each is kept.
   static auto &libraries =
       *new std::unordered_map<PyTypeObject *, std::unique_ptr<Library>>();
+  // Most calls have tensors of one type alone.
+  static PyTypeObject *lastType = nullptr;
+  static const Library *lastLibrary = nullptr;
   PyTypeObject *type = Py_TYPE(object.ptr());
+  if (type == lastType)
+    return *lastLibrary;
   auto found = libraries.find(type);
-  if (found != libraries.end())
-    return *found->second;
+  if (found != libraries.end()) {
+    lastType = type;
+    lastLibrary = found->second.get();
+    return *lastLibrary;
+  }
 
   std::unique_ptr<Library> library;
   py::handle typeObject(reinterpret_cast<PyObject *>(type));
