@@ -37,6 +37,16 @@ def install(classify):
         dispatch=_dispatch,
     )
     _bastile.follow_thread_count(torch.get_num_threads)
+    # What is being traced must not change.
+    if torch._guards.TracingContext.try_get() is None:
+        connect()
+
+
+@functools.cache
+def connect():
+    """Has ops ask PyTorch itself whether torch.compile is looking."""
+    _operators.is_compiling = torch.compiler.is_compiling
+    ops.connect(torch.compiler.is_compiling, REGISTERED)
 
 
 def _dispatch(native, operands, attributes):
@@ -506,5 +516,3 @@ _inductor.offer(
 
 #: By op, what calls its registered operator.
 REGISTERED = {name: _find_registered(name) for name in definitions()}
-_operators.is_compiling = torch.compiler.is_compiling
-ops.connect(torch.compiler.is_compiling, REGISTERED)

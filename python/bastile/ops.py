@@ -157,6 +157,8 @@ __all__ = [
     "vocab_parallel_linear_cross_entropy",
 ]
 
-if "torch" in sys.modules:
-    # What torch.compile traces first may be a call of an op.
-    from bastile import _torch  # noqa: F401
+if sys.modules.get("torch") is not None:
+    from bastile import _torch
+
+    # Before torch.compile traces a call.
+    _torch.connect()

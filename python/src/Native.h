@@ -24,13 +24,14 @@ inline Closure &getClosure(PyObject *self) {
   return *static_cast<Closure *>(PyCapsule_GetPointer(self, nullptr));
 }
 
-using NativeFunction = PyObject *(*)(PyObject *self, PyObject *const *arguments,
+using NativeFunction = PyObject *(*)(PyObject * self,
+                                     PyObject *const *arguments,
                                      Py_ssize_t count);
 
 /// `name` and `definition` have to live for as long as the process.
 inline PyMethodDef defineFunction(const char *name, NativeFunction function) {
-  auto pointer = reinterpret_cast<PyCFunction>(
-      reinterpret_cast<void (*)()>(function));
+  auto pointer =
+      reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
   return {name, pointer, METH_FASTCALL, nullptr};
 }
 
@@ -41,8 +42,7 @@ inline pybind11::object steal(PyObject *object) {
   return pybind11::reinterpret_steal<pybind11::object>(object);
 }
 
-inline pybind11::object makeFunction(PyMethodDef &definition,
-                                     Closure closure) {
+inline pybind11::object makeFunction(PyMethodDef &definition, Closure closure) {
   auto destroy = [](PyObject *capsule) {
     delete static_cast<Closure *>(PyCapsule_GetPointer(capsule, nullptr));
   };
@@ -61,7 +61,8 @@ inline pybind11::tuple makeTuple(PyObject *const *arguments, Py_ssize_t count) {
 }
 
 /// What `function` returns, or null with what it throws as Python's error.
-template <typename Function> PyObject *guard(Function function) noexcept {
+template <typename Function>
+PyObject *guard(Function function) noexcept {
   try {
     return function().release().ptr();
   } catch (pybind11::error_already_set &error) {

@@ -126,9 +126,8 @@ py::object bastile::python::makeNode(const py::object &kernel,
     node->present.clear();
   const std::string &name = node->kernel->function().name;
   void *native = node.get();
-  py::capsule owner(node.release(), [](void *pointer) {
-    delete static_cast<Node *>(pointer);
-  });
+  py::capsule owner(node.release(),
+                    [](void *pointer) { delete static_cast<Node *>(pointer); });
   static PyMethodDef forwardDefinition = defineFunction("forward", &forward);
   static PyMethodDef backwardDefinition = defineFunction("backward", &backward);
   return hooks().makeNode(name,

@@ -108,8 +108,7 @@ static py::object withoutNone(const py::tuple &operands) {
 py::object Operator::run(const py::tuple &operands,
                          const py::object &attributes) {
   auto found = find(operands, attributes, py::none());
-  py::object present =
-      isFixed() ? py::object(operands) : withoutNone(operands);
+  py::object present = isFixed() ? py::object(operands) : withoutNone(operands);
   return found->native->call(present, /*inPlace=*/false);
 }
 

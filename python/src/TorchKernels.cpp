@@ -243,7 +243,8 @@ static void runChecked(StableValue *stack) {
     throw std::runtime_error("bastile::run needs tensors");
   Location location;
   (void)read(inputs.front(), location);
-  const Kernel &kernel = table().get(key, location, [&] { return function.text(); });
+  const Kernel &kernel =
+      table().get(key, location, [&] { return function.text(); });
   Tensors outputs = run(kernel.program(), kernel.function(), inputs);
   stack[0] = giveTensors(outputs);
 }
