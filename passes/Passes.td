@@ -125,8 +125,7 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     Where elements move in vectors and nothing is pinned, unless by the kernel's
     name, the kernel gets an `unaligned_schedule` as well, for operands whose
     addresses allow no vectors: one in which a thread holds less, since each
-    element takes instructions of its own. Not
-    so a kernel that reduces bands, whose programs hold one each.
+    element takes instructions of its own.
   }];
   let options = [
     TargetOption,

@@ -110,8 +110,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     if (failed(verifySchedule(error, fields, shape, target, context)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(context));
-    // A program that holds less than a band would read it more than once.
-    if (!target.isHost() && isForAligned && fields.vector > 1 && !shape.band)
+    if (!target.isHost() && isForAligned && fields.vector > 1)
       kernel.setUnalignedScheduleAttr(
           getUnaligned(fields, shape, target, context).getAttr(context));
     return success();

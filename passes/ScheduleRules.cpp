@@ -156,7 +156,8 @@ bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
 
 /// The schedules that leave a thread half of what it holds in `fields`, the one
 /// that costs least first. Programs that each leave a row of partial results
-/// stay as many, and with the same rows.
+/// stay as many, and with the same rows; those that reduce bands of rows hold
+/// one each, so as not to read it more than once.
 static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
                                          const KernelShape &shape) {
   SmallVector<ScheduleFields> halved;
@@ -164,9 +165,10 @@ static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
     halved.push_back(fields);
     halved.back().*field = value;
   };
-  if (fields.rows % 2 == 0 && !shape.hasPartialRows)
+  if (fields.rows % 2 == 0 && !shape.hasPartialRows && !shape.band)
     add(&ScheduleFields::rows, fields.rows / 2);
-  bool hasOwnBlocks = shape.numReductions == 0 && !shape.hasPartialRows;
+  bool hasOwnBlocks =
+      shape.numReductions == 0 && !shape.hasPartialRows && !shape.band;
   if (fields.columns % 2 == 0 && (hasOwnBlocks || isLoop(fields, shape)))
     add(&ScheduleFields::columns, fields.columns / 2);
   add(&ScheduleFields::threads, fields.threads * 2);
