@@ -7,8 +7,8 @@
 // compile-time [--runs=N] [--grad=NAMES] FILE.mlir...: from text to PTX for
 // sm_90, metadata included, each time with a context of its own as a process
 // would; with --grad, backward too. Prints the first run, and the fastest and
-// the median of N (41) in all; the fastest says most on a machine that has other
-// work.
+// the median of N (41) in all; the fastest says most on a machine that has
+// other work.
 //
 //===----------------------------------------------------------------------===//
 

@@ -59,6 +59,9 @@ public:
     if (memref.getLayout().isIdentity())
       rowStride = memref.getShape().back();
     length = op.getLength().value_or(memref.getShape().back());
+    if (haveThreadAddress())
+      threadColumn =
+          add(column, getPieceColumn(builder, loc, tile, /*repeat=*/0));
   }
 
   /// Columns that the op may touch, counted from the first of them.
@@ -84,28 +87,52 @@ public:
   Value getRow(int64_t repeat) {
     if (tile.getDimSize(0) == 1)
       return row;
-    Value position = getThreadPosition(builder, loc, layout).row;
-    position = add(position, constant(repeat * layout.getThreadRows()));
-    return add(row, position);
+    if (!threadRow)
+      threadRow = add(row, getThreadPosition(builder, loc, layout).row);
+    if (repeat == 0)
+      return threadRow;
+    return add(threadRow, constant(repeat * layout.getThreadRows()));
   }
   Value getColumn(int64_t repeat) {
     if (tile.getDimSize(1) == 1)
       return column;
+    if (repeat == 0 && threadColumn)
+      return threadColumn;
     return add(column, getPieceColumn(builder, loc, tile, repeat));
   }
   Value getRowCount() { return buildRowCount(builder, loc, kernel, space); }
 
-  /// The address of an element that lies inside the operand.
-  Value getAddress(Value elementRow, Value elementColumn) {
+  /// The address of the operand's row `elementRow`, which lies inside.
+  Value getRowAddress(Value elementRow) {
     Value address = parts.front();
+    if (!row)
+      return address;
     if (band)
       elementRow =
           arith::DivUIOp::create(builder, loc, elementRow, constant(*band));
-    if (row)
-      address = advance(address, getRowOffset(elementRow));
-    if (offset)
-      elementColumn = add(elementColumn, constant(offset));
-    return advance(address, elementColumn);
+    return advance(address, getRowOffset(elementRow));
+  }
+
+  /// The address of a column that lies inside, in the row at `rowAddress`.
+  Value getAddress(Value rowAddress, Value elementColumn) {
+    return advanceBy(advance(rowAddress, elementColumn), offset);
+  }
+
+  /// The address of the thread's pieces in the row at `rowAddress`, of which
+  /// that in the given repetition is `getPieceAddress`: they share all but a
+  /// constant.
+  Value getThreadAddress(Value rowAddress) {
+    return advance(rowAddress, threadColumn);
+  }
+  /// Not those of a group, which are divided, or of a block of a cluster: with
+  /// the constant in its column, LLVM moves more out of the comparisons.
+  bool haveThreadAddress() const {
+    return tile.getDimSize(1) > 1 && layout.getGroup() == 1 &&
+           layout.getBlocks() == 1;
+  }
+  Value getPieceAddress(Value threadAddress, int64_t repeat) {
+    return advanceBy(threadAddress,
+                     repeat * layout.getColumnsPerDeal() + offset);
   }
 
   Value constant(int64_t value) {
@@ -137,6 +164,12 @@ private:
     return offset;
   }
 
+  Value advanceBy(Value address, int64_t elements) {
+    if (elements == 0)
+      return address;
+    return advance(address, constant(elements));
+  }
+
   Value advance(Value address, Value elements) {
     Value count = arith::IndexCastUIOp::create(builder, loc,
                                                builder.getI64Type(), elements);
@@ -154,6 +187,9 @@ private:
   tile::BlockedAttr layout;
   ValueRange parts;
   Value row, column;
+  /// Those of the first piece of the thread: the row once it has been asked
+  /// for, the column where pieces are a constant apart.
+  Value threadRow, threadColumn;
   /// Where rows lie without gaps.
   std::optional<int64_t> rowStride;
   /// The columns of the operand's rows that the op sees.
@@ -169,24 +205,39 @@ void forEachLoadedPiece(OpBuilder &builder, Location loc, TileAddress &address,
                         RankedTensorType type,
                         llvm::function_ref<void(Value)> visit) {
   tile::BlockedAttr layout = getLayout(type);
+  const int64_t repeats = layout.getColumnRepeats(type.getShape());
+  // The columns of all rows, where they are not the thread's plus a constant.
+  SmallVector<Value> columns(repeats);
+  for (auto [repeat, column] : llvm::enumerate(columns)) {
+    bool mayLeave = address.mayLeaveColumns(repeat);
+    if (!mayLeave && address.haveThreadAddress())
+      continue;
+    column = address.getColumn(repeat);
+    if (!mayLeave)
+      continue;
+    int64_t width = layout.getGroup() > 1 ? 1 : layout.getVector();
+    Value last = address.constant(address.getLength() - width);
+    column = arith::MinUIOp::create(builder, loc, column, last);
+  }
+  Value lastRow;
+  if (address.mayLeaveRows())
+    lastRow = arith::SubIOp::create(builder, loc, address.getRowCount(),
+                                    address.constant(1));
   for (int64_t rowRepeat = 0,
                rowRepeats = layout.getRowRepeats(type.getShape());
        rowRepeat < rowRepeats; ++rowRepeat) {
     Value row = address.getRow(rowRepeat);
-    if (address.mayLeaveRows()) {
-      Value last = arith::SubIOp::create(builder, loc, address.getRowCount(),
-                                         address.constant(1));
-      row = arith::MinUIOp::create(builder, loc, row, last);
-    }
-    for (int64_t repeat = 0, repeats = layout.getColumnRepeats(type.getShape());
-         repeat < repeats; ++repeat) {
-      Value column = address.getColumn(repeat);
-      if (address.mayLeaveColumns(repeat)) {
-        int64_t width = layout.getGroup() > 1 ? 1 : layout.getVector();
-        Value last = address.constant(address.getLength() - width);
-        column = arith::MinUIOp::create(builder, loc, column, last);
+    if (lastRow)
+      row = arith::MinUIOp::create(builder, loc, row, lastRow);
+    Value rowAddress = address.getRowAddress(row), threadAddress;
+    for (auto [repeat, column] : llvm::enumerate(columns)) {
+      if (column) {
+        visit(address.getAddress(rowAddress, column));
+        continue;
       }
-      visit(address.getAddress(row, column));
+      if (!threadAddress)
+        threadAddress = address.getThreadAddress(rowAddress);
+      visit(address.getPieceAddress(threadAddress, repeat));
     }
   }
 }
@@ -252,6 +303,81 @@ struct LowerCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
   }
 };
 
+/// When a thread stores which of its pieces. What depends on the row, on the
+/// column or on neither is computed once.
+class StoreConditions {
+public:
+  StoreConditions(OpBuilder &builder, Location loc, TileAddress &address,
+                  RankedTensorType type)
+      : builder(builder), loc(loc), address(address), layout(getLayout(type)),
+        ofRows(layout.getRowRepeats(type.getShape())),
+        ofColumns(layout.getColumnRepeats(type.getShape())) {
+    Value always = getForThread(type);
+    for (auto [repeat, condition] : llvm::enumerate(ofRows))
+      condition = combine(always, getForRow(repeat));
+    for (auto [repeat, condition] : llvm::enumerate(ofColumns))
+      if (address.mayLeaveColumns(repeat))
+        condition = compare(arith::CmpIPredicate::ult,
+                            address.getColumn(repeat), address.getLength());
+  }
+
+  /// Null for always.
+  Value get(int64_t rowRepeat, int64_t repeat) {
+    return combine(ofRows[rowRepeat], ofColumns[repeat]);
+  }
+
+private:
+  Value combine(Value lhs, Value rhs) {
+    if (!lhs || !rhs)
+      return lhs ? lhs : rhs;
+    return arith::AndIOp::create(builder, loc, lhs, rhs);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value lhs, int64_t rhs) {
+    return arith::CmpIOp::create(builder, loc, predicate, lhs,
+                                 address.constant(rhs));
+  }
+  Value isZero(Value value) {
+    return compare(arith::CmpIPredicate::eq, value, 0);
+  }
+
+  Value getForRow(int64_t repeat) {
+    Value row = address.getRow(repeat), condition;
+    if (address.mayLeaveRows())
+      condition = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                        row, address.getRowCount());
+    if (address.hasBands())
+      condition = combine(condition, address.isFirstOfBand(row));
+    return condition;
+  }
+
+  Value getForThread(RankedTensorType type) {
+    ThreadPosition thread = getThreadPosition(builder, loc, layout);
+    Value condition;
+    // Every thread along the row holds a statistic, every row of threads a tile
+    // of one row; one of them stores it.
+    if (type.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
+      condition = isZero(thread.column);
+    // Of a group, the first thread does.
+    if (layout.getGroup() > 1 && layout.getGroupThreads() > 1)
+      condition =
+          combine(condition, isZero(arith::RemUIOp::create(
+                                 builder, loc, thread.column,
+                                 address.constant(layout.getGroupThreads()))));
+    if (type.getDimSize(1) == 1 && layout.getBlocks() > 1)
+      condition =
+          combine(condition, isZero(getBlockRank(builder, loc, layout)));
+    if (type.getDimSize(0) == 1 && layout.getThreadRows() > 1)
+      condition = combine(condition, isZero(thread.row));
+    return condition;
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  TileAddress &address;
+  tile::BlockedAttr layout;
+  SmallVector<Value> ofRows, ofColumns;
+};
+
 struct LowerStore : public OpConversionPattern<tile::StoreOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -271,17 +397,26 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
         op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
     int64_t columns = layout.getColumnRepeats(type.getShape());
     bool hasGroups = layout.getGroup() > 1;
+    StoreConditions conditions(rewriter, loc, address, type);
+    Value row, rowAddress, threadAddress;
     for (auto [index, piece] : llvm::enumerate(adaptor.getValue())) {
+      int64_t repeat = index % columns;
+      if (repeat == 0) {
+        row = address.getRow(index / columns);
+        rowAddress = address.getRowAddress(row);
+        if (address.haveThreadAddress())
+          threadAddress = address.getThreadAddress(rowAddress);
+      }
       // The first piece of a group has what all of them have.
-      if (hasGroups && index % columns % layout.getGroupPieces() != 0)
+      if (hasGroups && repeat % layout.getGroupPieces() != 0)
         continue;
-      Value row = address.getRow(index / columns);
-      Value column = address.getColumn(index % columns);
-      Value pointer = address.getAddress(row, column);
+      Value pointer =
+          threadAddress
+              ? address.getPieceAddress(threadAddress, repeat)
+              : address.getAddress(rowAddress, address.getColumn(repeat));
       Value stored =
           bitcastTo(rewriter, loc, getMemoryType(piece.getType()), piece);
-      if (Value inside = getCondition(rewriter, loc, address, type, row, column,
-                                      index % columns))
+      if (Value inside = conditions.get(index / columns, repeat))
         storeIf(rewriter, loc, inside, stored, pointer, alignment);
       else
         LLVM::StoreOp::create(rewriter, loc, stored, pointer, alignment);
@@ -307,49 +442,6 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     Value mask = vector::BroadcastOp::create(
         builder, loc, type.clone(builder.getI1Type()), condition);
     LLVM::MaskedStoreOp::create(builder, loc, piece, pointer, mask, alignment);
-  }
-
-  /// When this thread stores the piece at `row` and `column`; null for always.
-  static Value getCondition(OpBuilder &builder, Location loc,
-                            TileAddress &address, RankedTensorType type,
-                            Value row, Value column, int64_t repeat) {
-    SmallVector<Value> conditions;
-    auto require = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
-      conditions.push_back(
-          arith::CmpIOp::create(builder, loc, predicate, lhs, rhs));
-    };
-    if (address.mayLeaveRows())
-      require(arith::CmpIPredicate::ult, row, address.getRowCount());
-    if (address.hasBands())
-      conditions.push_back(address.isFirstOfBand(row));
-    if (address.mayLeaveColumns(repeat))
-      require(arith::CmpIPredicate::ult, column,
-              address.constant(address.getLength()));
-    // Every thread along the row holds a statistic, every row of threads a tile
-    // of one row; one of them stores it.
-    tile::BlockedAttr layout = getLayout(type);
-    if (type.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
-      require(arith::CmpIPredicate::eq,
-              getThreadPosition(builder, loc, layout).column,
-              address.constant(0));
-    // Of a group, the first thread does.
-    if (layout.getGroup() > 1 && layout.getGroupThreads() > 1)
-      require(arith::CmpIPredicate::eq,
-              arith::RemUIOp::create(
-                  builder, loc, getThreadPosition(builder, loc, layout).column,
-                  address.constant(layout.getGroupThreads())),
-              address.constant(0));
-    if (type.getDimSize(1) == 1 && layout.getBlocks() > 1)
-      require(arith::CmpIPredicate::eq, getBlockRank(builder, loc, layout),
-              address.constant(0));
-    if (type.getDimSize(0) == 1 && layout.getThreadRows() > 1)
-      require(arith::CmpIPredicate::eq,
-              getThreadPosition(builder, loc, layout).row, address.constant(0));
-    Value all;
-    for (Value condition : conditions)
-      all =
-          all ? arith::AndIOp::create(builder, loc, all, condition) : condition;
-    return all;
   }
 };
 

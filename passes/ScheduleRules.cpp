@@ -154,6 +154,22 @@ bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
   return shape.numReductions > 0 && fields.columns < shape.rowLength;
 }
 
+/// Elements of a thread to which each is an access of its own that keep it
+/// busy; more would only make the program longer.
+static constexpr int64_t kUnalignedElements = 4;
+
+/// Whether a row that `fields` hold whole may as well be walked in a loop:
+/// because that loads nothing twice or because the program would be very long.
+static bool mayBecomeLoop(const ScheduleFields &fields,
+                          const KernelShape &shape) {
+  if (shape.numReductions == 0 || shape.hasPartialRows || shape.band ||
+      isLoop(fields, shape))
+    return false;
+  int64_t held =
+      fields.rows * fields.columns / (fields.getBlocks() * fields.threads);
+  return shape.rereadBytes == 0 || held > 4 * kUnalignedElements;
+}
+
 /// The schedules that leave a thread half of what it holds in `fields`, the one
 /// that costs least first. Programs that each leave a row of partial results
 /// stay as many, and with the same rows; those that reduce bands of rows hold
@@ -161,29 +177,33 @@ bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
 static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
                                          const KernelShape &shape) {
   SmallVector<ScheduleFields> halved;
-  auto add = [&](int64_t ScheduleFields::*field, int64_t value) {
+  auto add = [&](int64_t ScheduleFields::*field,
+                 int64_t value) -> ScheduleFields & {
     halved.push_back(fields);
     halved.back().*field = value;
+    return halved.back();
   };
-  if (fields.rows % 2 == 0 && !shape.hasPartialRows && !shape.band)
+  const bool isFree = !shape.hasPartialRows && !shape.band;
+  if (fields.rows % 2 == 0 && isFree)
     add(&ScheduleFields::rows, fields.rows / 2);
-  bool hasOwnBlocks =
-      shape.numReductions == 0 && !shape.hasPartialRows && !shape.band;
+  bool hasOwnBlocks = shape.numReductions == 0 && isFree;
   if (fields.columns % 2 == 0 && (hasOwnBlocks || isLoop(fields, shape)))
     add(&ScheduleFields::columns, fields.columns / 2);
   add(&ScheduleFields::threads, fields.threads * 2);
+  if (fields.columns % 2 == 0 && mayBecomeLoop(fields, shape)) {
+    ScheduleFields &loop = add(&ScheduleFields::columns, fields.columns / 2);
+    if (shape.rereadBytes > 0)
+      loop.reread = tile::Reread::Memory;
+  }
   return halved;
 }
 
 /// The schedule for operands of any alignment. A thread accesses elements one
-/// by one there, each by an instruction of its own, so that a few of them keep
-/// it busy, more in a loop, and yet more would only make the program longer.
+/// by one there, each by an instruction of its own.
 ScheduleFields bastile::getUnaligned(ScheduleFields fields,
                                      const KernelShape &shape,
                                      const Target &target,
                                      MLIRContext *context) {
-  constexpr int64_t vector = 4;
-  int64_t held = isLoop(fields, shape) ? 2 * vector : vector;
   auto fits = [&](const ScheduleFields &candidate) {
     bool isValid = true;
     auto error = [&] {
@@ -194,12 +214,12 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
     return isValid;
   };
   ScheduleFields narrow = fields;
-  narrow.vector = std::min(narrow.vector, vector);
+  narrow.vector = std::min(narrow.vector, kUnalignedElements);
   narrow.stages = 0;
   if (fits(narrow))
     fields = narrow;
   while (fields.rows * fields.columns >
-         held * fields.getBlocks() * fields.threads) {
+         kUnalignedElements * fields.getBlocks() * fields.threads) {
     SmallVector<ScheduleFields> halved = halve(fields, shape);
     auto found = llvm::find_if(halved, fits);
     if (found == halved.end())

@@ -5,18 +5,15 @@
 // CHECK-LABEL: tile.kernel @pieces(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: !llvm.ptr<1>, %[[XSTRIDE:[^:]*]]: index, %[[Y:[^:]*]]: !llvm.ptr<1>, %[[YSTRIDE:[^:]*]]: index)
 // CHECK-DAG:     %[[VECTOR:.*]] = arith.constant 4 : index
-// CHECK-DAG:     %[[REPEAT:.*]] = arith.constant 128 : index
 // CHECK-DAG:     %[[ROW:.*]] = tile.program_id
 // CHECK-DAG:     %[[THREAD:.*]] = gpu.thread_id x
 // CHECK-DAG:     %[[FIRST:.*]] = arith.muli %[[THREAD]], %[[VECTOR]]
-// CHECK-DAG:     %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[REPEAT]]
 // CHECK-DAG:     %[[OFFSET:.*]] = arith.muli %[[ROW]], %[[XSTRIDE]]
 // CHECK-DAG:     %[[OFFSET64:.*]] = arith.index_castui %[[OFFSET]] : index to i64
 // CHECK-DAG:     %[[START:.*]] = llvm.getelementptr %[[X]][%[[OFFSET64]]] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, f32
 // CHECK-DAG:     %[[FIRST64:.*]] = arith.index_castui %[[FIRST]] : index to i64
 // CHECK-DAG:     %[[XFIRST:.*]] = llvm.getelementptr %[[START]][%[[FIRST64]]]
-// CHECK-DAG:     %[[SECOND64:.*]] = arith.index_castui %[[SECOND]] : index to i64
-// CHECK-DAG:     %[[XSECOND:.*]] = llvm.getelementptr %[[START]][%[[SECOND64]]]
+// CHECK-DAG:     %[[XSECOND:.*]] = llvm.getelementptr %[[XFIRST]][128]
 // CHECK-DAG:     %[[A:.*]] = llvm.load %[[XFIRST]] invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK-DAG:     %[[B:.*]] = llvm.load %[[XSECOND]] invariant {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
 // CHECK-DAG:     %[[AA:.*]] = arith.addf %[[A]], %[[A]] : vector<4xf32>
@@ -50,9 +47,9 @@ tile.kernel @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK:         %[[CLAMPED64:.*]] = arith.index_castui %[[CLAMPED]] : index to i64
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[CLAMPED64]]]
 // CHECK-NEXT:    llvm.load %[[ADDRESS]]
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK:         %[[COLUMN64:.*]] = arith.index_castui %[[COLUMN]] : index to i64
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN64]]]
-// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]] : i1 to vector<4xi1>
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]] {alignment = 16 : i32}
 // CHECK-NOT:     llvm.store
@@ -85,7 +82,7 @@ tile.kernel @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>
 // CHECK-DAG:     arith.muli %[[CLAMPED]], %{{.*}} : index
 // CHECK:         llvm.load
 // CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[ROW]], %[[ROWS]]
-// CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
+// CHECK:         %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %{{.*}}, %[[MASK]]
 tile.kernel @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
                          %y: memref<?x32xf32, strided<[?, 1]>>)
@@ -176,7 +173,7 @@ tile.kernel @row_vector(%rows: index, %w: memref<128xf32>,
 // CHECK-NOT:     gpu.barrier
 // CHECK-NOT:     !llvm.ptr<3>
 // CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[THREAD]], %[[ZERO]]
-// CHECK-NEXT:    %[[VALUE:.*]] = vector.broadcast %[[SUM]] : f32 to vector<1xf32>
+// CHECK:         %[[VALUE:.*]] = vector.broadcast %[[SUM]] : f32 to vector<1xf32>
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[FIRST]] : i1 to vector<1xi1>
 // CHECK-NEXT:    llvm.intr.masked.store %[[VALUE]], %{{.*}}, %[[MASK]]
 tile.kernel @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
@@ -410,17 +407,16 @@ tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
 // CHECK-LABEL: tile.kernel @piece_of_row(
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 96 : index
 // CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 100 : index
-// CHECK-DAG:     %[[OFFSET:.*]] = arith.constant 200 : index
 // CHECK:         %[[COLUMN:.*]] = arith.muli
 // CHECK-NEXT:    %[[CLAMPED:.*]] = arith.minui %[[COLUMN]], %[[LAST]]
-// CHECK:         %[[INROW:.*]] = arith.addi %[[CLAMPED]], %[[OFFSET]]
-// CHECK-NEXT:    %[[INROW64:.*]] = arith.index_castui %[[INROW]] : index to i64
-// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[INROW64]]]
+// CHECK:         %[[CLAMPED64:.*]] = arith.index_castui %[[CLAMPED]] : index to i64
+// CHECK-NEXT:    %[[INPIECE:.*]] = llvm.getelementptr %{{.*}}[%[[CLAMPED64]]]
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[INPIECE]][200]
 // CHECK-NEXT:    llvm.load %[[ADDRESS]]
-// CHECK:         %[[OUT:.*]] = arith.addi %[[COLUMN]], %[[LENGTH]]
-// CHECK-NEXT:    %[[OUT64:.*]] = arith.index_castui %[[OUT]] : index to i64
-// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[OUT64]]]
-// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
+// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
+// CHECK:         %[[COLUMN64:.*]] = arith.index_castui %[[COLUMN]] : index to i64
+// CHECK-NEXT:    %[[INPIECE:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN64]]]
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[INPIECE]][100]
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]]
 tile.kernel @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,

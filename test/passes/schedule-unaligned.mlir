@@ -36,14 +36,40 @@ tile.kernel @reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
   tile.return %1 : tensor<?x1xf32>
 }
 
-// A block has no more than 1024 threads.
+// A block has no more than 1024 threads, and what nobody reads twice is walked in
+// a loop as well as at once.
 // CHECK-LABEL: @long_reduction
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 32768>
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096>
 tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
+}
+
+// Rows that would be read again are walked in a loop only where a thread would
+// hold very much of them.
+// CHECK-LABEL: @read_again_much
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096, reread = memory>
+tile.kernel @read_again_much(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %0, %2 : tensor<?x32768xf32>
+  %4 = arith.truncf %3 : tensor<?x32768xf32> to tensor<?x32768xbf16>
+  tile.return %4 : tensor<?x32768xbf16>
+}
+
+// CHECK-LABEL: @read_again
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 16384>
+tile.kernel @read_again(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
+  %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
+  %1 = tile.reduce max %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x16384xbf16> -> tensor<?x16384xf32>
+  %3 = arith.subf %0, %2 : tensor<?x16384xf32>
+  %4 = arith.truncf %3 : tensor<?x16384xf32> to tensor<?x16384xbf16>
+  tile.return %4 : tensor<?x16384xbf16>
 }
 
 // What is left by each program stays as long and as much, whichever program
@@ -57,9 +83,11 @@ tile.kernel @partial_rows(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
   tile.return %1 : tensor<?x16384xf32>
 }
 
-// A band is held by a program as a whole, so that it is read once.
+// A band is held by a program as a whole, so that it is read once: by more
+// threads.
 // CHECK-LABEL: @bands
-// CHECK-SAME:  attributes {schedule = #tile.schedule<rows = 128, {{[^>]*}}>} {
+// CHECK-SAME:  schedule = #tile.schedule<rows = 128, threads = 256, vector = 8, columns = 128>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 128, threads = 1024, vector = 4, columns = 128>
 tile.kernel @bands(%x: tensor<?x256xbf16>) -> tensor<?x256xf32> {
   %0 = arith.extf %x : tensor<?x256xbf16> to tensor<?x256xf32>
   %1 = tile.reduce_bands max %0 of 128 : tensor<?x256xf32>
