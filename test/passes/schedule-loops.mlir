@@ -8,7 +8,7 @@
 // shared memory leaves room for another one, whatever the alignment.
 // CHECK-LABEL: @one_block
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 4096, cluster = 1, reread = shared>
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 2048, cluster = 1, reread = shared>
 // MEMORY-LABEL: @one_block
 // MEMORY-SAME: reread = memory>
 // PINNED-LABEL: @one_block
