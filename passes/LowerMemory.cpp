@@ -167,7 +167,12 @@ private:
   Value advanceBy(Value address, int64_t elements) {
     if (elements == 0)
       return address;
-    return advance(address, constant(elements));
+    if (!llvm::isInt<LLVM::kGEPConstantBitWidth>(elements))
+      return advance(address, constant(elements));
+    return LLVM::GEPOp::create(builder, loc, address.getType(),
+                               getMemoryType(tile.getElementType()), address,
+                               LLVM::GEPArg(static_cast<int32_t>(elements)),
+                               LLVM::GEPNoWrapFlags::none);
   }
 
   Value advance(Value address, Value elements) {
