@@ -365,7 +365,8 @@ TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
 
 Value TargetRows::isTarget(const Expr &rows) const {
   RankedTensorType type = rows.getType().clone(builder.getI32Type());
-  Value columns = IotaOp::create(builder, type, rows.getValue(), Value());
+  Value columns =
+      IotaOp::create(builder, type, rows.getValue(), Value(), Value());
   Value repeated = BroadcastOp::create(builder, type, column, rows.getValue());
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, columns,
                                repeated);

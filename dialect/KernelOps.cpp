@@ -172,11 +172,42 @@ static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
   if (numIndices != expected)
     return op.emitOpError("takes ") << expected << " indices into " << memref
                                     << ", but has " << numIndices;
-  if (memref.getRank() == 1 && tile.getDimSize(0) != 1)
+  if (memref.getRank() == 1 && tile.getDimSize(0) != 1 && !op.getShift())
     return op.emitOpError("moves one row of ") << memref << ", not " << tile;
   if (failed(verifySpace(op)))
     return failure();
   return verifyPiece(op, memref);
+}
+
+LogicalResult ShiftOp::verify() {
+  if (cast<MemRefType>(getMemref().getType()).getRank() < 2)
+    return emitOpError("is of rows, which ")
+           << getMemref().getType() << " does not have";
+  if (getPhase() < 2 || !llvm::isPowerOf2_64(getPhase()))
+    return emitOpError("is to a multiple of ")
+           << getPhase() << " elements, which is no power of two above 1";
+  return verifySpace(*this);
+}
+
+LogicalResult ExchangeOp::verify() {
+  size_t operands = getInputs().size();
+  if (operands == 0 || getResults().size() % operands != 0)
+    return emitOpError("has ")
+           << getResults().size() << " results for " << operands
+           << " operands, not as many for each of them";
+  size_t blocks = getResults().size() / operands;
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (kernel && kernel.getSchedule() &&
+      kernel.getSchedule()->getBlocks() != static_cast<int64_t>(blocks))
+    return emitOpError("has ") << blocks << " results for each operand, but "
+                               << kernel.getSchedule()->getBlocks()
+                               << " blocks are in the schedule's cluster";
+  for (auto [index, result] : llvm::enumerate(getResults()))
+    if (Type type = getInputs()[index / blocks].getType();
+        type != result.getType())
+      return emitOpError("gives ")
+             << type << " to other blocks as " << result.getType();
+  return success();
 }
 
 LogicalResult LoadOp::verify() {

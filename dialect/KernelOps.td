@@ -145,7 +145,33 @@ def Tile_ProgramCountOp : Tile_ProgramOp<"program_count"> {
   let summary = "how many programs this launch of the kernel has";
 }
 
-def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+def Tile_ShiftOp : Tile_Op<"shift", [Pure]> {
+  let summary = "how far rows begin behind an address that vectors divide";
+  let description = [{
+    For each row of a tile from `row` on, the elements between it and the address
+    before it that `phase` elements divide. The columns of a tile that is shifted
+    count from there, so that vectors lie at such addresses wherever the row
+    begins: the first of them, and the last, may stick out of the row.
+
+    Example:
+
+    ```mlir
+    %s = tile.shift %x[%row] to 8
+        : memref<?x50257xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
+    ```
+  }];
+  let arguments = (ins AnyMemRef:$memref, Index:$row, I64Attr:$phase,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$space);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = [{
+    $memref `[` $row `]` `to` $phase attr-dict `:` type($memref) `->`
+    type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_LoadOp : Tile_Op<"load", [
+    AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "reads a tile";
   let description = [{
     Reads the tile that starts at `row` (counted over all leading dimensions,
@@ -169,6 +195,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
                        Variadic<Index>:$indices,
+                       Optional<AnyStaticShapeTensor>:$shift,
                        OptionalAttr<I64Attr>:$alignment,
                        UnitAttr:$invariant,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
@@ -177,12 +204,14 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
                        OptionalAttr<I64Attr>:$band);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $memref `[` $indices `]` attr-dict `:` type($memref) `->` type($result)
+    $memref `[` $indices `]` (`shifted` $shift^)? attr-dict `:` type($memref)
+    (`,` type($shift)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
 
-def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Tile_StoreOp : Tile_Op<"store", [
+    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "writes a tile";
   let description = [{
     The counterpart of `tile.load`. Elements beyond the operand are not written.
@@ -199,14 +228,15 @@ def Tile_StoreOp : Tile_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins AnyStaticShapeTensor:$value,
                        Arg<AnyMemRef, "", [MemWrite]>:$memref,
                        Variadic<Index>:$indices,
+                       Optional<AnyStaticShapeTensor>:$shift,
                        OptionalAttr<I64Attr>:$alignment,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$space,
                        OptionalAttr<I64Attr>:$band);
   let assemblyFormat = [{
-    $value `,` $memref `[` $indices `]` attr-dict `:` type($value) `,`
-    type($memref)
+    $value `,` $memref `[` $indices `]` (`shifted` $shift^)? attr-dict `:`
+    type($value) `,` type($memref) (`,` type($shift)^)?
   }];
   let hasVerifier = 1;
 }
@@ -248,6 +278,27 @@ def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
   let arguments = (ins AnyStaticShapeTensor:$input);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def Tile_ExchangeOp : Tile_Op<"exchange"> {
+  let summary = "tells the blocks of a cluster each other's numbers";
+  let description = [{
+    Each operand is a statistic that differs from block to block; for each of
+    them there are as many results as the cluster has blocks, in their order, the
+    same in all. The blocks wait for each other once, however many operands there are.
+
+    Example, in a cluster of two blocks:
+
+    ```mlir
+    %first, %second = tile.exchange %sum
+        : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+    ```
+  }];
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs);
+  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
+  let assemblyFormat =
+      "$inputs attr-dict `:` functional-type($inputs, $results)";
+  let hasVerifier = 1;
 }
 
 def Tile_BufferOp : Tile_Op<"buffer", [
@@ -311,7 +362,7 @@ def Tile_TakeOp : Tile_Op<"take"> {
   }];
 }
 
-def Tile_CopyAheadOp : Tile_Op<"copy_ahead"> {
+def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
   let summary = "begins to copy a tile into a buffer";
   let description = [{
     What `tile.load` and `tile.keep` do, but the program goes on: the tile is in
@@ -328,14 +379,15 @@ def Tile_CopyAheadOp : Tile_Op<"copy_ahead"> {
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
                        Variadic<Index>:$indices,
                        Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
+                       Optional<AnyStaticShapeTensor>:$shift,
                        TypeAttrOf<AnyRankedTensor>:$tile,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$space,
                        OptionalAttr<I64Attr>:$band);
   let assemblyFormat = [{
-    $memref `[` $indices `]` `to` $buffer `[` $slot `]` attr-dict `:`
-    type($memref) `,` type($buffer)
+    $memref `[` $indices `]` (`shifted` $shift^)? `to` $buffer `[` $slot `]`
+    attr-dict `:` type($memref) `,` type($buffer) (`,` type($shift)^)?
   }];
 }
 
@@ -380,7 +432,8 @@ def Tile_MaskOp : Tile_Op<"mask", [
   let summary = "replaces the elements of a tile beyond the end of the row";
   let description = [{
     With the tile's first column at `column`, every element at or past `limit`
-    becomes `other`.
+    becomes `other`. With `shifted`, `column` counts from where a `tile.shift`
+    says, and so does every element ahead of the row.
 
     Example:
 
@@ -390,10 +443,12 @@ def Tile_MaskOp : Tile_Op<"mask", [
     ```
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, Index:$column,
-                       I64Attr:$limit, TypedAttrInterface:$other);
+                       Optional<AnyStaticShapeTensor>:$shift, I64Attr:$limit,
+                       TypedAttrInterface:$other);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $input `from` $column `limit` $limit `else` $other attr-dict `:` type($input)
+    $input `from` $column (`shifted` $shift^)? `limit` $limit `else` $other
+    attr-dict `:` type($input) (`,` type($shift)^)?
   }];
 }
 

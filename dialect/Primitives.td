@@ -111,6 +111,9 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     order of the combination is not defined; it is the same in every run of the
     same schedule. `max` and `min` pass a NaN on.
 
+    In a program, `in_block` has each block of a cluster combine only what it
+    holds of the row; `tile.exchange` gives the results to the others.
+
     Example:
 
     ```mlir
@@ -118,7 +121,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %1 = tile.reduce max %y : tensor<?x4096xf32> -> tensor<?x32xf32>
     ```
   }];
-  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input);
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input,
+                       UnitAttr:$in_block);
   let results = (outs Tile_ComputeTensor:$result);
   let assemblyFormat =
       "$kind $input attr-dict `:` type($input) `->` type($result)";
@@ -308,7 +312,9 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
   let summary = "the number of each element in its row, from 0";
   let description = [{
     The result has the leading sizes of `like`. On a tile, whose first column is
-    `column` of the row, columns count from there.
+    `column` of the row, columns count from there; with `shifted`, that column
+    counts from where a `tile.shift` says, and what lies ahead of the row has
+    numbers below 0.
 
     Example:
 
@@ -317,11 +323,12 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
     ```
   }];
   let arguments = (ins Optional<AnyRankedTensor>:$like,
-                       Optional<Index>:$column);
+                       Optional<Index>:$column,
+                       Optional<RankedTensorOf<[I32]>>:$shift);
   let results = (outs RankedTensorOf<[I32]>:$result);
   let assemblyFormat = [{
-    (`like` $like^)? (`from` $column^)? attr-dict `:` type($result)
-    (`,` type($like)^)?
+    (`like` $like^)? (`from` $column^)? (`shifted` $shift^ `of` type($shift))?
+    attr-dict `:` type($result) (`,` type($like)^)?
   }];
   let hasVerifier = 1;
 }

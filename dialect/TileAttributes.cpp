@@ -38,9 +38,10 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value < 0 || value > maxField)
       return emitError() << "schedule field '" << name << "' must be from 0 to "
                          << maxField << ", but is " << value;
-  if (stages > 2)
-    return emitError() << "schedule field 'stages' must be 1 or 2, but is "
-                       << stages;
+  constexpr int64_t maxStages = 8;
+  if (stages > maxStages)
+    return emitError() << "schedule field 'stages' must be at most "
+                       << maxStages << ", but is " << stages;
   if (vector && (!llvm::isPowerOf2_64(vector) || vector > 16))
     return emitError() << "schedule field 'vector' must be a power of two up "
                           "to 16, but is "

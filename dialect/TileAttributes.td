@@ -47,14 +47,20 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     `persistent` = k, at most k blocks a multiprocessor are launched and each
     walks over several groups of rows; 0 launches one block for each group.
 
+    A `vector` need not divide the row on a GPU, if rows are only computed on
+    along their columns: each row is then *shifted*, its vectors beginning at the
+    address before it that they divide, and the first and the last of them are
+    moved element by element.
+
     With `cluster` = n, the n blocks of a cluster share the tile, each holding
     `columns` / n neighbouring columns of every row, and reduce rows together
     through each other's shared memory. 1 is no cluster, and so is 0 in a
     complete schedule.
 
     With `stages` = 2, a program that walks several groups of rows starts to
-    load the next group before it computes on the current one. 1 is none ahead,
-    and so is 0 in a complete schedule.
+    load the next group before it computes on the current one. With `stages` = n
+    above 2 the next n - 1 groups are under way to shared memory. 1 is none
+    ahead, and so is 0 in a complete schedule.
 
     Where a row is walked more than once, `reread = shared` has the first walk
     keep in shared memory what others read again, `memory` has each load it.

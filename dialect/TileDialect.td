@@ -41,6 +41,10 @@ def Tile_Dialect : Dialect {
     /// address and each of its leading strides.
     static constexpr ::llvm::StringLiteral kAlignmentAttrName =
         "tile.alignment";
+    /// Argument attribute of a tiled kernel: with this number of elements, all
+    /// operands of a space that have it leave the same remainder when it divides
+    /// their base addresses, and their leading strides.
+    static constexpr ::llvm::StringLiteral kPhaseAttrName = "tile.phase";
     /// Function attribute: how to call the function's backward (see the pass
     /// `differentiate`).
     static constexpr ::llvm::StringLiteral kBackwardAttrName = "tile.backward";

@@ -36,7 +36,8 @@ static KernelCost getCost(tile::KernelOp kernel) {
     fields.consume_back(">");
     cost.schedule = fields;
     KernelShape shape = KernelShape::get(kernel);
-    if (shape.numReductions > 0 && schedule->getColumns() < shape.rowLength)
+    if (shape.numReductions > 0 &&
+        schedule->getColumns() < shape.getSpan(schedule->getVector()))
       cost.passes = schedule->getThreads() > 1 ? shape.numWalks
                                                : shape.reductionDepth + 1;
   }

@@ -74,6 +74,7 @@ private:
                                std::optional<int64_t> band, int64_t space);
   json::Object describeLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::KernelOp kernel);
+  json::Array describePhases(tile::KernelOp kernel);
   json::Value describePrograms(tile::KernelOp kernel, json::Value rows);
   json::Value describeGrid(tile::KernelOp kernel);
   json::Array describeShape(Value value);
@@ -317,14 +318,31 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
           json::Object{{"stride", operand}, {"dimension", dimension}});
   }
   int64_t threads = target.isHost() ? 1 : kernel.getSchedule()->getThreads();
-  return json::Object{{"entry", kernel.getSymName()},
-                      {"leading", leading},
-                      {"alignment", std::move(alignment)},
-                      {"arguments", std::move(arguments)},
-                      {"grid", describeGrid(kernel)},
-                      {"block", threads},
-                      {"cluster", getCluster(kernel)},
-                      {"shared_memory", getSharedBytes(kernel)}};
+  json::Object variant{{"entry", kernel.getSymName()},
+                       {"leading", leading},
+                       {"alignment", std::move(alignment)},
+                       {"arguments", std::move(arguments)},
+                       {"grid", describeGrid(kernel)},
+                       {"block", threads},
+                       {"cluster", getCluster(kernel)},
+                       {"shared_memory", getSharedBytes(kernel)}};
+  if (json::Array phases = describePhases(kernel); !phases.empty())
+    variant["phase"] = std::move(phases);
+  return variant;
+}
+
+/// How each operand's rows are to begin, if that is asked of any.
+json::Array FunctionDescriber::describePhases(tile::KernelOp kernel) {
+  json::Array phases;
+  bool isAsked = false;
+  for (unsigned position = kernel.getNumSizes();
+       position < kernel.getNumArguments(); ++position) {
+    auto phase = kernel.getArgAttrOfType<IntegerAttr>(
+        position, tile::TileDialect::kPhaseAttrName);
+    phases.push_back(phase ? phase.getInt() : 1);
+    isAsked |= bool(phase);
+  }
+  return isAsked ? std::move(phases) : json::Array();
 }
 
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
@@ -399,6 +417,16 @@ json::Object FunctionDescriber::describe() {
   return function;
 }
 
+/// Whether some variant may be chosen for operands of one phase only, which a
+/// reader of the first version would not know of.
+bool hasPhases(ModuleOp module) {
+  for (auto kernel : module.getOps<tile::KernelOp>())
+    for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
+      if (kernel.getArgAttr(position, tile::TileDialect::kPhaseAttrName))
+        return true;
+  return false;
+}
+
 } // namespace
 
 json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
@@ -407,7 +435,7 @@ json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
   for (auto func : module.getOps<func::FuncOp>())
     functions.push_back(FunctionDescriber(func, symbols, target).describe());
   return json::Object{{"schema", "bastile.kernels"},
-                      {"version", 1},
+                      {"version", hasPhases(module) ? 2 : 1},
                       {"compiler", "bastile " BASTILE_VERSION},
                       {"target", target.name},
                       {"functions", std::move(functions)}};

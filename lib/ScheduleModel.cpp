@@ -35,7 +35,7 @@ ScheduleModel::ScheduleModel(tile::KernelOp kernel, const Target &target)
 ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   ScheduleEstimate result;
   int64_t threads = schedule.getThreads(), blocks = schedule.getBlocks();
-  int64_t length = kernelShape.rowLength;
+  int64_t length = kernelShape.getSpan(schedule.getVector());
   double perThread = static_cast<double>(schedule.getRows()) *
                      schedule.getColumns() / (blocks * threads);
   bool isWalked = schedule.getColumns() < length;

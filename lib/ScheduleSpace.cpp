@@ -138,7 +138,7 @@ void Enumerator::addLoops() {
         fields.threads = threads;
         fields.cluster = cluster;
         fields.columns = held * threads * fields.vector * cluster;
-        if (fields.columns < model.shape().rowLength)
+        if (fields.columns < model.shape().getSpan(fields.vector))
           add(fields);
       }
 }

@@ -168,11 +168,19 @@ Value ClusterExchange::receive() {
 // returned, few are left to wait for.
 void bastile::insertClusterMeeting(tile::KernelOp kernel) {
   Operation *first = nullptr;
-  kernel.walk([&](tile::ReduceOp reduce) {
+  auto sends = [](Operation *op) {
+    if (isa<tile::ExchangeOp>(op))
+      return true;
+    auto reduce = dyn_cast<tile::ReduceOp>(op);
+    if (!reduce || reduce.getInBlock() || reduce.isOfGroups())
+      return false;
     tile::BlockedAttr layout = getLayout(reduce.getInput().getType());
-    if (!layout || layout.getBlocks() == 1 || reduce.isOfGroups())
+    return layout && layout.getBlocks() > 1;
+  };
+  kernel.walk([&](Operation *op) {
+    if (!sends(op))
       return WalkResult::advance();
-    first = kernel.getBody().front().findAncestorOpInBlock(*reduce);
+    first = kernel.getBody().front().findAncestorOpInBlock(*op);
     return WalkResult::interrupt();
   });
   if (!first)

@@ -33,8 +33,8 @@ public:
                   mlir::Operation *op, mlir::Type type, int64_t slots,
                   int64_t blocks);
 
-  /// Sends the warp's `values` into `slots`. `lane` is the thread's in its
-  /// warp.
+  /// Sends the warp's `values` into `slots`: threads do whose `lane` is the
+  /// number of a block.
   void send(mlir::ValueRange values, mlir::ValueRange slots, mlir::Value lane);
 
   /// Waits for all numbers. Returns where slot 0 of this block is.

@@ -67,6 +67,12 @@ static bool isOnlyPieces(Value value) {
          });
 }
 
+bool isRead(BlockArgument argument) {
+  return !llvm::all_of(argument.getUses(), [](OpOperand &use) {
+    return getSizeOperand(use.getOwner()) == &use;
+  });
+}
+
 void noteFollowingSums(tile::KernelOp kernel,
                        DenseMap<Value, int64_t> &depths) {
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
@@ -149,6 +155,42 @@ private:
 
 } // namespace
 
+/// Whether all of `kernel` is elementwise, or reduces whole rows, in elements
+/// of whole bytes. What combines rows, but for statistics, adds columns of one
+/// to columns of another.
+static bool isAlongRows(tile::KernelOp kernel, const KernelShape &shape) {
+  // There may be no row, but what all rows share.
+  auto isRow = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getRank() > 1 && tensor.getShape().back() == shape.rowLength;
+  };
+  auto isReadRow = [&](BlockArgument argument) {
+    return isRow(argument.getType()) && isRead(argument);
+  };
+  if (llvm::none_of(kernel.getArguments(), isReadRow) &&
+      llvm::none_of(kernel.getResultTypes(), isRow))
+    return false;
+  auto isOperand = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t length = tensor.getShape().back();
+    return (length == 1 || length == shape.rowLength) &&
+           tensor.getElementTypeBitWidth() % 8 == 0;
+  };
+  auto isRowsOrOne = [](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getRank() > 1 || tensor.getShape().back() == 1;
+  };
+  return shape.leading > 0 && shape.rowLength > 1 && shape.groups.empty() &&
+         !shape.band && !shape.combinesLongRows() &&
+         llvm::all_of(kernel.getArgumentTypes(), isOperand) &&
+         llvm::all_of(kernel.getResultTypes(), isOperand) &&
+         llvm::all_of(kernel.getResultTypes(), isRowsOrOne) &&
+         llvm::none_of(kernel.getBody().front(), [](Operation &op) {
+           return isa<tile::SplitOp, tile::JoinOp, tile::RepeatBandsOp,
+                      tile::PackBandsOp>(op);
+         });
+}
+
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
   DenseMap<Value, int64_t> depths;
@@ -174,7 +216,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
       (reduce.getPartial() ? shape.hasPartialRows : shape.hasCombinedRows) =
           true;
-      shape.hasLongPartialRows |=
+      shape.numLongPartialRows +=
           reduce.getPartial() &&
           reduce.getInput().getType().getShape().back() > 1;
       // Its rank is that of the partial results, one row a program.
@@ -212,7 +254,14 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     visitOperand(type);
   for (Type type : kernel.getResultTypes())
     visitOperand(type);
+  shape.isAlongRows = ::bastile::isAlongRows(kernel, shape);
   return shape;
+}
+
+bool KernelShape::canShift(int64_t vector) const {
+  // Numbers of columns have 32 bits.
+  constexpr int64_t kMostColumns = int64_t(1) << 30;
+  return isAlongRows && rowLength >= 2 * vector - 1 && rowLength < kMostColumns;
 }
 
 int64_t KernelShape::getVector(int64_t bytes) const {

@@ -39,15 +39,18 @@ struct KernelShape {
   int64_t loadedBytes = 0;
   /// Whether rows are combined: each program its own, or one program all.
   bool hasPartialRows = false;
-  /// Whether some of what each program combines are rows, not statistics.
-  bool hasLongPartialRows = false;
+  /// How much of what each program combines are rows, not statistics.
+  int64_t numLongPartialRows = 0;
   bool hasCombinedRows = false;
   /// Whether there may be nothing to do, which all programs are to notice.
   bool hasFactor = false;
+  /// Whether what each column of a row needs is in that column of the others,
+  /// and no number is carried from one row to the next.
+  bool isAlongRows = false;
 
   /// Whether a program should walk many rows: what it leaves of them is long.
   bool combinesLongRows() const {
-    return hasLongPartialRows || hasCombinedRows;
+    return numLongPartialRows > 0 || hasCombinedRows;
   }
 
   static KernelShape get(tile::KernelOp kernel);
@@ -55,7 +58,21 @@ struct KernelShape {
   /// The largest power of two of elements, up to `bytes` of the narrowest
   /// type, that divides the row and its groups.
   int64_t getVector(int64_t bytes) const;
+
+  /// Whether vectors of so many elements do not divide the row, so that each
+  /// row's begin ahead of it, where their addresses are aligned.
+  bool isShifted(int64_t vector) const { return rowLength % vector != 0; }
+  /// Whether they can: some of a row's vectors have to lie inside of it.
+  bool canShift(int64_t vector) const;
+  /// The columns that tiles of such vectors cover, wherever the rows begin.
+  int64_t getSpan(int64_t vector) const {
+    return isShifted(vector) ? rowLength + vector - 1 : rowLength;
+  }
 };
+
+/// Whether `argument` of a kernel on tensors is read, rather than only there
+/// for its sizes.
+bool isRead(mlir::BlockArgument argument);
 
 /// Whether `op` reduces whole rows.
 bool isRowReduction(mlir::Operation *op);

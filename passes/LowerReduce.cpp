@@ -58,7 +58,7 @@ public:
       : rewriter(rewriter), loc(op.getLoc()), op(op),
         input(op.getInput().getType()), layout(getLayout(input)),
         grid{layout.getThreadRows(), layout.getThreadColumns(),
-             layout.getBlocks()} {}
+             op.getInBlock() ? 1 : layout.getBlocks()} {}
 
   /// Returns one scalar for each repeat of the layout along the rows.
   SmallVector<Value> run(ValueRange pieces);
@@ -264,6 +264,69 @@ struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
   }
 };
 
+/// The first warp of each row sends its numbers: other warps have the same.
+struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ExchangeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInputs().front().getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    auto add = [&](Value lhs, Value rhs) -> Value {
+      return arith::AddIOp::create(rewriter, loc, lhs, rhs);
+    };
+    int64_t blocks = layout.getBlocks(), rows = layout.getThreadRows();
+    SmallVector<Value> values;
+    for (ValueRange input : adaptor.getInputs())
+      llvm::append_range(values, input);
+
+    // A place for each number, row and block, the block fastest.
+    Value row = getThreadPosition(rewriter, loc, layout).row;
+    Value first = arith::MulIOp::create(rewriter, loc, row, constant(blocks));
+    Value own = add(first, getBlockRank(rewriter, loc, layout));
+    auto getPlace = [&](size_t index) {
+      return constant(static_cast<int64_t>(index) * rows * blocks);
+    };
+    SmallVector<Value> slots;
+    for (size_t index = 0; index < values.size(); ++index)
+      slots.push_back(add(own, getPlace(index)));
+
+    Type element = type.getElementType();
+    ClusterExchange exchange(rewriter, op, element,
+                             values.size() * rows * blocks, blocks);
+    // Lanes past the first warp of a row are beyond any block.
+    Value thread = getThreadId(rewriter, loc);
+    Value lane = arith::RemUIOp::create(rewriter, loc, thread,
+                                        constant(layout.getThreadColumns()));
+    exchange.send(values, slots, lane);
+    Value memory = exchange.receive();
+    SmallVector<SmallVector<Value>> results;
+    size_t repeats = adaptor.getInputs().front().size();
+    for (size_t input = 0; input < op.getInputs().size(); ++input)
+      for (int64_t block = 0; block < blocks; ++block) {
+        results.emplace_back();
+        for (size_t repeat = 0; repeat < repeats; ++repeat) {
+          Value slot = add(add(first, getPlace(input * repeats + repeat)),
+                           constant(block));
+          // LLVM does not know that messages change the memory.
+          results.back().push_back(LLVM::LoadOp::create(
+              rewriter, loc, element,
+              getScratchAddress(rewriter, loc, memory, element, slot),
+              /*alignment=*/4, /*isVolatile=*/true));
+        }
+      }
+    rewriter.replaceOpWithMultiple(op, results);
+    return success();
+  }
+};
+
 struct LowerFold : public OpConversionPattern<tile::FoldOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -288,5 +351,6 @@ struct LowerFold : public OpConversionPattern<tile::FoldOp> {
 
 void bastile::populateReducePatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerReduceOp, LowerFold>(converter, patterns.getContext());
+  patterns.add<LowerReduceOp, LowerExchange, LowerFold>(converter,
+                                                        patterns.getContext());
 }

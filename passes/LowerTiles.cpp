@@ -107,15 +107,14 @@ bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
   return first && *first + columns <= limit;
 }
 
-namespace {
-
-/// A piece of `type` whose elements are all `scalar`.
-Value createConstantPiece(OpBuilder &builder, Location loc, Type type,
-                          TypedAttr scalar) {
+Value bastile::createConstantPiece(OpBuilder &builder, Location loc, Type type,
+                                   TypedAttr scalar) {
   if (auto vector = dyn_cast<VectorType>(type))
     scalar = DenseElementsAttr::get(vector, Attribute(scalar));
   return arith::ConstantOp::create(builder, loc, scalar);
 }
+
+namespace {
 
 /// Any elementwise op on tiles becomes as many ops on their pieces.
 struct LowerElementwise : public ConversionPattern {
@@ -234,7 +233,7 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
     tile::BlockedAttr layout = getLayout(type);
-    if (!layout)
+    if (!layout || op.getShift())
       return failure();
     Location loc = op.getLoc();
     Value outside = createConstantPiece(rewriter, loc, getPieceType(type),
@@ -300,7 +299,7 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
                   ConversionPatternRewriter &rewriter) const override {
     RankedTensorType type = op.getType();
     tile::BlockedAttr layout = getLayout(type);
-    if (!layout)
+    if (!layout || op.getShift())
       return failure();
     Location loc = op.getLoc();
     int64_t columns = layout.getColumnRepeats(type.getShape());
@@ -450,6 +449,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns);
+    populateShiftedPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);
     populateBufferPatterns(converter, patterns);
 

@@ -24,6 +24,10 @@ tile::BlockedAttr getLayout(mlir::Type type);
 /// The type of one piece of a distributed tile.
 mlir::Type getPieceType(mlir::RankedTensorType tile);
 
+/// A piece of `type` whose elements are all `scalar`.
+mlir::Value createConstantPiece(mlir::OpBuilder &builder, mlir::Location loc,
+                                mlir::Type type, mlir::TypedAttr scalar);
+
 /// Where a thread stands in the block.
 struct ThreadPosition {
   /// Of the thread in the layout's grid.
@@ -55,6 +59,8 @@ void populateReducePatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateReduceRowsPatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
+void populateShiftedPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
 void populateSplitPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
 void populateBufferPatterns(const mlir::TypeConverter &converter,
@@ -69,6 +75,9 @@ void forEachKeptPiece(
 
 /// How the patterns see a buffer in shared memory.
 mlir::Type getBufferPointerType(mlir::MLIRContext *context);
+
+/// `type` with its elements as integers.
+mlir::Type withIntegers(mlir::Type type);
 
 /// The type in which a piece of `type` lies in memory: LLVM has no float of 8
 /// bits.

@@ -126,6 +126,9 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     name, the kernel gets an `unaligned_schedule` as well, for operands whose
     addresses allow no vectors: one in which a thread holds less, since each
     element takes instructions of its own.
+
+    Vectors divide the row unless only narrow ones do: then they are wide, for
+    rows that are shifted, and the `unaligned_schedule` has those that divide it.
   }];
   let options = [
     TargetOption,
@@ -152,7 +155,10 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
     One program is made for each way its operands may lie in memory, fastest
     first: leading dimensions merged into one or walked one by one, and
     addresses aligned to the vector width or only to the element; the latter
-    program follows the kernel's `unaligned_schedule` if there is one.
+    program follows the kernel's `unaligned_schedule` if there is one. Where
+    vectors do not divide the row, the first takes rows whose addresses are all
+    as far behind an aligned one (`tile.shift`), and reads what they share
+    element by element.
   }];
   let options = [TargetOption];
   let dependentDialects = [
@@ -192,11 +198,14 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
 }
 
 def KeepRows : Pass<"keep-rows", "::mlir::ModuleOp"> {
-  let summary = "keep in shared memory what a program reads again";
+  let summary = "keep in shared memory what a program reads again or soon";
   let description = [{
     Where a schedule says `reread = shared`, the first loop that loads a tile
     of a row also leaves it in a buffer, and loops that follow take it from
     there.
+
+    Where it says `stages` = n > 2, rows are copied to n slots that take turns,
+    each n - 1 rows before it is computed on.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",

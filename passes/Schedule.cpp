@@ -110,10 +110,13 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     if (failed(verifySchedule(error, fields, shape, target, context)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(context));
-    if (!target.isHost() && isForAligned && fields.vector > 1)
-      kernel.setUnalignedScheduleAttr(
-          getUnaligned(fields, shape, target, context).getAttr(context));
-    return success();
+    bool isShifted = shape.isShifted(fields.vector);
+    if (target.isHost() || !(isForAligned || isShifted) || fields.vector == 1)
+      return success();
+    fields = getUnaligned(fields, shape, target, context);
+    kernel.setUnalignedScheduleAttr(fields.getAttr(context));
+    return isShifted ? verifySchedule(error, fields, shape, target, context)
+                     : success();
   }
 
   DenseSet<Operation *> auxiliary;

@@ -53,6 +53,9 @@ verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 /// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
 int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
 
+/// Bytes of the rows that are copied ahead to a block's shared memory.
+int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);
+
 /// Whether a loop walks over rows that are reduced, tile by tile.
 bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
 

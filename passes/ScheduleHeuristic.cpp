@@ -25,9 +25,22 @@ constexpr int64_t kMostElementsHeld = 16384;
 /// keeps of the rows that these walk.
 constexpr int64_t kBlocksAtOnce = 264;
 constexpr int64_t kCacheBytes = 27 << 20;
-/// What a block may keep of a row in shared memory so that another one has room
-/// beside it.
-constexpr int64_t kMostKeptBytes = 100 << 10;
+/// What a block takes of a multiprocessor's shared memory beside what it keeps
+/// of a row: the system's share, and what its warps combine.
+constexpr int64_t kOtherSharedBytes = 2 << 10;
+
+/// Vectors that divide the row if these are not much narrower than the widest,
+/// or few of those would lie inside of each row.
+int64_t chooseVector(const KernelShape &shape, const Target &target) {
+  constexpr int64_t kFewestVectors = kWarp;
+  int64_t vector = shape.getVector(target.vectorBytes);
+  int64_t widest = target.vectorBytes / shape.minElementBytes;
+  bool isNarrow = vector * 4 <= widest;
+  return isNarrow && shape.canShift(widest) &&
+                 shape.rowLength >= kFewestVectors * widest
+             ? widest
+             : vector;
+}
 
 /// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
 /// one, that leaves the fewest of `pieces` vectors padding while none holds
@@ -94,7 +107,7 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
   int64_t held = limitHeld(64 / (fields.vector * bytes));
   int64_t mostHeld = limitHeld(32 / fields.vector);
   // A sum of rows takes as many registers as the computation on one.
-  if (shape.hasLongPartialRows)
+  if (shape.numLongPartialRows > 0)
     held = mostHeld = 1;
   int64_t mostThreads = target.maxThreadsPerBlock;
   if (pieces <= held * mostThreads)
@@ -102,6 +115,9 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
   int64_t fewThreads = fields.threads ? fields.threads : mostThreads / 2;
   if (fields.threads)
     mostThreads = fields.threads;
+  // Those that sum rows up have no room for a second block with its own sums.
+  if (shape.numLongPartialRows > 0)
+    fewThreads = mostThreads;
   for (int64_t capacity :
        {held * fewThreads, held * mostThreads, mostHeld * mostThreads})
     for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
@@ -120,33 +136,46 @@ bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
   return getKeptBytes(fields, shape) + scratch <= target.maxSharedBytesPerBlock;
 }
 
+/// Whether a multiprocessor has shared memory for `blocks` that have `bytes`.
+bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
+  return blocks * (bytes + kOtherSharedBytes) <= target.maxSharedBytesPerBlock;
+}
+
 /// For long rows of which more is computed than registers hold: a loop walks
-/// over them in tiles of 16 elements a thread, two blocks to a multiprocessor.
-/// A cluster shares each row where it is walked again: so that what its blocks
-/// keep of it leaves room for others or, without clusters enough, so that the
-/// rows that are being walked stay in the cache.
+/// over them in tiles of 16 elements a thread. Three blocks or more to a
+/// multiprocessor hide best what each waits for; where they keep so much of a
+/// row that only two have room, these have more threads. A cluster shares each
+/// row where it is walked again: so that what its blocks keep of it leaves room
+/// for others or, without clusters enough, so that the rows that are being
+/// walked stay in the cache.
 void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
                 const Target &target) {
   int64_t perThread =
       fields.vector * std::clamp<int64_t>(16 / fields.vector, 1, 8);
   if (!fields.rows)
     fields.rows = 1;
-  // So many threads that little of the last tile lies beyond the row.
-  auto setCluster = [&](int64_t blocks) {
+  auto setThreads = [&](int64_t blocks, int64_t minThreads,
+                        int64_t maxThreads) {
     fields.cluster = blocks;
     fields.threads = 0;
-    int64_t parts = llvm::divideCeil(shape.rowLength, blocks * perThread);
-    fields.threads = findThreads(fields, parts, /*minThreads=*/12 * kWarp,
-                                 /*maxThreads=*/16 * kWarp,
+    int64_t parts =
+        llvm::divideCeil(shape.getSpan(fields.vector), blocks * perThread);
+    fields.threads = findThreads(fields, parts, minThreads, maxThreads,
                                  /*maxPieces=*/parts);
     fields.columns = blocks * fields.threads * perThread;
+  };
+  auto setCluster = [&](int64_t blocks) {
+    setThreads(blocks, 8 * kWarp, 8 * kWarp);
+    // So many threads that little of the last tile lies beyond the row.
+    if (!haveRoom(3, getKeptBytes(fields, shape), target))
+      setThreads(blocks, 12 * kWarp, 16 * kWarp);
   };
   if (fields.cluster)
     return setCluster(fields.cluster);
   int64_t most = target.maxBlocksPerCluster;
   for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
     setCluster(blocks);
-    if (getKeptBytes(fields, shape) <= kMostKeptBytes &&
+    if (haveRoom(2, getKeptBytes(fields, shape), target) &&
         canKeepRows(fields, shape, target))
       return;
   }
@@ -190,6 +219,22 @@ void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
     fields.rows = 4 * threadRows;
 }
 
+/// Where the registers hold more than one sum, or the blocks of a cluster wait
+/// for each other, the next rows are better off in shared memory; others are
+/// loaded faster into registers.
+int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target) {
+  ScheduleFields staged = fields;
+  staged.stages = 3;
+  bool isWide = fields.vector * shape.minElementBytes >= 4;
+  bool isCrowded = shape.numLongPartialRows > 1 || fields.getBlocks() == 2;
+  return isWide && isCrowded && fields.rows == 1 &&
+                 haveRoom(fields.persistent, getStagedBytes(staged, shape),
+                          target)
+             ? staged.stages
+             : 2;
+}
+
 /// For kernels that keep a sum of the rows beside the current one: as many
 /// threads as the registers that both take allow, and blocks to fill the
 /// multiprocessor with them.
@@ -214,7 +259,7 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
   if (!fields.persistent)
     fields.persistent = std::max<int64_t>(1, threads / fields.threads);
   if (!fields.stages && !isLoop(fields, shape))
-    fields.stages = 2;
+    fields.stages = chooseStages(fields, shape, target);
 }
 
 /// For kernels of row vectors alone: a single row, whose tiles are shared out
@@ -284,13 +329,13 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     return chooseCombinedRows(fields, shape);
   }
   if (!fields.vector)
-    fields.vector = shape.getVector(target.vectorBytes);
+    fields.vector = chooseVector(shape, target);
   if (shape.band)
     return chooseBand(fields, shape);
-  int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
+  int64_t span = shape.getSpan(fields.vector);
+  int64_t pieces = llvm::divideCeil(span, fields.vector);
   if (fields.columns)
-    pieces = llvm::divideCeil(std::min(fields.columns, shape.rowLength),
-                              fields.vector);
+    pieces = llvm::divideCeil(std::min(fields.columns, span), fields.vector);
   if (shape.leading == 0)
     return chooseSingleRow(fields, pieces);
   if (shape.numReductions > 2 && !fields.columns && !fields.threads &&
@@ -300,7 +345,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     chooseCluster(fields, pieces, shape, target);
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
-  if (shape.hasLongPartialRows)
+  if (shape.numLongPartialRows > 0)
     return chooseSummedRows(fields, pieces, shape, target);
   if (pieces <= kWarp) {
     chooseShortRows(fields, pieces);

@@ -59,7 +59,8 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                                       MLIRContext *context) {
   if (shape.combinesLongRows() && !fields.persistent)
     return error() << "programs that combine rows are persistent";
-  if (shape.rowLength % fields.vector != 0)
+  if (shape.isShifted(fields.vector) &&
+      (target.isHost() || !shape.canShift(fields.vector)))
     return error() << "a vector of " << fields.vector
                    << " does not divide the row of " << shape.rowLength;
   if (fields.columns % fields.vector != 0)
@@ -86,6 +87,11 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
       return error() << "only programs that hold whole rows load the next ones "
                         "ahead; leave out 'stages'";
   }
+  if (fields.getStages() > 2 && shape.isShifted(fields.vector))
+    return error() << "only 2 stages load ahead the row of " << shape.rowLength
+                   << ", which the vector of " << fields.vector
+                   << " does not divide, not " << fields.stages
+                   << "; use fewer 'stages'";
   int64_t blocks = fields.getBlocks();
   if (blocks > 1 && target.maxBlocksPerCluster == 1)
     return error() << "it has no clusters, and the schedule's is of " << blocks
@@ -140,18 +146,33 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                      << " of its shared memory; use more blocks in 'cluster' "
                         "or 'reread = memory'";
   }
+  if (int64_t staged = getStagedBytes(fields, shape);
+      staged + shared > target.maxSharedBytesPerBlock)
+    return error() << staged << " bytes of the rows in " << fields.stages
+                   << " stages are more than the "
+                   << target.maxSharedBytesPerBlock
+                   << " of a block's shared memory; use fewer 'stages'";
   return success();
+}
+
+int64_t bastile::getStagedBytes(const ScheduleFields &fields,
+                                const KernelShape &shape) {
+  if (fields.getStages() <= 2)
+    return 0;
+  return shape.loadedBytes * fields.rows * fields.columns * fields.stages /
+         fields.getBlocks();
 }
 
 int64_t bastile::getKeptBytes(const ScheduleFields &fields,
                               const KernelShape &shape) {
-  int64_t columns = llvm::alignTo(shape.rowLength, fields.columns);
+  int64_t columns = llvm::alignTo(shape.getSpan(fields.vector), fields.columns);
   return llvm::divideCeil(shape.rereadBytes * columns, shape.rowLength) *
          fields.rows / fields.getBlocks();
 }
 
 bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
-  return shape.numReductions > 0 && fields.columns < shape.rowLength;
+  return shape.numReductions > 0 &&
+         fields.columns < shape.getSpan(fields.vector);
 }
 
 /// Elements of a thread to which each is an access of its own that keep it
@@ -198,6 +219,21 @@ static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
   return halved;
 }
 
+/// Another schedule with the vector of `fields`, and the rows of each program
+/// if it leaves one of partial results.
+static ScheduleFields completeForRows(const ScheduleFields &fields,
+                                      const KernelShape &shape,
+                                      const Target &target) {
+  ScheduleFields completed;
+  completed.vector = fields.vector;
+  if (shape.hasPartialRows) {
+    completed.rows = fields.rows;
+    completed.persistent = fields.persistent;
+  }
+  completeForGPU(completed, shape, target);
+  return completed;
+}
+
 /// The schedule for operands of any alignment. A thread accesses elements one
 /// by one there, each by an instruction of its own.
 ScheduleFields bastile::getUnaligned(ScheduleFields fields,
@@ -214,8 +250,14 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
     return isValid;
   };
   ScheduleFields narrow = fields;
-  narrow.vector = std::min(narrow.vector, kUnalignedElements);
+  bool isShifted = shape.isShifted(fields.vector);
+  narrow.vector =
+      isShifted ? shape.getVector(kUnalignedElements * shape.minElementBytes)
+                : std::min(narrow.vector, kUnalignedElements);
   narrow.stages = 0;
+  // One that is shifted cannot take their place.
+  if (!fits(narrow) && isShifted)
+    narrow = completeForRows(narrow, shape, target);
   if (fits(narrow))
     fields = narrow;
   while (fields.rows * fields.columns >

@@ -482,7 +482,8 @@ SmallVector<Value> RowSplitter::buildIota(tile::IotaOp op, int64_t count) {
                                              builder.getI32IntegerAttr(value));
     return tile::BroadcastOp::create(builder, op.getLoc(), type, scalar, like);
   };
-  Value first = tile::IotaOp::create(builder, op.getLoc(), type, like, Value());
+  Value first =
+      tile::IotaOp::create(builder, op.getLoc(), type, like, Value(), Value());
   int64_t strands = analysis.getStrands(op.getResult());
   if (strands > 1)
     first = arith::MulIOp::create(builder, op.getLoc(), first, number(strands));

@@ -90,9 +90,12 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   static SmallVector<TileVariant> getVariants(tile::KernelOp kernel,
                                               bool onHost) {
     std::string name = kernel.getSymName().str();
-    int64_t leading = KernelShape::get(kernel).leading;
+    KernelShape shape = KernelShape::get(kernel);
+    int64_t leading = shape.leading;
     tile::ScheduleAttr schedule = *kernel.getSchedule();
     bool vectorized = !onHost && schedule.getVector() > 1;
+    bool isShifted = shape.isShifted(schedule.getVector());
+    bool isAligned = vectorized && !isShifted;
     SmallVector<TileVariant> variants;
     // Rows that are repeated have other strides than the rest, so that leading
     // dimensions do not merge.
@@ -100,14 +103,16 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     if (leading <= 1 || merges)
       variants.push_back({name,
                           std::min<int64_t>(leading, 1),
-                          vectorized,
+                          isAligned,
                           onHost,
                           schedule,
                           {}});
-    if (leading > 1 && merges)
-      name += "_strided";
-    if (leading > 1)
-      variants.push_back({name, leading, vectorized, onHost, schedule, {}});
+    // Dimensions that do not merge seldom have strides with one remainder.
+    if (leading > 1 && !(isShifted && merges)) {
+      if (merges)
+        name += "_strided";
+      variants.push_back({name, leading, isAligned, onHost, schedule, {}});
+    }
     if (vectorized)
       variants.push_back({name + "_unaligned",
                           leading,

@@ -68,6 +68,49 @@ bool Tiler::isRow(Value value) const {
   return type && (shape.rowLength == 1 || getLength(type) != 1);
 }
 
+/// Whether a tile of a value of `type` is shifted.
+bool Tiler::isShifted(RankedTensorType type) const {
+  return isShifted() && getLength(type) == shape.rowLength;
+}
+
+/// Whether `value` is an operand whose rows are to begin behind an aligned
+/// address as far as those of the others.
+bool Tiler::hasPhase(Value value) const {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto argument = dyn_cast<BlockArgument>(value);
+  return isShifted(type) && type.getRank() >= 2 &&
+         (!argument || isRead(argument));
+}
+
+/// Goes on with the tile whose first row is `newRow`.
+void Tiler::setRow(Value newRow) {
+  row = newRow;
+  if (!isShifted())
+    return;
+  // Any operand will do: they agree.
+  auto find = [&](auto values) {
+    return llvm::find_if(values, [&](Value value) { return hasPhase(value); }) -
+           values.begin();
+  };
+  auto arguments = kernel.getArguments();
+  size_t index = find(arguments);
+  Value memory = index < arguments.size()
+                     ? getMemory(index)
+                     : getResultMemory(find(getReturn()->getOperands()));
+  shift = tile::ShiftOp::create(
+      builder, kernel.getLoc(),
+      RankedTensorType::get({schedule.getRows(), 1}, builder.getI32Type()),
+      memory, row, schedule.getVector(), /*space=*/0);
+}
+
+/// What a shifted access begins at is aligned, not the row.
+int64_t Tiler::getAccessAlignment(RankedTensorType type) const {
+  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  if (isShifted(type) && type.getRank() >= 2)
+    return std::min(kMaxAlignment, schedule.getVector() * bytes);
+  return getAlignment(type);
+}
+
 int64_t Tiler::getAlignment(RankedTensorType type) const {
   int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
   bool vectorized = getLength(type) != 1 && getLength(type) >= shape.rowLength;
@@ -79,7 +122,9 @@ int64_t Tiler::getAlignment(RankedTensorType type) const {
 /// A whole row that is taken apart in registers has a tile as many times wider,
 /// a group statistic one as many times narrower.
 RankedTensorType Tiler::getTileType(RankedTensorType type) const {
-  int64_t rows = type.getRank() >= 2 ? schedule.getRows() : 1;
+  // Rows that are shifted have the columns that all share at other places each.
+  bool hasRows = type.getRank() >= 2 || isShifted(type);
+  int64_t rows = hasRows ? schedule.getRows() : 1;
   int64_t columns = 1;
   if (shape.rowLength == 1 || getLength(type) != 1)
     columns = schedule.getColumns() * getLength(type) / shape.rowLength;
@@ -91,7 +136,7 @@ RankedTensorType Tiler::getTileType(RankedTensorType type) const {
 //===----------------------------------------------------------------------===//
 
 void Tiler::addOperand(RankedTensorType type, bool isWithoutGaps,
-                       DictionaryAttr marks) {
+                       NamedAttrList marks) {
   MemRefLayoutAttrInterface layout;
   SmallVector<int64_t> sizes{getLength(type)};
   if (isWithoutGaps) {
@@ -103,16 +148,20 @@ void Tiler::addOperand(RankedTensorType type, bool isWithoutGaps,
     layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
   }
   operandTypes.push_back(MemRefType::get(sizes, type.getElementType(), layout));
-  NamedAttrList list(marks);
-  list.set(tile::TileDialect::kAlignmentAttrName,
-           builder.getI64IntegerAttr(getAlignment(type)));
-  operandMarks.push_back(list.getDictionary(builder.getContext()));
+  marks.set(tile::TileDialect::kAlignmentAttrName,
+            builder.getI64IntegerAttr(getAlignment(type)));
+  operandMarks.push_back(marks.getDictionary(builder.getContext()));
 }
 
 void Tiler::createProgram() {
   operandTypes.append(variant.leading, builder.getIndexType());
   operandMarks.append(variant.leading, builder.getDictionaryAttr({}));
   bool isInPlace = false;
+  auto setPhase = [&](NamedAttrList &marks, Value value) {
+    if (hasPhase(value))
+      marks.set(tile::TileDialect::kPhaseAttrName,
+                builder.getI64IntegerAttr(schedule.getVector()));
+  };
   for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
     NamedAttrList marks;
     if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
@@ -123,8 +172,9 @@ void Tiler::createProgram() {
     if (band)
       marks.set(tile::TileDialect::kBandAttrName,
                 builder.getI64IntegerAttr(*band));
+    setPhase(marks, kernel.getArgument(index));
     addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
-               band.has_value(), marks.getDictionary(builder.getContext()));
+               band.has_value(), marks);
   }
   for (Value result : getReturn()->getOperands()) {
     NamedAttrList marks;
@@ -134,8 +184,8 @@ void Tiler::createProgram() {
     if (auto pack = result.getDefiningOp<tile::PackBandsOp>())
       marks.set(tile::TileDialect::kBandAttrName, pack.getBandAttr());
     bool isWithoutGaps = !marks.empty();
-    addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps,
-               marks.getDictionary(builder.getContext()));
+    setPhase(marks, result);
+    addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps, marks);
   }
 
   program = tile::KernelOp::create(builder, variant.name,
@@ -164,7 +214,7 @@ void Tiler::createProgram() {
 tile::KernelOp Tiler::run() {
   // Without reductions, tiles are independent along the row too.
   if (shape.numReductions == 0)
-    columnBlocks = llvm::divideCeil(shape.rowLength, schedule.getColumns());
+    columnBlocks = llvm::divideCeil(getSpan(), schedule.getColumns());
   rowReductions =
       llvm::to_vector(kernel.getBody().front().getOps<tile::ReduceRowsOp>());
   createProgram();
@@ -268,8 +318,8 @@ Value Tiler::getFirstRow(Value group) {
 void Tiler::buildRows(Value group) {
   if (shape.band > schedule.getRows())
     return buildBand(group);
-  row = getFirstRow(group);
-  if (shape.numReductions == 0 || schedule.getColumns() >= shape.rowLength)
+  setRow(getFirstRow(group));
+  if (shape.numReductions == 0 || schedule.getColumns() >= getSpan())
     buildWholeRow();
   else
     buildPasses();
@@ -298,10 +348,11 @@ void Tiler::buildWholeRow() {
 Value Tiler::emitMasked(tile::ReduceOp reduce) {
   Value input = emit(reduce.getInput());
   // A group lies inside the row or outside as a whole.
-  if (reduce.isOfGroups() || shape.rowLength % schedule.getColumns() == 0)
+  if (reduce.isOfGroups() ||
+      (!isShifted() && shape.rowLength % schedule.getColumns() == 0))
     return input;
   return tile::MaskOp::create(
-      builder, reduce.getLoc(), input, column,
+      builder, reduce.getLoc(), input, column, shift,
       builder.getI64IntegerAttr(shape.rowLength),
       tile::ReduceOp::getNeutral(reduce.getKind(),
                                  reduce.getType().getElementType()));
@@ -348,7 +399,8 @@ void Tiler::emitStore(Value tile, Value memory, Value firstRow,
     indices.insert(indices.begin(), firstRow);
   tile::StoreOp::create(
       builder, tile.getLoc(), tile, memory, indices,
-      builder.getI64IntegerAttr(getAlignment(part)),
+      isShifted(part) ? shift : Value(),
+      builder.getI64IntegerAttr(getAccessAlignment(part)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
       /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
@@ -365,11 +417,13 @@ Value Tiler::getColumn(int64_t width) {
   return arith::MulIOp::create(builder, column, constantIndex(factor));
 }
 
-/// Whether `argument` is loaded ahead of its use, beyond barriers. An assembler
-/// would delay the load of what never changes until it is needed.
+/// Whether `argument` is loaded into registers ahead of its use, beyond
+/// barriers; what more than two stages read of rows goes through shared memory.
+/// An assembler would delay the load of what never changes until it is needed.
 bool Tiler::isLoadedAhead(BlockArgument argument) const {
   return schedule.getStages() > 1 &&
-         cast<RankedTensorType>(argument.getType()).getRank() >= 2;
+         cast<RankedTensorType>(argument.getType()).getRank() >= 2 &&
+         (schedule.getStages() == 2 || !isRow(argument));
 }
 
 /// Loads that depend on the row may have been made ahead.
@@ -404,7 +458,8 @@ Value Tiler::createLoad(BlockArgument argument, int64_t piece, int64_t pieces,
       isLoadedAhead(argument);
   return tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
-      builder.getI64IntegerAttr(getAlignment(part)),
+      isShifted(part) ? shift : Value(),
+      builder.getI64IntegerAttr(getAccessAlignment(part)),
       mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
@@ -484,7 +539,8 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
   if (isa<tile::IotaOp>(op))
     return tile::IotaOp::create(builder, op->getLoc(), getTileType(type),
                                 /*like=*/Value(),
-                                isRow(result) ? column : constantIndex(0));
+                                isRow(result) ? column : constantIndex(0),
+                                isRow(result) ? shift : Value());
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     Value source = emit(broadcast.getSource());
     if (source.getType() == getTileType(type))

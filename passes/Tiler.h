@@ -41,10 +41,20 @@ public:
 private:
   void createProgram();
   void addOperand(mlir::RankedTensorType type, bool isWithoutGaps,
-                  mlir::DictionaryAttr marks);
+                  mlir::NamedAttrList marks);
   int64_t getAlignment(mlir::RankedTensorType type) const;
+  int64_t getAccessAlignment(mlir::RankedTensorType type) const;
   mlir::RankedTensorType getTileType(mlir::RankedTensorType type) const;
   bool isRow(mlir::Value value) const;
+
+  /// Whether the columns of tiles count from an aligned address ahead of each
+  /// row.
+  bool isShifted() const { return shape.isShifted(schedule.getVector()); }
+  /// The columns that tiles cover.
+  int64_t getSpan() const { return shape.getSpan(schedule.getVector()); }
+  bool isShifted(mlir::RankedTensorType type) const;
+  bool hasPhase(mlir::Value value) const;
+  void setRow(mlir::Value newRow);
 
   /// Builds the loop of a program that walks several groups of rows.
   void buildPersistentRows(mlir::Value id);
@@ -80,6 +90,13 @@ private:
   mlir::Value combineFollowing(tile::ReduceOp sum, mlir::Value partial,
                                mlir::Value oldMaximum, mlir::Value newMaximum);
   mlir::Value getScale(mlir::Location loc, mlir::Value from, mlir::Value to);
+  mlir::Value getBase(mlir::Location loc, mlir::Value maximum);
+  llvm::SmallVector<mlir::Value>
+  combineThreads(llvm::ArrayRef<tile::ReduceOp> reductions,
+                 mlir::ValueRange partials, bool inBlock);
+  llvm::SmallVector<mlir::Value>
+  combineBlocks(llvm::ArrayRef<tile::ReduceOp> reductions,
+                mlir::ValueRange parts);
   void finishColumns(llvm::ArrayRef<tile::ReduceOp> reductions,
                      mlir::ValueRange partials);
 
@@ -150,6 +167,8 @@ private:
   /// The first row and column of the current tile, and the number of the
   /// program among those down the rows.
   mlir::Value row, column, rowProgram;
+  /// How far the tile's rows begin behind its columns, if it is shifted.
+  mlir::Value shift;
   /// What combines rows, and the tiles in which it does, those in registers, as
   /// they come into the loop over rows and as they leave it.
   llvm::SmallVector<tile::ReduceRowsOp> rowReductions;

@@ -54,14 +54,8 @@ Value Tiler::getScale(Location loc, Value from, Value to) {
 Value Tiler::combineFollowing(tile::ReduceOp sum, Value partial,
                               Value oldMaximum, Value newMaximum) {
   Location loc = sum.getLoc();
-  // Relative to minus infinity, which is all that a thread may have seen so
-  // far, there would be no number.
   auto type = cast<RankedTensorType>(newMaximum.getType());
-  Value none = getNeutralTile(type, tile::ReduceKind::Max);
-  Value zero = getNeutralTile(type, tile::ReduceKind::Add);
-  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                       newMaximum, none);
-  Value base = arith::SelectOp::create(builder, loc, isNone, zero, newMaximum);
+  Value base = getBase(loc, newMaximum);
   Value difference = sum.getInput().getDefiningOp()->getOperand(0);
   Value subtracted = difference.getDefiningOp()->getOperand(1);
   columnScope.map(subtracted,
@@ -102,27 +96,86 @@ SmallVector<Value> Tiler::combineColumns(ArrayRef<tile::ReduceOp> reductions,
   return combined;
 }
 
-/// Combines the partial results of all threads: each has seen its columns.
-void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
-                          ValueRange partials) {
+/// What a sum of powers is relative to, by the maximum of what has been seen.
+/// Relative to minus infinity, which is all that may have been seen so far,
+/// there would be no number.
+Value Tiler::getBase(Location loc, Value maximum) {
+  auto type = cast<RankedTensorType>(maximum.getType());
+  Value none = getNeutralTile(type, tile::ReduceKind::Max);
+  Value zero = getNeutralTile(type, tile::ReduceKind::Add);
+  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
+                                       maximum, none);
+  return arith::SelectOp::create(builder, loc, isNone, zero, maximum);
+}
+
+/// Combines what the threads of all blocks have, or of each `inBlock`, which
+/// then may have seen nothing.
+SmallVector<Value> Tiler::combineThreads(ArrayRef<tile::ReduceOp> reductions,
+                                         ValueRange partials, bool inBlock) {
+  SmallVector<Value> totals;
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
     tile::ReduceOp reduce = reduction;
     Location loc = reduce.getLoc();
     Value partial = partials[index];
     if (tile::ReduceOp maximum = getFollowedMaximum(reduce)) {
       size_t followed = llvm::find(reductions, maximum) - reductions.begin();
-      Value whole = tile::BroadcastOp::create(
-          builder, loc, partial.getType(), rowScope.lookup(maximum.getResult()),
-          Value());
+      Value whole = totals[followed];
+      whole = tile::BroadcastOp::create(builder, loc, partial.getType(),
+                                        inBlock ? getBase(loc, whole) : whole,
+                                        Value());
       partial = arith::MulFOp::create(builder, loc, partial,
                                       getScale(loc, partials[followed], whole));
     }
-    rowScope.map(reduce.getResult(),
-                 tile::ReduceOp::create(builder, loc,
-                                        getTileType(reduce.getType()),
-                                        reduce.getKind(), partial)
-                     .getResult());
+    totals.push_back(
+        tile::ReduceOp::create(builder, loc, getTileType(reduce.getType()),
+                               reduce.getKind(), partial, inBlock));
   }
+  return totals;
+}
+
+/// Combines what the blocks of a cluster have, after they have told each other
+/// all of it at once.
+SmallVector<Value> Tiler::combineBlocks(ArrayRef<tile::ReduceOp> reductions,
+                                        ValueRange parts) {
+  int64_t blocks = schedule.getBlocks();
+  SmallVector<Type> types;
+  for (Value part : parts)
+    types.append(blocks, part.getType());
+  auto exchange = tile::ExchangeOp::create(
+      builder, reductions.front()->getLoc(), types, parts);
+  auto getParts = [&](size_t index) {
+    return exchange.getResults().slice(index * blocks, blocks);
+  };
+  SmallVector<Value> totals;
+  for (auto [index, reduction] : llvm::enumerate(reductions)) {
+    tile::ReduceOp reduce = reduction;
+    Location loc = reduce.getLoc();
+    SmallVector<Value> values(getParts(index));
+    if (tile::ReduceOp maximum = getFollowedMaximum(reduce)) {
+      size_t followed = llvm::find(reductions, maximum) - reductions.begin();
+      for (auto [value, from] : llvm::zip_equal(values, getParts(followed)))
+        value = arith::MulFOp::create(builder, loc, value,
+                                      getScale(loc, from, totals[followed]));
+    }
+    Value total = values.front();
+    for (Value value : ArrayRef(values).drop_front())
+      total =
+          tile::ReduceOp::combine(builder, loc, reduce.getKind(), total, value);
+    totals.push_back(total);
+  }
+  return totals;
+}
+
+/// Combines the partial results of all threads: each has seen its columns.
+void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
+                          ValueRange partials) {
+  // One after the other, the blocks would wait for each other as often.
+  bool isExchanged = schedule.getBlocks() > 1 && reductions.size() > 1;
+  SmallVector<Value> totals = combineThreads(reductions, partials, isExchanged);
+  if (isExchanged)
+    totals = combineBlocks(reductions, totals);
+  for (auto [reduce, total] : llvm::zip_equal(reductions, totals))
+    rowScope.map(const_cast<tile::ReduceOp &>(reduce).getResult(), total);
 }
 
 //===----------------------------------------------------------------------===//
@@ -197,9 +250,8 @@ void Tiler::buildPass(int64_t depth) {
   for (tile::ReduceOp reduce : reductions)
     initial.push_back(getNeutralTile(getPartialType(reduce), reduce.getKind()));
   Value firstColumn = column;
-  auto loop =
-      scf::ForOp::create(builder, firstColumn, constantIndex(shape.rowLength),
-                         constantIndex(schedule.getColumns()), initial);
+  auto loop = scf::ForOp::create(builder, firstColumn, constantIndex(getSpan()),
+                                 constantIndex(schedule.getColumns()), initial);
   columnLoop = loop;
   columnScope.clear();
   column = loop.getInductionVar();

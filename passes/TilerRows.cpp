@@ -51,7 +51,7 @@ SmallVector<Value> Tiler::emitRowLoads(Value group) {
   SmallVector<Value> loads;
   rowScope.clear();
   columnScope.clear();
-  row = getFirstRow(group);
+  setRow(getFirstRow(group));
   llvm::SaveAndRestore saved(collected, &loads);
   emitArguments();
   rowScope.clear();
@@ -222,7 +222,7 @@ void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
   Value memory = getAccumulatorMemory(reduce);
   Value before = tile::LoadOp::create(
       builder, reduce.getLoc(), tile.getType(), memory,
-      ValueRange{rowProgram, column},
+      ValueRange{rowProgram, column}, /*shift=*/Value(),
       builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
       /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
       /*band=*/nullptr);
@@ -334,7 +334,7 @@ scf::ForOp Tiler::buildBandLoop(Value first, Value end, ValueRange initial) {
                                  constantIndex(schedule.getRows()), initial);
   rowScope.clear();
   columnScope.clear();
-  row = loop.getInductionVar();
   builder.setInsertionPointToStart(loop.getBody());
+  setRow(loop.getInductionVar());
   return loop;
 }

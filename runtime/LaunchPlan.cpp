@@ -216,7 +216,38 @@ bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
                  print(tensor.strides));
     return false;
   }
-  return true;
+  const Operand *other = findOtherPhase(launch, variant);
+  if (other && reason)
+    *reason =
+        concat("'", variant.entry, "' needs ", describe(*function, *other),
+               " and its rows to begin as far behind an aligned address "
+               "as the other operands");
+  return !other;
+}
+
+/// An operand whose rows begin elsewhere between addresses of vectors than
+/// those of the first one in its space; null if there is none.
+const Operand *LaunchPlan::findOtherPhase(const Launch &launch,
+                                          const Variant &variant) const {
+  auto getAddress = [&](unsigned k) {
+    const TensorView &tensor = view(launch.operands[k]);
+    return reinterpret_cast<intptr_t>(tensor.data) / byteSize(tensor.type);
+  };
+  for (unsigned k = 0; k != launch.operands.size(); ++k) {
+    const int64_t mask = variant.phase[k] - 1;
+    const unsigned space = launch.operands[k].space;
+    if (mask == 0 || rows[space] == 0)
+      continue;
+    unsigned first = 0;
+    while (variant.phase[first] == 1 || launch.operands[first].space != space)
+      ++first;
+    int64_t difference = getAddress(k) ^ getAddress(first);
+    for (unsigned d = 0; d != leadingStrides[k].size(); ++d)
+      difference |= leadingStrides[k][d] ^ leadingStrides[first][d];
+    if ((difference & mask) != 0)
+      return &launch.operands[k];
+  }
+  return nullptr;
 }
 
 Error LaunchPlan::chooseVariant(const Launch &launch,

@@ -9,7 +9,7 @@
 using namespace bastile::runtime;
 
 static constexpr const char *schemaName = "bastile.kernels";
-static constexpr int64_t schemaVersion = 1;
+static constexpr int64_t schemaVersion = 2;
 
 //===----------------------------------------------------------------------===//
 // Expressions
@@ -260,23 +260,44 @@ static unsigned readLeading(const JsonCursor &cursor) {
   return static_cast<unsigned>(leading);
 }
 
+/// Reads a power of two for each operand of `launch`.
+static std::vector<int64_t> readPowers(const JsonCursor &cursor,
+                                       const Launch &launch) {
+  if (cursor.size() != launch.operands.size())
+    cursor.fail(concat("expected one number for each of the ",
+                       launch.operands.size(), " operands, got ",
+                       cursor.size()));
+  std::vector<int64_t> result;
+  for (size_t i = 0; i != cursor.size(); ++i) {
+    int64_t power = cursor[i].asInteger(/*least=*/1);
+    if ((power & (power - 1)) != 0)
+      cursor[i].fail(concat(power, " is not a power of two"));
+    result.push_back(power);
+  }
+  return result;
+}
+
+static std::vector<int64_t> readPhases(const JsonCursor &cursor,
+                                       const Launch &launch) {
+  std::vector<int64_t> result = readPowers(cursor, launch);
+  for (size_t i = 0; i != result.size(); ++i)
+    if (result[i] != 1 && !launch.operands[i].rows)
+      cursor[i].fail(
+          concat("operand ", i, " is shared by all rows and has no phase"));
+  return result;
+}
+
 static Variant readVariant(const JsonCursor &cursor, const Function &function,
                            const Launch &launch) {
   Variant result;
   result.entry = cursor["entry"].asString();
   result.leading = readLeading(cursor["leading"]);
 
-  JsonCursor alignment = cursor["alignment"];
-  if (alignment.size() != launch.operands.size())
-    alignment.fail(concat("expected one number for each of the ",
-                          launch.operands.size(), " operands, got ",
-                          alignment.size()));
-  for (size_t i = 0; i != alignment.size(); ++i) {
-    int64_t bytes = alignment[i].asInteger(/*least=*/1);
-    if ((bytes & (bytes - 1)) != 0)
-      alignment[i].fail(concat(bytes, " is not a power of two"));
-    result.alignment.push_back(bytes);
-  }
+  result.alignment = readPowers(cursor["alignment"], launch);
+  if (auto phase = cursor.find("phase"))
+    result.phase = readPhases(*phase, launch);
+  else
+    result.phase.assign(launch.operands.size(), 1);
 
   JsonCursor arguments = cursor["arguments"];
   for (size_t i = 0; i != arguments.size(); ++i)
@@ -441,10 +462,10 @@ static Metadata readDocument(const JsonCursor &cursor) {
     cursor["schema"].fail(
         concat("expected '", schemaName, "', got '", schema, "'"));
   int64_t version = cursor["version"].asInteger();
-  if (version != schemaVersion)
+  if (version < 1 || version > schemaVersion)
     cursor["version"].fail(concat("version ", version,
                                   " is unknown to this runtime, which reads "
-                                  "version ",
+                                  "versions 1 to ",
                                   schemaVersion));
   Metadata result;
   result.compiler = cursor["compiler"].asString();

@@ -682,6 +682,36 @@ func.func @launch_scalar(%s: f32) {
 // -----
 
 //===----------------------------------------------------------------------===//
+// tile.shift
+//===----------------------------------------------------------------------===//
+
+func.func @shift_vector(%w: memref<8xf32>, %i: index) {
+  // expected-error @below {{'tile.shift' op is of rows, which 'memref<8xf32>' does not have}}
+  %0 = tile.shift %w[%i] to 4 : memref<8xf32> -> tensor<1x1xi32>
+  return
+}
+
+// -----
+
+func.func @shift_phase(%x: memref<?x9xf32>, %i: index) {
+  // expected-error @below {{'tile.shift' op is to a multiple of 6 elements, which is no power of two above 1}}
+  %0 = tile.shift %x[%i] to 6 : memref<?x9xf32> -> tensor<1x1xi32>
+  return
+}
+
+// -----
+
+tile.kernel @space_of_shift(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64} {
+  %program = tile.program_id
+  // expected-error @below {{'tile.shift' op counts the rows of space 1, but the kernel has 1}}
+  %0 = tile.shift %x[%program] to 4 {space = 1 : i64} : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
+  tile.return
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
 // tile.load, tile.store, tile.mask
 //===----------------------------------------------------------------------===//
 
@@ -931,9 +961,37 @@ func.func @schedule_cluster() attributes {tile.schedule = #tile.schedule<cluster
 
 // -----
 
-// expected-error @below {{schedule field 'stages' must be 1 or 2, but is 3}}
-func.func @schedule_stages() attributes {tile.schedule = #tile.schedule<stages = 3>} {
+// expected-error @below {{schedule field 'stages' must be at most 8, but is 9}}
+func.func @schedule_stages() attributes {tile.schedule = #tile.schedule<stages = 9>} {
   return
+}
+
+// -----
+
+func.func @exchange_of_some(%a: tensor<1x1xf32>, %b: tensor<1x1xf32>) {
+  // expected-error @below {{'tile.exchange' op has 3 results for 2 operands, not as many for each of them}}
+  %0:3 = tile.exchange %a, %b : (tensor<1x1xf32>, tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>)
+  return
+}
+
+// -----
+
+func.func @exchange_of_another_type(%a: tensor<1x1xf32>) {
+  // expected-error @below {{'tile.exchange' op gives 'tensor<1x1xf32>' to other blocks as 'tensor<1x1xi32>'}}
+  %0:2 = tile.exchange %a : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xi32>)
+  return
+}
+
+// -----
+
+tile.kernel @exchange_with_nobody(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 4>} {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %x[%c0, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
+  %1 = tile.reduce max %0 {in_block} : tensor<1x512xf32> -> tensor<1x1xf32>
+  // expected-error @below {{'tile.exchange' op has 2 results for each operand, but 4 blocks are in the schedule's cluster}}
+  %2:2 = tile.exchange %1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  tile.return
 }
 
 // -----

@@ -140,6 +140,36 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 
 // -----
 
+// With more than two stages, rows are copied to slots that take turns, each as
+// many rows ahead as there are others; a turn that copies nothing counts, too.
+// Statistics are loaded a row ahead, and what all rows share where it is needed.
+// CHECK-LABEL: tile.kernel @stages(
+// CHECK-SAME:      index, %[[X:[^:]*]]: memref<?x256xf32,
+// CHECK:         %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<3x1x256xf32,
+// CHECK-COUNT-2: tile.copy_ahead %[[X]]
+// CHECK:         scf.for %[[ROW:.*]] = {{.*}} iter_args({{.*}}%[[SLOT:[^ ]*]] = %c0
+// CHECK:           scf.if
+// CHECK:             tile.copy_ahead %[[X]]
+// CHECK:           tile.commit_copies
+// CHECK-NEXT:      tile.wait_copies 2
+// CHECK:           tile.take %[[BUFFER]][%[[SLOT]]]
+// CHECK-NOT:       tile.load %[[X]]
+// CHECK:         tile.return
+tile.kernel @stages(%x: tensor<?x256xf32>, %w: tensor<256xf32>, %s: tensor<?x1xf32>) -> tensor<?x256xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 3>} {
+  %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
+  %1 = tile.broadcast %w like %x : tensor<256xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x256xf32>
+  %3 = arith.mulf %2, %x : tensor<?x256xf32>
+  tile.return %3 : tensor<?x256xf32>
+}
+func.func @f(%x: tensor<?x256xf32>, %w: tensor<256xf32>, %s: tensor<?x1xf32>) -> tensor<?x256xf32> {
+  %0 = tile.launch [@stages](%x, %w, %s) : (tensor<?x256xf32>, tensor<256xf32>, tensor<?x1xf32>) -> tensor<?x256xf32>
+  return %0 : tensor<?x256xf32>
+}
+
+// -----
+
 // CHECK-LABEL: tile.kernel @no_schedule(
 // CHECK-NEXT:    tile.return
 tile.kernel @no_schedule(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)

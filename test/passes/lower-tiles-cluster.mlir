@@ -152,3 +152,33 @@ tile.kernel @many_partials(%rows: index, %x: memref<?x9216xf32, strided<[?, 1]>>
   tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
 }
+
+// -----
+
+// What each block has reduced is sent to both at once: by the first warp of a
+// row, to the place of its number and block, and with one wait for all.
+// CHECK-LABEL: tile.kernel @exchange(
+// CHECK:         nvvm.cluster.arrive.relaxed
+// CHECK:         gpu.barrier
+// CHECK:         nvvm.cluster.wait
+// CHECK-COUNT-2: st.async
+// CHECK-COUNT-1: nvvm.mbarrier.try_wait
+// CHECK-COUNT-4: llvm.load volatile
+// CHECK-NOT:     try_wait
+// CHECK:         tile.return
+tile.kernel @exchange(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                      %y: memref<?x1xf32, strided<[?, 1]>>,
+                      %z: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
+  %1 = tile.reduce max %0 {in_block} : tensor<1x512xf32> -> tensor<1x1xf32>
+  %2 = tile.reduce min %0 {in_block} : tensor<1x512xf32> -> tensor<1x1xf32>
+  %3:4 = tile.exchange %1, %2 : (tensor<1x1xf32>, tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>)
+  %4 = arith.maximumf %3#0, %3#1 : tensor<1x1xf32>
+  %5 = arith.minimumf %3#2, %3#3 : tensor<1x1xf32>
+  tile.store %4, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.store %5, %z[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}

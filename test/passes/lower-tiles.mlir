@@ -47,9 +47,9 @@ tile.kernel @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK:         %[[CLAMPED64:.*]] = arith.index_castui %[[CLAMPED]] : index to i64
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[CLAMPED64]]]
 // CHECK-NEXT:    llvm.load %[[ADDRESS]]
-// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK:         %[[COLUMN64:.*]] = arith.index_castui %[[COLUMN]] : index to i64
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN64]]]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]] : i1 to vector<4xi1>
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]] {alignment = 16 : i32}
 // CHECK-NOT:     llvm.store
@@ -413,10 +413,10 @@ tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
 // CHECK-NEXT:    %[[INPIECE:.*]] = llvm.getelementptr %{{.*}}[%[[CLAMPED64]]]
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[INPIECE]][200]
 // CHECK-NEXT:    llvm.load %[[ADDRESS]]
-// CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK:         %[[COLUMN64:.*]] = arith.index_castui %[[COLUMN]] : index to i64
 // CHECK-NEXT:    %[[INPIECE:.*]] = llvm.getelementptr %{{.*}}[%[[COLUMN64]]]
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[INPIECE]][100]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]]
 tile.kernel @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,

@@ -18,11 +18,35 @@ tile.kernel @part_of_a_warp(%x: tensor<?x4096xbf16>) -> tensor<?x4096xbf16>
 
 // -----
 
-// expected-error @below {{a vector of 16 does not divide the row of 1000}}
-tile.kernel @vector(%x: tensor<?x1000xbf16>) -> tensor<?x1000xbf16>
+// A row has to have a vector that is inside of it wherever it begins.
+// expected-error @below {{a vector of 16 does not divide the row of 30}}
+tile.kernel @vector(%x: tensor<?x30xbf16>) -> tensor<?x30xbf16>
     attributes {schedule = #tile.schedule<vector = 16>} {
-  %0 = arith.addf %x, %x : tensor<?x1000xbf16>
-  tile.return %0 : tensor<?x1000xbf16>
+  %0 = arith.addf %x, %x : tensor<?x30xbf16>
+  tile.return %0 : tensor<?x30xbf16>
+}
+
+// -----
+
+// How far a row is shifted is known no sooner than the row.
+// expected-error @below {{only 2 stages load ahead the row of 1001, which the vector of 8 does not divide, not 3; use fewer 'stages'}}
+tile.kernel @stages(%x: tensor<?x1001xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<vector = 8, persistent = 1, stages = 3>} {
+  %0 = arith.extf %x : tensor<?x1001xbf16> to tensor<?x1001xf32>
+  %1 = tile.reduce add %0 : tensor<?x1001xf32> -> tensor<?x1xf32>
+  %2 = tile.reduce_rows add %1 partial : tensor<?x1xf32> -> tensor<?x1xf32>
+  tile.return %2 : tensor<?x1xf32>
+}
+
+// -----
+
+// Rows that are added up cannot be shifted.
+// expected-error @below {{a vector of 8 does not divide the row of 1001}}
+tile.kernel @sums(%x: tensor<?x1001xbf16>) -> tensor<?x1001xf32>
+    attributes {schedule = #tile.schedule<vector = 8>} {
+  %0 = arith.extf %x : tensor<?x1001xbf16> to tensor<?x1001xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x1001xf32> -> tensor<?x1001xf32>
+  tile.return %1 : tensor<?x1001xf32>
 }
 
 // -----
@@ -216,4 +240,15 @@ tile.kernel @reread_of_too_much(%x: tensor<?x65000xf32>) -> tensor<?x65000xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x65000xf32> -> tensor<?x65000xf32>
   %2 = arith.subf %x, %1 : tensor<?x65000xf32>
   tile.return %2 : tensor<?x65000xf32>
+}
+
+// -----
+
+// expected-error @below {{262144 bytes of the rows in 8 stages are more than the 232448 of a block's shared memory; use fewer 'stages'}}
+tile.kernel @stages_of_long_rows(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xf32>, tensor<?x1xf32>)
+    attributes {schedule = #tile.schedule<threads = 1024, columns = 16384, persistent = 1, cluster = 1, stages = 8>} {
+  %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
+  %1 = tile.reduce add %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
+  %2 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
+  tile.return %2, %1 : tensor<?x16384xf32>, tensor<?x1xf32>
 }

@@ -5,14 +5,15 @@
 
 // Of long rows with several reductions, as a loss has them, registers hold too
 // little: they are walked in tiles. A block that keeps what is walked again in
-// shared memory leaves room for another one, whatever the alignment.
+// shared memory leaves room for two others, whatever the alignment.
 // CHECK-LABEL: @one_block
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 2048, cluster = 1, reread = shared>
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1, reread = shared>,
+// CLUSTER-SAME: unaligned_schedule = #tile.schedule<rows = 1, threads = 256, vector = 4, columns = 1024, cluster = 1, reread = shared>
+// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
 // MEMORY-LABEL: @one_block
 // MEMORY-SAME: reread = memory>
 // PINNED-LABEL: @one_block
-// PINNED-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384, cluster = 2, reread = shared>
+// PINNED-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>
 tile.kernel @one_block(%x: tensor<?x32768xbf16>) -> (tensor<?x32768xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
@@ -27,10 +28,11 @@ tile.kernel @one_block(%x: tensor<?x32768xbf16>) -> (tensor<?x32768xbf16>, tenso
   tile.return %9, %6 : tensor<?x32768xbf16>, tensor<?x1xf32>
 }
 
-// Longer ones are shared by as few blocks as keep them like that. Without
+// Longer ones are shared by as few blocks as keep them like that, or leave room
+// for one other block, which then have more threads. Without
 // clusters, a block keeps what fits.
 // CHECK-LABEL: @two_blocks
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384, cluster = 2, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>,
 // SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
 tile.kernel @two_blocks(%x: tensor<?x65536xbf16>) -> (tensor<?x65536xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
@@ -46,8 +48,24 @@ tile.kernel @two_blocks(%x: tensor<?x65536xbf16>) -> (tensor<?x65536xbf16>, tens
   tile.return %9, %6 : tensor<?x65536xbf16>, tensor<?x1xf32>
 }
 
+// CHECK-LABEL: @two_to_a_multiprocessor
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 416, vector = 8, columns = 26624, cluster = 4, reread = shared>,
+tile.kernel @two_to_a_multiprocessor(%x: tensor<?x201088xbf16>) -> (tensor<?x201088xbf16>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x201088xbf16> to tensor<?x201088xf32>
+  %1 = tile.reduce max %0 : tensor<?x201088xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x201088xbf16> -> tensor<?x201088xf32>
+  %3 = arith.subf %0, %2 : tensor<?x201088xf32>
+  %4 = math.exp %3 : tensor<?x201088xf32>
+  %5 = tile.reduce add %4 : tensor<?x201088xf32> -> tensor<?x1xf32>
+  %6 = tile.reduce min %0 : tensor<?x201088xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x201088xbf16> -> tensor<?x201088xf32>
+  %8 = arith.divf %4, %7 : tensor<?x201088xf32>
+  %9 = arith.truncf %8 : tensor<?x201088xf32> to tensor<?x201088xbf16>
+  tile.return %9, %6 : tensor<?x201088xbf16>, tensor<?x1xf32>
+}
+
 // CHECK-LABEL: @eight_blocks
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 8, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 32768, cluster = 8, reread = shared>,
 // SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
 tile.kernel @eight_blocks(%x: tensor<?x262144xbf16>) -> (tensor<?x262144xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x262144xbf16> to tensor<?x262144xf32>

@@ -95,3 +95,15 @@ tile.kernel @cluster_in_loop(%x: tensor<?x1048576xbf16>) -> tensor<?x1xf32>
   %1 = tile.reduce max %0 : tensor<?x1048576xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
+
+// A vector that does not divide the row shifts it, and its program does not take
+// rows of any phase, so that another schedule is chosen for those.
+// CHECK-LABEL: @pinned
+// CHECK-SAME:  schedule = #tile.schedule<rows = 2, threads = 32, vector = 8, columns = 256>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 64, vector = 1, columns = 256>
+tile.kernel @pinned(%x: tensor<?x249xbf16>) -> tensor<?x1xf32>
+    attributes {schedule = #tile.schedule<threads = 32, vector = 8>} {
+  %0 = arith.extf %x : tensor<?x249xbf16> to tensor<?x249xf32>
+  %1 = tile.reduce add %0 : tensor<?x249xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}

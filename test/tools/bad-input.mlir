@@ -472,9 +472,9 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
 // a vector that does not divide the row
 // options: --schedule=vector=16
 // error: 1:1: schedule #tile.schedule<
-func.func @f(%x: tensor<?x1000xbf16>) -> tensor<?x1000xbf16> {
-  %0 = tile.rms_norm %x : tensor<?x1000xbf16>
-  return %0 : tensor<?x1000xbf16>
+func.func @f(%x: tensor<?x24xbf16>) -> tensor<?x24xbf16> {
+  %0 = tile.rms_norm %x : tensor<?x24xbf16>
+  return %0 : tensor<?x24xbf16>
 }
 
 // -----

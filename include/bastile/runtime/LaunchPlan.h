@@ -82,6 +82,8 @@ private:
   Error chooseVariant(const Launch &launch, const Variant *&choice) const;
   bool admits(const Launch &launch, const Variant &variant,
               std::string *reason) const;
+  const Operand *findOtherPhase(const Launch &launch,
+                                const Variant &variant) const;
   void mergeLeading(const Launch &launch);
   void mergeSpace(const Launch &launch, unsigned space);
   int64_t leadingStride(const Operand &operand, unsigned dimension) const;

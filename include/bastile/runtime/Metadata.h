@@ -72,6 +72,9 @@ struct Variant {
   unsigned leading = 0;
   /// One power of two for each operand of the launch, in bytes.
   std::vector<int64_t> alignment;
+  /// One power of two for each operand of the launch, in elements: 1 for those
+  /// that may begin anywhere.
+  std::vector<int64_t> phase;
   std::vector<Argument> arguments;
   Expression grid;
   int64_t block = 1;

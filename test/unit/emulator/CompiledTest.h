@@ -35,9 +35,11 @@ struct Buffer {
         offset(offset),
         bytes((offset + rows * stride + 16) * runtime::byteSize(type), '\xff') {
     // Vector accesses need the alignment that a GPU's allocator gives.
-    size_t misaligned = reinterpret_cast<uintptr_t>(bytes.data()) % 16;
-    base = misaligned ? 16 - misaligned : 0;
-    bytes.resize(bytes.size() + 16, '\xff');
+    constexpr size_t alignment = 64;
+    bytes.reserve(bytes.size() + alignment);
+    size_t misaligned = reinterpret_cast<uintptr_t>(bytes.data()) % alignment;
+    base = misaligned ? alignment - misaligned : 0;
+    bytes.resize(bytes.size() + alignment, '\xff');
   }
   char *element(int64_t row, int64_t column) {
     return bytes.data() + base +

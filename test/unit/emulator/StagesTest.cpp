@@ -124,6 +124,9 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
         "rows=4,threads=64,persistent=1,stages=2",
         "rows=2,threads=128,columns=1024,persistent=3,stages=2",
         "cluster=2,threads=64,columns=1024,persistent=2,stages=2",
+        "threads=64,persistent=1,stages=3",
+        "rows=4,threads=64,persistent=1,stages=4",
+        "cluster=2,threads=64,columns=1024,persistent=2,stages=3",
         "threads=64,persistent=1,stages=1"}) {
     SCOPED_TRACE(schedule);
     // Only of the kernel that walks the rows.
@@ -142,7 +145,9 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
 TEST_F(StagesTest, TilesOfColumnsLoadAhead) {
   for (const char *schedule :
        {"rows=1,threads=32,columns=256,vector=8,persistent=4,stages=2",
-        "rows=2,threads=64,columns=256,vector=8,persistent=8,stages=2"}) {
+        "rows=2,threads=64,columns=256,vector=8,persistent=8,stages=2",
+        "rows=2,threads=64,columns=256,vector=8,persistent=8,stages=3",
+        "rows=1,threads=32,columns=256,vector=8,persistent=4,stages=8"}) {
     SCOPED_TRACE(schedule);
     compileBackward(kProduct, 1000,
                     std::string("product_backward_kernel0:") + schedule);

@@ -184,6 +184,67 @@ TEST(LaunchPlanTest, fallsBackOnAlignment) {
   EXPECT_EQ(CopyPlan(makeInput({1, 8}, {9, 1})).prepare().entry(), "aligned");
 }
 
+/// Two spaces of rows, each read and written in vectors of 8 elements; one more
+/// operand of the first that is not.
+Function makeShifted() {
+  return parseFunction(R"({
+    "name": "f",
+    "inputs": [{"name": "x", "type": "bf16", "shape": [null, null, 9]},
+               {"name": "s", "type": "f32", "shape": [null, null, 1]},
+               {"name": "z", "type": "bf16", "shape": [null, null, 9]}],
+    "outputs": [{"name": "y", "type": "f32", "shape": [
+                  {"input": 0, "dimension": 0}, {"input": 0, "dimension": 1}, 9]}],
+    "launches": [{
+      "kernel": "f", "leading": 2,
+      "operands": [{"input": 0, "rows": true}, {"input": 1, "rows": true},
+                   {"input": 2, "rows": true, "space": 1},
+                   {"output": 0, "rows": true}],
+      "variants": [
+        {"entry": "shifted", "leading": 2, "alignment": [2, 4, 2, 4],
+         "phase": [8, 1, 8, 8], "arguments": [], "grid": {"rows": 1},
+         "block": 32},
+        {"entry": "unaligned", "leading": 2, "alignment": [2, 4, 2, 4],
+         "arguments": [], "grid": {"rows": 1}, "block": 32}]}]})");
+}
+
+/// The variant of that function that takes `x` and `y` of the given addresses
+/// and strides.
+std::string chooseShifted(intptr_t x, const Dimensions &xStrides, intptr_t y,
+                          const Dimensions &yStrides, int64_t rows = 3) {
+  Function function = makeShifted();
+  std::vector<TensorView> inputs = {
+      {fakeAddress(x), ElementType::BF16, {2, rows, 9}, xStrides},
+      TensorView::contiguous(fakeAddress(0x3004), ElementType::F32,
+                             {2, rows, 1}),
+      TensorView::contiguous(fakeAddress(0x4006), ElementType::BF16,
+                             {2, 3, 9})};
+  std::vector<TensorView> outputs = {
+      {fakeAddress(y), ElementType::F32, {2, rows, 9}, yStrides}};
+  LaunchPlan plan;
+  EXPECT_OK(plan.prepare(function, {inputs, outputs, {}}, 132));
+  return plan.launches().empty() ? "" : plan.launches()[0].variant->entry;
+}
+
+TEST(LaunchPlanTest, fallsBackOnPhase) {
+  const Dimensions dense = {27, 9, 1};
+  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, dense), "shifted");
+  // As many elements behind an address that vectors divide, which are more
+  // bytes of the wider type.
+  EXPECT_EQ(chooseShifted(0x1006, dense, 0x200c, dense), "shifted");
+  EXPECT_EQ(chooseShifted(0x100e, dense, 0x201c, dense), "shifted");
+  EXPECT_EQ(chooseShifted(0x1006, dense, 0x2008, dense), "unaligned");
+  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2010, dense), "unaligned");
+  // Strides that leave the same remainder, and those that do not.
+  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, {59, 17, 1}), "shifted");
+  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, {60, 17, 1}), "unaligned");
+  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, {30, 10, 1}), "unaligned");
+  EXPECT_EQ(chooseShifted(0x1000, {27, -7, 1}, 0x2000, dense), "shifted");
+  // Those of a single row are never used, nor are rows that are not there.
+  EXPECT_EQ(chooseShifted(0x1000, {9, 1, 1}, 0x2000, {9, 2, 1}, /*rows=*/1),
+            "shifted");
+  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2010, dense, /*rows=*/0), "shifted");
+}
+
 TEST(LaunchPlanTest, reportsWhyNoVariantFits) {
   CopyPlan copy(makeInput({10, 8}, {8, 1}, 0x1001));
   expectError(
@@ -191,6 +252,18 @@ TEST(LaunchPlanTest, reportsWhyNoVariantFits) {
       "function 'copy': kernel 'copy': no variant takes these operands: "
       "'strided' needs input 'x' and its rows aligned to 2 bytes");
   EXPECT_TRUE(copy.plan.launches().empty());
+
+  Function function = makeShifted();
+  function.launches[0].variants.pop_back();
+  std::vector<TensorView> inputs, outputs;
+  for (const InputSpec &input : function.inputs)
+    inputs.push_back(TensorView::contiguous(fakeAddress(0x1000), input.type,
+                                            {2, 3, *input.shape.back()}));
+  outputs.push_back(
+      TensorView::contiguous(fakeAddress(0x2004), ElementType::F32, {2, 3, 9}));
+  expectError(LaunchPlan().prepare(function, {inputs, outputs, {}}, 132),
+              "'shifted' needs output 'y' and its rows to begin as far behind "
+              "an aligned address as the other operands");
 
   CopyPlan strided(makeInput({3, 5, 8}, {8, 24, 1}));
   strided.function.launches[0].variants.pop_back();

@@ -77,6 +77,7 @@ TEST(MetadataTest, readsEveryField) {
   const Variant &variant = launch.variants[0];
   EXPECT_EQ(variant.entry, "geglu_v8");
   EXPECT_EQ(variant.alignment, (std::vector<int64_t>{16, 16, 16, 4}));
+  EXPECT_EQ(variant.phase, (std::vector<int64_t>{1, 1, 1, 1}));
   EXPECT_EQ(variant.arguments[2].kind, Argument::Kind::Stride);
   EXPECT_EQ(variant.grid.kind, Expression::Kind::CeilDiv);
   EXPECT_EQ(variant.block, 384);
@@ -128,8 +129,8 @@ TEST(MetadataTest, namesThePlaceOfAnError) {
   expectMalformed("\"bf16\", \"shape\": [null, 2880]},\n", "17,\n", "not JSON");
   expectMalformed("bastile.kernels", "other",
                   "schema: expected 'bastile.kernels', got 'other'");
-  expectMalformed("\"version\": 1", "\"version\": 2",
-                  "version: version 2 is unknown to this runtime");
+  expectMalformed("\"version\": 1", "\"version\": 3",
+                  "version: version 3 is unknown to this runtime");
   expectMalformed("\"compiler\"", "\"maker\"", "document: lacks 'compiler'");
   expectMalformed("\"gate\", \"type\": \"bf16\"", "\"gate\", \"type\": \"x\"",
                   "functions[0].inputs[0].type: unknown type 'x'");
@@ -166,6 +167,15 @@ TEST(MetadataTest, rejectsInconsistentLaunches) {
                             "4 operands, got 3");
   expectMalformed("[16, 16, 16, 4]", "[16, 12, 16, 4]",
                   variant + ".alignment[1]: 12 is not a power of two");
+  auto expectBadPhase = [&](const std::string &phase, const std::string &what) {
+    expectMalformed("\"alignment\"", "\"phase\": " + phase + ", \"alignment\"",
+                    variant + ".phase" + what);
+  };
+  expectBadPhase("[8, 8, 8]", ": expected one number for each of the 4 "
+                              "operands, got 3");
+  expectBadPhase("[8, 6, 8, 1]", "[1]: 6 is not a power of two");
+  expectBadPhase("[8, 8, 8, 8]",
+                 "[3]: operand 3 is shared by all rows and has no phase");
   expectMalformed("{\"size\": 0}", "{\"size\": 1}",
                   variant + ".arguments[0].size: 1 is out of range");
   expectMalformed("{\"pointer\": 0}", "{\"pointer\": 4}",
