@@ -74,6 +74,7 @@ private:
   void addBlocks();
   void addLoops();
   void addVariations();
+  void addStages();
   /// What the model does not rule out, without the heuristic's choice, by the
   /// expected time and the distance from that choice, the best first.
   SmallVector<ScheduleAttr> rank();
@@ -166,6 +167,22 @@ void Enumerator::addVariations() {
   }
 }
 
+/// Rows that are loaded further ahead than by the heuristic, or less far.
+void Enumerator::addStages() {
+  constexpr size_t kMostStaged = 4;
+  SmallVector<ScheduleAttr> staged = rank();
+  staged.insert(staged.begin(), found.front());
+  if (staged.size() > kMostStaged)
+    staged.truncate(kMostStaged);
+  for (ScheduleAttr schedule : staged)
+    for (int64_t stages : {1, 2, 3, 4}) {
+      ScheduleFields fields(schedule);
+      fields.stages = stages;
+      if (fields.persistent > 0)
+        add(fields);
+    }
+}
+
 /// How many fields differ between two schedules, and by how many doublings.
 static double getDistance(ScheduleAttr lhs, ScheduleAttr rhs) {
   double distance = 0;
@@ -219,6 +236,7 @@ SmallVector<ScheduleAttr> Enumerator::run() {
   addBlocks();
   addLoops();
   addVariations();
+  addStages();
   SmallVector<ScheduleAttr> schedules = rank();
   schedules.insert(schedules.begin(), choice);
   return schedules;

@@ -80,6 +80,16 @@ TEST(ScheduleSpaceTest, hasOnlySchedulesThatCompile) {
     }
 }
 
+TEST(ScheduleSpaceTest, variesHowFarAheadRowsAreLoaded) {
+  std::set<std::string> stages;
+  for (const LaunchCandidates &launch : enumerate(makeNorm("2880")))
+    for (const ScheduleCandidate &candidate : launch.candidates)
+      for (const char *field : {"stages = 1", "stages = 2", "stages = 3"})
+        if (llvm::StringRef(candidate.fields).contains(field))
+          stages.insert(field);
+  EXPECT_EQ(stages.size(), 3u);
+}
+
 TEST(ScheduleSpaceTest, namesTheFunctionOfALaunch) {
   std::vector<LaunchCandidates> launches = enumerate(makeNorm("2880"));
   ASSERT_GE(launches.size(), 2u);
