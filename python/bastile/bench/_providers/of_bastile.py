@@ -23,18 +23,12 @@ def load() -> dict:
         "silu": ops.silu,
         "softmax": ops.softmax,
         "log_softmax": ops.log_softmax,
-        "rope": _rope,
+        "rope": functional.rope,
         "quantize_rows": functional.quantize,
         "quantize_blocks": lambda x: functional.quantize(x, group=128),
         "cross_entropy": _cross_entropy,
         "cross_entropy_loss": functional.cross_entropy,
     }
-
-
-def _rope(q, k, cosine, sine):
-    half = cosine.shape[-1] // 2
-    cosine, sine = cosine[..., :half], sine[..., :half]
-    return ops.rope(q, cosine, sine), ops.rope(k, cosine, sine)
 
 
 def _cross_entropy(logits, targets):
@@ -59,11 +53,26 @@ def _interleaved_kernel(columns, dtype):
     )
 
 
+@functools.cache
+def _rope_kernel(shape, dtype):
+    def rope(q, k, cosine, sine):
+        return tuple(functions.op.rope(x, cosine, sine) for x in (q, k))
+
+    batch, positions, heads, pairs, length = shape
+    angles = (1, positions, 1, length // 2)
+    shapes = {
+        "q": (batch, positions, heads, length),
+        "k": (batch, positions, pairs, length),
+        "cosine": angles,
+        "sine": angles,
+    }
+    return bastile.compile(rope, shapes, dtype=dtype, grad=("q", "k"))
+
+
 #: What differs from the op of the same name, with gradients of all operands.
 _SPECS = {
     "geglu_tanh": {"op": "geglu", "attributes": {"form": "tanh"}},
     "geglu_erf": {"op": "geglu", "attributes": {"form": "erf"}},
-    "rope": {"grad": "input"},
     "cross_entropy": {"grad": ("logits",), "together": True},
     "cross_entropy_loss": {"grad": False},
     "quantize_rows": {"op": "quantize", "grad": False},
@@ -81,20 +90,13 @@ _LOSS = """func.func @cross_entropy(%logits: tensor<?x{columns}x{type}>,
 
 
 def kernel(op: str, shape, dtype):
-    """The compiled function of the op, for what its kernels are like; of rope, that
-    of the queries."""
+    """The compiled function of the op, for what its kernels are like."""
     columns = shape[-1]
     if op == "geglu_interleaved":
         return _interleaved_kernel(2 * columns, dtype)
-    fields = {"op": op, "shape": list(shape), "grad": True, **_SPECS.get(op, {})}
     if op == "rope":
-        batch, positions, heads, _, length = shape
-        angles = [1, positions, 1, length // 2]
-        fields["shape"] = {
-            "input": [batch, positions, heads, length],
-            "cosine": angles,
-            "sine": angles,
-        }
+        return _rope_kernel(tuple(shape), dtype)
+    fields = {"op": op, "shape": list(shape), "grad": True, **_SPECS.get(op, {})}
     if op.startswith("cross_entropy"):
         element = _types.element_type(dtype)
         fields["op"] = _LOSS.format(columns=columns, type=element)
