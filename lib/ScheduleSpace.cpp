@@ -78,6 +78,9 @@ private:
   /// What the model does not rule out, without the heuristic's choice, by the
   /// expected time and the distance from that choice, the best first.
   SmallVector<ScheduleAttr> rank();
+  /// The heuristic's choice ahead of these, and the first of them.
+  SmallVector<ScheduleAttr> getRanked();
+  SmallVector<ScheduleAttr> getFirst(size_t most);
   void add(const ScheduleFields &fields);
 
   const Target &target;
@@ -144,14 +147,21 @@ void Enumerator::addLoops() {
       }
 }
 
+SmallVector<ScheduleAttr> Enumerator::getRanked() {
+  SmallVector<ScheduleAttr> schedules = rank();
+  schedules.insert(schedules.begin(), found.front());
+  return schedules;
+}
+
+SmallVector<ScheduleAttr> Enumerator::getFirst(size_t most) {
+  SmallVector<ScheduleAttr> schedules = getRanked();
+  schedules.truncate(std::min(most, schedules.size()));
+  return schedules;
+}
+
 /// More or fewer rows to a tile and programs to a multiprocessor.
 void Enumerator::addVariations() {
-  constexpr size_t kMostVaried = 16;
-  SmallVector<ScheduleAttr> varied = rank();
-  varied.insert(varied.begin(), found.front());
-  if (varied.size() > kMostVaried)
-    varied.truncate(kMostVaried);
-  for (ScheduleAttr schedule : varied) {
+  for (ScheduleAttr schedule : getFirst(16)) {
     ScheduleFields base(schedule);
     for (int64_t rows :
          {base.rows / 2, base.rows, base.rows * 2, base.rows * 4})
@@ -169,12 +179,7 @@ void Enumerator::addVariations() {
 
 /// Rows that are loaded further ahead than by the heuristic, or less far.
 void Enumerator::addStages() {
-  constexpr size_t kMostStaged = 4;
-  SmallVector<ScheduleAttr> staged = rank();
-  staged.insert(staged.begin(), found.front());
-  if (staged.size() > kMostStaged)
-    staged.truncate(kMostStaged);
-  for (ScheduleAttr schedule : staged)
+  for (ScheduleAttr schedule : getFirst(4))
     for (int64_t stages : {1, 2, 3, 4}) {
       ScheduleFields fields(schedule);
       fields.stages = stages;
@@ -237,9 +242,7 @@ SmallVector<ScheduleAttr> Enumerator::run() {
   addLoops();
   addVariations();
   addStages();
-  SmallVector<ScheduleAttr> schedules = rank();
-  schedules.insert(schedules.begin(), choice);
-  return schedules;
+  return getRanked();
 }
 
 //===----------------------------------------------------------------------===//

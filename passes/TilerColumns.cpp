@@ -174,8 +174,10 @@ void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
   SmallVector<Value> totals = combineThreads(reductions, partials, isExchanged);
   if (isExchanged)
     totals = combineBlocks(reductions, totals);
-  for (auto [reduce, total] : llvm::zip_equal(reductions, totals))
-    rowScope.map(const_cast<tile::ReduceOp &>(reduce).getResult(), total);
+  for (auto [reduction, total] : llvm::zip_equal(reductions, totals)) {
+    tile::ReduceOp reduce = reduction;
+    rowScope.map(reduce.getResult(), total);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -22,6 +22,13 @@
 
 namespace bastile::test {
 
+/// On rows of {0} elements of type {1}.
+inline constexpr char kSoftmax[] = R"mlir(
+  func.func @softmax(%x: tensor<?x{0}x{1}>) -> tensor<?x{0}x{1}> {{
+    %0 = tile.softmax %x : tensor<?x{0}x{1}>
+    return %0 : tensor<?x{0}x{1}>
+  })mlir";
+
 /// One tensor in memory with a margin of its own, so that misaligned views and
 /// rows with gaps can be made.
 struct Buffer {

@@ -30,12 +30,6 @@ constexpr char kScale[] = R"mlir(
     return %4 : tensor<?x{0}xf32>
   })mlir";
 
-constexpr char kSoftmax[] = R"mlir(
-  func.func @softmax(%x: tensor<?x{0}x{1}>) -> tensor<?x{0}x{1}> {{
-    %0 = tile.softmax %x : tensor<?x{0}x{1}>
-    return %0 : tensor<?x{0}x{1}>
-  })mlir";
-
 constexpr char kCrossEntropy[] = R"mlir(
   func.func @loss(%x: tensor<?x{0}x{1}>, %t: tensor<?x1xi64>) -> tensor<1xf32> {{
     %loss, %lse, %correct, %invalid =

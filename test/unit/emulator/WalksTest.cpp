@@ -23,12 +23,6 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-constexpr char kSoftmax[] = R"mlir(
-  func.func @softmax(%x: tensor<?x{0}x{1}>) -> tensor<?x{0}x{1}> {{
-    %0 = tile.softmax %x : tensor<?x{0}x{1}>
-    return %0 : tensor<?x{0}x{1}>
-  })mlir";
-
 constexpr char kCrossEntropy[] = R"mlir(
   func.func @loss(%x: tensor<?x{0}x{1}>, %t: tensor<?x1xi64>)
       -> (tensor<?x1xf32>, tensor<?x1xf32>) {{
