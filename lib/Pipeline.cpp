@@ -7,10 +7,12 @@
 #include "CodeGen.h"
 #include "Metadata.h"
 #include "bastile/Compiler.h"
+#include "dialect/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -67,6 +69,27 @@ static void addTilePasses(OpPassManager &passes, Stage stage,
     addLineInfo(passes);
 }
 
+/// Erases the kernels that no code is asked for, and what would call them.
+static void eraseOtherKernels(ModuleOp module,
+                              const KernelSelection &selection) {
+  if (!selection.firstVariants && selection.name.empty())
+    return;
+  llvm::StringSet<> kept;
+  if (!selection.name.empty())
+    kept.insert(selection.name);
+  else
+    module.walk([&](tile::LaunchOp launch) {
+      auto first = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
+      kept.insert(first.getValue());
+    });
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    func.erase();
+  for (auto kernel :
+       llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
+    if (!kept.contains(kernel.getSymName()))
+      kernel.erase();
+}
+
 LogicalResult bastile::lower(ModuleOp module, Stage stage,
                              const CompileOptions &options,
                              llvm::json::Value *metadata) {
@@ -88,6 +111,7 @@ LogicalResult bastile::lower(ModuleOp module, Stage stage,
     *metadata = buildMetadata(module, *options.target);
   if (stage <= Stage::Tiled)
     return success();
+  eraseOtherKernels(module, options.kernels);
   return run(
       [&](OpPassManager &passes) { addTilePasses(passes, stage, options); });
 }

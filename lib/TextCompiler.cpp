@@ -37,6 +37,7 @@ public:
         llvm::SMLoc());
     options.schedule = request.schedule;
     options.gradients = {request.gradients, request.together, request.inPlace};
+    options.kernels = {request.firstVariants, request.kernel};
   }
 
   /// Parses the source; `options` then say what is asked of it.

@@ -17,21 +17,25 @@ static std::string_view getEntry(std::string_view line) {
   return line.substr(0, line.find('('));
 }
 
-std::string bastile::runtime::selectPtxEntry(std::string_view ptx,
-                                             std::string_view entry) {
+std::optional<std::string>
+bastile::runtime::selectPtxEntry(std::string_view ptx, std::string_view entry) {
   std::string result;
-  bool skips = false;
+  bool skips = false, found = false;
   while (!ptx.empty()) {
     const size_t end = ptx.find('\n');
     const std::string_view line = ptx.substr(0, end);
     ptx.remove_prefix(end == ptx.npos ? ptx.size() : end + 1);
-    if (std::string_view name = getEntry(line); !name.empty())
+    if (std::string_view name = getEntry(line); !name.empty()) {
       skips = name != entry;
+      found |= !skips;
+    }
     if (!skips && !startsWith(line, "//"))
       result.append(line).push_back('\n');
     // Inside of an entry every line is indented or is a label.
     if (line == "}")
       skips = false;
   }
+  if (!found)
+    return std::nullopt;
   return result;
 }

@@ -49,6 +49,14 @@ struct GradientOptions {
   bool inPlace = false;
 };
 
+/// Which kernels to make code of. The metadata describes all of them.
+struct KernelSelection {
+  /// The first variant of each launch, which aligned tensors run, and no other.
+  bool firstVariants = false;
+  /// The kernel of this name and no other, unless empty.
+  std::string name = {};
+};
+
 struct CompileOptions {
   /// What to compile for; must be set.
   const Target *target = nullptr;
@@ -56,6 +64,7 @@ struct CompileOptions {
   /// or in kernels by name, as in "f_kernel: rows = 2; g_kernel: rows = 1".
   std::string schedule;
   GradientOptions gradients = {};
+  KernelSelection kernels = {};
   /// Keep the source's lines in the code, for profilers.
   bool lineInfo = true;
   /// Verify the program after each pass, to find mistakes of passes.

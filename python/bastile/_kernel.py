@@ -118,9 +118,6 @@ class Kernel:
             _loading.tune_first_call(request, operands, device)
         return _loading.load(request)
 
-    def _load(self, target):
-        return _loading.load(self._request.on(target))
-
     def _ask(self, question, *arguments):
         """What the compiler says of the kernel as it is scheduled."""
         return _loading.with_schedule(
@@ -145,27 +142,26 @@ class Kernel:
     @property
     def metadata(self) -> dict[str, Any]:
         """How the kernel is launched (docs/metadata.md)."""
-        return self._load(self.target).metadata
+        return _loading.load(self._request.on(self.target)).metadata
 
     @property
     def ptx(self) -> str:
         """PTX with the metadata in it, as ``tilec`` writes it."""
         if self.target == "host":
             raise ValueError("the host has no PTX; compile for a GPU's target")
-        return self._load(self.target).code.decode()
+        return self._ask(_bastile.compile).decode()
 
     @property
     def cubin(self) -> bytes:
         """The machine code that the driver makes of the PTX. Needs a GPU."""
-        self.ptx  # raises for the host
-        return _bastile.assemble(self._load(self.target).code, 0)
+        return _bastile.assemble(self.ptx.encode(), 0)
 
     @property
     def object(self) -> bytes:
         """The host's machine code, an ELF object."""
         if self.target != "host":
             raise ValueError("objects are made for the target 'host' only")
-        return self._load("host").code
+        return self._ask(_bastile.compile)
 
     def mlir(self, stage: str = "tile") -> str:
         """The module at a stage of the compiler: ``tile`` (as written),

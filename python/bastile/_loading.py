@@ -59,10 +59,6 @@ class Code:
         self.request = request
         self._stored = _bastile.load(request.native())
 
-    @property
-    def code(self) -> bytes:
-        return self._stored.code
-
     @functools.cached_property
     def metadata(self) -> dict:
         return json.loads(self._stored.metadata)

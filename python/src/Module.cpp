@@ -46,7 +46,9 @@ static CompileRequest makeRequest(std::string source, std::string target,
           std::move(schedule),
           std::move(gradients),
           together,
-          inPlace};
+          inPlace,
+          /*firstVariants=*/false,
+          /*kernel=*/""};
 }
 
 static void bindCompiler(py::module_ &module) {
@@ -178,6 +180,16 @@ static const runtime::Function &findFunction(const runtime::Program &program,
 
 static void bindKernels(py::module_ &module) {
   module.def("load", &loadProgram, "request"_a);
+  module.def(
+      "compile",
+      [](const CompileRequest &request) {
+        auto entry = [&] {
+          py::gil_scoped_release unlocked;
+          return take<CompileError>(getStore().compile(request));
+        }();
+        return py::bytes(*entry->find("code"));
+      },
+      "request"_a);
   module.def("compilations", [] { return getStore().compilations(); });
   module.def(
       "set_warning_handler",

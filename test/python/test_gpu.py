@@ -126,6 +126,19 @@ def test_dlpack_of_the_gpu():
     )
 
 
+def test_kernels_for_unaligned_tensors_are_compiled_when_they_are_called(tmp_path):
+    # What no cache can have.
+    factor = 1 + hash(tmp_path) % 1000 / 1000
+    kernel = bastile.compile(lambda x: x * factor, (64, 2048), dtype="f32")
+    memory = torch.randn(65 * 2048, device="cuda")
+    counts = [bastile.compilations()]
+    for start in (0, 1, 1, 0, 2):
+        x = memory[start : start + 64 * 2048].view(64, 2048)
+        torch.testing.assert_close(kernel(x), x * factor)
+        counts.append(bastile.compilations())
+    assert [b - a for a, b in zip(counts, counts[1:])] == [1, 1, 0, 0, 0]
+
+
 def test_float64_is_for_the_host():
     with pytest.raises(ValueError, match="float64 is computed on the host only"):
         ops.silu(torch.ones(2, LENGTH, device="cuda", dtype=torch.float64))

@@ -52,11 +52,11 @@ $L__BB1_1:
 }
 
 TEST(PtxEntries, LeavesNoneOfOtherNames) {
-  std::string none = selectPtxEntry(text, "fir");
-  EXPECT_EQ(none.find(".entry"), std::string::npos);
-  EXPECT_NE(none.find(".target sm_90"), std::string::npos);
+  EXPECT_EQ(selectPtxEntry(text, "fir"), std::nullopt);
+  EXPECT_EQ(selectPtxEntry(".version 8.0", "any"), std::nullopt);
 }
 
 TEST(PtxEntries, TakesTextWithoutATrailingNewline) {
-  EXPECT_EQ(selectPtxEntry(".version 8.0", "any"), ".version 8.0\n");
+  EXPECT_EQ(selectPtxEntry(".visible .entry any()\n{\n}", "any"),
+            ".visible .entry any()\n{\n}\n");
 }
