@@ -25,6 +25,34 @@ namespace {
 constexpr double kLog2E = 1.4426950408889634074;
 constexpr double kLn2 = 0.69314718055994530942;
 
+/// What intrinsic `name` of the GPU makes of each element.
+Value createIntrinsic(Formula &f, StringRef name, Value x) {
+  auto one = [&](Value element) -> Value {
+    return LLVM::CallIntrinsicOp::create(f.builder, f.builder.getF32Type(),
+                                         f.builder.getStringAttr(name),
+                                         ValueRange{element})
+        ->getResult(0);
+  };
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector)
+    return one(x);
+  Value result = f.number(0.0);
+  for (int64_t index = 0; index < vector.getNumElements(); ++index) {
+    Value element = vector::ExtractOp::create(f.builder, x, index);
+    result = vector::InsertOp::create(f.builder, one(element), result, index);
+  }
+  return result;
+}
+
+/// 2^x. An approximate one takes numbers below 2^-126 for 0: the instruction
+/// does no better, and to scale around it takes three more.
+Value createExp2(Formula &f, Value x, bool isApproximate) {
+  return createIntrinsic(f,
+                         isApproximate ? "llvm.nvvm.ex2.approx.ftz.f32"
+                                       : "llvm.nvvm.ex2.approx.f32",
+                         x);
+}
+
 /// exp(x) = 2^(x log2 e) by the GPU's ex2, whose error is about two units in
 /// the last place of float32.
 ///
@@ -41,12 +69,10 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     constexpr float log2eHigh = static_cast<float>(kLog2E);
     Location loc = op.getLoc();
     Formula f(rewriter, loc, op.getType());
-    auto exp2 = [&](Value power) {
-      return math::Exp2Op::create(rewriter, loc, power, kApproximate);
-    };
     Value x = op.getOperand();
     if (isApproximate(op.getFastmath())) {
-      rewriter.replaceOp(op, exp2(f.mul(x, f.number(kLog2E))));
+      Value power = f.mul(x, f.number(kLog2E));
+      rewriter.replaceOp(op, createExp2(f, power, /*isApproximate=*/true));
       return success();
     }
     // From these bounds on the result is 0 or infinity, and the lost part of an
@@ -58,12 +84,37 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Value power = f.mul(x, f.number(log2eHigh));
     Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
     lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
-    Value result = exp2(power);
+    Value result = createExp2(f, power, /*isApproximate=*/false);
     Value correction = f.mul(lost, f.number(kLn2));
     rewriter.replaceOp(op, f.fma(result, correction, result));
     return success();
   }
 };
+
+/// Whether a number is 0 or more, or not a number, by what it is made of.
+bool isNonNegative(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<math::ExpOp, math::Exp2Op, math::AbsFOp>(op) ||
+      matchPattern(op, m_AnyZeroFloat()))
+    return true;
+  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
+    return call.getIntrin().starts_with("llvm.nvvm.ex2.");
+  if (auto insert = dyn_cast<vector::InsertOp>(op))
+    return isNonNegative(insert.getValueToStore()) &&
+           isNonNegative(insert.getDest());
+  return false;
+}
+
+/// Whether a number is 1 or more, or not a number.
+bool isAtLeastOne(Value value) {
+  auto sum = value.getDefiningOp<arith::AddFOp>();
+  return sum && ((matchPattern(sum.getLhs(), m_OneFloat()) &&
+                  isNonNegative(sum.getRhs())) ||
+                 (matchPattern(sum.getRhs(), m_OneFloat()) &&
+                  isNonNegative(sum.getLhs())));
+}
 
 /// x / y = x (1 / y) by the GPU's reciprocal. IEEE division is a subroutine.
 struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
@@ -71,12 +122,22 @@ struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
 
   LogicalResult matchAndRewrite(arith::DivFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
-        matchPattern(op.getLhs(), m_OneFloat()))
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), kApproximate);
-    Value reciprocal = f.div(f.number(1.0), op.getRhs());
-    rewriter.replaceOp(op, f.mul(op.getLhs(), reciprocal));
+    bool isReciprocal = matchPattern(op.getLhs(), m_OneFloat());
+    Value reciprocal;
+    // As for 2^x; numbers below 2^-126, of which this form would make infinity,
+    // are not among these.
+    if (isAtLeastOne(op.getRhs()))
+      reciprocal =
+          createIntrinsic(f, "llvm.nvvm.rcp.approx.ftz.f", op.getRhs());
+    else if (!isReciprocal)
+      reciprocal = f.div(f.number(1.0), op.getRhs());
+    else
+      return failure();
+    rewriter.replaceOp(op, isReciprocal ? reciprocal
+                                        : f.mul(op.getLhs(), reciprocal));
     return success();
   }
 };
@@ -98,39 +159,19 @@ struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
   }
 };
 
-/// The only form in which the GPU has 2^x.
 struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(math::Exp2Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFloat32(op.getType()) || isApproximate(op.getFastmath()))
+    if (!isFloat32(op.getType()))
       return failure();
-    rewriter.replaceOpWithNewOp<math::Exp2Op>(op, op.getOperand(),
-                                              kApproximate);
+    Formula f(rewriter, op.getLoc(), op.getType());
+    rewriter.replaceOp(
+        op, createExp2(f, op.getOperand(), isApproximate(op.getFastmath())));
     return success();
   }
 };
-
-/// The GPU's logarithm of each element.
-Value createLog2(Formula &f, Value x) {
-  auto one = [&](Value element) -> Value {
-    return LLVM::CallIntrinsicOp::create(
-               f.builder, f.builder.getF32Type(),
-               f.builder.getStringAttr("llvm.nvvm.lg2.approx.f"),
-               ValueRange{element})
-        ->getResult(0);
-  };
-  auto vector = dyn_cast<VectorType>(x.getType());
-  if (!vector)
-    return one(x);
-  Value result = f.number(0.0);
-  for (int64_t index = 0; index < vector.getNumElements(); ++index) {
-    Value element = vector::ExtractOp::create(f.builder, x, index);
-    result = vector::InsertOp::create(f.builder, one(element), result, index);
-  }
-  return result;
-}
 
 /// The GPU's lg2 is near in absolute terms only where the result is near 0;
 /// there, a series takes its place.
@@ -145,7 +186,8 @@ struct ExpandLog : public OpRewritePattern<OpTy> {
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
     Value x = op.getOperand();
-    Value far = f.mul(createLog2(f, x), f.number(logOf2));
+    Value log2 = createIntrinsic(f, "llvm.nvvm.lg2.approx.f", x);
+    Value far = f.mul(log2, f.number(logOf2));
     Value m = f.sub(x, f.number(1.0));
     double scale = logOf2 / kLn2;
     Value near =

@@ -361,6 +361,30 @@ struct ConvertFromFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
+/// A bfloat16 is the upper half of a float32, so each half of a word takes one
+/// instruction. LLVM would take the halves apart first.
+struct ExtendBFloat16 : public OpRewritePattern<arith::ExtFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getIn().getType()).isBF16() ||
+        !isFloat32(op.getType()) || !hasPairs(op.getType()))
+      return failure();
+    auto type = cast<VectorType>(op.getType());
+    auto half =
+        VectorType::get(type.getNumElements() / 2, getElementTypeOrSelf(type));
+    Formula f(rewriter, op.getLoc(), half);
+    Value words =
+        vector::BitCastOp::create(f.builder, f.integerType(32), op.getIn());
+    Value low = f.fromBits(f.shiftLeft(words, 16));
+    Value high =
+        f.fromBits(f.andInt(words, f.integer(static_cast<int>(0xFFFF0000))));
+    rewriter.replaceOpWithNewOp<vector::InterleaveOp>(op, low, high);
+    return success();
+  }
+};
+
 } // namespace
 
 void bastile::populateCastPatterns(RewritePatternSet &patterns,
@@ -370,7 +394,9 @@ void bastile::populateCastPatterns(RewritePatternSet &patterns,
   if (target.isHost()) {
     patterns.add<TruncateToBFloat16>(context);
     arith::populateExpandBFloat16Patterns(patterns);
-  } else if (target.computeCapability >= 89) {
-    patterns.add<ConvertToFloat8, ConvertFromFloat8>(context);
+    return;
   }
+  patterns.add<ExtendBFloat16>(context);
+  if (target.computeCapability >= 89)
+    patterns.add<ConvertToFloat8, ConvertFromFloat8>(context);
 }

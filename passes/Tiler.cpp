@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/RowMask.h"
 #include "passes/Sizes.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -351,11 +352,8 @@ Value Tiler::emitMasked(tile::ReduceOp reduce) {
   if (reduce.isOfGroups() ||
       (!isShifted() && shape.rowLength % schedule.getColumns() == 0))
     return input;
-  return tile::MaskOp::create(
-      builder, reduce.getLoc(), input, column, shift,
-      builder.getI64IntegerAttr(shape.rowLength),
-      tile::ReduceOp::getNeutral(reduce.getKind(),
-                                 reduce.getType().getElementType()));
+  return maskBeyondRow(builder, reduce, input,
+                       {column, shape.rowLength, shift});
 }
 
 void Tiler::emitStore(unsigned resultIndex) {

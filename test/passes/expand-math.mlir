@@ -3,10 +3,12 @@
 // The GPU has 2^x. Rounding to bfloat16 hides the error of one product.
 // CHECK-LABEL: tile.kernel @exp_narrow(
 // CHECK-SAME:      %[[P:[^:]*]]: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
-// CHECK-NEXT:    %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
+// CHECK:         %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
 // CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[X]], %[[LOG2E]]
-// CHECK-NEXT:    %[[EXP:.*]] = math.exp2 %[[POWER]] fastmath<afn>
-// CHECK-NEXT:    arith.truncf %[[EXP]]
+// CHECK-NEXT:    %[[FIRST:.*]] = vector.extract %[[POWER]][0]
+// CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%[[FIRST]])
+// CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:         arith.truncf
 tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
     attributes {leading = 0 : i64} {
   %0 = math.exp %x : vector<4xf32>
@@ -31,7 +33,8 @@ tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 // CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[POWER]]
 // CHECK-NEXT:    %[[LOST:.*]] = math.fma %[[CLAMPED]], %[[LOG2E]], %[[NEGATED]]
 // CHECK-NEXT:    %[[ALL:.*]] = math.fma %[[CLAMPED]], %[[REST]], %[[LOST]]
-// CHECK-NEXT:    %[[EXP:.*]] = math.exp2 %[[POWER]] fastmath<afn>
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"
+// CHECK:         %[[EXP:.*]] = vector.insert
 // CHECK-NEXT:    %[[CORRECTION:.*]] = arith.mulf %[[ALL]], %[[LN2]]
 // CHECK-NEXT:    math.fma %[[EXP]], %[[CORRECTION]], %[[EXP]]
 tile.kernel @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
@@ -46,7 +49,7 @@ tile.kernel @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 // A result that is stored under a mask is no less a result.
 // CHECK-LABEL: tile.kernel @exp_wide_masked(
 // CHECK:         math.fma
-// CHECK:         math.exp2
+// CHECK:         "llvm.nvvm.ex2.approx.{{(ftz.)?}}f32"
 tile.kernel @exp_wide_masked(%p: !llvm.ptr<1>, %x: vector<4xf32>, %inside: i1)
     attributes {leading = 0 : i64} {
   %0 = math.exp %x : vector<4xf32>
@@ -61,7 +64,7 @@ tile.kernel @exp_wide_masked(%p: !llvm.ptr<1>, %x: vector<4xf32>, %inside: i1)
 // Partial sums in shared memory are not results.
 // CHECK-LABEL: tile.kernel @exp_shared(
 // CHECK-NOT:     math.fma
-// CHECK:         math.exp2
+// CHECK:         "llvm.nvvm.ex2.approx.{{(ftz.)?}}f32"
 // CHECK-NOT:     math.fma
 // CHECK:         tile.return
 tile.kernel @exp_shared(%p: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %x: f32)
@@ -85,6 +88,25 @@ tile.kernel @division_narrow(%p: !llvm.ptr<1>, %x: f32, %y: f32)
   %0 = arith.divf %x, %y : f32
   %1 = arith.truncf %0 : f32 to bf16
   llvm.store %1, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Of what is known to be 1 or more, no small number and its huge reciprocal.
+// CHECK-LABEL: tile.kernel @division_by_sum(
+// CHECK:         %[[SUM:.*]] = arith.addf
+// CHECK-NOT:     arith.divf
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[SUM]])
+// CHECK-NOT:     arith.divf
+tile.kernel @division_by_sum(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64} {
+  %one = arith.constant 1.0 : f32
+  %0 = math.exp %x : f32
+  %1 = arith.addf %0, %one : f32
+  %2 = arith.divf %x, %1 : f32
+  %3 = arith.truncf %2 : f32 to bf16
+  llvm.store %3, %p : bf16, !llvm.ptr<1>
   tile.return
 }
 
@@ -143,12 +165,33 @@ tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 
 // -----
 
+// Two bfloat16 are the upper halves of two float32, in one word.
+// CHECK-LABEL: tile.kernel @extend(
+// CHECK-DAG:     %[[SHIFT:.*]] = arith.constant dense<16> : vector<2xi32>
+// CHECK-DAG:     %[[UPPER:.*]] = arith.constant dense<-65536> : vector<2xi32>
+// CHECK:         %[[WORDS:.*]] = vector.bitcast %{{.*}} : vector<4xbf16> to vector<2xi32>
+// CHECK-NEXT:    %[[LEFT:.*]] = arith.shli %[[WORDS]], %[[SHIFT]]
+// CHECK-NEXT:    %[[EVEN:.*]] = arith.bitcast %[[LEFT]] : vector<2xi32> to vector<2xf32>
+// CHECK-NEXT:    %[[RIGHT:.*]] = arith.andi %[[WORDS]], %[[UPPER]]
+// CHECK-NEXT:    %[[ODD:.*]] = arith.bitcast %[[RIGHT]] : vector<2xi32> to vector<2xf32>
+// CHECK-NEXT:    %[[ALL:.*]] = vector.interleave %[[EVEN]], %[[ODD]]
+// CHECK-NEXT:    llvm.store %[[ALL]]
+tile.kernel @extend(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.extf %x : vector<4xbf16> to vector<4xf32>
+  llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 // Narrow values are computed in float32 and rounded after each op: a product
 // and a sum keep the rounding between them.
 // CHECK-LABEL: tile.kernel @narrow_arithmetic(
 // CHECK:         %[[PRODUCT:.*]] = arith.mulf %{{.*}} : vector<4xf32>
 // CHECK-NEXT:    %[[ROUNDED:.*]] = arith.truncf %[[PRODUCT]] : vector<4xf32> to vector<4xbf16>
-// CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[ROUNDED]] : vector<4xbf16> to vector<4xf32>
+// CHECK-NEXT:    %[[WORDS:.*]] = vector.bitcast %[[ROUNDED]] : vector<4xbf16> to vector<2xi32>
+// CHECK:         %[[WIDE:.*]] = vector.interleave
 // CHECK:         %[[SUM:.*]] = arith.addf %[[WIDE]], %{{.*}} : vector<4xf32>
 // CHECK-NEXT:    arith.truncf %[[SUM]] : vector<4xf32> to vector<4xbf16>
 tile.kernel @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
@@ -163,7 +206,7 @@ tile.kernel @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
 
 // CHECK-LABEL: tile.kernel @narrow_function(
 // CHECK-NOT:     math.exp %
-// CHECK:         math.exp2 %{{.*}} : f32
+// CHECK:         "llvm.nvvm.ex2.approx.ftz.f32"
 // CHECK:         arith.truncf %{{.*}} : f32 to f16
 tile.kernel @narrow_function(%p: !llvm.ptr<1>, %x: f16)
     attributes {leading = 0 : i64} {

@@ -94,20 +94,61 @@ func.func @f(%x: tensor<?x100xf32>) -> tensor<?x1xf32> {
 
 // -----
 
-// What the mask puts in leaves the reduction unchanged.
-// CHECK-LABEL: tile.kernel @neutral(
-// CHECK:         %[[MAXIMUM:.*]] = tile.mask {{.*}} else 0xFF800000 : f32
-// CHECK-NEXT:    tile.reduce {{ *}}max %[[MAXIMUM]]
-// CHECK:         %[[MINIMUM:.*]] = tile.mask {{.*}} else 0x7F800000 : f32
-// CHECK-NEXT:    tile.reduce {{ *}}min %[[MINIMUM]]
-tile.kernel @neutral(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+// Columns are equal to no number beyond the row, and a sum of numbers that are not
+// exponentials below a maximum is masked itself.
+// CHECK-LABEL: tile.kernel @sums_of_part(
+// CHECK:         %[[X:.*]] = tile.load {{.*}} -> tensor<1x128xf32>
+// CHECK:         %[[COLUMNS:.*]] = tile.iota
+// CHECK:         %[[NUMBER:.*]] = tile.broadcast
+// CHECK-NEXT:    %[[MASKED:.*]] = tile.mask %[[NUMBER]] from %{{.*}} limit 100 else -1 : i32
+// CHECK-NEXT:    %[[FOUND:.*]] = arith.cmpi eq, %[[COLUMNS]], %[[MASKED]]
+// CHECK-NEXT:    %[[ONE:.*]] = arith.select %[[FOUND]]
+// CHECK-NEXT:    tile.reduce {{ *}}add %[[ONE]]
+// CHECK:         %[[EXP:.*]] = math.exp
+// CHECK-NEXT:    %[[PART:.*]] = tile.mask %[[EXP]] from %{{.*}} limit 100 else 0.000000e+00 : f32
+// CHECK-NEXT:    tile.reduce {{ *}}add %[[PART]]
+// CHECK-NOT:     tile.mask
+// CHECK:         tile.return
+tile.kernel @sums_of_part(%x: tensor<?x100xf32>, %t: tensor<?x1xi32>, %y: tensor<?x1xf32>)
+    -> (tensor<?x1xf32>, tensor<?x1xf32>)
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  %zero = arith.constant 0.0 : f32
+  %none = tile.broadcast %zero like %x : f32, tensor<?x100xf32> -> tensor<?x100xf32>
+  %columns = tile.iota like %x : tensor<?x100xi32>, tensor<?x100xf32>
+  %number = tile.broadcast %t like %x : tensor<?x1xi32>, tensor<?x100xf32> -> tensor<?x100xi32>
+  %found = arith.cmpi eq, %columns, %number : tensor<?x100xi32>
+  %one = arith.select %found, %x, %none : tensor<?x100xi1>, tensor<?x100xf32>
+  %0 = tile.reduce add %one : tensor<?x100xf32> -> tensor<?x1xf32>
+  %less = tile.broadcast %y like %x : tensor<?x1xf32>, tensor<?x100xf32> -> tensor<?x100xf32>
+  %power = arith.subf %x, %less : tensor<?x100xf32>
+  %exp = math.exp %power : tensor<?x100xf32>
+  %1 = tile.reduce add %exp : tensor<?x100xf32> -> tensor<?x1xf32>
+  tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+func.func @f(%x: tensor<?x100xf32>, %t: tensor<?x1xi32>, %y: tensor<?x1xf32>)
+    -> (tensor<?x1xf32>, tensor<?x1xf32>) {
+  %0:2 = tile.launch [@sums_of_part](%x, %t, %y) : (tensor<?x100xf32>, tensor<?x1xi32>, tensor<?x1xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
+  return %0#0, %0#1 : tensor<?x1xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// Beyond the row, its last vector is repeated, which changes no extremum.
+// CHECK-LABEL: tile.kernel @repeated(
+// CHECK-NOT:     tile.mask
+// CHECK:         tile.reduce {{ *}}max
+// CHECK-NOT:     tile.mask
+// CHECK:         tile.reduce {{ *}}min
+// CHECK-NOT:     tile.mask
+// CHECK:         tile.return
+tile.kernel @repeated(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
     attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0 = tile.reduce max %x : tensor<?x100xf32> -> tensor<?x1xf32>
   %1 = tile.reduce min %x : tensor<?x100xf32> -> tensor<?x1xf32>
   tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
 }
 func.func @f(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
-  %0:2 = tile.launch [@neutral](%x)
+  %0:2 = tile.launch [@repeated](%x)
       : (tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
   return %0#0, %0#1 : tensor<?x1xf32>, tensor<?x1xf32>
 }
@@ -153,21 +194,21 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 
 // A sum of exp(x - max(x)) shares the loop of the maximum: each thread corrects
 // its sum when it finds a larger one, and once more when all threads have met.
-// What the row's end leaves of the last tile is masked in the loop that reduces,
-// not in the one that stores.
+// What the row's end leaves of the last tile counts for nothing in the loop that
+// reduces, since its exponents are -infinity; nothing is done about it in the one
+// that stores.
 // CHECK-LABEL: tile.kernel @two_depths(
 // CHECK:         scf.for {{.*}} iter_args(%[[OLD:[^ ]*]] = %[[NONE:[^ ,]*]], %[[PARTIAL:[^ ]*]] = %[[ZERO:[^ )]*]])
 // CHECK:           %[[X:.*]] = tile.load
-// CHECK-NEXT:      %[[MASKED:.*]] = tile.mask %[[X]] from %{{.*}} limit 1000 else 0xFF800000 : f32
-// CHECK-NEXT:      %[[OWN:.*]] = tile.fold {{ *}}max %[[MASKED]]
+// CHECK-NEXT:      %[[OWN:.*]] = tile.fold {{ *}}max %[[X]]
 // CHECK-NEXT:      %[[NEW:.*]] = arith.maximumf %[[OLD]], %[[OWN]]
 // CHECK-NEXT:      %[[ISNONE:.*]] = arith.cmpf oeq, %[[NEW]], %[[NONE]]
 // CHECK-NEXT:      %[[BASE:.*]] = arith.select %[[ISNONE]], %[[ZERO]], %[[NEW]]
 // CHECK-NEXT:      %[[SPREAD:.*]] = tile.spread %[[BASE]]
-// CHECK-NEXT:      arith.subf %[[X]], %[[SPREAD]]
+// CHECK-NEXT:      %[[MASKED:.*]] = tile.mask %[[SPREAD]] from %{{.*}} limit 1000 else 0x7F800000 : f32
+// CHECK-NEXT:      arith.subf %[[X]], %[[MASKED]]
 // CHECK-NEXT:      %[[EXP:.*]] = math.exp
-// CHECK-NEXT:      %[[MASKED:.*]] = tile.mask %[[EXP]] from %{{.*}} limit 1000 else 0.000000e+00 : f32
-// CHECK-NEXT:      %[[ADDED:.*]] = tile.fold {{ *}}add %[[MASKED]]
+// CHECK-NEXT:      %[[ADDED:.*]] = tile.fold {{ *}}add %[[EXP]]
 // CHECK-NEXT:      %[[SAME:.*]] = arith.cmpf oeq, %[[OLD]], %[[NEW]]
 // CHECK-NEXT:      %[[LESS:.*]] = arith.subf %[[OLD]], %[[NEW]]
 // CHECK-NEXT:      %[[POWER:.*]] = math.exp %[[LESS]]

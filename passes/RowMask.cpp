@@ -1,0 +1,153 @@
+//===- RowMask.cpp - What lies beyond a row takes no part -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile that is wider than what is left of the row repeats the row's last
+// vector (see LowerMemory.cpp). To replace each of these elements in a sum
+// takes an instruction an element. Often it takes none: a maximum does not
+// change when elements repeat. Or one a vector: an operand that is the same for
+// all elements is chosen such that the result is 0.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/RowMask.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Whether each element of a value of a kernel depends on the elements of its
+/// arguments in the same column and on nothing else that differs in a row, so
+/// that it repeats where these do.
+static bool repeats(Value value, SmallPtrSetImpl<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  // Numbers of a row are the same for all its columns.
+  if (!op || isa<tile::ReduceOp, tile::BroadcastOp>(op) ||
+      !seen.insert(op).second)
+    return true;
+  if (matchPattern(op, m_Constant()))
+    return isa<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue());
+  return op->hasTrait<OpTrait::Elementwise>() &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return repeats(operand, seen); });
+}
+
+static bool isNumberOfRow(Value tile) {
+  return isa_and_nonnull<tile::BroadcastOp, tile::SpreadOp>(
+      tile.getDefiningOp());
+}
+
+/// The difference x - y of exp(x - y); null for anything else.
+static arith::SubFOp getExponent(Value value) {
+  auto exp = value.getDefiningOp<math::ExpOp>();
+  return exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : nullptr;
+}
+
+/// Whether a value of a kernel is the maximum of a row, but for where that is
+/// infinite.
+static bool isFromMaximum(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto found = dyn_cast<tile::ReduceOp>(op))
+      return found.getKind() == tile::ReduceKind::Max;
+    if (isa<tile::BroadcastOp>(op))
+      value = op->getOperand(0);
+    else if (auto select = dyn_cast<arith::SelectOp>(op))
+      value = select.getFalseValue();
+    else
+      return false;
+  }
+  return false;
+}
+
+namespace {
+class Masker {
+public:
+  Masker(OpBuilder &builder, tile::ReduceOp reduce, const RowPart &part)
+      : builder(builder), reduce(reduce), part(part) {}
+
+  Value mask(Value input) {
+    TypedAttr neutral = tile::ReduceOp::getNeutral(
+        reduce.getKind(), reduce.getType().getElementType());
+    // What lies beyond a shifted row belongs to its neighbours.
+    if (!part.shift &&
+        (isAlreadyNeutral() || (matchPattern(neutral, m_AnyZeroFloat()) &&
+                                (makeExpZero(input) || makeSelectZero(input)))))
+      return input;
+    return create(input, neutral);
+  }
+
+private:
+  Value create(Value tile, TypedAttr other) {
+    return tile::MaskOp::create(builder, reduce.getLoc(), tile, part.column,
+                                part.shift,
+                                builder.getI64IntegerAttr(part.length), other);
+  }
+
+  /// Extrema do not change when elements repeat.
+  bool isAlreadyNeutral() {
+    SmallPtrSet<Operation *, 8> seen;
+    return isa<FloatType>(reduce.getType().getElementType()) &&
+           reduce.getKind() != tile::ReduceKind::Add &&
+           repeats(reduce.getInput(), seen);
+  }
+
+  /// Replaces number `operand` of `op`, the same for all elements of a row, by
+  /// `other` beyond the row.
+  void maskOperand(Operation *op, unsigned operand, TypedAttr other) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(op);
+    op->setOperand(operand, create(op->getOperand(operand), other));
+  }
+
+  /// exp(x - y) is 0 where y is infinite. If x is infinite or no number there,
+  /// it is so in the row itself, and with the row's maximum for y the sum is
+  /// NaN.
+  bool makeExpZero(Value input) {
+    arith::SubFOp difference = getExponent(input);
+    if (!difference || !isNumberOfRow(difference.getRhs()) ||
+        !isFromMaximum(getExponent(reduce.getInput()).getRhs()))
+      return false;
+    auto type = cast<FloatType>(getElementTypeOrSelf(difference.getType()));
+    maskOperand(
+        difference, 1,
+        builder.getFloatAttr(type, APFloat::getInf(type.getFloatSemantics())));
+    return true;
+  }
+
+  /// Of columns that are compared with a number, none is -1.
+  bool makeSelectZero(Value input) {
+    auto select = input.getDefiningOp<arith::SelectOp>();
+    if (!select || !isZero(select.getFalseValue()))
+      return false;
+    auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
+    if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
+        !compare.getLhs().getDefiningOp<tile::IotaOp>() ||
+        !isNumberOfRow(compare.getRhs()))
+      return false;
+    Type type = getElementTypeOrSelf(compare.getRhs().getType());
+    maskOperand(compare, 1, builder.getIntegerAttr(type, -1));
+    return true;
+  }
+
+  static bool isZero(Value tile) {
+    if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>())
+      tile = broadcast.getSource();
+    return matchPattern(tile, m_AnyZeroFloat());
+  }
+
+  OpBuilder &builder;
+  tile::ReduceOp reduce;
+  const RowPart &part;
+};
+} // namespace
+
+Value bastile::maskBeyondRow(OpBuilder &builder, tile::ReduceOp reduce,
+                             Value input, const RowPart &part) {
+  return Masker(builder, reduce, part).mask(input);
+}
