@@ -379,10 +379,71 @@ def test_kernels_on_a_device_belong_to_who_launched_them():
     assert profile_task.busy_seconds(events) == pytest.approx(13e-6)
 
 
+def spent(units):
+    """By kernel and category, microseconds and runs."""
+    found = {}
+    for unit in units:
+        key = unit.name, unit.category
+        seconds, count = found.get(key, (0, 0))
+        found[key] = seconds + unit.seconds * 1e6, count + unit.count
+    return {key: pytest.approx(values) for key, values in found.items()}
+
+
+def test_a_kernel_under_several_operations_counts_once():
+    step = event("Optimizer.step#AdamW.step")
+    norm = event("bench::norm")
+    twice = [("multi_tensor_apply_kernel", 6), ("elementwise_kernel", 3)]
+    events = [
+        step,
+        norm,
+        event("aten::_foreach_add_", parent=step, kernels=twice),
+        event("aten::add", parent=step, kernels=twice),
+        event("aten::mul", parent=norm, kernels=[("elementwise_kernel", 6)]),
+        # A number that it has by chance.
+        event("cudaStreamIsCapturing", parent=norm, kernels=twice),
+        event("multi_tensor_apply_kernel", "CUDA", 0, 6),
+        event("elementwise_kernel", "CUDA", 6, 9),
+        event("elementwise_kernel", "CUDA", 9, 15),
+    ]
+    assert spent(profile_task.device_units(events)) == {
+        ("multi_tensor_apply_kernel", "optimizer"): (6, 1),
+        # 12 of which 6 are told twice; 9 there are.
+        ("elementwise_kernel", "optimizer"): (9 * 6 / 12, 2 * 2 / 3),
+        ("elementwise_kernel", "norm"): (9 * 6 / 12, 2 * 1 / 3),
+    }
+
+
+def test_runs_are_those_on_the_device():
+    """Also of kernels that some or all operations are unknown for, or that are so
+    short that the host's clock has nothing for them."""
+    norm = event("bench::norm")
+    events = [
+        norm,
+        event("aten::mul", parent=norm, kernels=[("elementwise_kernel", 3)]),
+        event("aten::neg", parent=norm, kernels=[("short_kernel", 0)]),
+        event("aten::abs", parent=norm, kernels=[("unseen_kernel", 5)]),
+        event("elementwise_kernel", "CUDA", 0, 3),
+        event("elementwise_kernel", "CUDA", 4, 8),
+        event("rms_norm_kernel", "CUDA", 8, 9),
+        event("rms_norm_kernel", "CUDA", 9, 11),
+        event("short_kernel", "CUDA", 11, 11.25),
+    ]
+    assert spent(profile_task.device_units(events)) == {
+        ("elementwise_kernel", "norm"): (3, 1),
+        ("elementwise_kernel", "elementwise"): (4, 1),
+        ("rms_norm_kernel", "norm"): (3, 2),
+        ("short_kernel", "norm"): (0.25, 1),
+    }
+
+
 def test_marks_are_no_kernels():
     assert annotations.is_mark("bench::norm")
     assert annotations.is_mark("Optimizer.step#AdamW.step")
     assert not annotations.is_mark("rms_norm_kernel")
+    assert annotations.is_driver_call("cudaLaunchKernelExC")
+    assert annotations.is_driver_call("cuLaunchKernel")
+    assert not annotations.is_driver_call("cuda_compiled_region")
+    assert not annotations.is_driver_call("aten::mul")
 
 
 # The command line.

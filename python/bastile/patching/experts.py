@@ -1,15 +1,15 @@
 """Experts: their activation in each way in which Transformers runs them.
 
 Transformers 5 has a loop over the experts, which it calls eager, and functions that
-run them all, chosen by ``config._experts_implementation``. Those call the method
-``_apply_gate``, so that replacing it is enough; the loop and Transformers 4 have the
-activation within, and get a loop that calls the kernel instead.
+run them all, chosen by ``config._experts_implementation``. The loop, that of
+Transformers 4, and the function of grouped products are replaced (`grouped`,
+`routing`); the others call the method ``_apply_gate``, so that replacing it is enough.
 """
 
 import functools
 
 import torch
-from bastile.patching import forwards, kernels
+from bastile.patching import forwards, grouped, kernels, routing
 
 
 @functools.cache
@@ -39,19 +39,29 @@ def gpt_oss_gate(original, patch):
 
 @functools.cache
 def packed_forward(original, patch):
-    """A forward whose loop calls the kernel."""
+    """A forward that routes itself, and whose loop calls the kernel."""
     activations = forwards.activations(packed=True)
     linear = torch.nn.functional.linear
+    run_grouped = grouped.find()
 
     @functools.wraps(original)
     def forward(self, hidden_states, top_k_index, top_k_weights):
+        if run_grouped and run_grouped.is_of(self, has_bias=False):
+            return run_grouped(
+                self,
+                lambda gate_up, plan: self._apply_gate(gate_up),
+                hidden_states,
+                top_k_index,
+                top_k_weights,
+            )
         kernel = activations.get(type(self.act_fn))
         if kernel is None or self.config._experts_implementation != "eager":
             return original(self, hidden_states, top_k_index, top_k_weights)
+        # One gradient of all experts, where an index would make one for each.
+        first, last = self.gate_up_proj.unbind(), self.down_proj.unbind()
 
         def run(expert, rows):
-            gate_up = linear(rows, self.gate_up_proj[expert])
-            return linear(kernel(gate_up), self.down_proj[expert])
+            return linear(kernel(linear(rows, first[expert])), last[expert])
 
         return _loop(run, self.num_experts, hidden_states, top_k_index, top_k_weights)
 
@@ -63,8 +73,18 @@ def gpt_oss_forward(original, patch):
     """A forward in which the kernel adds the bias as well."""
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
+    run_grouped = grouped.find()
+
     @functools.wraps(original)
     def forward(self, hidden_states, router_indices=None, routing_weights=None):
+        if run_grouped and run_grouped.is_of(self, has_bias=True):
+            return run_grouped(
+                self,
+                functools.partial(_activate_gpt_oss, self),
+                hidden_states,
+                router_indices,
+                routing_weights,
+            )
         kind = self.config._experts_implementation
         if kind in ("grouped_mm", "batched_mm"):
             return ALL_EXPERTS_FUNCTIONS[kind](
@@ -73,7 +93,7 @@ def gpt_oss_forward(original, patch):
         if kind != "eager":
             return original(self, hidden_states, router_indices, routing_weights)
         return _loop(
-            functools.partial(_run_gpt_oss, self),
+            _gpt_oss_expert(self),
             self.num_experts,
             hidden_states,
             router_indices,
@@ -95,7 +115,7 @@ def gpt_oss_forward_4(original, patch):
         if not (self.training or hidden_states.device.type == "cpu"):
             return original(self, hidden_states, router_indices, routing_weights)
         return _loop(
-            functools.partial(_run_gpt_oss, self),
+            _gpt_oss_expert(self),
             self.num_experts,
             hidden_states.reshape(-1, hidden_states.shape[-1]),
             router_indices,
@@ -105,14 +125,27 @@ def gpt_oss_forward_4(original, patch):
     return forward
 
 
-def _run_gpt_oss(experts, expert, rows):
-    gate_up = rows @ experts.gate_up_proj[expert]
-    hidden = kernels.interleaved_geglu_bias(
-        gate_up,
-        experts.gate_up_proj_bias[expert],
-        attributes=(experts.alpha, experts.limit),
+def _gpt_oss_expert(experts):
+    """What computes one expert's rows, for `_loop`."""
+    first, last = experts.gate_up_proj.unbind(), experts.down_proj.unbind()
+    first_bias = experts.gate_up_proj_bias.unbind()
+    last_bias = experts.down_proj_bias.unbind()
+    attributes = experts.alpha, experts.limit
+
+    def run(expert, rows):
+        hidden = kernels.interleaved_geglu_bias(
+            rows @ first[expert], first_bias[expert], attributes=attributes
+        )
+        return torch.addmm(last_bias[expert], hidden, last[expert])
+
+    return run
+
+
+def _activate_gpt_oss(experts, gate_up, plan):
+    gate_up, bias = routing.with_bias(gate_up, experts.gate_up_proj_bias, plan)
+    return kernels.interleaved_geglu_bias(
+        gate_up, bias, attributes=(experts.alpha, experts.limit)
     )
-    return hidden @ experts.down_proj[expert] + experts.down_proj_bias[expert]
 
 
 def _loop(run, count, hidden, indices, weights):
@@ -121,24 +154,17 @@ def _loop(run, count, hidden, indices, weights):
     ``hidden`` has the shape [tokens, size]; ``indices`` and ``weights`` are
     [tokens, chosen]. An index of ``count`` is no expert of this process.
     """
-    with torch.no_grad():
-        chosen = indices.flatten()
-        order = chosen.argsort(stable=True)
-        tokens = order // indices.shape[-1]
-        sizes = chosen.new_zeros(count + 1)
-        sizes.scatter_add_(0, chosen, torch.ones_like(chosen))
-        # The one time that the host waits for the GPU.
-        sizes = sizes.tolist()
-    rows = hidden[tokens].split(sizes)
-    made = [
-        run(expert, rows[expert]) for expert in range(count) if sizes[expert]
-    ]
-    kept = sum(sizes[:count])
-    if not kept:
-        return torch.zeros_like(hidden)
-    factors = weights.flatten()[order[:kept], None]
-    weighted = (torch.cat(made) * factors).to(hidden.dtype)
-    return torch.zeros_like(hidden).index_add_(0, tokens[:kept], weighted)
+    plan = routing.plan(indices, count)
+    # The one time that the host waits for the GPU.
+    ends = plan.ends.tolist()
+    sizes = [end - start for start, end in zip([0, *ends], ends)]
+    *pieces, others = routing.spread(hidden, plan).split(
+        [*sizes, plan.order.numel() - ends[-1]]
+    )
+    made = [run(expert, rows) for expert, rows in enumerate(pieces) if sizes[expert]]
+    if others.shape[0] or not made:
+        made.append(torch.zeros_like(others))
+    return routing.combine(torch.cat(made), weights, plan, hidden.dtype)
 
 
 class _BiasInGate:

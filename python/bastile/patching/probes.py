@@ -14,7 +14,7 @@ class Mismatch(Exception):
     """What of a class or function is not as the table has it."""
 
 
-def _numbers(*shape, seed=0, dtype=torch.float32):
+def numbers(*shape, seed=0, dtype=torch.float32):
     generator = torch.Generator("cpu").manual_seed(seed)
     return torch.randn(*shape, generator=generator, dtype=dtype, device="cpu")
 
@@ -28,8 +28,8 @@ def _run(kind, function, *operands):
 
 
 def norm(original, patch, cls):
-    weight = _numbers(64, seed=1).bfloat16()
-    x = _numbers(16, 64, seed=2).bfloat16()
+    weight = numbers(64, seed=1).bfloat16()
+    x = numbers(16, 64, seed=2).bfloat16()
 
     def make_and_run():
         module = cls(64, eps=1e-3)
@@ -48,7 +48,7 @@ def norm(original, patch, cls):
         return ((weight.float() + offset) * wide).bfloat16()
 
     errors = {
-        (casting, offset): _difference(result, formula(casting, offset))
+        (casting, offset): difference(result, formula(casting, offset))
         for casting in ("llama", "gemma")
         for offset in (0.0, 1.0)
     }
@@ -62,7 +62,7 @@ def norm(original, patch, cls):
         )
 
 
-def _difference(result, expected):
+def difference(result, expected):
     """The mean error as a share of the mean size."""
     if result.shape != expected.shape:
         return float("inf")
@@ -72,12 +72,12 @@ def _difference(result, expected):
 
 def rope(original, patch, cls=None):
     columns = 4 if patch.kind == "half_angles" else 8
-    q, k = _numbers(2, 3, 5, 8, seed=3), _numbers(2, 1, 5, 8, seed=4)
-    angles = _numbers(1, 5, 4, seed=5).repeat(1, 1, columns // 4)
+    q, k = numbers(2, 3, 5, 8, seed=3), numbers(2, 1, 5, 8, seed=4)
+    angles = numbers(1, 5, 4, seed=5).repeat(1, 1, columns // 4)
     cos, sin = angles.cos(), angles.sin()
     results = _run("function of q, k, cos and sin", original, q, k, cos, sin)
     expected = [_rotate(x, cos, sin, patch.kind) for x in (q, k)]
-    if any(_difference(a, b) > 1e-5 for a, b in zip(results, expected)):
+    if any(difference(a, b) > 1e-5 for a, b in zip(results, expected)):
         raise Mismatch(f"it does not turn pairs of the kind {patch.kind!r}")
 
 
@@ -91,7 +91,7 @@ def _rotate(x, cos, sin, kind):
 
 
 def mlp(original, patch, cls):
-    gate, up = _numbers(3, 8, seed=6), _numbers(3, 8, seed=7)
+    gate, up = numbers(3, 8, seed=6), numbers(3, 8, seed=7)
     packed = torch.cat((gate, up), -1)
     parts = {
         patch.gate: lambda x: packed if patch.packed else gate,
@@ -103,34 +103,34 @@ def mlp(original, patch, cls):
         del parts[patch.up]
     stub = types.SimpleNamespace(**parts, config=types.SimpleNamespace())
     result = _run(f"layer of {', '.join(parts)}", original, stub, gate)
-    if _difference(result, 3 * torch.sigmoid(gate) * up) > 1e-5:
+    if difference(result, 3 * torch.sigmoid(gate) * up) > 1e-5:
         raise Mismatch("it does not compute down(act(gate(x)) * up(x))")
 
 
 def packed_gate(original, patch, cls):
-    gate, up = _numbers(3, 8, seed=6), _numbers(3, 8, seed=7)
+    gate, up = numbers(3, 8, seed=6), numbers(3, 8, seed=7)
     stub = types.SimpleNamespace(act_fn=torch.sigmoid)
     packed = torch.cat((gate, up), -1)
     result = _run("function of gate and up", original, stub, packed)
-    if _difference(result, torch.sigmoid(gate) * up) > 1e-5:
+    if difference(result, torch.sigmoid(gate) * up) > 1e-5:
         raise Mismatch("it does not compute act(gate) * up")
 
 
 def gpt_oss_gate(original, patch, cls):
-    gate, up = 3 * _numbers(3, 8, seed=6), 3 * _numbers(3, 8, seed=7)
+    gate, up = 3 * numbers(3, 8, seed=6), 3 * numbers(3, 8, seed=7)
     stub = types.SimpleNamespace(alpha=1.5, limit=2.0)
     in_turn = torch.stack((gate, up), -1).flatten(-2)
     result = _run("function of gate and up", original, stub, in_turn)
     gate, up = gate.clamp(max=2.0), up.clamp(-2.0, 2.0)
-    if _difference(result, (up + 1) * gate * torch.sigmoid(1.5 * gate)) > 1e-5:
+    if difference(result, (up + 1) * gate * torch.sigmoid(1.5 * gate)) > 1e-5:
         raise Mismatch("it does not compute GPT-OSS's activation of gate and up")
 
 
 def packed_experts(original, patch, cls):
     """The loop over experts, of which there is one."""
     weights = {
-        "gate_up_proj": _numbers(1, 6, 4, seed=6),
-        "down_proj": _numbers(1, 4, 3, seed=7),
+        "gate_up_proj": numbers(1, 6, 4, seed=6),
+        "down_proj": numbers(1, 4, 3, seed=7),
     }
     x, share, result = _run_experts(original, cls, weights, act_fn=torch.sigmoid)
     up, down = (tensor[0] for tensor in weights.values())
@@ -141,10 +141,10 @@ def packed_experts(original, patch, cls):
 def gpt_oss_experts(original, patch, cls):
     """The same for GPT-OSS."""
     weights = {
-        "gate_up_proj": _numbers(1, 4, 6, seed=6),
-        "gate_up_proj_bias": _numbers(1, 6, seed=7),
-        "down_proj": _numbers(1, 3, 4, seed=8),
-        "down_proj_bias": _numbers(1, 4, seed=9),
+        "gate_up_proj": numbers(1, 4, 6, seed=6),
+        "gate_up_proj_bias": numbers(1, 6, seed=7),
+        "down_proj": numbers(1, 3, 4, seed=8),
+        "down_proj_bias": numbers(1, 4, seed=9),
     }
     x, share, result = _run_experts(original, cls, weights, alpha=1.5, limit=2.0)
     up, first, down, last = (tensor[0] for tensor in weights.values())
@@ -164,7 +164,7 @@ def _run_experts(original, cls, weights, **others):
         **others,
     )
     stub._apply_gate = lambda gate_up: _original_gate(cls)(stub, gate_up)
-    x, share = _numbers(3, 4, seed=10), _numbers(3, 1, seed=11)
+    x, share = numbers(3, 4, seed=10), numbers(3, 1, seed=11)
     chosen = torch.zeros(3, 1, dtype=torch.int64)
     kind = f"layer of {', '.join(weights)}"
     return x, share, _run(kind, original, stub, x, chosen, share)
@@ -177,7 +177,7 @@ def _original_gate(cls):
 
 def _check_experts(result, expected):
     # Transformers 4 returns another rank.
-    if _difference(result.reshape(-1, 4), expected) > 1e-5:
+    if difference(result.reshape(-1, 4), expected) > 1e-5:
         raise Mismatch("it does not compute the experts that the table says")
 
 

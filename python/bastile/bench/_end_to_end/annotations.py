@@ -13,6 +13,9 @@ _OPTIMIZER = re.compile(r"^Optimizer\.")
 _BACKWARD = "autograd::engine::evaluate_function"
 # What the profiler shows on the device for a marked part is no kernel.
 _NOT_KERNELS = re.compile(rf"^({_PREFIX}|ProfilerStep|Optimizer\.)")
+# Their numbers are of another series than those of operations, so that PyTorch may
+# put the kernels of an operation under a call that has nothing to do with it.
+_DRIVER_CALL = re.compile(r"^cu(da)?[A-Z]\w+$")
 
 
 def annotate(model) -> None:
@@ -91,6 +94,11 @@ class Scopes:
 def is_mark(name: str) -> bool:
     """Whether an event is no work, but a mark around some."""
     return bool(_NOT_KERNELS.search(name))
+
+
+def is_driver_call(name: str) -> bool:
+    """Whether an event is a call of CUDA's libraries, as ``cudaLaunchKernel``."""
+    return bool(_DRIVER_CALL.search(name))
 
 
 def _own_scope(event):

@@ -76,12 +76,12 @@ def _watch(training, indices):
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """A run of a kernel or, on the CPU, of an operation without those within it."""
+    """Runs of a kernel or, on the CPU, of an operation without those within it."""
 
     name: str
     category: str
     seconds: float
-    count: int = 1
+    count: float = 1
 
 
 def _is_on_host(event):
@@ -91,26 +91,54 @@ def _is_on_host(event):
 
 def device_units(events) -> list:
     """The kernels on the device, each under the operation that launched it; those
-    that no operation is known for go by their names."""
+    that no operation is known for go by their names.
+
+    What kernels took is what the device says. Operations only say whose they are:
+    PyTorch may tell of a kernel under several of them.
+    """
+    told = collections.defaultdict(list)
+    for unit in _told_by_operations(events):
+        told[unit.name].append(unit)
+    seconds, counts = collections.Counter(), collections.Counter()
+    for event in _on_device(events):
+        seconds[event.name] += _length(event)
+        counts[event.name] += 1
+    return [
+        unit
+        for name, count in counts.items()
+        for unit in _share(name, seconds[name], count, told[name])
+    ]
+
+
+def _told_by_operations(events):
     scopes = annotations.Scopes([event for event in events if _is_on_host(event)])
-    units, known = [], collections.Counter()
     for event in events:
-        if not _is_on_host(event):
+        if not _is_on_host(event) or annotations.is_driver_call(event.name):
             continue
         kernels = [k for k in event.kernels if not annotations.is_mark(k.name)]
         scope = scopes.of(event) if kernels else None
         for kernel in kernels:
             category = categories.of_kernel(kernel.name, scope)
-            units.append(Unit(kernel.name, category, kernel.duration / 1e6))
-            known[kernel.name] += kernel.duration / 1e6
-    total = collections.Counter()
-    for event in _on_device(events):
-        total[event.name] += _length(event)
-    for name, seconds in (total - known).items():
-        # Less than a tenth of a microsecond is rounding.
-        if seconds > 1e-7:
-            units.append(Unit(name, categories.of_kernel(name, None), seconds, 0))
-    return units
+            yield Unit(kernel.name, category, kernel.duration / 1e6)
+
+
+def _share(name, seconds, count, told):
+    """Units that are ``seconds`` and ``count`` together, under the categories of
+    those in ``told``: in their proportions where these are all runs or more."""
+    told_seconds = sum(unit.seconds for unit in told)
+    told_count = sum(unit.count for unit in told)
+    if told_count < count and told_seconds <= seconds:
+        category = categories.of_kernel(name, None)
+        rest = Unit(name, category, seconds - told_seconds, count - told_count)
+        return [*told, rest]
+    # A clock may be too coarse for a short kernel.
+    parts = [
+        unit.seconds / told_seconds if told_seconds else 1 / told_count for unit in told
+    ]
+    return [
+        Unit(name, unit.category, seconds * part, count / told_count)
+        for unit, part in zip(told, parts)
+    ]
 
 
 def host_units(events) -> list:

@@ -1,0 +1,172 @@
+"""Tokens to their experts and back, as differentiable functions.
+
+PyTorch's backward of an index sorts the indices and adds rows one by one, because
+any row may be taken any number of times. Here it is known who took what: every row
+belongs to one choice of one token, so that each gradient is a gather, a sum over the
+choices of a token or a product. Sums are made in float32, always in the same order,
+and rounded once.
+
+T tokens choose K experts each; their T * K rows lie sorted by expert. Nothing here
+makes the host wait for a GPU.
+"""
+
+import typing
+
+import torch
+from bastile import _autograd
+
+_NAME = "the routing of experts"
+
+
+class Plan(typing.NamedTuple):
+    """Which row is whose."""
+
+    #: [T * K], int32: the expert of each row, ascending.
+    experts: torch.Tensor
+    #: [T * K]: the choice that each row is of, counted through all tokens.
+    order: torch.Tensor
+    #: [T * K]: the token of each row.
+    tokens: torch.Tensor
+    #: [T, K]: the row of each choice.
+    places: torch.Tensor
+    #: [experts], int32: behind the last row of each expert.
+    ends: torch.Tensor
+
+
+def plan(indices, count):
+    """The plan for ``indices``, [T, K], of ``count`` experts. Rows of an index that
+    is no expert, ``count`` or more, come behind all others."""
+    # Half as many digits for the sort.
+    experts, order = indices.flatten().to(torch.int32).sort(stable=True)
+    each = torch.arange(order.numel(), device=order.device)
+    places = torch.empty_like(order).scatter_(0, order, each)
+    every = torch.arange(count, device=order.device, dtype=torch.int32)
+    ends = torch.searchsorted(experts, every, right=True, out_int32=True)
+    return Plan(
+        experts, order, order // indices.shape[-1], places.view_as(indices), ends
+    )
+
+
+def spread(hidden, plan):
+    """The rows [T * K, size] of tokens ``hidden``, [T, size]."""
+    return _Spread.apply(hidden, plan.tokens, plan.places)
+
+
+def combine(rows, weights, plan, dtype):
+    """By token, the sum of its rows times their ``weights``, [T, K], in ``dtype``."""
+    return _Combine.apply(rows, weights, plan.order, plan.tokens, plan.places, dtype)
+
+
+def add_shares(combined, bias, weights, indices):
+    """``combined`` [T, size], and by token the sum of its experts' rows of ``bias``
+    [experts, size] times ``weights``: what rows with that bias would combine to."""
+    every = torch.arange(bias.shape[0], device=bias.device)
+    is_chosen = indices[..., None] == every
+    shares = (weights[..., None] * is_chosen).sum(1).to(combined.dtype)
+    # A sum in float32 stays one where products are rounded to less.
+    with torch.autocast(combined.device.type, enabled=False):
+        return torch.addmm(combined, shares, bias.to(combined.dtype))
+
+
+def with_bias(rows, bias, plan):
+    """``rows``, and for each the row of ``bias`` [experts, size] of its expert, for
+    somebody to add: that no gradient reaches, as it comes by way of ``rows``."""
+    return _Biased.apply(rows, bias, plan.experts), bias.detach()[plan.experts]
+
+
+class _Spread(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, hidden, tokens, places):
+        ctx.save_for_backward(places)
+        return hidden[tokens]
+
+    @staticmethod
+    def backward(ctx, upstream):
+        (places,) = ctx.saved_tensors
+        of_hidden = _sums(upstream, places).to(upstream.dtype)
+        return _autograd.refuse_twice(_NAME, (of_hidden, None, None))
+
+
+class _Combine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows, weights, order, tokens, places, dtype):
+        kept = rows if ctx.needs_input_grad[1] else None
+        ctx.save_for_backward(kept, weights, order, tokens, places)
+        ctx.dtype = rows.dtype
+        return _sums(rows, places, weights).to(dtype)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        rows, weights, order, tokens, places = ctx.saved_tensors
+        of_rows = of_weights = None
+        if ctx.needs_input_grad[0]:
+            factors = weights.flatten()[order, None]
+            of_rows = upstream[tokens].mul_(factors).to(ctx.dtype)
+        if ctx.needs_input_grad[1]:
+            of_weights = _products(rows, places, upstream, weights.dtype)
+        found = of_rows, of_weights, None, None, None, None
+        return _autograd.refuse_twice(_NAME, found)
+
+
+class _Biased(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows, bias, experts):
+        ctx.save_for_backward(experts)
+        ctx.count, ctx.dtype = bias.shape[0], bias.dtype
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        of_rows = of_bias = None
+        if ctx.needs_input_grad[0]:
+            of_rows = upstream
+        if ctx.needs_input_grad[1]:
+            (experts,) = ctx.saved_tensors
+            every = torch.arange(ctx.count, device=experts.device)
+            belongs = (every[:, None] == experts).to(upstream.dtype)
+            of_bias = (belongs @ upstream).to(ctx.dtype)
+        return _autograd.refuse_twice(_NAME, (of_rows, of_bias, None))
+
+
+def _sums(rows, places, weights=None):
+    """[T, size]: the sum of the rows at ``places``, [T, K], times ``weights``."""
+    if not _is_plain(rows.dtype, rows.dtype if weights is None else weights.dtype):
+        return torch.nn.functional.embedding_bag(
+            places, rows, mode="sum", per_sample_weights=weights
+        )
+    taken = _take(rows, places)
+    wide = _wide(rows)
+    if weights is None:
+        return taken.sum(1, dtype=wide)
+    return (taken * weights.to(wide)[..., None]).sum(1)
+
+
+def _products(rows, places, others, dtype):
+    """[T, K], in ``dtype``: the dot products of the rows at ``places`` with the row of
+    ``others``, [T, size], of their token."""
+    if _is_plain(rows.dtype, others.dtype, dtype):
+        products = _take(rows, places) * others.to(_wide(rows))[:, None]
+        return products.sum(-1).to(dtype)
+    choices = torch.arange(places.numel(), device=places.device)
+    bags, starts = choices // places.shape[1], choices[:: places.shape[1]]
+    # The gradient of an embedding bag for its weights; 0 is the mode of sums.
+    return torch.ops.aten._embedding_bag_per_sample_weights_backward(
+        others, rows, places.flatten(), starts.contiguous(), bags, 0
+    ).view_as(places)
+
+
+def _take(rows, places):
+    """[T, K, size]: the rows at ``places``."""
+    # One index of one dimension is what PyTorch copies whole rows for.
+    return rows[places.flatten()].view(*places.shape, rows.shape[-1])
+
+
+def _is_plain(*dtypes):
+    """Whether there are to be a gather, a product and a sum: these a compiler of
+    graphs makes one kernel of. PyTorch's own kernel of all three is that of an
+    embedding bag, which takes and gives one type alone."""
+    return torch.compiler.is_compiling() or len(set(dtypes)) > 1
+
+
+def _wide(rows):
+    return torch.promote_types(rows.dtype, torch.float32)
