@@ -41,6 +41,9 @@ vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
 
 Value reduceInThread(OpBuilder &builder, Location loc, tile::ReduceKind kind,
                      ValueRange pieces) {
+  if (kind == tile::ReduceKind::Add)
+    if (Value picked = sumPicked(builder, loc, pieces))
+      return picked;
   Value total = pieces.front();
   for (Value piece : pieces.drop_front())
     total = tile::ReduceOp::combine(builder, loc, kind, total, piece);

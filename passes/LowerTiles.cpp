@@ -337,36 +337,6 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
   }
 };
 
-/// Whether numbers that count from one on equal others: whether these, less the
-/// one, equal the counts. The others are mostly one number for all elements of
-/// a vector, of which one difference is taken in place of as many sums.
-struct LowerCountsEqual : public OpConversionPattern<arith::CmpIOp> {
-  LowerCountsEqual(const TypeConverter &converter, MLIRContext *context)
-      : OpConversionPattern(converter, context, /*benefit=*/2) {}
-
-  LogicalResult
-  matchAndRewrite(arith::CmpIOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = dyn_cast<RankedTensorType>(op.getType());
-    if (op.getPredicate() != arith::CmpIPredicate::eq || !type ||
-        !isa<VectorType>(getPieceType(type)) ||
-        !op.getLhs().getDefiningOp<tile::IotaOp>())
-      return failure();
-    SmallVector<Value> pieces;
-    for (auto [numbers, others] :
-         llvm::zip_equal(adaptor.getLhs(), adaptor.getRhs())) {
-      auto sum = numbers.getDefiningOp<arith::AddIOp>();
-      assert(sum && "numbers that count are a sum");
-      Value rest =
-          arith::SubIOp::create(rewriter, op.getLoc(), others, sum.getLhs());
-      pieces.push_back(arith::CmpIOp::create(
-          rewriter, op.getLoc(), op.getPredicate(), sum.getRhs(), rest));
-    }
-    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
-    return success();
-  }
-};
-
 struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -474,12 +444,13 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
 
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
-                 LowerMask, LowerMaskRows, LowerSpread, LowerIota,
-                 LowerCountsEqual, LowerKernel>(converter, &getContext());
+                 LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerKernel>(
+        converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns);
     populateShiftedPatterns(converter, patterns);
+    populatePickedPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);
     populateBufferPatterns(converter, patterns);
 

@@ -66,6 +66,14 @@ void populateSplitPatterns(const mlir::TypeConverter &converter,
 void populateBufferPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
+void populatePickedPatterns(const mlir::TypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+
+/// The sum of the elements of pieces of a row that are 0 in all columns but
+/// one; null unless they are known to be that.
+mlir::Value sumPicked(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::ValueRange pieces);
+
 /// Calls `visit` with the address of each piece that a thread keeps of a tile
 /// of `type` in `slot` of a buffer, and its alignment.
 void forEachKeptPiece(

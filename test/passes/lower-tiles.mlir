@@ -568,30 +568,6 @@ tile.kernel @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 
 
 // -----
 
-// Columns that are compared with a number: a difference for all of a vector.
-// CHECK-LABEL: tile.kernel @columns_equal(
-// CHECK-DAG:     %[[COUNTS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
-// CHECK-DAG:     %[[FIRST:.*]] = arith.index_castui %{{.*}} : index to i32
-// CHECK-DAG:     %[[START:.*]] = vector.broadcast %[[FIRST]] : i32 to vector<4xi32>
-// CHECK-DAG:     %[[TARGET:.*]] = vector.broadcast %{{.*}} : i32 to vector<4xi32>
-// CHECK-DAG:     %[[REST:.*]] = arith.subi %[[TARGET]], %[[START]] : vector<4xi32>
-// CHECK:         arith.cmpi eq, %[[REST]], %[[COUNTS]] : vector<4xi32>
-tile.kernel @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
-                           %y: memref<?x128xi8, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
-  %c0 = arith.constant 0 : index
-  %row = tile.program_id
-  %0 = tile.load %target[%row, %c0] : memref<?x1xi32, strided<[?, 1]>> -> tensor<1x1xi32>
-  %1 = tile.broadcast %0 : tensor<1x1xi32> -> tensor<1x128xi32>
-  %2 = tile.iota from %c0 : tensor<1x128xi32>
-  %3 = arith.cmpi eq, %2, %1 : tensor<1x128xi32>
-  %4 = arith.extui %3 : tensor<1x128xi1> to tensor<1x128xi8>
-  tile.store %4, %y[%row, %c0] : tensor<1x128xi8>, memref<?x128xi8, strided<[?, 1]>>
-  tile.return
-}
-
-// -----
-
 // Integers move, spread, compare and are masked as numbers do.
 // CHECK-LABEL: tile.kernel @integers(
 // CHECK-DAG:     %[[OTHER:.*]] = arith.constant dense<-1> : vector<4xi32>
