@@ -86,7 +86,9 @@ class Cpu:
     def capture(self, calls, can_capture=True) -> Calls:
         return Calls(calls)
 
-    def seconds(self, calls: Calls) -> float:
+    def seconds(self, calls: Calls, behind: "Calls | None" = None) -> float:
+        if behind is not None:
+            behind.run()
         start = time.perf_counter()
         calls.run()
         return time.perf_counter() - start
@@ -140,7 +142,10 @@ class Cuda:
             torch.cuda.synchronize()
             return EventCalls(calls)
 
-    def seconds(self, calls: Calls) -> float:
+    def seconds(self, calls: Calls, behind: "Calls | None" = None) -> float:
+        """How long ``calls`` take, as they follow ``behind`` without a pause."""
+        if behind is not None:
+            behind.run()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
         calls.run()
