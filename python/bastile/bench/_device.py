@@ -79,6 +79,7 @@ class Cpu:
     cached_bytes = _HOST_CACHE
     #: What a column of the device's time is to say.
     device_time = "wall time, as there is no GPU"
+    settling_seconds = 0.0
 
     def start_case(self) -> None:
         """Memory goes back by itself."""
@@ -106,6 +107,8 @@ class Cpu:
 
 class Cuda:
     device_time = "CUDA graph replay"
+    #: How long it takes until the clock is that of a load.
+    settling_seconds = 0.4
 
     def __init__(self, name):
         self.name = name

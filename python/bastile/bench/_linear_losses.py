@@ -2,12 +2,17 @@
 
 import dataclasses
 import gc
+import time
 
 import bastile
 import torch
 import torch.nn.functional as F
 from bastile._linear_loss import plan
 from bastile._linear_loss.options import Options
+
+
+#: How often each row has its turn.
+_TURNS = 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,12 +51,14 @@ def measure(case, names, rounds) -> dict:
         _guard(found[name], case, lambda name=name: _open(name, case, inputs, calls))
     for name, call in calls.items():
         _guard(found[name], case, lambda name=name: _watch(name, call, case, found))
-    # The first round warms up.
-    for _ in range(1 + rounds):
+    for turn in range(_TURNS):
+        count = len(range(turn, rounds, _TURNS))
         for name, call in calls.items():
-            _guard(found[name], case, lambda: _time(found[name], call, case.device))
-    for measured in found.values():
-        del measured.seconds[:1]
+            _guard(
+                found[name],
+                case,
+                lambda: _time(found[name], call, count, case.device),
+            )
     return found
 
 
@@ -103,11 +110,16 @@ def _watch(name, call, case, found):
         found[name].errors = _errors(name, case)
 
 
-def _time(measured, call, device):
+def _time(measured, call, count, device):
+    """``count`` calls, one behind the other, as soon as the GPU's clock is that which
+    such calls leave it with: products of matrices lower it within a while, and whose
+    turn came after a slow library had rested it would be the faster for it."""
     calls = device.capture([call], can_capture=False)
-    # Behind one of the same: products heat a GPU up until its clock falls, and
-    # whose turn comes after somebody else's pauses would be the faster for it.
-    measured.seconds.append(device.seconds(calls, behind=calls))
+    settled = time.perf_counter() + device.settling_seconds
+    while time.perf_counter() < settled:
+        device.seconds(calls)
+    for _ in range(count):
+        measured.seconds.append(device.seconds(calls, behind=calls))
 
 
 def _errors(name, case):

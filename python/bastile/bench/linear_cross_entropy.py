@@ -2,8 +2,7 @@
 
 Beside it stand the three products of matrices alone, which is as fast as it can get
 with the same products; "share" is their time divided by a row's. The rows take turns,
-and a timed call follows one of the same row, so that each has the clock that it leaves
-the GPU with.
+in which calls follow each other, so that each has the clock that it leaves the GPU with.
 "pieces" are the chunks or slabs of the logits. Memory is the most that a call has at
 once beside its arguments, its gradients included. Errors are those of the gradients
 against float64, relative to their norms, of 512 tokens and 8192 classes in as many

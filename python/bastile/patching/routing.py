@@ -130,29 +130,27 @@ class _Biased(torch.autograd.Function):
 
 def _sums(rows, places, weights=None):
     """[T, size]: the sum of the rows at ``places``, [T, K], times ``weights``."""
-    if not _is_plain(rows.dtype, rows.dtype if weights is None else weights.dtype):
-        return torch.nn.functional.embedding_bag(
-            places, rows, mode="sum", per_sample_weights=weights
-        )
     taken = _take(rows, places)
-    wide = _wide(rows)
     if weights is None:
-        return taken.sum(1, dtype=wide)
-    return (taken * weights.to(wide)[..., None]).sum(1)
+        return taken.sum(1, dtype=_wide(rows))
+    if _is_plain(rows, weights):
+        return (taken * weights.to(_wide(rows))[..., None]).sum(1)
+    return _multiply(weights[:, None], taken)[:, 0]
 
 
 def _products(rows, places, others, dtype):
     """[T, K], in ``dtype``: the dot products of the rows at ``places`` with the row of
     ``others``, [T, size], of their token."""
-    if _is_plain(rows.dtype, others.dtype, dtype):
-        products = _take(rows, places) * others.to(_wide(rows))[:, None]
-        return products.sum(-1).to(dtype)
-    choices = torch.arange(places.numel(), device=places.device)
-    bags, starts = choices // places.shape[1], choices[:: places.shape[1]]
-    # The gradient of an embedding bag for its weights; 0 is the mode of sums.
-    return torch.ops.aten._embedding_bag_per_sample_weights_backward(
-        others, rows, places.flatten(), starts.contiguous(), bags, 0
-    ).view_as(places)
+    taken = _take(rows, places)
+    if rows.dtype != dtype or _is_plain(rows, others):
+        return (taken * others.to(_wide(rows))[:, None]).sum(-1).to(dtype)
+    return _multiply(taken, others[..., None])[..., 0]
+
+
+def _multiply(a, b):
+    # Its sums are float32, and no product is written between.
+    with torch.autocast(a.device.type, enabled=False):
+        return torch.bmm(a, b)
 
 
 def _take(rows, places):
@@ -161,11 +159,15 @@ def _take(rows, places):
     return rows[places.flatten()].view(*places.shape, rows.shape[-1])
 
 
-def _is_plain(*dtypes):
-    """Whether there are to be a gather, a product and a sum: these a compiler of
-    graphs makes one kernel of. PyTorch's own kernel of all three is that of an
-    embedding bag, which takes and gives one type alone."""
-    return torch.compiler.is_compiling() or len(set(dtypes)) > 1
+def _is_plain(rows, factors):
+    """Whether to multiply and to add up one after the other: a compiler of graphs
+    makes one kernel of that, and a product of matrices takes one type alone, of which
+    float32 may be rounded to less in it."""
+    return (
+        torch.compiler.is_compiling()
+        or rows.dtype != factors.dtype
+        or rows.dtype not in (torch.bfloat16, torch.float16)
+    )
 
 
 def _wide(rows):
