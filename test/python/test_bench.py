@@ -26,7 +26,7 @@ from bastile.bench import (  # noqa: E402
     _summary,
     compare,
     kernels,
-    readme,
+    tables,
 )
 from bastile.bench._statistics import geometric_mean, summarize  # noqa: E402
 
@@ -462,17 +462,60 @@ def test_statistics():
     assert geometric_mean([]) is None
 
 
-def test_readme_has_the_committed_figures():
-    document = _report.read(ROOT / "benchmarks" / "results" / "h100.json")
-    text = (ROOT / "README.md").read_text()
-    assert readme.replace_table(text, readme.make_table(document)) == text, (
-        "run python -m bastile.bench readme benchmarks/results/h100.json --write"
+@pytest.mark.parametrize("name", ["README.md", "docs/benchmarks.md"])
+def test_tables_have_the_committed_figures(name):
+    path = ROOT / name
+    text = path.read_text()
+    assert tables.replace_tables(text, path.parent) == text, (
+        "run python -m bastile.bench tables --write"
     )
 
 
-def test_readme_without_its_markers_is_refused():
-    with pytest.raises(ValueError, match="once"):
-        readme.replace_table("nothing", "table")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nothing",
+        "<!-- bastile.bench tables: a.json all -->\n",
+        "<!-- bastile.bench tables: end -->",
+    ],
+)
+def test_markers_come_in_pairs(text):
+    with pytest.raises(ValueError, match="markers must come in pairs"):
+        tables.replace_tables(text, ROOT)
+
+
+def test_an_unknown_table_is_refused():
+    text = "<!-- bastile.bench tables: a.json some -->\n<!-- bastile.bench tables: end -->"
+    with pytest.raises(ValueError, match="asks for 'some' of a.json; there are selected"):
+        tables.replace_tables(text, ROOT)
+
+
+def test_a_table_of_everything():
+    def row(direction, provider, time, **more):
+        return {
+            "op": "silu",
+            "shape": [8, 64],
+            "dtype": "bf16",
+            "direction": direction,
+            "provider": provider,
+            "status": "ok",
+            "device_us": {"median": time},
+            "copy_us": {"median": 4.0},
+            "share": 4.0 / time,
+            **more,
+        }
+
+    kernels = [
+        {"registers": 30, "spilled_bytes": 0},
+        {"registers": 64, "spilled_bytes": 8},
+    ]
+    rows = [
+        row("forward", "bastile", 5.0, kernels=kernels),
+        row("forward", "torch", 8.0, method="events"),
+        row("both", "bastile", 9.0),
+    ]
+    made = tables._make_all({"rows": rows, "environment": {"processor": "CPU"}})
+    assert made.endswith("| silu | 8x64 | forward | 4.0 | 5.0 | 0.80 | 8.0* | 30+64, spills |")
 
 
 def test_liger_is_called_as_its_modules_call_it(monkeypatch):
