@@ -338,7 +338,12 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     pieces = llvm::divideCeil(std::min(fields.columns, span), fields.vector);
   if (shape.leading == 0)
     return chooseSingleRow(fields, pieces);
-  if (shape.numReductions > 2 && !fields.columns && !fields.threads &&
+  // Nor does a row stay in registers of which the first walk needs nothing:
+  // that one reduces what all rows share.
+  bool isWalked = shape.numReductions > 2 ||
+                  (shape.numWalks > 1 && shape.rereadBytes == 0 &&
+                   shape.numLongPartialRows == 0);
+  if (isWalked && !fields.columns && !fields.threads &&
       shape.rowLength > kMostElementsHeld)
     return chooseLoop(fields, shape, target);
   if (!fields.cluster && shape.numReductions > 0)

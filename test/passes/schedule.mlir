@@ -57,6 +57,21 @@ tile.kernel @row_of_a_block(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
   tile.return %1 : tensor<?x1xf32>
 }
 
+// Of what all rows share, a sum comes first: the row itself is needed once, and is
+// walked in tiles.
+// CHECK-LABEL: @sum_of_what_rows_share
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1>
+tile.kernel @sum_of_what_rows_share(%x: tensor<?x65536xbf16>, %w: tensor<65536xf32>)
+    -> tensor<?x65536xbf16> {
+  %0 = tile.broadcast %w like %x : tensor<65536xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %1 = tile.reduce add %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %3 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %4 = arith.mulf %3, %2 : tensor<?x65536xf32>
+  %5 = arith.truncf %4 : tensor<?x65536xf32> to tensor<?x65536xbf16>
+  tile.return %5 : tensor<?x65536xbf16>
+}
+
 // A longer one is shared by the blocks of a cluster, two to a multiprocessor,
 // where there are clusters.
 // CHECK-LABEL: @row_of_a_cluster
