@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
                                 "first, ms", "fastest, ms", "median, ms");
   CompileRequest request;
   request.target = "sm_90";
-  request.firstVariants = true;
+  request.kernels = KernelSelection::firstVariants();
   for (int index = 1; index < argc; ++index) {
     if (llvm::StringRef flag = argv[index]; flag.consume_front("--grad=")) {
       request.gradients.clear();
@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
       continue;
     }
     if (llvm::StringRef(argv[index]) == "--all-variants") {
-      request.firstVariants = false;
+      request.kernels = KernelSelection();
       continue;
     }
     if (llvm::StringRef flag = argv[index]; flag.consume_front("--runs=")) {

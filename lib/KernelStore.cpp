@@ -18,8 +18,7 @@ using runtime::Expected;
 KernelStore::KernelStore(runtime::CacheOptions options)
     : disk(std::move(options)) {}
 
-/// What the code of a request depends on. No kernel is called "first": their
-/// names end in "kernel" and what tells several apart.
+/// What the code of a request depends on.
 static CacheKey makeKey(const CompileRequest &request) {
   std::string gradients = llvm::join(request.gradients, ",");
   if (request.together)
@@ -29,7 +28,7 @@ static CacheKey makeKey(const CompileRequest &request) {
        {"source", request.source},
        {"gradients", gradients},
        {"schedule", request.schedule},
-       {"kernels", request.firstVariants ? "first" : request.kernel},
+       {"kernels", request.kernels.describe()},
        {"target", request.target},
        {"host", request.target == "host" ? describeHost() : ""},
        {"compiler", "bastile " BASTILE_VERSION " " + getBuildId()}});
@@ -49,28 +48,27 @@ KernelStore::compile(const CompileRequest &request) {
 }
 
 Expected<std::string> KernelStore::compileKernel(const CompileRequest &request,
-                                                 const std::string &first,
                                                  const std::string &name) {
-  if (std::optional<std::string> ptx = runtime::selectPtxEntry(first, name))
-    return std::move(*ptx);
-  CompileRequest one = request;
-  one.firstVariants = false;
-  one.kernel = name;
-  auto entry = compile(one);
-  if (!entry)
-    return entry.takeError();
-  std::optional<std::string> ptx =
-      runtime::selectPtxEntry(*(*entry)->find("code"), name);
-  if (!ptx)
-    return runtime::Error("'" + request.name + "' has no kernel '" + name +
-                          "', which its metadata names");
-  return std::move(*ptx);
+  CompileRequest part = request;
+  for (const KernelSelection &selection :
+       {KernelSelection::firstVariants(), KernelSelection::only(name)}) {
+    part.kernels = selection;
+    auto entry = compile(part);
+    if (!entry)
+      return entry.takeError();
+    if (std::optional<std::string> ptx =
+            runtime::selectPtxEntry(*(*entry)->find("code"), name))
+      return std::move(*ptx);
+  }
+  return runtime::Error("the code of kernel '" + name + "' is not in what '" +
+                        request.name + "' compiles to");
 }
 
 Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
   const bool isHost = request.target == "host";
   CompileRequest first = request;
-  first.firstVariants = !isHost;
+  if (!isHost)
+    first.kernels = KernelSelection::firstVariants();
   auto entry = compile(first);
   if (!entry)
     return entry.takeError();
@@ -83,9 +81,10 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
     return StoredProgram{
         runtime::Program::forGpu(
             std::move(*metadata),
+            // What is stored is not read again while somebody has it.
             [this, request, stored](const runtime::CudaDevice &,
                                     const std::string &name) {
-              return compileKernel(request, *stored->find("code"), name);
+              return compileKernel(request, name);
             }),
         stored};
   Expected<std::shared_ptr<const HostCode>> host =

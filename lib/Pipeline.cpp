@@ -70,24 +70,26 @@ static void addTilePasses(OpPassManager &passes, Stage stage,
 }
 
 /// Erases the kernels that no code is asked for, and what would call them.
-static void eraseOtherKernels(ModuleOp module,
-                              const KernelSelection &selection) {
-  if (!selection.firstVariants && selection.name.empty())
-    return;
+static LogicalResult eraseOtherKernels(ModuleOp module,
+                                       const KernelSelection &selection) {
+  if (selection.isAll())
+    return success();
   llvm::StringSet<> kept;
-  if (!selection.name.empty())
-    kept.insert(selection.name);
-  else
+  if (selection.isFirstVariants())
     module.walk([&](tile::LaunchOp launch) {
-      auto first = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
-      kept.insert(first.getValue());
+      kept.insert(cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
     });
+  else if (module.lookupSymbol<tile::KernelOp>(selection.name()))
+    kept.insert(selection.name());
+  else
+    return module.emitError("there is no kernel '") << selection.name() << "'";
   for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     func.erase();
   for (auto kernel :
        llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
     if (!kept.contains(kernel.getSymName()))
       kernel.erase();
+  return success();
 }
 
 LogicalResult bastile::lower(ModuleOp module, Stage stage,
@@ -111,7 +113,8 @@ LogicalResult bastile::lower(ModuleOp module, Stage stage,
     *metadata = buildMetadata(module, *options.target);
   if (stage <= Stage::Tiled)
     return success();
-  eraseOtherKernels(module, options.kernels);
+  if (failed(eraseOtherKernels(module, options.kernels)))
+    return failure();
   return run(
       [&](OpPassManager &passes) { addTilePasses(passes, stage, options); });
 }

@@ -37,7 +37,7 @@ public:
         llvm::SMLoc());
     options.schedule = request.schedule;
     options.gradients = {request.gradients, request.together, request.inPlace};
-    options.kernels = {request.firstVariants, request.kernel};
+    options.kernels = request.kernels;
   }
 
   /// Parses the source; `options` then say what is asked of it.

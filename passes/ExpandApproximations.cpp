@@ -44,13 +44,29 @@ Value createIntrinsic(Formula &f, StringRef name, Value x) {
   return result;
 }
 
-/// 2^x. An approximate one takes numbers below 2^-126 for 0: the instruction
-/// does no better, and to scale around it takes three more.
-Value createExp2(Formula &f, Value x, bool isApproximate) {
-  return createIntrinsic(f,
-                         isApproximate ? "llvm.nvvm.ex2.approx.ftz.f32"
-                                       : "llvm.nvvm.ex2.approx.f32",
-                         x);
+/// Whether `value` is used in sums and in products with one number for all of a
+/// vector, as the terms of a softmax are, and by nothing else. A number below
+/// 2^-126 adds nothing to what it is summed with, and stays as small in such a
+/// product; a gate that is as small may be multiplied by something large.
+bool isTerm(Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<arith::AddFOp, vector::ReductionOp>(user))
+      return true;
+    if (!isa<arith::MulFOp, arith::DivFOp>(user))
+      return false;
+    Value other = user->getOperand(user->getOperand(0) == value ? 1 : 0);
+    return other != value &&
+           (isa<arith::MulFOp>(user) || user->getOperand(0) == value) &&
+           other.getDefiningOp<vector::BroadcastOp>();
+  });
+}
+
+/// 2^x. To make room for results below 2^-126 takes three instructions more
+/// than the power itself, unless they may be `flushed` to 0.
+Value createExp2(Formula &f, Value x, bool flushed = false) {
+  return createIntrinsic(
+      f, flushed ? "llvm.nvvm.ex2.approx.ftz.f32" : "llvm.nvvm.ex2.approx.f32",
+      x);
 }
 
 /// exp(x) = 2^(x log2 e) by the GPU's ex2, whose error is about two units in
@@ -72,7 +88,7 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Value x = op.getOperand();
     if (isApproximate(op.getFastmath())) {
       Value power = f.mul(x, f.number(kLog2E));
-      rewriter.replaceOp(op, createExp2(f, power, /*isApproximate=*/true));
+      rewriter.replaceOp(op, createExp2(f, power, isTerm(op)));
       return success();
     }
     // From these bounds on the result is 0 or infinity, and the lost part of an
@@ -84,37 +100,12 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
     Value power = f.mul(x, f.number(log2eHigh));
     Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
     lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
-    Value result = createExp2(f, power, /*isApproximate=*/false);
+    Value result = createExp2(f, power);
     Value correction = f.mul(lost, f.number(kLn2));
     rewriter.replaceOp(op, f.fma(result, correction, result));
     return success();
   }
 };
-
-/// Whether a number is 0 or more, or not a number, by what it is made of.
-bool isNonNegative(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return false;
-  if (isa<math::ExpOp, math::Exp2Op, math::AbsFOp>(op) ||
-      matchPattern(op, m_AnyZeroFloat()))
-    return true;
-  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
-    return call.getIntrin().starts_with("llvm.nvvm.ex2.");
-  if (auto insert = dyn_cast<vector::InsertOp>(op))
-    return isNonNegative(insert.getValueToStore()) &&
-           isNonNegative(insert.getDest());
-  return false;
-}
-
-/// Whether a number is 1 or more, or not a number.
-bool isAtLeastOne(Value value) {
-  auto sum = value.getDefiningOp<arith::AddFOp>();
-  return sum && ((matchPattern(sum.getLhs(), m_OneFloat()) &&
-                  isNonNegative(sum.getRhs())) ||
-                 (matchPattern(sum.getRhs(), m_OneFloat()) &&
-                  isNonNegative(sum.getLhs())));
-}
 
 /// x / y = x (1 / y) by the GPU's reciprocal. IEEE division is a subroutine.
 struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
@@ -122,22 +113,12 @@ struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
 
   LogicalResult matchAndRewrite(arith::DivFOp op,
                                 PatternRewriter &rewriter) const override {
-    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()))
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
+        matchPattern(op.getLhs(), m_OneFloat()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), kApproximate);
-    bool isReciprocal = matchPattern(op.getLhs(), m_OneFloat());
-    Value reciprocal;
-    // As for 2^x; numbers below 2^-126, of which this form would make infinity,
-    // are not among these.
-    if (isAtLeastOne(op.getRhs()))
-      reciprocal =
-          createIntrinsic(f, "llvm.nvvm.rcp.approx.ftz.f", op.getRhs());
-    else if (!isReciprocal)
-      reciprocal = f.div(f.number(1.0), op.getRhs());
-    else
-      return failure();
-    rewriter.replaceOp(op, isReciprocal ? reciprocal
-                                        : f.mul(op.getLhs(), reciprocal));
+    Value reciprocal = f.div(f.number(1.0), op.getRhs());
+    rewriter.replaceOp(op, f.mul(op.getLhs(), reciprocal));
     return success();
   }
 };
@@ -167,8 +148,8 @@ struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
     if (!isFloat32(op.getType()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType());
-    rewriter.replaceOp(
-        op, createExp2(f, op.getOperand(), isApproximate(op.getFastmath())));
+    bool flushed = isApproximate(op.getFastmath()) && isTerm(op);
+    rewriter.replaceOp(op, createExp2(f, op.getOperand(), flushed));
     return success();
   }
 };

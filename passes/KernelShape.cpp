@@ -100,6 +100,12 @@ public:
 
   int64_t getCount() const { return last + 1; }
 
+  /// Whether the first walk reads nothing but what all rows share.
+  bool startsWithShared() const {
+    return llvm::none_of(
+        readers, [](const auto &reader) { return reader.second.count(0); });
+  }
+
   /// Bytes of the arguments that several walks read.
   int64_t getRereadBytes() const {
     int64_t bytes = 0;
@@ -238,6 +244,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     Walks walks(kernel, shape.rowLength);
     shape.numWalks = walks.getCount();
     shape.rereadBytes = walks.getRereadBytes();
+    shape.startsWithShared = walks.startsWithShared();
   }
   for (Type type : kernel.getArgumentTypes())
     if (cast<RankedTensorType>(type).getRank() >= 2)

@@ -35,6 +35,8 @@ struct KernelShape {
   /// Where a row is walked tile by tile by several threads: how often, and the
   /// bytes of it that more than one walk reads.
   int64_t numWalks = 1, rereadBytes = 0;
+  /// Whether the first of these walks reads nothing but what all rows share.
+  bool startsWithShared = false;
   /// Bytes that are loaded for each column of a row.
   int64_t loadedBytes = 0;
   /// Whether rows are combined: each program its own, or one program all.

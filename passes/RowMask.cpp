@@ -17,20 +17,31 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/KernelShape.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace bastile;
+
+/// The columns of a tensor; 1 of a scalar.
+static int64_t getColumns(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? tensor.getShape().back() : 1;
+}
 
 /// Whether each element of a value of a kernel depends on the elements of its
 /// arguments in the same column and on nothing else that differs in a row, so
 /// that it repeats where these do.
 static bool repeats(Value value, SmallPtrSetImpl<Operation *> &seen) {
   Operation *op = value.getDefiningOp();
-  // Numbers of a row are the same for all its columns.
-  if (!op || isa<tile::ReduceOp, tile::BroadcastOp>(op) ||
-      !seen.insert(op).second)
+  if (!op || getColumns(value.getType()) == 1 || !seen.insert(op).second)
     return true;
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    // Numbers of groups are spread over columns of their own.
+    int64_t columns = getColumns(broadcast.getSource().getType());
+    return columns == 1 || (columns == getColumns(broadcast.getType()) &&
+                            repeats(broadcast.getSource(), seen));
+  }
   if (matchPattern(op, m_Constant()))
     return isa<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue());
   return op->hasTrait<OpTrait::Elementwise>() &&
@@ -38,31 +49,33 @@ static bool repeats(Value value, SmallPtrSetImpl<Operation *> &seen) {
                       [&](Value operand) { return repeats(operand, seen); });
 }
 
+/// Whether a tile has the same number in all columns of a row, or of what a
+/// thread has of it.
 static bool isNumberOfRow(Value tile) {
-  return isa_and_nonnull<tile::BroadcastOp, tile::SpreadOp>(
-      tile.getDefiningOp());
+  Operation *op = tile.getDefiningOp();
+  auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op);
+  return isa_and_nonnull<tile::SpreadOp>(op) ||
+         (broadcast && getColumns(broadcast.getSource().getType()) == 1);
 }
 
-/// The difference x - y of exp(x - y); null for anything else.
-static arith::SubFOp getExponent(Value value) {
-  auto exp = value.getDefiningOp<math::ExpOp>();
-  return exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : nullptr;
+static bool dependsOn(Value value, Operation *other,
+                      SmallPtrSetImpl<Operation *> &seen) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !seen.insert(op).second)
+    return false;
+  return op == other || llvm::any_of(op->getOperands(), [&](Value operand) {
+           return dependsOn(operand, other, seen);
+         });
 }
 
-/// Whether a value of a kernel is the maximum of a row, but for where that is
-/// infinite.
-static bool isFromMaximum(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (auto found = dyn_cast<tile::ReduceOp>(op))
-      return found.getKind() == tile::ReduceKind::Max;
-    if (isa<tile::BroadcastOp>(op))
-      value = op->getOperand(0);
-    else if (auto select = dyn_cast<arith::SelectOp>(op))
-      value = select.getFalseValue();
-    else
-      return false;
-  }
-  return false;
+/// Whether a maximum or a minimum of a row is of what `op` computes.
+static bool hasExtremumOf(Operation *op) {
+  return llvm::any_of(op->getBlock()->getOps<tile::ReduceOp>(),
+                      [&](tile::ReduceOp reduce) {
+                        SmallPtrSet<Operation *, 8> seen;
+                        return reduce.getKind() != tile::ReduceKind::Add &&
+                               dependsOn(reduce.getInput(), op, seen);
+                      });
 }
 
 namespace {
@@ -107,11 +120,18 @@ private:
 
   /// exp(x - y) is 0 where y is infinite. If x is infinite or no number there,
   /// it is so in the row itself, and with the row's maximum for y the sum is
-  /// NaN.
+  /// NaN. What the row's elements repeat to no longer does then, which extrema
+  /// rely on.
   bool makeExpZero(Value input) {
-    arith::SubFOp difference = getExponent(input);
-    if (!difference || !isNumberOfRow(difference.getRhs()) ||
-        !isFromMaximum(getExponent(reduce.getInput()).getRhs()))
+    if (!getSubtractedMaximum(reduce))
+      return false;
+    Operation *exp = reduce.getInput().getDefiningOp();
+    if (hasExtremumOf(exp->getOperand(0).getDefiningOp()))
+      return false;
+    auto tile = input.getDefiningOp<math::ExpOp>();
+    auto difference =
+        tile ? tile.getOperand().getDefiningOp<arith::SubFOp>() : nullptr;
+    if (!difference || !isNumberOfRow(difference.getRhs()))
       return false;
     auto type = cast<FloatType>(getElementTypeOrSelf(difference.getType()));
     maskOperand(

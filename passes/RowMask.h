@@ -21,8 +21,9 @@ struct RowPart {
 };
 
 /// What a tile of `reduce` is to reduce of `input`, which is a tile of its
-/// operand, such that elements beyond the row take no part. May change what
-/// `input` is made of, there.
+/// operand, such that elements beyond the row take no part. May change the ops
+/// that `input` comes from, so that they compute something else there, and
+/// nothing else in the row.
 mlir::Value maskBeyondRow(mlir::OpBuilder &builder, tile::ReduceOp reduce,
                           mlir::Value input, const RowPart &part);
 

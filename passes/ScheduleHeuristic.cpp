@@ -341,7 +341,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   // Nor does a row stay in registers of which the first walk needs nothing:
   // that one reduces what all rows share.
   bool isWalked = shape.numReductions > 2 ||
-                  (shape.numWalks > 1 && shape.rereadBytes == 0 &&
+                  (shape.startsWithShared && shape.numWalks == 2 &&
                    shape.numLongPartialRows == 0);
   if (isWalked && !fields.columns && !fields.threads &&
       shape.rowLength > kMostElementsHeld)

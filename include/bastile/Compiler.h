@@ -7,6 +7,7 @@
 #ifndef BASTILE_COMPILER_H
 #define BASTILE_COMPILER_H
 
+#include "bastile/KernelSelection.h"
 #include "bastile/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -47,14 +48,6 @@ struct GradientOptions {
   bool together = false;
   /// Let those take the place of arguments of the same type in memory.
   bool inPlace = false;
-};
-
-/// Which kernels to make code of. The metadata describes all of them.
-struct KernelSelection {
-  /// The first variant of each launch, which aligned tensors run, and no other.
-  bool firstVariants = false;
-  /// The kernel of this name and no other, unless empty.
-  std::string name = {};
 };
 
 struct CompileOptions {

@@ -36,14 +36,19 @@ public:
 
   /// The program of a request. Its kernels are loaded into a GPU as PTX, one by
   /// one, when they are first launched. Variants for tensors that are not
-  /// aligned are compiled then, too: most processes never meet one. A cubin to keep could be had from the
-  /// driver's linker, but that one gave the same PTX 45 registers where loading
-  /// it takes 32, at 0.89 of the speed.
+  /// aligned are compiled then, too: most processes never meet one. A cubin to
+  /// keep could be had from the driver's linker, but that one gave the same PTX
+  /// 45 registers where loading it takes 32, at 0.89 of the speed.
   runtime::Expected<StoredProgram> load(const CompileRequest &request);
 
   /// The sections "code", with every kernel, and "metadata" of a request.
   runtime::Expected<std::shared_ptr<const runtime::CacheEntry>>
   compile(const CompileRequest &request);
+
+  /// The PTX of kernel `name` alone: out of the first variants, or compiled by
+  /// itself.
+  runtime::Expected<std::string> compileKernel(const CompileRequest &request,
+                                               const std::string &name);
 
   /// How many times this process has compiled. What came out of the cache does
   /// not count.
@@ -52,11 +57,6 @@ public:
   runtime::DiskCache &cache() { return disk; }
 
 private:
-  /// The PTX of kernel `name` alone; `first` has the first variants.
-  runtime::Expected<std::string> compileKernel(const CompileRequest &request,
-                                               const std::string &first,
-                                               const std::string &name);
-
   runtime::DiskCache disk;
   std::atomic<int64_t> compiled{0};
 };

@@ -14,6 +14,7 @@
 #ifndef BASTILE_TEXTCOMPILER_H
 #define BASTILE_TEXTCOMPILER_H
 
+#include "bastile/KernelSelection.h"
 #include "bastile/runtime/Error.h"
 #include <cstdint>
 #include <memory>
@@ -43,11 +44,7 @@ struct CompileRequest {
   bool together = false;
   /// Let those take the place of arguments in memory.
   bool inPlace = false;
-  /// Make code of the first variant of each launch, which aligned tensors run,
-  /// and no other.
-  bool firstVariants = false;
-  /// Make code of the kernel of this name and no other, unless empty.
-  std::string kernel = {};
+  KernelSelection kernels = {};
 };
 
 /// PTX, or an object of the host, and its metadata as JSON (docs/metadata.md).

@@ -47,8 +47,7 @@ static CompileRequest makeRequest(std::string source, std::string target,
           std::move(gradients),
           together,
           inPlace,
-          /*firstVariants=*/false,
-          /*kernel=*/""};
+          KernelSelection()};
 }
 
 static void bindCompiler(py::module_ &module) {

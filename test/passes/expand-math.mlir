@@ -6,14 +6,48 @@
 // CHECK:         %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
 // CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[X]], %[[LOG2E]]
 // CHECK-NEXT:    %[[FIRST:.*]] = vector.extract %[[POWER]][0]
-// CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"(%[[FIRST]])
-// CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"(%[[FIRST]])
+// CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"
 // CHECK:         arith.truncf
 tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
     attributes {leading = 0 : i64} {
   %0 = math.exp %x : vector<4xf32>
   %1 = arith.truncf %0 : vector<4xf32> to vector<4xbf16>
   llvm.store %1, %p : vector<4xbf16>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// In a sum, or times a number of the row, what is below 2^-126 may be 0.
+// CHECK-LABEL: tile.kernel @exp_term(
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:         vector.reduction
+tile.kernel @exp_term(%p: !llvm.ptr<1>, %x: vector<2xf32>, %scale: f32)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : vector<2xf32>
+  %1 = vector.reduction <add>, %0 : vector<2xf32> into f32
+  %2 = vector.broadcast %scale : f32 to vector<2xf32>
+  %3 = arith.mulf %0, %2 : vector<2xf32>
+  %4 = vector.broadcast %1 : f32 to vector<2xf32>
+  %5 = arith.divf %3, %4 : vector<2xf32>
+  %6 = arith.truncf %5 : vector<2xf32> to vector<2xbf16>
+  llvm.store %6, %p : vector<2xbf16>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// A gate is multiplied by what may be large: silu(-88) is a number of bfloat16.
+// CHECK-LABEL: tile.kernel @exp_gate(
+// CHECK-NOT:     ftz
+// CHECK:         tile.return
+tile.kernel @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.exp %x : vector<2xf32>
+  %1 = arith.mulf %0, %x : vector<2xf32>
+  %2 = arith.truncf %1 : vector<2xf32> to vector<2xbf16>
+  llvm.store %2, %p : vector<2xbf16>, !llvm.ptr<1>
   tile.return
 }
 
@@ -88,25 +122,6 @@ tile.kernel @division_narrow(%p: !llvm.ptr<1>, %x: f32, %y: f32)
   %0 = arith.divf %x, %y : f32
   %1 = arith.truncf %0 : f32 to bf16
   llvm.store %1, %p : bf16, !llvm.ptr<1>
-  tile.return
-}
-
-// -----
-
-// Of what is known to be 1 or more, no small number and its huge reciprocal.
-// CHECK-LABEL: tile.kernel @division_by_sum(
-// CHECK:         %[[SUM:.*]] = arith.addf
-// CHECK-NOT:     arith.divf
-// CHECK:         llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%[[SUM]])
-// CHECK-NOT:     arith.divf
-tile.kernel @division_by_sum(%p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 0 : i64} {
-  %one = arith.constant 1.0 : f32
-  %0 = math.exp %x : f32
-  %1 = arith.addf %0, %one : f32
-  %2 = arith.divf %x, %1 : f32
-  %3 = arith.truncf %2 : f32 to bf16
-  llvm.store %3, %p : bf16, !llvm.ptr<1>
   tile.return
 }
 
@@ -206,7 +221,7 @@ tile.kernel @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
 
 // CHECK-LABEL: tile.kernel @narrow_function(
 // CHECK-NOT:     math.exp %
-// CHECK:         "llvm.nvvm.ex2.approx.ftz.f32"
+// CHECK:         "llvm.nvvm.ex2.approx.f32"
 // CHECK:         arith.truncf %{{.*}} : f32 to f16
 tile.kernel @narrow_function(%p: !llvm.ptr<1>, %x: f16)
     attributes {leading = 0 : i64} {

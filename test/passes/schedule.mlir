@@ -72,6 +72,20 @@ tile.kernel @sum_of_what_rows_share(%x: tensor<?x65536xbf16>, %w: tensor<65536xf
   tile.return %5 : tensor<?x65536xbf16>
 }
 
+// A sum of rows of their own comes first: other rows are loaded meanwhile.
+// CHECK-LABEL: @sum_of_other_rows
+// CLUSTER-SAME: #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 8>
+tile.kernel @sum_of_other_rows(%x: tensor<?x65536xbf16>, %y: tensor<?x65536xbf16>)
+    -> tensor<?x65536xbf16> {
+  %0 = arith.extf %y : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce add %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %3 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %4 = arith.mulf %3, %2 : tensor<?x65536xf32>
+  %5 = arith.truncf %4 : tensor<?x65536xf32> to tensor<?x65536xbf16>
+  tile.return %5 : tensor<?x65536xbf16>
+}
+
 // A longer one is shared by the blocks of a cluster, two to a multiprocessor,
 // where there are clusters.
 // CHECK-LABEL: @row_of_a_cluster

@@ -12,7 +12,8 @@ namespace bastile::runtime {
 /// `ptx`, as `tilec` writes it, without its other entries and without its
 /// comments; nothing if it has no such entry. Most calls run one variant of a
 /// kernel, and the driver takes time to assemble each.
-std::optional<std::string> selectPtxEntry(std::string_view ptx, std::string_view entry);
+std::optional<std::string> selectPtxEntry(std::string_view ptx,
+                                          std::string_view entry);
 
 } // namespace bastile::runtime
 

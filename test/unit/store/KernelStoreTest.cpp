@@ -55,20 +55,20 @@ TEST_F(KernelStoreTest, CompilesEveryVariant) {
 
 TEST_F(KernelStoreTest, CompilesTheFirstVariants) {
   CompileRequest first = request("sm_90");
-  first.firstVariants = true;
+  first.kernels = KernelSelection::firstVariants();
   EXPECT_EQ(compile(first), (Names{"scale_kernel"}));
 }
 
 TEST_F(KernelStoreTest, CompilesOneKernel) {
   CompileRequest one = request("sm_90");
-  one.kernel = "scale_kernel_unaligned";
+  one.kernels = KernelSelection::only("scale_kernel_unaligned");
   EXPECT_EQ(compile(one), (Names{"scale_kernel_unaligned"}));
 }
 
 TEST_F(KernelStoreTest, DescribesAllVariantsWhicheverItCompiles) {
   auto all = store.compile(request("sm_90"));
   CompileRequest first = request("sm_90");
-  first.firstVariants = true;
+  first.kernels = KernelSelection::firstVariants();
   auto some = store.compile(first);
   ASSERT_TRUE(all && some);
   EXPECT_EQ(*(*all)->find("metadata"), *(*some)->find("metadata"));
@@ -88,8 +88,33 @@ TEST_F(KernelStoreTest, LoadsTheFirstVariants) {
 TEST_F(KernelStoreTest, LoadsTheWholeHostObject) {
   auto program = store.load(request("host"));
   ASSERT_TRUE(bool(program)) << program.takeError().message();
+  auto all = store.compile(request("host"));
+  ASSERT_TRUE(bool(all));
+  EXPECT_EQ(program->entry, *all);
   EXPECT_EQ(store.compilations(), 1);
-  ASSERT_TRUE(bool(store.compile(request("host"))));
+}
+
+TEST_F(KernelStoreTest, CompilesAKernelWhenItIsWanted) {
+  auto program = store.load(request("sm_90"));
+  ASSERT_TRUE(bool(program));
+  EXPECT_EQ(store.compilations(), 1);
+
+  auto first = store.compileKernel(request("sm_90"), "scale_kernel");
+  ASSERT_TRUE(bool(first)) << first.takeError().message();
+  EXPECT_EQ(getEntries(*first), Names{"scale_kernel"});
+  EXPECT_EQ(store.compilations(), 1);
+
+  auto other = store.compileKernel(request("sm_90"), "scale_kernel_unaligned");
+  ASSERT_TRUE(bool(other)) << other.takeError().message();
+  EXPECT_EQ(getEntries(*other), Names{"scale_kernel_unaligned"});
+  EXPECT_EQ(store.compilations(), 2);
+}
+
+TEST_F(KernelStoreTest, RefusesAKernelThatIsNotThere) {
+  auto none = store.compileKernel(request("sm_90"), "scale");
+  ASSERT_FALSE(bool(none));
+  EXPECT_NE(none.takeError().message().find("there is no kernel 'scale'"),
+            std::string::npos);
 }
 
 TEST_F(KernelStoreTest, CountsWhatItCompiles) {
