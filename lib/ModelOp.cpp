@@ -76,7 +76,7 @@ static Error addResults(Builder &builder, Messages &messages,
   auto *inference = state.name.getInterface<InferTypeOpInterface>();
   if (!inference)
     return Error("the types of its results do not follow from its operands and "
-                 "have to be given");
+                 "have to be given: 'results', each as in \"tensor<?x1xf32>\"");
   DictionaryAttr dictionary = state.attributes.getDictionary(context);
   // An op that has properties reads its attributes from them.
   llvm::SmallVector<char> memory(state.name.getOpPropertyByteSize());
