@@ -74,7 +74,7 @@ struct LowerCountsEqual : public OpConversionPattern<arith::CmpIOp> {
     for (auto [numbers, others] :
          llvm::zip_equal(adaptor.getLhs(), adaptor.getRhs())) {
       auto sum = numbers.getDefiningOp<arith::AddIOp>();
-      assert(sum && "numbers that count are a sum");
+      assert(sum && "createCount makes a sum");
       Value rest =
           arith::SubIOp::create(rewriter, op.getLoc(), others, sum.getLhs());
       pieces.push_back(arith::CmpIOp::create(

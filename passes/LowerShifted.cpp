@@ -100,13 +100,8 @@ public:
 
   /// The columns of all elements of a piece, as a vector.
   Value getColumns(Value first) {
-    auto type = VectorType::get({getWidth()}, builder.getI32Type());
-    auto numbers = llvm::to_vector(llvm::seq<int32_t>(0, getWidth()));
-    Value steps = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(type, ArrayRef(numbers)));
-    return arith::AddIOp::create(
-        builder, loc, vector::BroadcastOp::create(builder, loc, type, first),
-        steps);
+    return createCount(builder, loc, first,
+                       VectorType::get({getWidth()}, builder.getI32Type()));
   }
   /// Whether each element of a piece is inside the row.
   Value areColumns(Value first) {

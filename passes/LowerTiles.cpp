@@ -114,6 +114,19 @@ Value bastile::createConstantPiece(OpBuilder &builder, Location loc, Type type,
   return arith::ConstantOp::create(builder, loc, scalar);
 }
 
+Value bastile::createCount(OpBuilder &builder, Location loc, Value first,
+                           Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return first;
+  auto offsets =
+      llvm::to_vector(llvm::seq<int32_t>(0, vector.getNumElements()));
+  Value steps = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(vector, ArrayRef(offsets)));
+  Value start = vector::BroadcastOp::create(builder, loc, vector, first);
+  return arith::AddIOp::create(builder, loc, start, steps);
+}
+
 namespace {
 
 /// Any elementwise op on tiles becomes as many ops on their pieces.
@@ -313,7 +326,7 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
                                        column);
       column = arith::IndexCastUIOp::create(rewriter, loc,
                                             type.getElementType(), column);
-      numbers.push_back(count(rewriter, loc, column, getPieceType(type)));
+      numbers.push_back(createCount(rewriter, loc, column, getPieceType(type)));
     }
     // Every row is numbered alike.
     SmallVector<Value> pieces;
@@ -321,19 +334,6 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
       llvm::append_range(pieces, numbers);
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
-  }
-
-  /// The numbers from `first` on, as many as a piece of type `type` has.
-  static Value count(OpBuilder &builder, Location loc, Value first, Type type) {
-    auto vector = dyn_cast<VectorType>(type);
-    if (!vector)
-      return first;
-    auto offsets =
-        llvm::to_vector(llvm::seq<int32_t>(0, vector.getNumElements()));
-    Value steps = arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(vector, ArrayRef(offsets)));
-    Value start = vector::BroadcastOp::create(builder, loc, vector, first);
-    return arith::AddIOp::create(builder, loc, start, steps);
   }
 };
 

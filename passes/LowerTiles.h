@@ -28,6 +28,11 @@ mlir::Type getPieceType(mlir::RankedTensorType tile);
 mlir::Value createConstantPiece(mlir::OpBuilder &builder, mlir::Location loc,
                                 mlir::Type type, mlir::TypedAttr scalar);
 
+/// The numbers from `first` on, as many as a piece of `type` has, of 32 bits:
+/// for a vector, the sum of `first` and [0, 1, ...], in this order.
+mlir::Value createCount(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value first, mlir::Type type);
+
 /// Where a thread stands in the block.
 struct ThreadPosition {
   /// Of the thread in the layout's grid.

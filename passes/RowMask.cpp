@@ -8,7 +8,7 @@
 // vector (see LowerMemory.cpp). To replace each of these elements in a sum
 // takes an instruction an element. Often it takes none: a maximum does not
 // change when elements repeat. Or one a vector: an operand that is the same for
-// all elements is chosen such that the result is 0.
+// all elements is changed beyond the row such that the result is 0 there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,14 +85,12 @@ public:
       : builder(builder), reduce(reduce), part(part) {}
 
   Value mask(Value input) {
-    TypedAttr neutral = tile::ReduceOp::getNeutral(
-        reduce.getKind(), reduce.getType().getElementType());
     // What lies beyond a shifted row belongs to its neighbours.
-    if (!part.shift &&
-        (isAlreadyNeutral() || (matchPattern(neutral, m_AnyZeroFloat()) &&
-                                (makeExpZero(input) || makeSelectZero(input)))))
+    if (!part.shift && makeNeutral(input))
       return input;
-    return create(input, neutral);
+    return create(
+        input, tile::ReduceOp::getNeutral(reduce.getKind(),
+                                          reduce.getType().getElementType()));
   }
 
 private:
@@ -102,12 +100,14 @@ private:
                                 builder.getI64IntegerAttr(part.length), other);
   }
 
-  /// Extrema do not change when elements repeat.
-  bool isAlreadyNeutral() {
+  /// Whether `input` itself changes nothing beyond the row, or what it comes
+  /// from could be changed so.
+  bool makeNeutral(Value input) {
+    if (reduce.getKind() == tile::ReduceKind::Add)
+      return makeExpZero(input) || makeSelectZero(input);
+    // Extrema do not change when elements repeat.
     SmallPtrSet<Operation *, 8> seen;
-    return isa<FloatType>(reduce.getType().getElementType()) &&
-           reduce.getKind() != tile::ReduceKind::Add &&
-           repeats(reduce.getInput(), seen);
+    return repeats(reduce.getInput(), seen);
   }
 
   /// Replaces number `operand` of `op`, the same for all elements of a row, by

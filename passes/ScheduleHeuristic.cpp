@@ -338,8 +338,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     pieces = llvm::divideCeil(std::min(fields.columns, span), fields.vector);
   if (shape.leading == 0)
     return chooseSingleRow(fields, pieces);
-  // Nor does a row stay in registers of which the first walk needs nothing:
-  // that one reduces what all rows share.
+  // A row stays in registers neither where several reductions need them, nor
+  // where the first walk reads nothing of it but what all rows share.
   bool isWalked = shape.numReductions > 2 ||
                   (shape.startsWithShared && shape.numWalks == 2 &&
                    shape.numLongPartialRows == 0);
