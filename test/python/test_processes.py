@@ -55,6 +55,21 @@ def test_children(method):
     assert results == [True, True]
 
 
+def test_import_leaves_the_compilers_of_pytorch_alone():
+    # Their import takes seconds, many times what ours takes.
+    script = """
+import sys, torch
+before = set(sys.modules)
+import bastile
+print(*{name.split(".")[1] for name in set(sys.modules) - before
+        if name.startswith("torch._")} & {"_dynamo", "_inductor", "_functorch"})
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
+
+
 def test_fork_while_other_threads_compile():
     stop = threading.Event()
 

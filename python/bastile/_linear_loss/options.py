@@ -2,10 +2,7 @@
 
 import dataclasses
 import functools
-import json
 import math
-
-import torch
 
 RESULTS = ("loss", "lse", "correct", "invalid")
 _REDUCTIONS = ("none", "mean", "sum")
@@ -83,11 +80,17 @@ class Options:
     def given(self):
         """The options as registered operators take them, for `read`: words apart
         from numbers, which to a compiler of graphs may vary."""
-        words = [getattr(self, name) for name in _WORDS]
+        words = (
+            self.reduction,
+            "recompute" if self.recompute else "keep",
+            "+".join(self.returns),
+            # The last one, as it may be of any letters.
+            self.group or "",
+        )
         counts = [getattr(self, name) for name in _COUNTS]
         # Absent numbers are 0, which is no budget.
         counts = [0 if count is None else count for count in counts]
-        return _to_text(*words), counts, [getattr(self, name) for name in _NUMBERS]
+        return " ".join(words), counts, [getattr(self, name) for name in _NUMBERS]
 
     @staticmethod
     def read(text, counts=(), numbers=()):
@@ -95,25 +98,23 @@ class Options:
         return _read(text, tuple(counts), tuple(numbers))
 
 
-#: The fields by how they are given; the one that JSON changes comes last.
-_WORDS = ("reduction", "recompute", "group", "returns")
+#: The fields that are numbers, by how they are given.
 _COUNTS = ("ignore_index", "first_class", "classes", "budget")
 _NUMBERS = ("label_smoothing", "z_loss", "soft_cap", "temperature")
 
 
-@torch.compiler.assume_constant_result
-def _to_text(*words):
-    return json.dumps(words)
-
-
 @functools.lru_cache(maxsize=256)
 def _read(text, counts, numbers):
-    *words, returns = json.loads(text)
-    fields = dict(zip(_WORDS, words))
-    fields |= zip(_COUNTS, counts)
-    fields |= zip(_NUMBERS, numbers)
+    reduction, logits, returns, group = text.split(" ", 3)
+    fields = dict(zip(_COUNTS, counts)) | dict(zip(_NUMBERS, numbers))
     fields["budget"] = fields.get("budget") or None
-    return Options(**fields, returns=tuple(returns))
+    return Options(
+        reduction=reduction,
+        recompute=logits == "recompute",
+        returns=tuple(returns.split("+")),
+        group=group or None,
+        **fields,
+    )
 
 
 def _check_number(name, value):
