@@ -111,8 +111,8 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     order of the combination is not defined; it is the same in every run of the
     same schedule. `max` and `min` pass a NaN on.
 
-    In a program, `in_block` has each block of a cluster combine only what it
-    holds of the row; `tile.exchange` gives the results to the others.
+    In a program, each block of a cluster combines only what it holds of the row;
+    `tile.exchange` gives the results to the others.
 
     Example:
 
@@ -121,8 +121,7 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
     %1 = tile.reduce max %y : tensor<?x4096xf32> -> tensor<?x32xf32>
     ```
   }];
-  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input,
-                       UnitAttr:$in_block);
+  let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input);
   let results = (outs Tile_ComputeTensor:$result);
   let assemblyFormat =
       "$kind $input attr-dict `:` type($input) `->` type($result)";

@@ -24,7 +24,7 @@ public:
                         const runtime::LaunchConfig &config,
                         void **arguments) override;
   runtime::Error zero(void *data, int64_t bytes) override;
-  int64_t multiprocessors() const override { return count; }
+  runtime::Capacity capacity() const override { return count; }
 
 private:
   Emulator &emulator;

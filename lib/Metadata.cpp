@@ -265,11 +265,13 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
   int64_t persistent = schedule.getPersistent();
   if (!persistent)
     return groups;
+  // As many as run at once, where clusters find room only in some places.
+  json::Value atOnce = "multiprocessors";
+  if (int64_t cluster = getCluster(kernel); cluster > 1)
+    atOnce = json::Object{{"clusters", cluster}};
   json::Value most =
-      json::Object{{"mul", json::Array{"multiprocessors", persistent}}};
-  if (int64_t blocks =
-          kernel.getColumnBlocks().value_or(1) * getCluster(kernel);
-      blocks > 1)
+      json::Object{{"mul", json::Array{std::move(atOnce), persistent}}};
+  if (int64_t blocks = kernel.getColumnBlocks().value_or(1); blocks > 1)
     most = json::Object{{"ceildiv", json::Array{std::move(most), blocks}}};
   return json::Object{{"min", json::Array{std::move(groups), std::move(most)}}};
 }
@@ -417,13 +419,19 @@ json::Object FunctionDescriber::describe() {
   return function;
 }
 
-/// Whether some variant may be chosen for operands of one phase only, which a
-/// reader of the first version would not know of.
-bool hasPhases(ModuleOp module) {
-  for (auto kernel : module.getOps<tile::KernelOp>())
+/// Whether some variant may be chosen for operands of one phase only, or a grid
+/// depends on how many clusters run at once: a reader of the first version
+/// would not know of either.
+bool needsSecondVersion(ModuleOp module, const Target &target) {
+  for (auto kernel : module.getOps<tile::KernelOp>()) {
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    if (!target.isHost() && schedule.getPersistent() &&
+        schedule.getBlocks() > 1)
+      return true;
     for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
       if (kernel.getArgAttr(position, tile::TileDialect::kPhaseAttrName))
         return true;
+  }
   return false;
 }
 
@@ -435,7 +443,7 @@ json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
   for (auto func : module.getOps<func::FuncOp>())
     functions.push_back(FunctionDescriber(func, symbols, target).describe());
   return json::Object{{"schema", "bastile.kernels"},
-                      {"version", hasPhases(module) ? 2 : 1},
+                      {"version", needsSecondVersion(module, target) ? 2 : 1},
                       {"compiler", "bastile " BASTILE_VERSION},
                       {"target", target.name},
                       {"functions", std::move(functions)}};

@@ -74,24 +74,14 @@ void ClusterExchange::prepareBarriers() {
   NVVM::FenceMbarrierInitOp::create(rewriter, loc);
 }
 
-/// Counts the exchanges, in a variable that LLVM keeps in a register, to tell
-/// whose turn it is.
+/// Finds whose turn it is.
 void ClusterExchange::prepareTurns() {
   if (places == 1) {
     place = parity = constant(0);
     return;
   }
-  Value counter = LLVM::AllocaOp::create(
-      rewriter, loc, LLVM::LLVMPointerType::get(rewriter.getContext()),
-      rewriter.getI32Type(), constant(1));
-  LLVM::StoreOp::create(rewriter, loc, constant(0), counter);
+  Value count = countVisits(rewriter, op);
   rewriter.setInsertionPoint(op);
-  Value count =
-      LLVM::LoadOp::create(rewriter, loc, rewriter.getI32Type(), counter);
-  LLVM::StoreOp::create(
-      rewriter, loc,
-      arith::AddIOp::create(rewriter, loc, count, constant(1)).getResult(),
-      counter);
   place = arith::AndIOp::create(rewriter, loc, count, constant(1));
   parity = arith::ShRUIOp::create(rewriter, loc, count, constant(1));
   parity = arith::AndIOp::create(rewriter, loc, parity, constant(1));
@@ -168,18 +158,7 @@ Value ClusterExchange::receive() {
 // returned, few are left to wait for.
 void bastile::insertClusterMeeting(tile::KernelOp kernel) {
   Operation *first = nullptr;
-  auto sends = [](Operation *op) {
-    if (isa<tile::ExchangeOp>(op))
-      return true;
-    auto reduce = dyn_cast<tile::ReduceOp>(op);
-    if (!reduce || reduce.getInBlock() || reduce.isOfGroups())
-      return false;
-    tile::BlockedAttr layout = getLayout(reduce.getInput().getType());
-    return layout && layout.getBlocks() > 1;
-  };
-  kernel.walk([&](Operation *op) {
-    if (!sends(op))
-      return WalkResult::advance();
+  kernel.walk([&](tile::ExchangeOp op) {
     first = kernel.getBody().front().findAncestorOpInBlock(*op);
     return WalkResult::interrupt();
   });

@@ -18,14 +18,14 @@ inline constexpr llvm::StringLiteral kSendInstruction =
     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 "
     "[$0], $1, [$2];";
 
-/// Has every warp of a cluster give numbers to all of its blocks.
+/// Has every block of a cluster give numbers to all of its blocks.
 ///
 /// Each block has a place for every number and an mbarrier that counts the
 /// bytes that arrive, so that no thread waits for more than these: not for its
 /// own stores to memory, as a barrier of the cluster would have it. Where a
 /// loop repeats the exchange, two places take turns. That is enough: who sends
-/// for the time after next has received what all warps sent after they had read
-/// what it overwrites.
+/// for the time after next has received what all blocks sent after their warps
+/// had read what it overwrites, and met.
 class ClusterExchange {
 public:
   /// For an exchange of `slots` numbers of 32 bits of `type`, by `op`.
@@ -33,8 +33,8 @@ public:
                   mlir::Operation *op, mlir::Type type, int64_t slots,
                   int64_t blocks);
 
-  /// Sends the warp's `values` into `slots`: threads do whose `lane` is the
-  /// number of a block.
+  /// Sends `values` into `slots`: threads do whose `lane` is the number of a
+  /// block.
   void send(mlir::ValueRange values, mlir::ValueRange slots, mlir::Value lane);
 
   /// Waits for all numbers. Returns where slot 0 of this block is.

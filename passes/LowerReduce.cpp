@@ -60,8 +60,7 @@ public:
   Reducer(ConversionPatternRewriter &rewriter, tile::ReduceOp op)
       : rewriter(rewriter), loc(op.getLoc()), op(op),
         input(op.getInput().getType()), layout(getLayout(input)),
-        grid{layout.getThreadRows(), layout.getThreadColumns(),
-             op.getInBlock() ? 1 : layout.getBlocks()} {}
+        grid{layout.getThreadRows(), layout.getThreadColumns(), /*blocks=*/1} {}
 
   /// Returns one scalar for each repeat of the layout along the rows.
   SmallVector<Value> run(ValueRange pieces);
@@ -77,11 +76,11 @@ private:
                      Value lane);
   Value loadPartials(Value scratch, Value first, Value lane);
   Value getFirstSlot();
-  Value getOwnSlot(Value firstSlot, Value warp);
+  Value createPlace(int64_t count);
 
   /// Partial results of the rows that the block's threads cover at once.
   int64_t getSlotsPerRepeat() const {
-    return grid.rows * grid.getPartialsPerRow();
+    return grid.rows * grid.getWarpsPerRow();
   }
   Value combine(Value lhs, Value rhs) {
     return tile::ReduceOp::combine(rewriter, loc, op.getKind(), lhs, rhs);
@@ -117,11 +116,8 @@ Value Reducer::reduceInWarp(Value value, int64_t lanes) {
 }
 
 Value Reducer::loadShared(Value base, Value index) {
-  // LLVM does not know that messages of other blocks change the memory.
-  bool isVolatile = grid.blocks > 1;
   return LLVM::LoadOp::create(rewriter, loc, input.getElementType(),
-                              getSharedAddress(base, index), /*alignment=*/4,
-                              isVolatile);
+                              getSharedAddress(base, index), /*alignment=*/4);
 }
 
 /// The first slot of the calling thread's row.
@@ -130,28 +126,30 @@ Value Reducer::getFirstSlot() {
     return constantIndex(0);
   return arith::MulIOp::create(rewriter, loc,
                                getThreadPosition(rewriter, loc, layout).row,
-                               constantIndex(grid.getPartialsPerRow()));
+                               constantIndex(grid.getWarpsPerRow()));
 }
 
-/// The slot of the calling thread's warp.
-Value Reducer::getOwnSlot(Value firstSlot, Value warp) {
-  // Warps are numbered along the rows, so without a cluster a warp's number is
-  // its slot.
-  if (grid.blocks == 1)
-    return warp;
-  Value warps = constantIndex(grid.getWarpsPerRow());
-  if (grid.rows > 1)
-    warp = arith::RemUIOp::create(rewriter, loc, warp, warps);
-  Value part = arith::MulIOp::create(
-      rewriter, loc, getBlockRank(rewriter, loc, layout), warps);
-  return add(add(firstSlot, part), warp);
+/// Has memory for `count` partial results, for this time where a loop repeats
+/// the reduction: two places take turns. That is enough: who writes for the
+/// time after next has met all others since they read what it overwrites.
+Value Reducer::createPlace(int64_t count) {
+  Type type = input.getElementType();
+  if (!op->getParentOfType<scf::ForOp>())
+    return createScratch(rewriter, op, type, count);
+  Value scratch = createScratch(rewriter, op, type, 2 * count);
+  Value one = arith::ConstantIntOp::create(rewriter, loc, 1, /*width=*/32);
+  Value turn =
+      arith::AndIOp::create(rewriter, loc, countVisits(rewriter, op), one);
+  Value first = arith::IndexCastUIOp::create(rewriter, loc,
+                                             rewriter.getIndexType(), turn);
+  return getSharedAddress(scratch, arith::MulIOp::create(rewriter, loc, first,
+                                                         constantIndex(count)));
 }
 
 /// Has the first lane leave the warp's results in the scratch memory of its
 /// block. Afterwards all threads can read what all warps left.
 void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
                             Value lane) {
-  waitForReaders(rewriter, op);
   Value stores = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
                                        lane, constantIndex(0));
   auto branch = scf::IfOp::create(rewriter, loc, stores);
@@ -165,62 +163,45 @@ void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
 
 /// Combines the partial results of a row, which start at slot `first`.
 Value Reducer::loadPartials(Value scratch, Value first, Value lane) {
-  int64_t count = grid.getPartialsPerRow();
-  Value value;
-  auto include = [&](Value partial) {
-    value = value ? combine(value, partial) : partial;
-  };
+  int64_t count = grid.getWarpsPerRow();
   if (count <= kMaxPartialsToRead) {
-    for (int64_t index = 0; index < count; ++index)
-      include(loadShared(scratch, add(first, constantIndex(index))));
-    return value;
+    Value total = loadShared(scratch, first);
+    for (int64_t index = 1; index < count; ++index)
+      total =
+          combine(total, loadShared(scratch, add(first, constantIndex(index))));
+    return total;
   }
-  for (int64_t done = 0; done < count; done += kWarp) {
-    Value index = lane;
-    if (done > 0)
-      index = add(lane, constantIndex(done));
-    if (count - done >= kWarp) {
-      include(loadShared(scratch, add(first, index)));
-      continue;
-    }
-    // Lanes past the last partial result read it again and drop it.
-    Value clamped =
-        arith::MinUIOp::create(rewriter, loc, index, constantIndex(count - 1));
-    Value partial = loadShared(scratch, add(first, clamped));
-    Value neutral = arith::ConstantOp::create(
-        rewriter, loc,
-        tile::ReduceOp::getNeutral(op.getKind(), input.getElementType()));
-    Value isPartial = arith::CmpIOp::create(
-        rewriter, loc, arith::CmpIPredicate::ult, index, constantIndex(count));
-    include(
-        arith::SelectOp::create(rewriter, loc, isPartial, partial, neutral));
-  }
-  return reduceInWarp(value, kWarp);
+  if (count == kWarp)
+    return reduceInWarp(loadShared(scratch, add(first, lane)), kWarp);
+  // Lanes past the last partial result read it again and drop it.
+  Value clamped =
+      arith::MinUIOp::create(rewriter, loc, lane, constantIndex(count - 1));
+  Value partial = loadShared(scratch, add(first, clamped));
+  Value neutral = arith::ConstantOp::create(
+      rewriter, loc,
+      tile::ReduceOp::getNeutral(op.getKind(), input.getElementType()));
+  Value isPartial = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::ult, lane, constantIndex(count));
+  return reduceInWarp(
+      arith::SelectOp::create(rewriter, loc, isPartial, partial, neutral),
+      kWarp);
 }
 
-/// Every warp leaves its results in shared memory, that of all blocks of the
-/// cluster; after one wait, every thread reads those of its row.
+/// Every warp leaves its results in shared memory; after one wait, every thread
+/// reads those of its row.
 void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   Value thread = getThreadId(rewriter, loc);
   Value lane =
       arith::RemUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
-  Value warp =
+  // Warps are numbered along the rows, so that a warp's number is its slot.
+  Value ownSlot =
       arith::DivUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
-  Value firstSlot = getFirstSlot(), ownSlot = getOwnSlot(firstSlot, warp);
-  int64_t count = values.size() * getSlotsPerRepeat();
+  Value firstSlot = getFirstSlot();
   SmallVector<Value> slots;
   for (size_t repeat = 0; repeat < values.size(); ++repeat)
     slots.push_back(add(ownSlot, constantIndex(repeat * getSlotsPerRepeat())));
-  Value scratch;
-  if (grid.blocks > 1) {
-    ClusterExchange exchange(rewriter, op, input.getElementType(), count,
-                             grid.blocks);
-    exchange.send(values, slots, lane);
-    scratch = exchange.receive();
-  } else {
-    scratch = createScratch(rewriter, op, input.getElementType(), count);
-    storePartials(values, scratch, slots, lane);
-  }
+  Value scratch = createPlace(values.size() * getSlotsPerRepeat());
+  storePartials(values, scratch, slots, lane);
   for (auto [repeat, value] : llvm::enumerate(values)) {
     Value first = add(firstSlot, constantIndex(repeat * getSlotsPerRepeat()));
     value = loadPartials(scratch, first, lane);
@@ -248,7 +229,7 @@ SmallVector<Value> Reducer::run(ValueRange pieces) {
     Value value = reduceInThread(pieces.slice(first, columns));
     values.push_back(reduceInWarp(value, std::min(grid.columns, kWarp)));
   }
-  if (grid.getPartialsPerRow() > 1)
+  if (grid.getWarpsPerRow() > 1)
     reduceAcrossWarps(values);
   return values;
 }

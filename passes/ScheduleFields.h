@@ -9,6 +9,7 @@
 
 #include "bastile/Target.h"
 #include "passes/KernelShape.h"
+#include "passes/ThreadGrid.h"
 
 namespace bastile {
 
@@ -52,6 +53,11 @@ verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 
 /// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
 int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
+
+/// Bytes of shared memory in which warps and blocks meet. A program that comes
+/// back has them twice, to take turns.
+int64_t getScratchBytes(const ScheduleFields &fields, const KernelShape &shape,
+                        const ThreadGrid &grid);
 
 /// Bytes of the rows that are copied ahead to a block's shared memory.
 int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);

@@ -130,9 +130,8 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
 /// Whether what is walked again of a row fits the shared memory of its blocks.
 bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
                  const Target &target) {
-  // Reductions leave a float for each row and warp at most.
-  int64_t scratch = 4 * shape.numReductions * fields.rows * fields.getBlocks() *
-                    llvm::divideCeil(fields.threads, kWarp);
+  ThreadGrid grid{1, fields.threads, fields.getBlocks()};
+  int64_t scratch = getScratchBytes(fields, shape, grid);
   return getKeptBytes(fields, shape) + scratch <= target.maxSharedBytesPerBlock;
 }
 
@@ -206,10 +205,13 @@ void chooseShortRows(ScheduleFields &fields, int64_t pieces) {
 void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
   if (!fields.vector)
     fields.vector = 1;
+  // The least that memory gives at a time: so there are blocks for all of the
+  // machine, each with as many rows under way.
+  constexpr int64_t kSectorElements = 8;
   if (!fields.columns)
-    fields.columns =
-        std::min<int64_t>(kWarp, llvm::PowerOf2Ceil(shape.rowLength)) *
-        fields.vector;
+    fields.columns = std::min<int64_t>(kSectorElements,
+                                       llvm::PowerOf2Ceil(shape.rowLength)) *
+                     fields.vector;
   if (!fields.threads)
     fields.threads = 16 * kWarp;
   int64_t threadRows =
@@ -219,15 +221,14 @@ void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
     fields.rows = 4 * threadRows;
 }
 
-/// Where the registers hold more than one sum, or the blocks of a cluster wait
-/// for each other, the next rows are better off in shared memory; others are
-/// loaded faster into registers.
+/// Where the registers hold more than one sum, the next rows are better off in
+/// shared memory; others are loaded faster into registers.
 int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
                      const Target &target) {
   ScheduleFields staged = fields;
   staged.stages = 3;
   bool isWide = fields.vector * shape.minElementBytes >= 4;
-  bool isCrowded = shape.numLongPartialRows > 1 || fields.getBlocks() == 2;
+  bool isCrowded = shape.numLongPartialRows > 1;
   return isWide && isCrowded && fields.rows == 1 &&
                  haveRoom(fields.persistent, getStagedBytes(staged, shape),
                           target)

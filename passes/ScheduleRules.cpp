@@ -131,7 +131,7 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << elementsPerThread
                    << " elements a thread are more than the "
                    << kMaxElementsPerThread << " that registers hold";
-  int64_t shared = shape.numReductions * grid->getScratchBytes(fields.rows);
+  int64_t shared = getScratchBytes(fields, shape, *grid);
   if (shared > kMaxStaticSharedBytes)
     return error() << shared << " bytes of shared memory are more than the "
                    << kMaxStaticSharedBytes << " that a block has without "
@@ -161,6 +161,13 @@ int64_t bastile::getStagedBytes(const ScheduleFields &fields,
     return 0;
   return shape.loadedBytes * fields.rows * fields.columns * fields.stages /
          fields.getBlocks();
+}
+
+int64_t bastile::getScratchBytes(const ScheduleFields &fields,
+                                 const KernelShape &shape,
+                                 const ThreadGrid &grid) {
+  int64_t places = fields.persistent ? 2 : 1;
+  return places * shape.numReductions * grid.getScratchBytes(fields.rows);
 }
 
 int64_t bastile::getKeptBytes(const ScheduleFields &fields,

@@ -46,6 +46,28 @@ Value bastile::getScratchAddress(OpBuilder &builder, Location loc,
                              ValueRange{offset}, LLVM::GEPNoWrapFlags::none);
 }
 
+Value bastile::countVisits(ConversionPatternRewriter &rewriter, Operation *op) {
+  Location loc = op->getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(rewriter, loc, value, /*width=*/32);
+  };
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(
+      &op->getParentOfType<tile::KernelOp>().getBody().front());
+  Value counter = LLVM::AllocaOp::create(
+      rewriter, loc, LLVM::LLVMPointerType::get(rewriter.getContext()),
+      rewriter.getI32Type(), constant(1));
+  LLVM::StoreOp::create(rewriter, loc, constant(0), counter);
+  rewriter.setInsertionPoint(op);
+  Value count =
+      LLVM::LoadOp::create(rewriter, loc, rewriter.getI32Type(), counter);
+  LLVM::StoreOp::create(
+      rewriter, loc,
+      arith::AddIOp::create(rewriter, loc, count, constant(1)).getResult(),
+      counter);
+  return count;
+}
+
 void bastile::waitForReaders(OpBuilder &builder, Operation *op) {
   if (op->getParentOfType<scf::ForOp>())
     gpu::BarrierOp::create(builder, op->getLoc());

@@ -1,5 +1,4 @@
-//===- Scratch.h - Shared memory of one op --------------------------*- C++
-//-*-===//
+//===- Scratch.h - Shared memory of one op ----------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -22,6 +21,11 @@ mlir::Value createScratch(mlir::ConversionPatternRewriter &rewriter,
 mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,
                               mlir::Value scratch, mlir::Type type,
                               mlir::Value index);
+
+/// Counts, in a variable that LLVM keeps in a register, how often the program
+/// has come to `op`. Returns the number of times before this one, as an i32.
+mlir::Value countVisits(mlir::ConversionPatternRewriter &rewriter,
+                        mlir::Operation *op);
 
 /// To be called before writing: in a loop, a thread may come to `op` again
 /// while another still reads what the last iteration left.

@@ -48,13 +48,11 @@ struct ThreadGrid {
   /// Warps of a block that hold one row.
   int64_t getWarpsPerRow() const { return llvm::divideCeil(columns, kWarp); }
 
-  /// Results of single warps, in all blocks, that make up a row's.
-  int64_t getPartialsPerRow() const { return blocks * getWarpsPerRow(); }
-
   /// Shared memory that one reduction of a tile with `tileRows` rows needs to
-  /// combine warps: a float for each row and partial result.
+  /// combine warps and blocks: a float for each row and partial result.
   int64_t getScratchBytes(int64_t tileRows) const {
-    return getPartialsPerRow() > 1 ? tileRows * getPartialsPerRow() * 4 : 0;
+    int64_t warps = getWarpsPerRow() > 1 ? getWarpsPerRow() : 0;
+    return tileRows * (warps + (blocks > 1 ? blocks : 0)) * 4;
   }
 };
 

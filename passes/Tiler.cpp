@@ -523,8 +523,7 @@ Value Tiler::emitSplit(tile::SplitOp split, int64_t piece) {
 Value Tiler::emitOp(Operation *op, OpResult result) {
   auto type = dyn_cast<RankedTensorType>(result.getType());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    return tile::ReduceOp::create(builder, op->getLoc(), getTileType(type),
-                                  reduce.getKind(), emitMasked(reduce));
+    return emitReduction(reduce);
   if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
     return emitBandReduction(reduce);
   if (auto repeat = dyn_cast<tile::RepeatBandsOp>(op))

@@ -81,6 +81,8 @@ private:
   /// What the threads of a program combine, each by itself, in a loop over the
   /// columns; a sum of powers may follow the maximum that it is relative to.
   bool isFolded() const { return variant.grid.has_value(); }
+  /// Blocks that share a row; the host has no clusters.
+  int64_t getBlocks() const { return isFolded() ? variant.grid->blocks : 1; }
   tile::ReduceOp getFollowedMaximum(tile::ReduceOp reduce) const;
   mlir::RankedTensorType getPartialType(tile::ReduceOp reduce) const;
   mlir::Value fold(tile::ReduceOp reduce, mlir::Value tile);
@@ -94,6 +96,9 @@ private:
   llvm::SmallVector<mlir::Value>
   combineThreads(llvm::ArrayRef<tile::ReduceOp> reductions,
                  mlir::ValueRange partials, bool inBlock);
+  mlir::ValueRange exchange(mlir::Location loc, mlir::ValueRange parts);
+  mlir::Value combineAll(tile::ReduceOp reduce, mlir::ValueRange values);
+  mlir::Value emitReduction(tile::ReduceOp reduce);
   llvm::SmallVector<mlir::Value>
   combineBlocks(llvm::ArrayRef<tile::ReduceOp> reductions,
                 mlir::ValueRange parts);

@@ -126,42 +126,60 @@ SmallVector<Value> Tiler::combineThreads(ArrayRef<tile::ReduceOp> reductions,
       partial = arith::MulFOp::create(builder, loc, partial,
                                       getScale(loc, partials[followed], whole));
     }
-    totals.push_back(
-        tile::ReduceOp::create(builder, loc, getTileType(reduce.getType()),
-                               reduce.getKind(), partial, inBlock));
+    totals.push_back(tile::ReduceOp::create(builder, loc,
+                                            getTileType(reduce.getType()),
+                                            reduce.getKind(), partial));
   }
   return totals;
+}
+
+/// Has the blocks of a cluster tell each other what they have of `parts`: the
+/// results are those of the first part, one of each block, and so on.
+ValueRange Tiler::exchange(Location loc, ValueRange parts) {
+  SmallVector<Type> types;
+  for (Value part : parts)
+    types.append(getBlocks(), part.getType());
+  return tile::ExchangeOp::create(builder, loc, types, parts).getResults();
+}
+
+Value Tiler::combineAll(tile::ReduceOp reduce, ValueRange values) {
+  Value total = values.front();
+  for (Value value : values.drop_front())
+    total = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
+                                    total, value);
+  return total;
+}
+
+Value Tiler::emitReduction(tile::ReduceOp reduce) {
+  bool isShared = getBlocks() > 1 && !reduce.isOfGroups();
+  Value total = tile::ReduceOp::create(builder, reduce.getLoc(),
+                                       getTileType(reduce.getType()),
+                                       reduce.getKind(), emitMasked(reduce));
+  return isShared ? combineAll(reduce, exchange(reduce.getLoc(), total))
+                  : total;
 }
 
 /// Combines what the blocks of a cluster have, after they have told each other
 /// all of it at once.
 SmallVector<Value> Tiler::combineBlocks(ArrayRef<tile::ReduceOp> reductions,
                                         ValueRange parts) {
-  int64_t blocks = schedule.getBlocks();
-  SmallVector<Type> types;
-  for (Value part : parts)
-    types.append(blocks, part.getType());
-  auto exchange = tile::ExchangeOp::create(
-      builder, reductions.front()->getLoc(), types, parts);
+  ValueRange exchanged = exchange(reductions.front()->getLoc(), parts);
   auto getParts = [&](size_t index) {
-    return exchange.getResults().slice(index * blocks, blocks);
+    int64_t blocks = getBlocks();
+    return exchanged.slice(index * blocks, blocks);
   };
   SmallVector<Value> totals;
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
     tile::ReduceOp reduce = reduction;
-    Location loc = reduce.getLoc();
     SmallVector<Value> values(getParts(index));
     if (tile::ReduceOp maximum = getFollowedMaximum(reduce)) {
       size_t followed = llvm::find(reductions, maximum) - reductions.begin();
       for (auto [value, from] : llvm::zip_equal(values, getParts(followed)))
-        value = arith::MulFOp::create(builder, loc, value,
-                                      getScale(loc, from, totals[followed]));
+        value = arith::MulFOp::create(
+            builder, reduce.getLoc(), value,
+            getScale(reduce.getLoc(), from, totals[followed]));
     }
-    Value total = values.front();
-    for (Value value : ArrayRef(values).drop_front())
-      total =
-          tile::ReduceOp::combine(builder, loc, reduce.getKind(), total, value);
-    totals.push_back(total);
+    totals.push_back(combineAll(reduce, values));
   }
   return totals;
 }
@@ -169,10 +187,11 @@ SmallVector<Value> Tiler::combineBlocks(ArrayRef<tile::ReduceOp> reductions,
 /// Combines the partial results of all threads: each has seen its columns.
 void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
                           ValueRange partials) {
-  // One after the other, the blocks would wait for each other as often.
-  bool isExchanged = schedule.getBlocks() > 1 && reductions.size() > 1;
-  SmallVector<Value> totals = combineThreads(reductions, partials, isExchanged);
-  if (isExchanged)
+  if (reductions.empty())
+    return;
+  bool isShared = getBlocks() > 1;
+  SmallVector<Value> totals = combineThreads(reductions, partials, isShared);
+  if (isShared)
     totals = combineBlocks(reductions, totals);
   for (auto [reduction, total] : llvm::zip_equal(reductions, totals)) {
     tile::ReduceOp reduce = reduction;

@@ -62,6 +62,7 @@ CudaDriver::open(const std::string &library) {
   resolve(driver->funcSetAttribute, "cuFuncSetAttribute");
   resolve(driver->occupancyMaxActiveBlocksPerMultiprocessor,
           "cuOccupancyMaxActiveBlocksPerMultiprocessor");
+  resolve(driver->occupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters");
   resolve(driver->launchKernel, "cuLaunchKernel");
   resolve(driver->launchKernelEx, "cuLaunchKernelEx");
   resolve(driver->memAlloc, "cuMemAlloc_v2");

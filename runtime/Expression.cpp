@@ -26,6 +26,7 @@ static bool apply(Expression::Kind kind, int64_t left, int64_t right,
   case Expression::Kind::Constant:
   case Expression::Kind::Rows:
   case Expression::Kind::Multiprocessors:
+  case Expression::Kind::Clusters:
   case Expression::Kind::InputSize:
     break;
   }
@@ -41,7 +42,9 @@ Expression::evaluate(const ExpressionContext &context) const {
   case Kind::Rows:
     return context.rows[space];
   case Kind::Multiprocessors:
-    return context.multiprocessors;
+    return context.capacity.multiprocessors();
+  case Kind::Clusters:
+    return context.capacity.clusters(value);
   case Kind::InputSize:
     return context.inputs[input].sizes[dimension];
   default:

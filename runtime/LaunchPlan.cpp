@@ -350,7 +350,7 @@ Error LaunchPlan::prepareLaunch(const Launch &launch) {
   if (Error error = chooseVariant(launch, variant))
     return error;
   std::optional<int64_t> grid =
-      variant->grid.evaluate({rows, multiprocessors, buffers.inputs});
+      variant->grid.evaluate({rows, capacity, buffers.inputs});
   if (!grid)
     return makeError(prefix(launch), "the grid of '", variant->entry,
                      "' overflows or divides by zero");
@@ -376,11 +376,11 @@ Error LaunchPlan::prepareLaunch(const Launch &launch) {
 Error LaunchPlan::checkBuffers() const {
   if (Error error = checkInputs(*function, buffers.inputs))
     return error;
-  if (Error error = checkOutputs(*function, buffers.inputs, buffers.outputs,
-                                 multiprocessors))
+  if (Error error =
+          checkOutputs(*function, buffers.inputs, buffers.outputs, capacity))
     return error;
   return checkTemporaries(*function, buffers.inputs, buffers.temporaries,
-                          multiprocessors);
+                          capacity);
 }
 
 Error LaunchPlan::prepareTemporaries() {
@@ -415,10 +415,10 @@ Error LaunchPlan::prepareLaunches() {
 
 Error LaunchPlan::prepare(const Function &newFunction,
                           const Buffers &newBuffers,
-                          int64_t newMultiprocessors) {
+                          const Capacity &newCapacity) {
   function = &newFunction;
   buffers = newBuffers;
-  multiprocessors = newMultiprocessors;
+  capacity = newCapacity;
   fills.clear();
   plannedCount = 0;
 

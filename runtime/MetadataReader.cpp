@@ -60,6 +60,14 @@ static Expression readExpression(const JsonCursor &cursor,
   }
   if (cursor.has("input"))
     return readInputSize(cursor, function);
+  if (cursor.has("clusters")) {
+    result.kind = Expression::Kind::Clusters;
+    result.value = cursor["clusters"].asInteger();
+    if (result.value < 1)
+      cursor["clusters"].fail(
+          concat("a cluster of ", result.value, " blocks has none"));
+    return result;
+  }
   if (cursor.has("rows") && launch) {
     result.kind = Expression::Kind::Rows;
     result.space = cursor["rows"].asIndex(launch->spaces, "spaces");
@@ -83,7 +91,8 @@ static Expression readExpression(const JsonCursor &cursor,
     return result;
   }
   cursor.fail("expected an integer, the name of a size, "
-              "{\"input\", \"dimension\"} or a known operator");
+              "{\"input\", \"dimension\"}, {\"clusters\"} or a known "
+              "operator");
 }
 
 //===----------------------------------------------------------------------===//

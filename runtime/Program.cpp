@@ -56,25 +56,6 @@ int CudaDevices::count() {
 // Loading
 //===----------------------------------------------------------------------===//
 
-namespace {
-/// Lets this thread load code while it captures a graph: that is no work in a
-/// stream, so it does not belong to what is captured.
-class RelaxedCaptureScope {
-public:
-  explicit RelaxedCaptureScope(const CudaDriver &driver) : driver(driver) {
-    driver.threadExchangeStreamCaptureMode(&mode);
-  }
-  ~RelaxedCaptureScope() { driver.threadExchangeStreamCaptureMode(&mode); }
-  RelaxedCaptureScope(const RelaxedCaptureScope &) = delete;
-  RelaxedCaptureScope &operator=(const RelaxedCaptureScope &) = delete;
-
-private:
-  const CudaDriver &driver;
-  /// What this thread had before.
-  int mode = cuda::RelaxedCapture;
-};
-} // namespace
-
 Expected<std::string>
 bastile::runtime::assembleWithDriver(const CudaDevice &device,
                                      const std::string &ptx) {
@@ -180,7 +161,7 @@ public:
   Error zero(void *data, int64_t bytes) override {
     return fillWithZeros(*device, stream, data, bytes);
   }
-  int64_t multiprocessors() const override { return device->multiprocessors(); }
+  Capacity capacity() const override { return device->capacity(); }
 
 private:
   Program &program;
@@ -219,21 +200,21 @@ private:
   std::unique_ptr<Scratch> scratch;
 };
 
-Expected<int64_t> Program::multiprocessors(const Place &place) {
+Expected<Capacity> Program::capacity(const Place &place) {
   if (isHost())
-    return int64_t(place.threads);
+    return Capacity(place.threads);
   Expected<std::shared_ptr<const CudaDevice>> device =
       CudaDevices::get(*place.device);
   if (!device)
     return device.takeError();
-  return (*device)->multiprocessors();
+  return (*device)->capacity();
 }
 
 Error Program::runWith(Scratch &scratch, const Function &function,
                        const Buffers &buffers, const Place &place) {
   auto execute = [&](Executor &&executor) -> Error {
     if (Error error =
-            scratch.plan.prepare(function, buffers, executor.multiprocessors()))
+            scratch.plan.prepare(function, buffers, executor.capacity()))
       return error;
     return runtime::execute(scratch.plan, executor);
   };
@@ -254,12 +235,12 @@ Error Program::run(const Function &function, const Buffers &buffers,
 
 Error Program::call(const Function &function, Span<const TensorView> inputs,
                     const Place &place, const Allocate &allocate) {
-  Expected<int64_t> count = multiprocessors(place);
-  if (!count)
-    return count.takeError();
+  Expected<Capacity> here = capacity(place);
+  if (!here)
+    return here.takeError();
   ScratchScope scope(*this);
   Scratch &scratch = *scope;
-  if (Error error = resolveShapes(function, inputs, *count, scratch.shapes))
+  if (Error error = resolveShapes(function, inputs, *here, scratch.shapes))
     return error;
 
   scratch.outputs.clear();

@@ -91,11 +91,11 @@ static Error resolveAll(const Function &function, Operand::Kind kind,
 
 Error bastile::runtime::resolveShapes(const Function &function,
                                       Span<const TensorView> inputs,
-                                      int64_t multiprocessors,
+                                      const Capacity &capacity,
                                       ResolvedShapes &result) {
   if (Error error = checkInputs(function, inputs))
     return error;
-  ExpressionContext context = {/*rows=*/{}, multiprocessors, inputs};
+  ExpressionContext context = {/*rows=*/{}, capacity, inputs};
   if (Error error = resolveAll(function, Operand::Kind::Output,
                                function.outputs, context, result.outputs))
     return error;
@@ -134,11 +134,11 @@ static bool repeatsElements(const TensorView &view) {
 Error bastile::runtime::checkOutputs(const Function &function,
                                      Span<const TensorView> inputs,
                                      Span<const TensorView> outputs,
-                                     int64_t multiprocessors) {
+                                     const Capacity &capacity) {
   if (Error error = checkCount(function, "outputs", function.outputs.size(),
                                outputs.size()))
     return error;
-  ExpressionContext context = {/*rows=*/{}, multiprocessors, inputs};
+  ExpressionContext context = {/*rows=*/{}, capacity, inputs};
   for (unsigned i = 0; i != outputs.size(); ++i) {
     const BufferSpec &spec = function.outputs[i];
     Operand operand = {Operand::Kind::Output, i};
@@ -160,11 +160,11 @@ Error bastile::runtime::checkOutputs(const Function &function,
 Error bastile::runtime::checkTemporaries(const Function &function,
                                          Span<const TensorView> inputs,
                                          Span<const TensorView> temporaries,
-                                         int64_t multiprocessors) {
+                                         const Capacity &capacity) {
   if (Error error = checkCount(function, "temporaries",
                                function.temporaries.size(), temporaries.size()))
     return error;
-  ExpressionContext context = {/*rows=*/{}, multiprocessors, inputs};
+  ExpressionContext context = {/*rows=*/{}, capacity, inputs};
   for (unsigned i = 0; i != temporaries.size(); ++i) {
     Operand operand = {Operand::Kind::Temporary, i};
     if (Error error = checkBuffer(function, operand, function.temporaries[i],

@@ -86,12 +86,11 @@ static Expected<const Function *> find(const Program &program,
 
 Error ProgramTrial::makeOutputs(Program &program, const Function &function,
                                 Tensors &made) {
-  Expected<int64_t> multiprocessors = program.multiprocessors(place);
-  if (!multiprocessors)
-    return multiprocessors.takeError();
+  Expected<Capacity> capacity = program.capacity(place);
+  if (!capacity)
+    return capacity.takeError();
   ResolvedShapes shapes;
-  if (Error error =
-          resolveShapes(function, made.inputs, *multiprocessors, shapes))
+  if (Error error = resolveShapes(function, made.inputs, *capacity, shapes))
     return error;
   for (size_t i = 0; i != function.outputs.size(); ++i) {
     Expected<TensorView> output =
@@ -106,12 +105,11 @@ Error ProgramTrial::makeOutputs(Program &program, const Function &function,
 Expected<std::vector<TensorView>>
 ProgramTrial::makeTemporaries(Program &program, const Function &function,
                               const Tensors &given, TrialMemory &owner) {
-  Expected<int64_t> multiprocessors = program.multiprocessors(place);
-  if (!multiprocessors)
-    return multiprocessors.takeError();
+  Expected<Capacity> capacity = program.capacity(place);
+  if (!capacity)
+    return capacity.takeError();
   ResolvedShapes shapes;
-  if (Error error =
-          resolveShapes(function, given.inputs, *multiprocessors, shapes))
+  if (Error error = resolveShapes(function, given.inputs, *capacity, shapes))
     return error;
   std::vector<TensorView> temporaries;
   for (size_t i = 0; i != function.temporaries.size(); ++i) {

@@ -199,8 +199,7 @@ int main(int argc, char **argv) {
 
   // The metadata says what else a call needs, whatever the function.
   ResolvedShapes shapes;
-  check(
-      resolveShapes(function, inputs.get(), device->multiprocessors(), shapes));
+  check(resolveShapes(function, inputs.get(), device->capacity(), shapes));
   DeviceTensors outputs(device), temporaries(device);
   for (size_t i = 0; i != shapes.outputs.size(); ++i)
     outputs.add(function.outputs[i].type, shapes.outputs[i]);

@@ -988,7 +988,7 @@ tile.kernel @exchange_with_nobody(%rows: index, %x: memref<?x512xf32, strided<[?
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 4>} {
   %c0 = arith.constant 0 : index
   %0 = tile.load %x[%c0, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
-  %1 = tile.reduce max %0 {in_block} : tensor<1x512xf32> -> tensor<1x1xf32>
+  %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
   // expected-error @below {{'tile.exchange' op has 2 results for each operand, but 4 blocks are in the schedule's cluster}}
   %2:2 = tile.exchange %1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
   tile.return

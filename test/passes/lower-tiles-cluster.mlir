@@ -1,16 +1,17 @@
 // RUN: tile-opt %s --distribute --lower-tiles --canonicalize --cse -split-input-file | FileCheck %s
 
 // Blocks of a cluster ready their barriers, announce themselves ahead of the
-// loads and meet before they send: each of the first lanes of a warp to one
-// block, whose barrier counts the bytes. All wait for these. One of them stores
-// what all then know.
-// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<4 x f32>
-// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<1 x i64>
+// loads and meet before they send: each of the first lanes of the first warp to
+// one block, whose barrier counts the bytes. All wait for these. One of them
+// stores what all then know.
+// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2 x f32>
+// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2 x f32>
+// CHECK-DAG:   llvm.mlir.global internal @cluster_scratch2() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<1 x i64>
 // CHECK-LABEL: tile.kernel @cluster(
 // CHECK-DAG:     %[[PART:.*]] = arith.constant 256 : index
-// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 16 : i32
-// CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @cluster_scratch0
-// CHECK-DAG:     %[[BARRIER:.*]] = llvm.mlir.addressof @cluster_scratch1
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 8 : i32
+// CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @cluster_scratch1
+// CHECK-DAG:     %[[BARRIER:.*]] = llvm.mlir.addressof @cluster_scratch2
 // CHECK:         scf.if
 // CHECK-NEXT:      nvvm.mbarrier.init %[[BARRIER]], %{{.*}}
 // CHECK-NEXT:      nvvm.mbarrier.arrive.expect_tx %[[BARRIER]], %[[BYTES]]
@@ -20,11 +21,11 @@
 // CHECK-NEXT:    %[[FIRST:.*]] = arith.muli %[[RANK]], %[[PART]]
 // CHECK-NEXT:    arith.addi %[[FIRST]],
 // CHECK:         llvm.load
-// CHECK:         nvvm.cluster.wait {aligned}
 // CHECK-COUNT-5: gpu.shuffle
 // CHECK-NOT:     gpu.shuffle
-// CHECK:         %[[LANE:.*]] = arith.remui
-// CHECK:         %[[SENDS:.*]] = arith.cmpi ult, %[[LANE]],
+// CHECK:         gpu.barrier
+// CHECK:         nvvm.cluster.wait {aligned}
+// CHECK:         %[[SENDS:.*]] = arith.cmpi ult, %[[LANE:[^,]*]],
 // CHECK-NEXT:    scf.if %[[SENDS]] {
 // CHECK-NEXT:      %[[CLAMPED:.*]] = arith.minui %[[LANE]],
 // CHECK-NEXT:      %[[BLOCK:.*]] = arith.index_castui %[[CLAMPED]] : index to i32
@@ -35,7 +36,7 @@
 // CHECK-NEXT:    }
 // CHECK:         scf.while
 // CHECK-NEXT:      nvvm.mbarrier.try_wait %[[BARRIER]]
-// CHECK-COUNT-4: llvm.load volatile %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-COUNT-2: llvm.load volatile %{{.*}} : !llvm.ptr<3> -> f32
 // CHECK-NOT:     nvvm.cluster
 // CHECK-NOT:     gpu.barrier
 // CHECK:         llvm.intr.masked.store
@@ -45,7 +46,9 @@ tile.kernel @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
-  %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %part1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %parts1:2 = tile.exchange %part1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  %1 = arith.maximumf %parts1#0, %parts1#1 : tensor<1x1xf32>
   tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
 }
@@ -66,8 +69,12 @@ tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
-  %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
-  %2 = tile.reduce min %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %part1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %parts1:2 = tile.exchange %part1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  %1 = arith.maximumf %parts1#0, %parts1#1 : tensor<1x1xf32>
+  %part2 = tile.reduce min %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %parts2:2 = tile.exchange %part2 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  %2 = arith.minimumf %parts2#0, %parts2#1 : tensor<1x1xf32>
   tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.store %2, %z[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
@@ -77,13 +84,14 @@ tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[
 
 // In a loop, two places take turns, so that nobody overwrites what another still
 // reads; a barrier that has counted one exchange expects the one after next.
-// CHECK:       llvm.mlir.global internal @cluster_in_loop_scratch0() {{.*}} : !llvm.array<8 x f32>
+// CHECK:       llvm.mlir.global internal @cluster_in_loop_scratch1() {{.*}} : !llvm.array<4 x f32>
 // CHECK-LABEL: tile.kernel @cluster_in_loop(
 // CHECK-COUNT-2: nvvm.mbarrier.arrive.expect_tx
 // CHECK:         nvvm.cluster.arrive.relaxed
 // CHECK:         nvvm.cluster.wait
 // CHECK:         scf.for
 // CHECK-NOT:       nvvm.cluster
+// CHECK:           gpu.barrier
 // CHECK:           %[[COUNT:.*]] = llvm.load {{.*}} -> i32
 // CHECK:           arith.andi %[[COUNT]], %{{.*}} : i32
 // CHECK-NEXT:      %[[ROUND:.*]] = arith.shrui %[[COUNT]], %{{.*}} : i32
@@ -101,7 +109,9 @@ tile.kernel @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>
   %count = tile.program_count
   scf.for %row = %id to %rows step %count {
     %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
-    %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+    %part1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+    %parts1:2 = tile.exchange %part1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+    %1 = arith.maximumf %parts1#0, %parts1#1 : tensor<1x1xf32>
     tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   }
   tile.return
@@ -123,33 +133,15 @@ tile.kernel @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 
   %c1 = arith.constant 1 : index
   %0 = tile.load %x[%c0, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
   scf.for %row = %c0 to %rows step %c1 {
-    %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+    %part1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+    %parts1:2 = tile.exchange %part1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+    %1 = arith.maximumf %parts1#0, %parts1#1 : tensor<1x1xf32>
     tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   }
-  %2 = tile.reduce min %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %part2 = tile.reduce min %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %parts2:2 = tile.exchange %part2 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
+  %2 = arith.minimumf %parts2#0, %parts2#1 : tensor<1x1xf32>
   tile.store %2, %y[%c0, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
-  tile.return
-}
-
-// -----
-
-// Of more partial results than lanes, each lane combines several.
-// CHECK-LABEL: tile.kernel @many_partials(
-// CHECK:         st.async
-// CHECK-COUNT-3: llvm.load volatile %{{.*}} : !llvm.ptr<3> -> f32
-// CHECK-NOT:     llvm.load
-// CHECK:         arith.select
-// CHECK-COUNT-5: gpu.shuffle
-// CHECK-NOT:     gpu.shuffle
-// CHECK:         tile.return
-tile.kernel @many_partials(%rows: index, %x: memref<?x9216xf32, strided<[?, 1]>>,
-                           %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 288, vector = 4, columns = 9216, cluster = 8>} {
-  %c0 = arith.constant 0 : index
-  %row = tile.program_id
-  %0 = tile.load %x[%row, %c0] : memref<?x9216xf32, strided<[?, 1]>> -> tensor<1x9216xf32>
-  %1 = tile.reduce add %0 : tensor<1x9216xf32> -> tensor<1x1xf32>
-  tile.store %1, %y[%row, %c0] : tensor<1x1xf32>, memref<?x1xf32, strided<[?, 1]>>
   tile.return
 }
 
@@ -173,8 +165,8 @@ tile.kernel @exchange(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
-  %1 = tile.reduce max %0 {in_block} : tensor<1x512xf32> -> tensor<1x1xf32>
-  %2 = tile.reduce min %0 {in_block} : tensor<1x512xf32> -> tensor<1x1xf32>
+  %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
+  %2 = tile.reduce min %0 : tensor<1x512xf32> -> tensor<1x1xf32>
   %3:4 = tile.exchange %1, %2 : (tensor<1x1xf32>, tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>, tensor<1x1xf32>)
   %4 = arith.maximumf %3#0, %3#1 : tensor<1x1xf32>
   %5 = arith.minimumf %3#2, %3#3 : tensor<1x1xf32>

@@ -42,8 +42,7 @@ tile.kernel @statistics(%x: tensor<?x4096xf32>) -> tensor<?x1xf32> {
   tile.return %1 : tensor<?x1xf32>
 }
 
-// Where registers hold two sums, or two blocks wait for each other, three stages
-// go through shared memory.
+// Where registers hold two sums, three stages go through shared memory.
 // CHECK-LABEL: @two_sums
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 3>,
 tile.kernel @two_sums(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>) -> (tensor<?x4096xf32>, tensor<?x4096xf32>) {
@@ -54,7 +53,7 @@ tile.kernel @two_sums(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>) -> (tens
   tile.return %2, %3 : tensor<?x4096xf32>, tensor<?x4096xf32>
 }
 // CHECK-LABEL: @cluster_of_two
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, cluster = 2, stages = 3>,
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, cluster = 2, stages = 2>,
 tile.kernel @cluster_of_two(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xf32>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
   %1 = tile.reduce add %0 : tensor<?x16384xf32> -> tensor<?x1xf32>

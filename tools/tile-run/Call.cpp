@@ -28,8 +28,7 @@ static Error resolve(const Machine &machine, const Function &function,
   for (const Tensor &input : inputs)
     views.push_back(
         TensorView::contiguous(nullptr, input.type(), input.sizes()));
-  return runtime::resolveShapes(function, views, machine.multiprocessors(),
-                                shapes);
+  return runtime::resolveShapes(function, views, machine.capacity(), shapes);
 }
 
 Expected<std::vector<Tensor>>
@@ -104,7 +103,7 @@ Expected<std::unique_ptr<Call>> Call::create(const Machine &machine,
   if (Error error = call->launches.prepare(
           function,
           {call->inputs.views, call->outputs.views, call->temporaries.views},
-          machine.multiprocessors()))
+          machine.capacity()))
     return error;
   return call;
 }

@@ -39,7 +39,7 @@ public:
       : device(std::move(device)), module(std::move(module)),
         executor(*this->module) {}
 
-  int64_t multiprocessors() const override { return device->multiprocessors(); }
+  runtime::Capacity capacity() const override { return device->capacity(); }
 
   Expected<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
     Expected<CudaBuffer> buffer = CudaBuffer::allocate(device, bytes);

@@ -52,9 +52,7 @@ public:
         executor([this](const std::string &entry) { return find(entry); },
                  threads) {}
 
-  int64_t multiprocessors() const override {
-    return executor.multiprocessors();
-  }
+  runtime::Capacity capacity() const override { return executor.capacity(); }
 
   Expected<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
     return std::unique_ptr<Memory>(std::make_unique<HostMemory>(bytes));

@@ -34,7 +34,7 @@ class Machine {
 public:
   virtual ~Machine();
 
-  virtual int64_t multiprocessors() const = 0;
+  virtual runtime::Capacity capacity() const = 0;
 
   virtual runtime::Expected<std::unique_ptr<Memory>>
   allocate(size_t bytes) const = 0;

@@ -3,17 +3,20 @@
 #ifndef BASTILE_RUNTIME_CUDADEVICE_H
 #define BASTILE_RUNTIME_CUDADEVICE_H
 
+#include "bastile/runtime/Capacity.h"
 #include "bastile/runtime/CudaDriver.h"
 #include "bastile/runtime/Error.h"
 
+#include <array>
 #include <memory>
+#include <mutex>
 #include <string>
 
 namespace bastile::runtime {
 
 /// A GPU with a context to work in. No call leaves another context current
 /// than the one that it found.
-class CudaDevice {
+class CudaDevice final : public ClusterCounter {
 public:
   /// Device `ordinal` in its primary context, which it shares with the CUDA
   /// runtime and so with frameworks.
@@ -25,7 +28,7 @@ public:
   static Expected<std::shared_ptr<const CudaDevice>>
   current(std::shared_ptr<const CudaDriver> driver);
 
-  ~CudaDevice();
+  ~CudaDevice() override;
   CudaDevice(const CudaDevice &) = delete;
   CudaDevice &operator=(const CudaDevice &) = delete;
 
@@ -34,6 +37,11 @@ public:
 
   const std::string &name() const { return deviceName; }
   int64_t multiprocessors() const { return multiprocessorCount; }
+  Capacity capacity() const { return {multiprocessorCount, this}; }
+  /// Asks the driver when it is first called. What the driver does not know of,
+  /// clusters of other sizes than powers of two up to 16 included, is guessed
+  /// from the number of multiprocessors.
+  int64_t countClusters(int64_t blocks) const override;
   /// 90 for compute capability 9.0.
   int computeCapability() const { return capability; }
   /// The most shared memory that a block may ask for, in bytes.
@@ -52,6 +60,7 @@ private:
   CudaDevice(std::shared_ptr<const CudaDriver> driver, cuda::Device device)
       : driverTable(std::move(driver)), device(device) {}
   Error readProperties();
+  void countClusters() const;
 
   std::shared_ptr<const CudaDriver> driverTable;
   cuda::Device device;
@@ -61,6 +70,9 @@ private:
   int64_t multiprocessorCount = 0;
   int capability = 0;
   int64_t sharedMemoryLimit = 0;
+  mutable std::once_flag clustersCounted;
+  /// Of 1, 2, 4, 8 and 16 blocks; 0 where nothing is known.
+  mutable std::array<int64_t, 5> clusterCounts = {};
 };
 
 /// Makes the context of a device current while it lives.
@@ -79,6 +91,23 @@ private:
   cuda::Context previous = nullptr;
   bool changed = false;
   Error error;
+};
+
+/// Lets this thread load code while it captures a graph: that is no work in a
+/// stream, so it does not belong to what is captured.
+class RelaxedCaptureScope {
+public:
+  explicit RelaxedCaptureScope(const CudaDriver &driver) : driver(driver) {
+    driver.threadExchangeStreamCaptureMode(&mode);
+  }
+  ~RelaxedCaptureScope() { driver.threadExchangeStreamCaptureMode(&mode); }
+  RelaxedCaptureScope(const RelaxedCaptureScope &) = delete;
+  RelaxedCaptureScope &operator=(const RelaxedCaptureScope &) = delete;
+
+private:
+  const CudaDriver &driver;
+  /// What this thread had before.
+  int mode = cuda::RelaxedCapture;
 };
 
 /// A piece of device memory.

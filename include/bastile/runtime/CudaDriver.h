@@ -147,6 +147,8 @@ struct CudaDriver {
   cuda::Result (*funcSetAttribute)(cuda::Kernel, int attribute, int value);
   cuda::Result (*occupancyMaxActiveBlocksPerMultiprocessor)(
       int *blocks, cuda::Kernel, int blockSize, size_t sharedMemory);
+  cuda::Result (*occupancyMaxActiveClusters)(int *clusters, cuda::Kernel,
+                                             const cuda::LaunchSettings *);
 
   cuda::Result (*launchKernel)(cuda::Kernel, unsigned gridX, unsigned gridY,
                                unsigned gridZ, unsigned blockX, unsigned blockY,

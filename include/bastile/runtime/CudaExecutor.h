@@ -76,9 +76,7 @@ public:
   Error launch(const std::string &entry, const LaunchConfig &config,
                void **arguments) override;
   Error zero(void *data, int64_t bytes) override;
-  int64_t multiprocessors() const override {
-    return module.device().multiprocessors();
-  }
+  Capacity capacity() const override { return module.device().capacity(); }
 
 private:
   CudaModule &module;

@@ -3,6 +3,7 @@
 #ifndef BASTILE_RUNTIME_EXECUTOR_H
 #define BASTILE_RUNTIME_EXECUTOR_H
 
+#include "bastile/runtime/Capacity.h"
 #include "bastile/runtime/Error.h"
 
 #include <cstdint>
@@ -40,9 +41,8 @@ public:
   /// Fills `bytes` bytes at `data` with zeros.
   virtual Error zero(void *data, int64_t bytes) = 0;
 
-  /// How many blocks this executor can run side by side, in the sense of the
-  /// leaf "multiprocessors" of grid expressions.
-  virtual int64_t multiprocessors() const = 0;
+  /// How many blocks this executor can run side by side.
+  virtual Capacity capacity() const = 0;
 };
 
 /// Runs everything in `plan`, in order.

@@ -3,6 +3,7 @@
 #ifndef BASTILE_RUNTIME_EXPRESSION_H
 #define BASTILE_RUNTIME_EXPRESSION_H
 
+#include "bastile/runtime/Capacity.h"
 #include "bastile/runtime/TensorView.h"
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace bastile::runtime {
 struct ExpressionContext {
   /// The rows of each space of the launch; empty outside of launches.
   Span<const int64_t> rows;
-  int64_t multiprocessors = 1;
+  Capacity capacity = 1;
   Span<const TensorView> inputs;
 };
 
@@ -27,6 +28,8 @@ struct Expression {
     /// The rows of space `space`.
     Rows,
     Multiprocessors,
+    /// Clusters of `value` blocks that run at once.
+    Clusters,
     /// The size of dimension `dimension` of input `input`.
     InputSize,
     CeilDiv,

@@ -30,7 +30,7 @@ public:
   Error zero(void *data, int64_t bytes) override;
 
   /// The number of threads, so that a persistent grid uses all of them.
-  int64_t multiprocessors() const override { return threads; }
+  Capacity capacity() const override { return threads; }
 
 private:
   Expected<HostEntry> find(const std::string &entry);

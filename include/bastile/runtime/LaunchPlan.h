@@ -48,7 +48,7 @@ public:
   /// Checks the tensors and plans the launches of `function`, which must
   /// outlive the plan. After a failure the plan is empty.
   Error prepare(const Function &function, const Buffers &buffers,
-                int64_t multiprocessors);
+                const Capacity &capacity);
 
   Span<const ZeroFill> zeroFills() const { return fills; }
   Span<PlannedLaunch> launches() { return {planned.data(), plannedCount}; }
@@ -98,7 +98,7 @@ private:
   // The call being prepared.
   const Function *function = nullptr;
   Buffers buffers;
-  int64_t multiprocessors = 1;
+  Capacity capacity = 1;
   std::vector<Contents> temporaryContents;
 
   // The launch being prepared: the leading dimensions and the rows of each of

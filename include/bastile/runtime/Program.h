@@ -64,8 +64,8 @@ public:
   const Metadata &metadata() const { return description; }
   bool isHost() const { return !image; }
 
-  /// The number of multiprocessors that shapes and grids at `place` depend on.
-  Expected<int64_t> multiprocessors(const Place &place);
+  /// What shapes and grids at `place` depend on.
+  Expected<Capacity> capacity(const Place &place);
 
   /// Runs `function`, which is one of the metadata's. On a GPU the work is in
   /// the stream when this returns, and not necessarily done.

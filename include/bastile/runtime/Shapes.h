@@ -24,17 +24,17 @@ struct ResolvedShapes {
 /// Computes the shapes of all outputs and temporaries from the inputs, which
 /// it checks first. A `result` that is used again allocates nothing.
 Error resolveShapes(const Function &function, Span<const TensorView> inputs,
-                    int64_t multiprocessors, ResolvedShapes &result);
+                    const Capacity &capacity, ResolvedShapes &result);
 
 /// Checks the outputs against the shapes that follow from checked inputs.
 /// Outputs may be strided, except in the last dimension.
 Error checkOutputs(const Function &function, Span<const TensorView> inputs,
-                   Span<const TensorView> outputs, int64_t multiprocessors);
+                   Span<const TensorView> outputs, const Capacity &capacity);
 
 /// Checks the temporaries, which must be contiguous.
 Error checkTemporaries(const Function &function, Span<const TensorView> inputs,
                        Span<const TensorView> temporaries,
-                       int64_t multiprocessors);
+                       const Capacity &capacity);
 
 } // namespace bastile::runtime
 

@@ -287,11 +287,12 @@ TEST_F(LayoutTest, BlocksOfAClusterTakeEqualPartsOfWholeWarps) {
 TEST_F(LayoutTest, BlocksOfARowMeetInSharedMemory) {
   FailureOr<ThreadGrid> grid = getGrid(4, 64, 4, 512, /*cluster=*/2);
   ASSERT_TRUE(succeeded(grid));
-  EXPECT_EQ(grid->getPartialsPerRow(), 2 * 2);
-  EXPECT_EQ(grid->getScratchBytes(4), 4 * 4 * 4);
+  EXPECT_EQ(grid->getWarpsPerRow(), 2);
+  // Of each of the warps and of the blocks.
+  EXPECT_EQ(grid->getScratchBytes(4), 4 * (2 + 2) * 4);
   grid = getGrid(1, 32, 4, 256, /*cluster=*/2);
   ASSERT_TRUE(succeeded(grid));
-  EXPECT_EQ(grid->getPartialsPerRow(), 2);
+  EXPECT_EQ(grid->getWarpsPerRow(), 1);
   EXPECT_EQ(grid->getScratchBytes(1), 2 * 4);
 }
 

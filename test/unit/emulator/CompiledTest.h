@@ -129,7 +129,7 @@ protected:
     EmulatorExecutor executor(emulator);
     runtime::ResolvedShapes shapes;
     if (runtime::Error error = runtime::resolveShapes(
-            function, inputs, executor.multiprocessors(), shapes))
+            function, inputs, executor.capacity(), shapes))
       return error.message();
     std::vector<std::vector<std::max_align_t>> memory;
     std::vector<runtime::TensorView> temporaries;
@@ -144,7 +144,7 @@ protected:
     }
     runtime::LaunchPlan plan;
     runtime::Error error = plan.prepare(
-        function, {inputs, outputs, temporaries}, executor.multiprocessors());
+        function, {inputs, outputs, temporaries}, executor.capacity());
     if (!error)
       error = runtime::execute(plan, executor);
     return error ? error.message() : "";

@@ -94,9 +94,8 @@ protected:
         /*isWritable=*/true);
     EmulatorExecutor executor(**emulator);
     runtime::LaunchPlan plan;
-    runtime::Error error =
-        plan.prepare(metadata->functions.front(), {views, outputs, {}},
-                     executor.multiprocessors());
+    runtime::Error error = plan.prepare(
+        metadata->functions.front(), {views, outputs, {}}, executor.capacity());
     ASSERT_FALSE(error) << error.message();
     error = runtime::execute(plan, executor);
     ASSERT_FALSE(error) << error.message();

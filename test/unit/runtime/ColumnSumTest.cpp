@@ -125,8 +125,7 @@ struct Result {
     std::vector<TensorView> inputs = {
         {x.data(), ElementType::F32, {rows, width}, {6, 1}}};
     ResolvedShapes shapes;
-    EXPECT_OK(
-        resolveShapes(function, inputs, executor.multiprocessors(), shapes));
+    EXPECT_OK(resolveShapes(function, inputs, executor.capacity(), shapes));
     EXPECT_EQ(shapes.outputs[0], (Dimensions{width}));
     EXPECT_EQ(shapes.temporaries[1], (Dimensions{2 * threads}));
     partials = shapes.temporaries[0][0];
@@ -143,7 +142,7 @@ struct Result {
                                shapes.temporaries[1])};
     LaunchPlan plan;
     EXPECT_OK(plan.prepare(function, {inputs, outputs, temporaries},
-                           executor.multiprocessors()));
+                           executor.capacity()));
     launches = plan.launches().size();
     EXPECT_OK(execute(plan, executor));
 

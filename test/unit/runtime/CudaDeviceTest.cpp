@@ -142,10 +142,10 @@ TEST_F(CudaDeviceTest, runsAPlan) {
         device->driver().streamCreate(&stream, /*flags=*/1), "make a stream"));
   }
   CudaExecutor executor(**module, stream);
-  EXPECT_EQ(executor.multiprocessors(), device->multiprocessors());
+  EXPECT_EQ(executor.capacity().multiprocessors(), device->multiprocessors());
   LaunchPlan plan;
   ASSERT_OK(plan.prepare(function, {inputs, outputs, temporaries},
-                         executor.multiprocessors()));
+                         executor.capacity()));
   for (int i = 0; i != 20; ++i)
     ASSERT_OK(execute(plan, executor));
   ASSERT_OK(device->synchronize(stream));
@@ -158,7 +158,7 @@ TEST_F(CudaDeviceTest, runsAPlan) {
   const Dimensions noRows = {0, inner, 64};
   inputs[0] = outputs[0] = temporaries[0] = view(nothing, noRows);
   ASSERT_OK(plan.prepare(function, {inputs, outputs, temporaries},
-                         executor.multiprocessors()));
+                         executor.capacity()));
   ASSERT_OK(execute(plan, executor));
   ASSERT_OK(device->synchronize(stream));
   EXPECT_EQ(download(zData, 4), std::vector<float>(4, 0.0f));

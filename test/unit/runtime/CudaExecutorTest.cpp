@@ -20,6 +20,7 @@ struct FakeState {
   cuda::Context currentContext = nullptr;
   cuda::Result launchResult = cuda::successResult;
   const char *assemblerLog = nullptr;
+  bool knowsClusters = true;
 
   std::vector<std::string> calls;
   cuda::LaunchSettings settings = {};
@@ -97,9 +98,11 @@ void addModuleCalls(CudaDriver &driver) {
                                void **values) {
     record("load");
     EXPECT_EQ(state.currentContext, &primaryContext);
-    EXPECT_EQ(optionCount, 2u);
-    EXPECT_EQ(options[0], 5);
-    EXPECT_EQ(options[1], 6);
+    if (optionCount != 0) {
+      EXPECT_EQ(optionCount, 2u);
+      EXPECT_EQ(options[0], 5);
+      EXPECT_EQ(options[1], 6);
+    }
     *module = &loadedModule;
     if (!state.assemblerLog)
       return 0;
@@ -133,6 +136,17 @@ void addModuleCalls(CudaDriver &driver) {
         *blocks = 2048 / blockSize;
         return 0;
       };
+  driver.threadExchangeStreamCaptureMode = [](int *) { return 0; };
+  // Groups of 18 multiprocessors, and of what is left.
+  driver.occupancyMaxActiveClusters = [](int *clusters, cuda::Kernel,
+                                         const cuda::LaunchSettings *settings) {
+    record("count clusters");
+    EXPECT_EQ(state.currentContext, &primaryContext);
+    EXPECT_EQ(settings->sharedMemory, 232448u);
+    unsigned blocks = settings->attributes[0].value.clusterDimension[0];
+    *clusters = static_cast<int>(7 * (18 / blocks) + 6 / blocks);
+    return state.knowsClusters ? 0 : 500;
+  };
 }
 
 void addStreamCalls(CudaDriver &driver) {
@@ -188,6 +202,28 @@ protected:
   std::shared_ptr<const CudaDriver> driver;
 };
 
+TEST_F(CudaExecutorTest, asksOnceHowManyClustersRunAtOnce) {
+  auto device = CudaDevice::open(driver);
+  ASSERT_OK(device.takeError());
+  Capacity capacity = (*device)->capacity();
+  EXPECT_EQ(capacity.multiprocessors(), 132);
+  EXPECT_EQ(count("load"), 0);
+  EXPECT_EQ(capacity.clusters(4), 7 * 4 + 1);
+  EXPECT_EQ(capacity.clusters(16), 7);
+  // No driver is asked about these.
+  EXPECT_EQ(capacity.clusters(3), 44);
+  EXPECT_EQ(capacity.clusters(1000), 1);
+  EXPECT_EQ(count("load"), 1);
+  EXPECT_EQ(count("count clusters"), 5);
+}
+
+TEST_F(CudaExecutorTest, guessesHowManyClustersRunAtOnce) {
+  state.knowsClusters = false;
+  auto device = CudaDevice::open(driver);
+  ASSERT_OK(device.takeError());
+  EXPECT_EQ((*device)->capacity().clusters(8), 16);
+}
+
 TEST_F(CudaExecutorTest, readsPropertiesOfTheDevice) {
   {
     auto device = CudaDevice::open(driver);
@@ -236,7 +272,7 @@ TEST_F(CudaExecutorTest, launchesPlainly) {
   int stream;
   void *arguments[] = {nullptr};
   CudaExecutor executor(*module, &stream);
-  EXPECT_EQ(executor.multiprocessors(), 132);
+  EXPECT_EQ(executor.capacity().multiprocessors(), 132);
   ASSERT_OK(executor.launch("k", {7, 128, 1, 0, false}, arguments));
   ASSERT_OK(executor.launch("k", {7, 128, 1, 0, false}, arguments));
   EXPECT_EQ(count("launch"), 2);

@@ -56,7 +56,7 @@ protected:
 
 TEST_P(HostExecutorTest, runsAPlan) {
   HostExecutor executor = makeExecutor();
-  EXPECT_EQ(executor.multiprocessors(), GetParam());
+  EXPECT_EQ(executor.capacity().multiprocessors(), GetParam());
   LaunchPlan plan;
   for (int64_t rows : {1, 2, 7, 40}) {
     // Rows of 4 elements, 6 apart.
@@ -67,8 +67,8 @@ TEST_P(HostExecutorTest, runsAPlan) {
     std::vector<TensorView> outputs = {
         TensorView::contiguous(y.data(), ElementType::F32, {rows, 4}),
         TensorView::contiguous(count.data(), ElementType::F32, {4})};
-    ASSERT_OK(plan.prepare(function, {inputs, outputs, {}},
-                           executor.multiprocessors()));
+    ASSERT_OK(
+        plan.prepare(function, {inputs, outputs, {}}, executor.capacity()));
     ASSERT_OK(execute(plan, executor));
     for (int64_t row = 0; row != rows; ++row)
       for (int64_t i = 0; i != 4; ++i)

@@ -134,6 +134,8 @@ TEST(ExpressionTest, evaluates) {
   EXPECT_EQ(evaluate("7", 100), 7);
   EXPECT_EQ(evaluate(R"("rows")", 100), 100);
   EXPECT_EQ(evaluate(R"("multiprocessors")", 100), 132);
+  EXPECT_EQ(evaluate(R"({"clusters": 8})", 100), 132 / 8);
+  EXPECT_EQ(evaluate(R"({"clusters": 1000})", 100), 1);
   EXPECT_EQ(evaluate(R"({"input": 0, "dimension": 1})", 100), 8);
   EXPECT_EQ(evaluate(R"({"ceildiv": ["rows", 8]})", 96), 12);
   EXPECT_EQ(evaluate(R"({"ceildiv": ["rows", 8]})", 97), 13);

@@ -22,7 +22,7 @@ public:
           return reinterpret_cast<void *>(entry);
         }) {}
 
-  int64_t multiprocessors() const override { return 1; }
+  runtime::Capacity capacity() const override { return 1; }
 
   runtime::Expected<std::unique_ptr<Memory>>
   allocate(size_t bytes) const override {
