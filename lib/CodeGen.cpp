@@ -171,25 +171,34 @@ static llvm::OptimizationLevel hostLevel(unsigned level) {
 
 namespace {
 
-/// Keeps LLVM from sinking instructions for as long as it lives. Sinking moves
-/// a load next to its first use, past the code that should hide its latency.
-/// The only handles on it are command line options of LLVM, of which there is
-/// one set for the whole process.
+/// Keeps LLVM from sinking instructions for as long as one of them lives.
+/// Sinking moves a load next to its first use, past the code that should hide
+/// its latency. The only handles on it are command line options of LLVM, of
+/// which there is one set for the whole process: threads share it.
 class SinkingDisabled {
 public:
-  SinkingDisabled() : lock(mutex) {
+  SinkingDisabled() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (users++ > 0)
+      return;
     set("instcombine-code-sinking", false);
     set("disable-machine-sink", true);
   }
   ~SinkingDisabled() {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (--users > 0)
+      return;
     for (auto [option, value] : before)
       option->setValue(value);
+    before.clear();
   }
+  SinkingDisabled(const SinkingDisabled &) = delete;
+  SinkingDisabled &operator=(const SinkingDisabled &) = delete;
 
 private:
   using Option = llvm::cl::opt<bool>;
 
-  void set(llvm::StringRef name, bool value) {
+  static void set(llvm::StringRef name, bool value) {
     auto *option =
         static_cast<Option *>(llvm::cl::getRegisteredOptions().lookup(name));
     assert(option && "LLVM has renamed the option");
@@ -200,8 +209,8 @@ private:
   }
 
   inline static std::mutex mutex;
-  std::lock_guard<std::mutex> lock;
-  llvm::SmallVector<std::pair<Option *, bool>, 2> before;
+  inline static unsigned users = 0;
+  inline static llvm::SmallVector<std::pair<Option *, bool>, 2> before;
 };
 
 } // namespace
@@ -305,17 +314,4 @@ bastile::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
           emit(module, machine, llvm::CodeGenFileType::ObjectFile, os))
     return error;
   return bytes;
-}
-
-llvm::Expected<std::string> bastile::generateAssembly(mlir::ModuleOp module,
-                                                      const Target &target) {
-  llvm::LLVMContext context;
-  auto llvmModule = translateToLLVM(module, context, target);
-  if (!llvmModule)
-    return llvmModule.takeError();
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  optimize(**llvmModule, **machine);
-  return emitAssembly(**llvmModule, **machine);
 }

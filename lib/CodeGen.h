@@ -51,7 +51,8 @@ llvm::Expected<std::string> emitAssembly(llvm::Module &module,
                                          llvm::TargetMachine &machine);
 
 /// Takes a module of the LLVM and NVVM dialects all the way to assembly, or PTX
-/// for a GPU.
+/// for a GPU, whose kernels take a thread each, as far as there are cores. The
+/// threads have ended when it returns, and the module is as it was.
 llvm::Expected<std::string> generateAssembly(mlir::ModuleOp module,
                                              const Target &target);
 

@@ -99,9 +99,10 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       completeForHost(fields, shape, target);
     else
       completeForGPU(fields, shape, target);
-    // Few programs, so that it takes no time to find that there is no work.
+    // Few programs, so that it takes no time to find that there is no work, and
+    // no more than run at once.
     if (shape.hasFactor && !target.isHost() && !fields.persistent)
-      fields.persistent = llvm::divideCeil(2048, fields.threads);
+      fields.persistent = std::max<int64_t>(1, 1024 / fields.threads);
     MLIRContext *context = &getContext();
     auto error = [&] {
       return kernel.emitError() << "schedule " << fields.getAttr(context)

@@ -42,12 +42,20 @@ int64_t chooseVector(const KernelShape &shape, const Target &target) {
              : vector;
 }
 
+/// Which of several numbers of threads that are equally good.
+enum class Prefer {
+  /// Whose threads hold less.
+  Most,
+  /// Whose blocks end, and make room for others, one by one.
+  Fewest,
+};
+
 /// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
 /// one, that leaves the fewest of `pieces` vectors padding while none holds
-/// more than `maxPieces`; 0 if there is none. Of equal ones it takes the
-/// largest, whose threads hold less.
+/// more than `maxPieces`; 0 if there is none.
 int64_t findThreads(const ScheduleFields &fields, int64_t pieces,
-                    int64_t minThreads, int64_t maxThreads, int64_t maxPieces) {
+                    int64_t minThreads, int64_t maxThreads, int64_t maxPieces,
+                    Prefer prefer = Prefer::Most) {
   int64_t best = 0, bestPadded = 0;
   for (int64_t threads = minThreads; threads <= maxThreads; threads += kWarp) {
     if (fields.threads && fields.threads != threads)
@@ -55,7 +63,8 @@ int64_t findThreads(const ScheduleFields &fields, int64_t pieces,
     int64_t padded = llvm::alignTo(pieces, threads);
     if (padded > maxPieces * threads)
       continue;
-    if (!best || padded <= bestPadded) {
+    bool isAsGood = prefer == Prefer::Most && padded == bestPadded;
+    if (!best || padded < bestPadded || isAsGood) {
       best = threads;
       bestPadded = padded;
     }
@@ -85,10 +94,15 @@ void chooseRowThreads(ScheduleFields &fields, int64_t pieces,
 /// that may each have a block of their own: one vector a thread, so that many
 /// small blocks keep loads in flight.
 void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
-                       int64_t minThreads, int64_t maxThreads) {
+                       const KernelShape &shape) {
+  int64_t minThreads =
+      std::min<int64_t>(4 * kWarp, llvm::alignTo(pieces, kWarp));
+  // Groups of columns have to fit.
+  Prefer prefer = shape.groups.empty() ? Prefer::Fewest : Prefer::Most;
   if (!fields.threads)
-    fields.threads = findThreads(fields, pieces, minThreads, maxThreads,
-                                 /*maxPieces=*/pieces);
+    fields.threads = findThreads(fields, pieces, minThreads,
+                                 /*maxThreads=*/16 * kWarp,
+                                 /*maxPieces=*/pieces, prefer);
   if (!fields.columns)
     fields.columns = fields.threads * fields.vector;
 }
@@ -360,10 +374,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   if (!fields.rows)
     fields.rows = 1;
   if (shape.numReductions == 0) {
-    chooseTileThreads(
-        fields, pieces, /*minThreads=*/
-        std::min<int64_t>(4 * kWarp, llvm::alignTo(pieces, kWarp)),
-        /*maxThreads=*/16 * kWarp);
+    chooseTileThreads(fields, pieces, shape);
     return;
   }
   // A row stays in registers as long as it fits: up to 64 elements a thread,

@@ -3,20 +3,20 @@
 // others began.
 
 // RUN: tile-opt %s --schedule="schedule='g: rows = 2'" | FileCheck %s --check-prefix=ONE
-// ONE: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 384,
-// ONE: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 384,
+// ONE: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 128,
+// ONE: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 128,
 
-// RUN: tile-opt %s --schedule="schedule='g:rows=2; f : threads = 128'" | FileCheck %s --check-prefix=EACH
-// EACH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 128,
-// EACH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 384,
+// RUN: tile-opt %s --schedule="schedule='g:rows=2; f : threads = 96'" | FileCheck %s --check-prefix=EACH
+// EACH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 96,
+// EACH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 128,
 
-// RUN: tile-opt %s --schedule="schedule='threads = 128; g: rows = 2'" | FileCheck %s --check-prefix=BOTH
-// BOTH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 128,
-// BOTH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 384,
+// RUN: tile-opt %s --schedule="schedule='threads = 96; g: rows = 2'" | FileCheck %s --check-prefix=BOTH
+// BOTH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 96,
+// BOTH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 128,
 
 // What is pinned for all is so for operands of any alignment.
 
-// RUN: tile-opt %s --schedule="schedule='threads = 128; g: rows = 2'" | FileCheck %s --check-prefix=UNALIGNED
+// RUN: tile-opt %s --schedule="schedule='threads = 96; g: rows = 2'" | FileCheck %s --check-prefix=UNALIGNED
 // UNALIGNED:     tile.kernel @f
 // UNALIGNED-NOT: unaligned_schedule
 // UNALIGNED:     tile.kernel @g{{.*}} unaligned_schedule =

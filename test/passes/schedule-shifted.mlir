@@ -7,8 +7,8 @@
 // HOST-NOT: unaligned_schedule
 
 // CHECK-LABEL: @odd
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 288, vector = 8, columns = 2304>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 288, vector = 1, columns = 1152>
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 192, vector = 8, columns = 1536>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 192, vector = 1, columns = 768>
 // HOST-LABEL:  @odd
 // HOST-SAME:   vector = 1,
 tile.kernel @odd(%x: tensor<?x4097xbf16>) -> tensor<?x4097xbf16> {
@@ -34,7 +34,7 @@ tile.kernel @halves(%x: tensor<?x4100xbf16>) -> tensor<?x4100xbf16> {
 
 // So few vectors that many would be edges.
 // CHECK-LABEL: @short
-// CHECK-SAME:  {schedule = #tile.schedule<rows = 1, threads = 256, vector = 1, columns = 256>}
+// CHECK-SAME:  {schedule = #tile.schedule<rows = 1, threads = 128, vector = 1, columns = 128>}
 tile.kernel @short(%x: tensor<?x255xbf16>) -> tensor<?x255xbf16> {
   %0 = arith.addf %x, %x : tensor<?x255xbf16>
   tile.return %0 : tensor<?x255xbf16>

@@ -10,8 +10,8 @@
 
 // Of a row that is not reduced, a block takes fewer columns.
 // CHECK-LABEL: @long_elementwise
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 2048>
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1024>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 512>
 tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
   %0 = arith.addf %x, %x : tensor<?x16384xbf16>
   tile.return %0 : tensor<?x16384xbf16>

@@ -42,7 +42,7 @@ tile.kernel @medium_reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
 
 // A row that is not reduced is split among blocks.
 // CHECK-LABEL: @long_elementwise
-// GPU-SAME:    #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096>
+// GPU-SAME:    #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1024>
 tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
   %0 = arith.addf %x, %x : tensor<?x16384xbf16>
   tile.return %0 : tensor<?x16384xbf16>
