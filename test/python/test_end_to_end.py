@@ -3,8 +3,11 @@
 
 import json
 import math
+import os
+import signal
 import subprocess
 import sys
+import time
 import types
 
 import pytest
@@ -214,6 +217,34 @@ def test_a_job_that_fails_says_why():
     assert outcome["status"] == jobs.FAILED
     assert "nonsense" in outcome["message"] and "\n" not in outcome["message"]
     assert "Traceback" in outcome["details"]
+
+
+def test_a_job_ends_with_the_command():
+    script = """
+import subprocess, sys
+from bastile.bench._end_to_end import jobs
+
+start = subprocess.Popen
+
+def start_sleeper(command, **options):
+    child = start([sys.executable, "-c", "import time; time.sleep(600)"], **options)
+    print(child.pid, flush=True)
+    return child
+
+jobs.subprocess.Popen = start_sleeper
+jobs.run({}, jobs.Budget(None, 600))
+"""
+    command = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
+    )
+    with command:
+        child = int(command.stdout.readline())
+        # Give it the time to wait for the child.
+        time.sleep(1)
+        command.terminate()
+        assert command.wait(60) == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
 
 
 def test_a_job_in_its_process_reports_errors():

@@ -3,6 +3,7 @@
 
 import dataclasses
 import json
+import math
 import pathlib
 import sys
 
@@ -173,6 +174,9 @@ def test_the_tables_that_come_along_can_be_read():
             continue
         assert path.stem == keys.slug(json.loads(path.read_text())["gpu"])
         for entry in store.read_table(path).entries():
+            # One that was timed where launches decide would also be taken for
+            # many rows.
+            assert math.prod(entry["sizes"][0]) >= 2**24, entry
             spec = jobs.Spec(**entry["spec"])
             kernel = spec.kernel("sm_90")
             assert keys.key(kernel._request) == entry["key"], spec

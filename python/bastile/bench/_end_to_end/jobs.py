@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 # Where compilers, the driver's assembler among them, keep what they made; a job
@@ -77,7 +78,7 @@ def run(job: dict, budget: Budget, keep_caches: bool = False) -> Outcome:
 
 def _run_in(folder, environment, seconds):
     output = folder / "output"
-    with open(output, "wb") as file:
+    with open(output, "wb") as file, _termination_raised():
         process = subprocess.Popen(
             [sys.executable, "-m", "bastile.bench._end_to_end.worker", str(folder)],
             stdin=subprocess.DEVNULL,
@@ -107,6 +108,20 @@ def _run_in(folder, environment, seconds):
         f"last: {found.get('stage', 'starting')}",
         end,
     )
+
+
+@contextlib.contextmanager
+def _termination_raised():
+    """Has SIGTERM raise, so that the job, which is in a session of its own, ends
+    with this process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _last(folder):
