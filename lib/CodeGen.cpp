@@ -315,3 +315,19 @@ bastile::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
     return error;
   return bytes;
 }
+
+llvm::Expected<std::string> bastile::generate(
+    mlir::ModuleOp module, const Target &target,
+    llvm::function_ref<llvm::Expected<std::string>(llvm::Module &,
+                                                   llvm::TargetMachine &)>
+        emit) {
+  llvm::LLVMContext context;
+  auto translated = translateToLLVM(module, context, target);
+  if (!translated)
+    return translated.takeError();
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  optimize(**translated, **machine);
+  return emit(**translated, **machine);
+}

@@ -46,6 +46,14 @@ createTargetMachine(const Target &target);
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               unsigned level = 3);
 
+/// Translates a module of the LLVM and NVVM dialects and optimizes it, for
+/// `emit` to write it.
+llvm::Expected<std::string>
+generate(mlir::ModuleOp module, const Target &target,
+         llvm::function_ref<llvm::Expected<std::string>(llvm::Module &,
+                                                        llvm::TargetMachine &)>
+             emit);
+
 /// Emits assembly: PTX for a GPU. Consumes the contents of `module`.
 llvm::Expected<std::string> emitAssembly(llvm::Module &module,
                                          llvm::TargetMachine &machine);

@@ -167,19 +167,6 @@ static SmallVector<KernelParts> takeApart(ModuleOp module) {
   return kernels;
 }
 
-static llvm::Expected<std::string> generateAsOne(ModuleOp module,
-                                                 const Target &target) {
-  llvm::LLVMContext context;
-  auto translated = translateToLLVM(module, context, target);
-  if (!translated)
-    return translated.takeError();
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
-  optimize(**translated, **machine);
-  return emitAssembly(**translated, **machine);
-}
-
 /// Generates the code of what comes through `queue`. `texts` has a place for
 /// each kernel.
 static llvm::Error generateQueued(KernelQueue &queue, const Target &target,
@@ -288,5 +275,5 @@ llvm::Expected<std::string> bastile::generateAssembly(ModuleOp module,
     if (std::optional<std::string> text = join(*texts))
       return std::move(*text);
   }
-  return generateAsOne(module, target);
+  return generate(module, target, emitAssembly);
 }

@@ -89,35 +89,18 @@ static std::string print(const llvm::json::Value &value) {
   return llvm::formatv("{0}", value).str();
 }
 
-/// Translates a lowered module and optimizes it, for `emit` to write it.
-static Expected<std::string>
-generate(ModuleOp module, const Target &target,
-         llvm::function_ref<Expected<std::string>(llvm::Module &,
-                                                  llvm::TargetMachine &)>
-             emit) {
-  llvm::LLVMContext context;
-  auto translated = translateToLLVM(module, context, target);
-  if (!translated)
-    return take(translated.takeError());
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return take(machine.takeError());
-  optimize(**translated, **machine);
-  return emit(**translated, **machine);
-}
-
-static Expected<std::string> printLLVM(llvm::Module &module,
-                                       llvm::TargetMachine &) {
+static llvm::Expected<std::string> printLLVM(llvm::Module &module,
+                                             llvm::TargetMachine &) {
   std::string text;
   llvm::raw_string_ostream(text) << module;
   return text;
 }
 
-static Expected<std::string> writeObject(llvm::Module &module,
-                                         llvm::TargetMachine &machine) {
+static llvm::Expected<std::string> writeObject(llvm::Module &module,
+                                               llvm::TargetMachine &machine) {
   auto object = emitObject(module, machine);
   if (!object)
-    return take(object.takeError());
+    return object.takeError();
   return std::string(object->begin(), object->end());
 }
 
@@ -131,9 +114,9 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   if (failed(lower(module, Stage::NVVM, compilation.options, &metadata)))
     return compilation.fail();
   if (target.isHost()) {
-    Expected<std::string> object = generate(module, target, writeObject);
+    auto object = generate(module, target, writeObject);
     if (!object)
-      return object.takeError();
+      return take(object.takeError());
     return CompiledText{std::move(*object), print(metadata)};
   }
   auto ptx = generateAssembly(module, target);
@@ -174,9 +157,13 @@ Expected<std::string> bastile::lowerText(const CompileRequest &request,
     return error;
   if (failed(lower(*compilation.module, *stage, compilation.options)))
     return compilation.fail();
-  if (name == "llvm")
-    return generate(*compilation.module, *compilation.options.target,
-                    printLLVM);
+  if (name == "llvm") {
+    auto text =
+        generate(*compilation.module, *compilation.options.target, printLLVM);
+    if (!text)
+      return take(text.takeError());
+    return std::move(*text);
+  }
   std::string text;
   llvm::raw_string_ostream(text) << *compilation.module;
   return text;

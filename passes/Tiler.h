@@ -95,7 +95,7 @@ private:
   mlir::Value getBase(mlir::Location loc, mlir::Value maximum);
   llvm::SmallVector<mlir::Value>
   combineThreads(llvm::ArrayRef<tile::ReduceOp> reductions,
-                 mlir::ValueRange partials, bool inBlock);
+                 mlir::ValueRange partials);
   mlir::ValueRange exchange(mlir::Location loc, mlir::ValueRange parts);
   mlir::Value combineAll(tile::ReduceOp reduce, mlir::ValueRange values);
   mlir::Value emitReduction(tile::ReduceOp reduce);

@@ -108,10 +108,10 @@ Value Tiler::getBase(Location loc, Value maximum) {
   return arith::SelectOp::create(builder, loc, isNone, zero, maximum);
 }
 
-/// Combines what the threads of all blocks have, or of each `inBlock`, which
-/// then may have seen nothing.
+/// Combines what the threads of each block have, which in a cluster may have
+/// seen nothing.
 SmallVector<Value> Tiler::combineThreads(ArrayRef<tile::ReduceOp> reductions,
-                                         ValueRange partials, bool inBlock) {
+                                         ValueRange partials) {
   SmallVector<Value> totals;
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
     tile::ReduceOp reduce = reduction;
@@ -120,9 +120,9 @@ SmallVector<Value> Tiler::combineThreads(ArrayRef<tile::ReduceOp> reductions,
     if (tile::ReduceOp maximum = getFollowedMaximum(reduce)) {
       size_t followed = llvm::find(reductions, maximum) - reductions.begin();
       Value whole = totals[followed];
-      whole = tile::BroadcastOp::create(builder, loc, partial.getType(),
-                                        inBlock ? getBase(loc, whole) : whole,
-                                        Value());
+      whole = tile::BroadcastOp::create(
+          builder, loc, partial.getType(),
+          getBlocks() > 1 ? getBase(loc, whole) : whole, Value());
       partial = arith::MulFOp::create(builder, loc, partial,
                                       getScale(loc, partials[followed], whole));
     }
@@ -189,9 +189,8 @@ void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
                           ValueRange partials) {
   if (reductions.empty())
     return;
-  bool isShared = getBlocks() > 1;
-  SmallVector<Value> totals = combineThreads(reductions, partials, isShared);
-  if (isShared)
+  SmallVector<Value> totals = combineThreads(reductions, partials);
+  if (getBlocks() > 1)
     totals = combineBlocks(reductions, totals);
   for (auto [reduction, total] : llvm::zip_equal(reductions, totals)) {
     tile::ReduceOp reduce = reduction;

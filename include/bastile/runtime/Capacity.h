@@ -1,5 +1,4 @@
-//===- Capacity.h - How much runs side by side -------------------*- C++
-//-*-===//
+//===- Capacity.h - How much runs side by side ------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
