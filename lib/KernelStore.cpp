@@ -23,6 +23,8 @@ static CacheKey makeKey(const CompileRequest &request) {
   std::string gradients = llvm::join(request.gradients, ",");
   if (request.together)
     gradients += request.inPlace ? " in place" : " together";
+  if (request.dropValue)
+    gradients += " alone";
   return CacheKey(
       {{"kind", "code"},
        {"source", request.source},

@@ -28,7 +28,7 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
     passes.addPass(createDifferentiate(
         {SmallVector<std::string>(gradients.arguments.begin(),
                                   gradients.arguments.end()),
-         gradients.together, gradients.inPlace}));
+         gradients.together, gradients.inPlace, gradients.dropValue}));
     if (!gradients.arguments.empty()) {
       passes.addPass(createCanonicalizerPass());
       passes.addPass(createCSEPass());

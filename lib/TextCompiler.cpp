@@ -36,7 +36,8 @@ public:
         llvm::MemoryBuffer::getMemBufferCopy(request.source, request.name),
         llvm::SMLoc());
     options.schedule = request.schedule;
-    options.gradients = {request.gradients, request.together, request.inPlace};
+    options.gradients = {request.gradients, request.together, request.inPlace,
+                         request.dropValue};
     options.kernels = request.kernels;
   }
 

@@ -82,7 +82,9 @@ public:
       : func(func), arguments(arguments) {}
 
   /// Makes `func` return the gradients of its first result's sum too.
-  LogicalResult addGradients(SymbolTable &symbols, bool inPlace);
+  /// With `dropValue`, in place of that result.
+  LogicalResult addGradients(SymbolTable &symbols, bool inPlace,
+                             bool dropValue);
   /// Creates the backward of `func`, which is made to return what it needs.
   LogicalResult createBackward(SymbolTable &symbols);
 
@@ -132,7 +134,8 @@ FailureOr<SmallVector<Value>> Differentiator::buildGradients(func::FuncOp body,
   return results;
 }
 
-LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace) {
+LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace,
+                                           bool dropValue) {
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   if (!hasGradient(0))
     return func.emitOpError("first result of type ")
@@ -160,6 +163,10 @@ LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace) {
         types[result] == func.getArgumentTypes()[argument])
       func.setResultAttr(result, tile::TileDialect::kInPlaceAttrName,
                          builder.getIndexAttr(argument));
+  }
+  if (dropValue) {
+    returnOp->eraseOperand(0);
+    return func.eraseResult(0);
   }
   auto value = cast<RankedTensorType>(types.front());
   if (value.getRank() == 1 && value.getDimSize(0) == 1 && !added.empty())
@@ -395,8 +402,9 @@ struct DifferentiatePass
       if (arguments.empty())
         continue;
       Differentiator differentiator(func, arguments);
-      if (failed(together ? differentiator.addGradients(symbols, inPlace)
-                          : differentiator.createBackward(symbols)))
+      if (failed(together
+                     ? differentiator.addGradients(symbols, inPlace, dropValue)
+                     : differentiator.createBackward(symbols)))
         return failure();
     }
     for (const std::string &name : gradients)

@@ -47,7 +47,10 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     result, `in-place` in the place of the arguments where types agree. Where
     that result is one number, a loss, a function `f_scale` multiplies them by
     the loss's own gradient, in their place if the caller likes, and is what
-    `tile.backward` says. It has nothing to do where that gradient is 1.
+    `tile.backward` says. It has nothing to do where that gradient is 1. With
+    `drop-value`, that result is only there to be differentiated, and `f` does
+    not return it: of `f(x, d) = x^3 d`, the gradient of `x` is what a backward
+    would make of an upstream gradient `d`.
 
     Without `gradients`, nothing is derived. Either way, no
     `tile.stop_gradient` is left.
@@ -58,7 +61,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     Option<"together", "together", "bool", /*default=*/"false",
            "add the gradients to the function instead of a backward">,
     Option<"inPlace", "in-place", "bool", /*default=*/"false",
-           "gradients computed together take the arguments' memory">
+           "gradients computed together take the arguments' memory">,
+    Option<"dropValue", "drop-value", "bool", /*default=*/"false",
+           "leave out the result that gradients are computed together with">
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

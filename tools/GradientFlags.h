@@ -25,7 +25,11 @@ public:
         together("value-and-grad", llvm::cl::ValueOptional,
                  llvm::cl::desc("Let each function return the gradients of its "
                                 "first result's sum, too"),
-                 llvm::cl::value_desc("names"), llvm::cl::cat(category)) {}
+                 llvm::cl::value_desc("names"), llvm::cl::cat(category)),
+        dropValue("drop-value",
+                  llvm::cl::desc("Leave out that first result, which is only "
+                                 "there to be differentiated"),
+                  llvm::cl::cat(category)) {}
 
   /// Sets what the flags say, `inPlace` being that of the tool; fails with a
   /// message if they contradict each other.
@@ -34,7 +38,10 @@ public:
       return llvm::createStringError(
           "'--grad' makes a function of the gradients, '--value-and-grad' adds "
           "them to one: give one of them");
+    if (dropValue && !together.getNumOccurrences())
+      return llvm::createStringError("'--drop-value' needs '--value-and-grad'");
     options.together = together.getNumOccurrences();
+    options.dropValue = dropValue;
     options.inPlace = inPlace;
     const llvm::cl::opt<std::string> &flag =
         options.together ? together : backward;
@@ -56,6 +63,7 @@ public:
 
 private:
   llvm::cl::opt<std::string> backward, together;
+  llvm::cl::opt<bool> dropValue;
 };
 
 } // namespace bastile

@@ -48,6 +48,8 @@ struct GradientOptions {
   bool together = false;
   /// Let those take the place of arguments of the same type in memory.
   bool inPlace = false;
+  /// Leave that first result out, where gradients are added.
+  bool dropValue = false;
 };
 
 struct CompileOptions {

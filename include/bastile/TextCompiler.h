@@ -44,6 +44,8 @@ struct CompileRequest {
   bool together = false;
   /// Let those take the place of arguments in memory.
   bool inPlace = false;
+  /// Leave that first result out, where gradients are added.
+  bool dropValue = false;
   KernelSelection kernels = {};
 };
 

@@ -20,6 +20,7 @@ class Request:
         gradients: Sequence[str] = [],
         together: bool = False,
         in_place: bool = False,
+        drop_value: bool = False,
     ) -> None: ...
     @property
     def source(self) -> str: ...

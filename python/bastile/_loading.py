@@ -25,6 +25,8 @@ class Request:
     gradients: tuple = ()
     together: bool = False
     in_place: bool = False
+    #: Of gradients computed together with the first result, these alone.
+    drop_value: bool = False
 
     def on(self, target):
         """The same request for another target."""
@@ -48,6 +50,7 @@ class Request:
             gradients=list(self.gradients),
             together=self.together,
             in_place=self.in_place,
+            drop_value=self.drop_value,
         )
 
 
@@ -73,7 +76,8 @@ class Code:
         return _bastile.Kernel(
             program,
             function or program.functions[0],
-            together=self.request.together,
+            # Without their value, gradients are results like others.
+            together=self.request.together and not self.request.drop_value,
             in_place=self.request.in_place,
         )
 

@@ -16,15 +16,20 @@ class TracedOperator:
 
     Gradients are computed for the operands that want them at a call. ``check`` is
     called on operands before anything is compiled for them, to raise what is wrong.
+
+    With ``differentiated``, names of operands, the first result is only there to be
+    differentiated: a call returns the others and, behind them, the gradients of that
+    one's sum. Nobody has derived the gradients of these.
     """
 
-    def __init__(self, function, check=None):
+    def __init__(self, function, check=None, differentiated=()):
         parameters = inspect.signature(function).parameters.values()
         self.name = function.__name__
         self.operands = [p.name for p in parameters if p.default is p.empty]
         self.attributes = [p.name for p in parameters if p.default is not p.empty]
         self._function = function
         self._check = check
+        self._differentiated = tuple(differentiated)
         self._requests = {}
         self.native = _bastile.Operator(self._specialize, self.name, self.operands)
         self._call = self.native.caller()
@@ -45,13 +50,23 @@ class TracedOperator:
         shapes = [tuple(x.shape) for x in operands]
         elements = [_types.element_type(x.dtype) for x in operands]
         wanted = tuple(x for x, want in zip(self.operands, gradients or ()) if want)
+        if self._differentiated:
+            if wanted:
+                raise ValueError(f"{self.name}: its results are gradients already")
+            wanted = self._differentiated
         # Only the last size and which leading ones repeat are part of the code.
         key = tuple(_types.row_types(shapes, elements)), attributes, wanted
         request = self._requests.get(key)
         if request is None:
             source = self._trace(shapes, elements, attributes)
+            alone = bool(self._differentiated)
             request = self._requests[key] = _loading.Request(
-                source, "", name=self.name, gradients=wanted
+                source,
+                "",
+                name=self.name,
+                gradients=wanted,
+                together=alone,
+                drop_value=alone,
             )
         return request
 

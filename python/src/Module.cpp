@@ -39,7 +39,8 @@ static T take(runtime::Expected<T> value) {
 static CompileRequest makeRequest(std::string source, std::string target,
                                   std::string name, std::string schedule,
                                   std::vector<std::string> gradients,
-                                  bool together, bool inPlace) {
+                                  bool together, bool inPlace,
+                                  bool dropValue) {
   return {std::move(source),
           std::move(name),
           std::move(target),
@@ -47,6 +48,7 @@ static CompileRequest makeRequest(std::string source, std::string target,
           std::move(gradients),
           together,
           inPlace,
+          dropValue,
           KernelSelection()};
 }
 
@@ -57,7 +59,7 @@ static void bindCompiler(py::module_ &module) {
       .def(py::init(&makeRequest), "source"_a, "target"_a, py::kw_only(),
            "name"_a = "source", "schedule"_a = "",
            "gradients"_a = std::vector<std::string>(), "together"_a = false,
-           "in_place"_a = false)
+           "in_place"_a = false, "drop_value"_a = false)
       .def_readonly("source", &CompileRequest::source)
       .def_readonly("target", &CompileRequest::target);
 

@@ -1,6 +1,7 @@
 // RUN: tile-opt %s -split-input-file --differentiate=gradients=x --cse | FileCheck %s --check-prefix=NAMED
 // RUN: tile-opt %s -split-input-file "--differentiate=gradients=x,w together" --cse | FileCheck %s --check-prefix=TOGETHER
 // RUN: tile-opt %s -split-input-file "--differentiate=gradients=x,w together in-place" --cse | FileCheck %s --check-prefix=PLACE
+// RUN: tile-opt %s -split-input-file "--differentiate=gradients=x,w together drop-value" --cse --canonicalize | FileCheck %s --check-prefix=ALONE
 // RUN: tile-opt %s -split-input-file --differentiate --cse | FileCheck %s --check-prefix=NONE
 
 // Only what is named gets a gradient; functions without such an argument stay.
@@ -27,6 +28,9 @@
 // TOGETHER:         return
 // PLACE-LABEL: func @named(
 // PLACE-SAME:      -> (tensor<?x8xf32>, tensor<?x8xf32> {tile.in_place = 0 : index, tile.name = "grad_x"}, tensor<8xf32> {tile.name = "grad_w"})
+// ALONE-LABEL: func @named(
+// ALONE-SAME:      -> (tensor<?x8xf32> {tile.name = "grad_x"}, tensor<8xf32> {tile.name = "grad_w"}) {
+// ALONE:         return %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<8xf32>
 // NONE-NOT:    tile.backward
 // NONE-NOT:    _backward
 func.func @named(%x: tensor<?x8xf32> {tile.name = "x"},

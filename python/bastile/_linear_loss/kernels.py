@@ -47,20 +47,21 @@ def gradient(logits, lse, a, d, class_weights, options):
     operands = {"logits": logits, "lse": lse[:, None], "a": a[:, None]}
     if options.label_smoothing:
         operands |= {"d": d[:, None], "weights": class_weights}
-    return _run(_weighted_sum, operands, options, in_place=True)[-1]
+    return _run(_weighted, operands, options, in_place=True, drop_value=True)[0]
 
 
 def scale_in_place(gradient, factor):
     """``gradient`` [rows, length] times one number on its device, in its memory;
     nothing is read nor written where that is 1."""
-    request = _request(_sum, _types_of({"x": gradient}), Options(), True)
+    request = _request(_sum, _types_of({"x": gradient}), Options(), True, False)
     native = _native(request, _bastile.locate(gradient))
     return native.backward([gradient], [factor], in_place=True)[0]
 
 
-def _run(formula, operands, options, in_place=False):
+def _run(formula, operands, options, in_place=False, drop_value=False):
     operands = {name: x for name, x in operands.items() if x is not None}
-    request = _request(formula, _types_of(operands), _formula_of(options), in_place)
+    types, kind = _types_of(operands), _formula_of(options)
+    request = _request(formula, types, kind, in_place, drop_value)
     native = _native(request, _bastile.locate(operands["logits"]))
     return native.run(list(operands.values()), in_place=in_place)
 
@@ -88,9 +89,9 @@ lookup.on_change(_native.cache_clear)
 
 
 @functools.cache
-def _request(formula, types, options, in_place):
-    """What to compile; ``in_place`` for the gradient of the first result with
-    respect to the first operand, in its memory."""
+def _request(formula, types, options, in_place, drop_value):
+    """What to compile; ``in_place`` for the gradient of the first result's sum with
+    respect to the first operand, in its memory, ``drop_value`` without that result."""
     shapes = {
         name: (2, length) if rank == 2 else (length,) for name, rank, length, _ in types
     }
@@ -105,7 +106,11 @@ def _request(formula, types, options, in_place):
     if not in_place:
         return kernel._request
     return dataclasses.replace(
-        kernel._request, gradients=(first,), together=True, in_place=True
+        kernel._request,
+        gradients=(first,),
+        together=True,
+        in_place=True,
+        drop_value=drop_value,
     )
 
 
@@ -154,14 +159,14 @@ def _statistics(operands, options, wide):
     return tuple(made)
 
 
-def _weighted_sum(operands, options, wide):
-    """Its derivative is the gradient of a slab's logits."""
+def _weighted(operands, options, wide):
+    """The derivative of its sum is the gradient of a slab's logits."""
     z = _z(operands["logits"], options)
-    total = operands["a"] * row_sum(exp(z - operands["lse"]))
+    terms = operands["a"] * exp(z - operands["lse"])
     if options.label_smoothing:
         weights = operands.get("weights")
-        total = total + operands["d"] * row_sum(z if weights is None else z * weights)
-    return sum_of_rows(total).to(wide)
+        terms = terms + operands["d"] * (z if weights is None else z * weights)
+    return terms.to(wide)
 
 
 def _z(logits, options):

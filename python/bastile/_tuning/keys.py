@@ -44,6 +44,8 @@ def key(request) -> str:
         *sorted(gradients),
         str(request.together),
         str(request.in_place),
+        # Said only where it holds, as tables are older than it.
+        *["alone"] * request.drop_value,
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -19,8 +19,10 @@ def packed_gate(original, patch):
 
     @functools.wraps(original)
     def apply_gate(self, gate_up):
-        kernel = activations.get(type(self.act_fn))
-        return original(self, gate_up) if kernel is None else kernel(gate_up)
+        activation = activations.get(type(self.act_fn))
+        if activation is None:
+            return original(self, gate_up)
+        return activation.call(gate_up)
 
     return apply_gate
 
@@ -54,14 +56,15 @@ def packed_forward(original, patch):
                 top_k_index,
                 top_k_weights,
             )
-        kernel = activations.get(type(self.act_fn))
-        if kernel is None or self.config._experts_implementation != "eager":
+        activation = activations.get(type(self.act_fn))
+        if activation is None or self.config._experts_implementation != "eager":
             return original(self, hidden_states, top_k_index, top_k_weights)
         # One gradient of all experts, where an index would make one for each.
         first, last = self.gate_up_proj.unbind(), self.down_proj.unbind()
 
         def run(expert, rows):
-            return linear(kernel(linear(rows, first[expert])), last[expert])
+            hidden = activation.call(linear(rows, first[expert]))
+            return linear(hidden, last[expert])
 
         return _loop(run, self.num_experts, hidden_states, top_k_index, top_k_weights)
 

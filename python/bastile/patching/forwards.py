@@ -6,9 +6,12 @@ little more than the call of the kernel.
 """
 
 import functools
+from collections.abc import Callable
+from typing import NamedTuple
 
 from bastile import _rope, ops
-from bastile.patching import kernels
+from bastile._traced import TracedOperator
+from bastile.patching import gated, kernels
 
 
 @functools.cache
@@ -66,16 +69,34 @@ def _geglu(form):
     return lambda gate, up: ops.geglu(gate, up, form=form)
 
 
+class Activation(NamedTuple):
+    """``call`` makes the operand of an MLP's last product; ``again`` does in the
+    backward (`gated`)."""
+
+    call: Callable
+    again: TracedOperator
+
+
+# By Transformers' name, of the gate and up and of both in one row.
 _ACTIVATIONS = {
-    "silu": (ops.swiglu, kernels.packed_swiglu),
-    "gelu": (_geglu("erf"), kernels.packed_geglu_erf),
-    "gelu_pytorch_tanh": (_geglu("tanh"), kernels.packed_geglu_tanh),
+    "silu": (
+        Activation(ops.swiglu, kernels.swiglu_again),
+        Activation(kernels.packed_swiglu, kernels.packed_swiglu_again),
+    ),
+    "gelu": (
+        Activation(_geglu("erf"), kernels.geglu_erf_again),
+        Activation(kernels.packed_geglu_erf, kernels.packed_geglu_erf_again),
+    ),
+    "gelu_pytorch_tanh": (
+        Activation(_geglu("tanh"), kernels.geglu_tanh_again),
+        Activation(kernels.packed_geglu_tanh, kernels.packed_geglu_tanh_again),
+    ),
 }
 
 
 @functools.cache
 def activations(packed):
-    """By the class of an activation of Transformers, the kernel for ``gate, up``
+    """By the class of an activation of Transformers, the kernels for ``gate, up``
     or, with ``packed``, for both in one row."""
     from transformers.activations import ACT2FN
 
@@ -86,22 +107,18 @@ def activations(packed):
 
 @functools.cache
 def mlp(original, patch):
-    gate, up, down, act = patch.gate, patch.up, patch.down, patch.act
+    first = (patch.gate,) if patch.packed else (patch.gate, patch.up)
     fused = activations(patch.packed)
 
     @functools.wraps(original)
     def forward(self, x):
-        kernel = fused.get(type(getattr(self, act)))
-        if kernel is None:
+        activation = fused.get(type(getattr(self, patch.act)))
+        if activation is None:
             return original(self, x)
-        hidden = kernel(getattr(self, gate)(x), getattr(self, up)(x))
-        return getattr(self, down)(hidden)
+        gate_up = [getattr(self, name)(x) for name in first]
+        down = getattr(self, patch.down)
+        if gated.can_recompute(down, gate_up):
+            return gated.project(*activation, gate_up, down)
+        return down(activation.call(*gate_up))
 
-    @functools.wraps(original)
-    def forward_packed(self, x):
-        kernel = fused.get(type(getattr(self, act)))
-        if kernel is None:
-            return original(self, x)
-        return getattr(self, down)(kernel(getattr(self, gate)(x)))
-
-    return forward_packed if patch.packed else forward
+    return forward

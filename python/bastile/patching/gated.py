@@ -1,0 +1,74 @@
+"""The last product of a gated MLP, whose operand is computed again in the backward.
+
+Of an MLP's activations, the gate and up are kept for the backward, and what the
+activation makes of them as well, since the product behind it needs that for its
+weight's gradient. Here the backward's kernel, which reads the gate and up anyway,
+writes that again: a third less is kept, for one more tensor written.
+"""
+
+import torch
+from bastile import _autograd, _operators
+from torch.nn.modules import module as modules
+
+#: Below, memory is no concern, and the host's time for a node in Python is.
+SMALLEST_BYTES = 16 << 20
+
+_HOOKS = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+
+
+def can_recompute(down, gate_up):
+    """Whether `project` stands for ``down(activation(*gate_up))``: for a linear
+    layer that is called and differentiated in the plain way, where it pays.
+
+    Whatever else a layer may be (an adapter, quantized, partitioned, watched by
+    hooks), it is called as it is.
+    """
+    first = gate_up[0]
+    if first.numel() * first.element_size() < SMALLEST_BYTES * len(gate_up):
+        return False
+    if type(down) is not torch.nn.Linear or "forward" in vars(down):
+        return False
+    weight = down.weight
+    return (
+        torch.is_grad_enabled()
+        and all(type(x) is torch.Tensor and x.requires_grad for x in gate_up)
+        and type(weight) is torch.nn.Parameter
+        and weight.requires_grad
+        and weight.dtype == first.dtype
+        and not any(getattr(down, name) for name in _HOOKS)
+        and not modules._has_any_global_hook()
+        and not torch.is_autocast_enabled(first.device.type)
+        and not torch._C._are_functorch_transforms_active()
+        and not _operators.is_compiling()
+    )
+
+
+def project(activation, again, gate_up, down):
+    """``down(activation(*gate_up))``. ``again`` makes of ``*gate_up`` and an upstream
+    gradient the activation's result and the gradients of ``gate_up``."""
+    return _Projection.apply(activation, again, down.weight, down.bias, *gate_up)
+
+
+class _Projection(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, activation, again, weight, bias, *gate_up):
+        ctx.again = again
+        ctx.save_for_backward(weight, *gate_up)
+        return torch.nn.functional.linear(activation(*gate_up), weight, bias)
+
+    @staticmethod
+    def backward(ctx, upstream):
+        _, _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
+        weight, *gate_up = ctx.saved_tensors
+        with torch.no_grad():
+            hidden, *found = ctx.again(*gate_up, upstream @ weight)
+            rows = upstream.flatten(0, -2)
+            of_weight = rows.t() @ hidden.flatten(0, -2) if wants_weight else None
+            of_bias = rows.sum(0) if wants_bias else None
+        found = (of_weight, of_bias, *found)
+        return None, None, *_autograd.refuse_twice("the MLP", found)

@@ -1,0 +1,152 @@
+# RUN: %package-test %s
+"""The operand of an MLP's last product, computed again in the backward."""
+
+import bastile
+import pytest
+import tiny_models
+import torch
+from bastile.patching import gated
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import checkpoint
+
+WIDTHS = 64, 96
+
+
+@pytest.fixture(autouse=True)
+def patched(monkeypatch):
+    monkeypatch.setattr(gated, "SMALLEST_BYTES", 0)
+    with bastile.apply("llama"):
+        yield
+
+
+def llama_mlp(bias=False, dtype=torch.float32):
+    model = tiny_models.make("llama", mlp_bias=bias)
+    return model.model.layers[0].mlp.to(dtype)
+
+
+def make_rows(dtype=torch.float32):
+    torch.manual_seed(0)
+    return torch.randn(2, 9, WIDTHS[0], dtype=dtype, requires_grad=True)
+
+
+def run(function, mlp, x):
+    """The result, the gradients, and the elements that were kept beside those of
+    parameters and arguments."""
+    kept = {}
+
+    def pack(tensor):
+        kept[tensor.data_ptr()] = tensor.numel()
+        return tensor
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = function(x)
+    known = {y.data_ptr() for y in (x, *mlp.parameters())}
+    gradients = torch.autograd.grad(result.sin().sum(), [x, *mlp.parameters()])
+    return result, gradients, sum(n for key, n in kept.items() if key not in known)
+
+
+def plain(mlp, x):
+    activation = torch.nn.functional.silu(mlp.gate_proj(x))
+    return mlp.down_proj(activation * mlp.up_proj(x))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_gradients_and_what_is_kept(bias):
+    mlp, x = llama_mlp(bias), make_rows()
+    result, gradients, kept = run(mlp, mlp, x)
+    expected, references, _ = run(lambda x: plain(mlp, x), mlp, x)
+    assert torch.allclose(result, expected, atol=1e-5)
+    for found, reference in zip(gradients, references, strict=True):
+        assert torch.allclose(found, reference, atol=1e-5)
+    assert kept == 2 * x[..., 0].numel() * WIDTHS[1]
+
+
+def test_the_same_bits_as_without(monkeypatch):
+    mlp, x = llama_mlp(dtype=torch.bfloat16), make_rows(torch.bfloat16)
+    result, gradients, kept = run(mlp, mlp, x)
+    monkeypatch.setattr(gated, "SMALLEST_BYTES", 1 << 60)
+    expected, references, more = run(mlp, mlp, x)
+    assert kept * 3 == more * 2
+    assert torch.equal(result, expected)
+    assert all(map(torch.equal, gradients, references))
+
+
+@pytest.mark.parametrize("name", ["gemma2", "glm4", "llama", "phi3", "qwen3"])
+def test_models(name):
+    model, inputs = tiny_models.make(name), tiny_models.batch()
+    expected, references = tiny_models.run(model, inputs)
+    nodes = []
+    original = gated.project
+
+    def count(*arguments):
+        nodes.append(arguments)
+        return original(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch, bastile.apply(name):
+        patch.setattr(gated, "project", count)
+        outputs, gradients = tiny_models.run(model, inputs)
+    assert len(nodes) == len(model.model.layers)
+    assert torch.allclose(outputs.loss, expected.loss)
+    for key, gradient in gradients.items():
+        assert torch.allclose(gradient, references[key], atol=2e-5), key
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpointing_keeps_its_savings(reentrant):
+    mlp, x = llama_mlp(), make_rows()
+    expected = run(mlp, mlp, x)[1]
+
+    def run_checkpointed(x):
+        return checkpoint(mlp, x, use_reentrant=reentrant)
+
+    result = run_checkpointed(x)
+    result.sin().sum().backward()
+    found = [x.grad, *(parameter.grad for parameter in mlp.parameters())]
+    assert all(map(torch.equal, found, expected))
+    if not reentrant:
+        assert run(run_checkpointed, mlp, x)[2] == 0
+
+
+def hook(mlp):
+    mlp.down_proj.register_forward_hook(lambda *_: None)
+
+
+def replace(mlp):
+    mlp.down_proj = torch.nn.Sequential(mlp.down_proj)
+
+
+def freeze(mlp):
+    mlp.down_proj.weight.requires_grad_(False)
+
+
+@pytest.mark.parametrize("change", [hook, replace, freeze])
+def test_other_layers_are_called(change, monkeypatch):
+    mlp, x = llama_mlp(), make_rows()
+    change(mlp)
+    monkeypatch.setattr(gated, "project", None)
+    assert torch.allclose(mlp(x), plain(mlp, x), atol=1e-5)
+
+
+def test_autocast_and_functorch_are_pytorchs(monkeypatch):
+    mlp, x = llama_mlp(), make_rows()
+    monkeypatch.setattr(gated, "project", None)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert mlp(x).dtype == torch.bfloat16
+    gradient = torch.func.grad(lambda x: mlp(x).sin().sum())(x)
+    _, (reference, *_), _ = run(lambda x: plain(mlp, x), mlp, x)
+    assert torch.allclose(gradient, reference, atol=1e-5)
+    with torch.no_grad():
+        assert not mlp(x).requires_grad
+
+
+def test_twice_is_refused():
+    mlp, x = llama_mlp(), make_rows()
+    (gradient,) = torch.autograd.grad(mlp(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="the MLP.* cannot be differentiated again"):
+        gradient.sum().backward()
+
+
+def test_small_calls_keep_the_host_short(monkeypatch):
+    monkeypatch.undo()
+    mlp, x = llama_mlp(), make_rows()
+    assert type(mlp(x).grad_fn).__name__ != "_ProjectionBackward"
