@@ -71,6 +71,11 @@ def Tile_Dialect : Dialect {
     /// Unit argument attribute of a function or kernel: where this number is 1,
     /// every result is equal to the argument whose place it may take.
     static constexpr ::llvm::StringLiteral kFactorAttrName = "tile.factor";
+    /// Unit result attribute of a function or kernel, and argument attribute of
+    /// a tiled kernel: what is computed of this number is rounded to 16 bits or
+    /// fewer, so that it may be approximate as well.
+    static constexpr ::llvm::StringLiteral kApproximateAttrName =
+        "tile.approximate";
     /// On a launch and its kernels: the next launch may start before this one
     /// has ended. On the kernels of that next one: they wait for it.
     static constexpr ::llvm::StringLiteral kOverlapNextAttrName =

@@ -236,6 +236,12 @@ static bool isSame(Value lhs, Value rhs) {
              one, other, OperationEquivalence::IgnoreLocations);
 }
 
+/// Whether a gradient, if there is one, has 16 bits or fewer.
+static bool isRounded(Value gradient) {
+  return !gradient ||
+         getElementTypeOrSelf(gradient.getType()).getIntOrFloatBitWidth() <= 16;
+}
+
 LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   auto backward = cast<func::FuncOp>(func->clone());
   backward.setName((func.getName() + "_backward").str());
@@ -323,6 +329,11 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
     results.push_back(gradient);
     resultNames.push_back("grad_" + name);
   }
+
+  if (llvm::all_of(*gradients, isRounded))
+    for (unsigned index = firstSaved; index < forwardTypes.size(); ++index)
+      func.setResultAttr(index, tile::TileDialect::kApproximateAttrName,
+                         builder.getUnitAttr());
 
   builder.setInsertionPoint(returnOp);
   func::ReturnOp::create(builder, returnOp->getLoc(), results);

@@ -54,6 +54,7 @@ private:
   void launch(const Group &group, StringRef name);
   bool isReady(const Group &group) const;
   void placeResults(func::ReturnOp returnOp);
+  void markApproximate(func::ReturnOp returnOp);
   void markFactors();
 
   func::FuncOp func;
@@ -176,6 +177,21 @@ void FunctionFuser::placeResults(func::ReturnOp returnOp) {
   }
 }
 
+/// Marks the results of kernels that may be approximate, being the function's.
+void FunctionFuser::markApproximate(func::ReturnOp returnOp) {
+  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
+    auto launchOp = value.getDefiningOp<tile::LaunchOp>();
+    if (!launchOp ||
+        !func.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
+      continue;
+    auto kernel = symbols.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+    kernel.setResultAttr(cast<OpResult>(value).getResultNumber(),
+                         tile::TileDialect::kApproximateAttrName,
+                         builder.getUnitAttr());
+  }
+}
+
 /// Marks the operands of kernels that say when nothing is to be done: all that
 /// the kernel returns may take the place of something then.
 void FunctionFuser::markFactors() {
@@ -250,6 +266,7 @@ LogicalResult FunctionFuser::run() {
   for (OpOperand &operand : returnOp->getOpOperands())
     operand.set(launched.lookup(operand.get()));
   placeResults(returnOp);
+  markApproximate(returnOp);
   SmallVector<Operation *> fused;
   for (Operation &op : func.front().without_terminator())
     if (!isa<tile::LaunchOp>(op))

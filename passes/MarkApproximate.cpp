@@ -7,7 +7,8 @@
 // The rounding to 16 bits or fewer hides the error of the GPU's approximations.
 // Values that reach a wider result without it are wide: one backward walk from
 // the stores of such results finds them, and whatever else the kernel computes
-// may be approximate.
+// may be approximate. A result that is only read for what is rounded later is
+// marked, and counts for nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,6 +66,16 @@ bool isShared(Value address) {
          space == NVVM::NVVMMemorySpace::SharedCluster;
 }
 
+/// Whether `address` lies in a result that may be approximate.
+bool mayBeApproximate(Value address) {
+  auto argument = dyn_cast<BlockArgument>(getBase(address));
+  auto kernel =
+      argument ? dyn_cast<tile::KernelOp>(argument.getOwner()->getParentOp())
+               : tile::KernelOp();
+  return kernel && kernel.getArgAttr(argument.getArgNumber(),
+                                     tile::TileDialect::kApproximateAttrName);
+}
+
 class WideValues {
 public:
   explicit WideValues(tile::KernelOp kernel) {
@@ -108,7 +119,7 @@ private:
   void visitStore(Value address, Value value) {
     if (isShared(address))
       sharedStores[getVariable(address)].push_back(value);
-    else if (isWide(value.getType()))
+    else if (isWide(value.getType()) && !mayBeApproximate(address))
       add(value);
   }
 

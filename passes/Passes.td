@@ -40,6 +40,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
         gradients = {x = {result = 0}}}}
     ```
 
+    Where every gradient has 16 bits or fewer, what is returned as `saved` is
+    marked `tile.approximate`.
+
     A gradient may also be that of a result as it is, `{grad = 0}`, and two
     arguments may share one. Arguments that no result depends on have none.
 
@@ -261,7 +264,7 @@ def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
     The GPU has no exp, erf or division without a library, the host no vector
     ones and no rounding to bf16 or f8. Both get vectorizable arithmetic, with
     the GPU's own approximations for what is rounded to 16 bits or fewer before
-    it reaches a result.
+    it reaches a result, or reaches one that is marked `tile.approximate`.
   }];
   let options = [TargetOption];
   let dependentDialects = [

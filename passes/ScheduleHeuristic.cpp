@@ -25,6 +25,9 @@ constexpr int64_t kMostElementsHeld = 16384;
 /// keeps of the rows that these walk.
 constexpr int64_t kBlocksAtOnce = 264;
 constexpr int64_t kCacheBytes = 27 << 20;
+/// Bytes of a thread's vectors of which registers hold two rows beside sums,
+/// where a multiprocessor runs 1024 threads.
+constexpr int64_t kMostStagedBytes = 32;
 /// What a block takes of a multiprocessor's shared memory beside what it keeps
 /// of a row: the system's share, and what its warps combine.
 constexpr int64_t kOtherSharedBytes = 2 << 10;
@@ -252,9 +255,12 @@ int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
 
 /// For kernels that keep a sum of the rows beside the current one: as many
 /// threads as the registers that both take allow, and blocks to fill the
-/// multiprocessor with them.
+/// multiprocessor with them. Where three tensors or more are loaded, fewer have
+/// room: 768 with one vector of each row or, of rows longer than half of that,
+/// 512 with two.
 void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
                       const KernelShape &shape, const Target &target) {
+  const bool isWide = shape.loadedBytes * fields.vector > kMostStagedBytes;
   if (pieces <= kWarp) {
     if (!fields.threads)
       fields.threads = 256;
@@ -265,12 +271,14 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
     int64_t mostHeld = std::max<int64_t>(1, 16 / fields.vector);
     int64_t most =
         pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
+    if (isWide)
+      most = pieces <= 24 * kWarp ? 12 * kWarp : 16 * kWarp;
     chooseRowThreads(fields, pieces, most, mostHeld);
   }
   // Registers for the row that is computed on, the one that is loaded and sums.
   int64_t held = fields.rows * fields.columns /
                  (fields.getBlocks() * fields.threads * fields.vector);
-  int64_t threads = held > 1 ? 16 * kWarp : 32 * kWarp;
+  int64_t threads = held > 1 ? 16 * kWarp : (isWide ? 24 : 32) * kWarp;
   if (!fields.persistent)
     fields.persistent = std::max<int64_t>(1, threads / fields.threads);
   if (!fields.stages && !isLoop(fields, shape))

@@ -177,7 +177,7 @@ void Tiler::createProgram() {
     addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
                band.has_value(), marks);
   }
-  for (Value result : getReturn()->getOperands()) {
+  for (auto [index, result] : llvm::enumerate(getReturn()->getOperands())) {
     NamedAttrList marks;
     auto reduce = result.getDefiningOp<tile::ReduceRowsOp>();
     if (reduce && reduce.getPartial())
@@ -185,6 +185,9 @@ void Tiler::createProgram() {
     if (auto pack = result.getDefiningOp<tile::PackBandsOp>())
       marks.set(tile::TileDialect::kBandAttrName, pack.getBandAttr());
     bool isWithoutGaps = !marks.empty();
+    if (kernel.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
+      marks.set(tile::TileDialect::kApproximateAttrName,
+                builder.getUnitAttr());
     setPhase(marks, result);
     addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps, marks);
   }

@@ -141,3 +141,36 @@ func.func @names(%x: tensor<?x8xf32> {tile.name = "logits"})
   %0 = math.exp %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// What the backward reads may be approximate where it rounds all that it makes of it.
+// CHECK-LABEL: func @rounded(
+// CHECK-SAME:      -> (tensor<?x8xbf16>, tensor<?x1xf32> {tile.approximate, tile.name = "saved0"})
+func.func @rounded(%x: tensor<?x8xbf16>) -> tensor<?x8xbf16> {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = arith.mulf %0, %0 : tensor<?x8xf32>
+  %2 = tile.reduce add %1 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %3 = tile.broadcast %2 like %x : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %4 = arith.divf %0, %3 : tensor<?x8xf32>
+  %5 = arith.truncf %4 : tensor<?x8xf32> to tensor<?x8xbf16>
+  return %5 : tensor<?x8xbf16>
+}
+
+// -----
+
+// Not where one gradient has all bits.
+// CHECK-LABEL: func @weighted(
+// CHECK-NOT:     tile.approximate
+// CHECK:         return
+func.func @weighted(%x: tensor<?x8xbf16>, %w: tensor<8xf32>) -> tensor<?x8xbf16> {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = arith.mulf %0, %0 : tensor<?x8xf32>
+  %2 = tile.reduce add %1 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %3 = tile.broadcast %2 like %x : tensor<?x1xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %4 = arith.divf %0, %3 : tensor<?x8xf32>
+  %5 = tile.broadcast %w like %x : tensor<8xf32>, tensor<?x8xbf16> -> tensor<?x8xf32>
+  %6 = arith.mulf %4, %5 : tensor<?x8xf32>
+  %7 = arith.truncf %6 : tensor<?x8xf32> to tensor<?x8xbf16>
+  return %7 : tensor<?x8xbf16>
+}

@@ -19,6 +19,34 @@ tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 
 // -----
 
+// A number that is only read for what is rounded may be approximate itself.
+// CHECK-LABEL: tile.kernel @marked(
+// CHECK-COUNT-2: math.sqrt %{{.*}} fastmath<afn>
+tile.kernel @marked(%p: !llvm.ptr<1>,
+                    %saved: !llvm.ptr<1> {tile.approximate}, %x: f32, %y: f32)
+    attributes {leading = 0 : i64} {
+  %0 = math.rsqrt %x : f32
+  llvm.store %0, %saved : f32, !llvm.ptr<1>
+  %1 = math.rsqrt %y : f32
+  %2 = arith.truncf %1 : f32 to bf16
+  llvm.store %2, %p : bf16, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @not_marked(
+// CHECK-NOT:     afn
+// CHECK:         tile.return
+tile.kernel @not_marked(%saved: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64} {
+  %0 = math.rsqrt %x : f32
+  llvm.store %0, %saved : f32, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 // In a sum, or times a number of the row, what is below 2^-126 may be 0.
 // CHECK-LABEL: tile.kernel @exp_term(
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"

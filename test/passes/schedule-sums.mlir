@@ -23,6 +23,26 @@ tile.kernel @two_vectors(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
   tile.return %1 : tensor<?x16384xf32>
 }
 
+// With three tensors loaded, 768 threads hold one vector of each row, or 512 two.
+// CHECK-LABEL: @three_tensors
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 2048, persistent = 3, stages = 2>,
+tile.kernel @three_tensors(%x: tensor<?x2048xbf16>, %y: tensor<?x2048xbf16>, %z: tensor<?x2048xbf16>) -> tensor<?x2048xf32> {
+  %0 = arith.addf %x, %y : tensor<?x2048xbf16>
+  %1 = arith.mulf %0, %z : tensor<?x2048xbf16>
+  %2 = arith.extf %1 : tensor<?x2048xbf16> to tensor<?x2048xf32>
+  %3 = tile.reduce_rows add %2 partial : tensor<?x2048xf32> -> tensor<?x2048xf32>
+  tile.return %3 : tensor<?x2048xf32>
+}
+// CHECK-LABEL: @three_long
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, persistent = 2, stages = 2>,
+tile.kernel @three_long(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>, %z: tensor<?x4096xbf16>) -> tensor<?x4096xf32> {
+  %0 = arith.addf %x, %y : tensor<?x4096xbf16>
+  %1 = arith.mulf %0, %z : tensor<?x4096xbf16>
+  %2 = arith.extf %1 : tensor<?x4096xbf16> to tensor<?x4096xf32>
+  %3 = tile.reduce_rows add %2 partial : tensor<?x4096xf32> -> tensor<?x4096xf32>
+  tile.return %3 : tensor<?x4096xf32>
+}
+
 // Of short rows, a block takes several.
 // CHECK-LABEL: @short_rows
 // CHECK-SAME:  schedule = #tile.schedule<rows = 32, threads = 256, vector = 8, columns = 128, persistent = 2, stages = 2>,

@@ -28,6 +28,7 @@ from bastile.bench import (  # noqa: E402
     kernels,
     tables,
 )
+from bastile.bench._providers import of_bastile  # noqa: E402
 from bastile.bench._statistics import geometric_mean, summarize  # noqa: E402
 
 # The cores are others' as well: threads would wait for each other.
@@ -571,3 +572,10 @@ def test_merge_refuses_other_machines(results, tmp_path, capsys):
     assert __main__.main(["merge", *files, "--out", str(tmp_path / "c.json")]) == 1
     assert "gpu is None and another" in capsys.readouterr().err
     assert not (tmp_path / "c.json").exists()
+
+
+@pytest.mark.parametrize("name", _ops.OPS)
+def test_the_kernel_described_takes_what_the_op_is_called_with(name):
+    op = _ops.OPS[name]
+    kernel = of_bastile.kernel(name, op.shapes(["small", "models", "more"])[0], "bf16")
+    assert len(kernel.operands) == len(op.inputs)

@@ -69,6 +69,9 @@ def _rope_kernel(shape, dtype):
     return bastile.compile(rope, shapes, dtype=dtype, grad=("q", "k"))
 
 
+#: Vectors that calls give to an op, which could do without them.
+_VECTORS = {"rms_norm": ("weight",), "layer_norm": ("weight", "bias")}
+
 #: What differs from the op of the same name, with gradients of all operands.
 _SPECS = {
     "geglu_tanh": {"op": "geglu", "attributes": {"form": "tanh"}},
@@ -97,6 +100,9 @@ def kernel(op: str, shape, dtype):
     if op == "rope":
         return _rope_kernel(tuple(shape), dtype)
     fields = {"op": op, "shape": list(shape), "grad": True, **_SPECS.get(op, {})}
+    if op in _VECTORS:
+        vectors = dict.fromkeys(_VECTORS[op], [columns])
+        fields["shape"] = {"input": list(shape), **vectors}
     if op.startswith("cross_entropy"):
         element = _types.element_type(dtype)
         fields["op"] = _LOSS.format(columns=columns, type=element)
