@@ -36,18 +36,31 @@ def is_last_backward():
     return not torch._C._autograd._get_current_graph_task_keep_graph()
 
 
-def refuse_twice(name, gradients):
-    """The gradients of a call, so that differentiating them raises."""
+def refuse_twice(name, gradients, sources):
+    """The gradients of a call, so that differentiating them raises.
+
+    ``sources`` are what they were computed of. Autograd passes over what does not
+    lead to a tensor that it is asked for.
+    """
     if not torch.is_grad_enabled():
         return gradients
     # Somebody is going to differentiate the gradients, which nobody derived.
     present = [x for x in gradients if x is not None]
-    refused = torch._C._functions.DelayedError(
-        _NOT_TWICE.format(f"'{name}'"),
-        len(present),
-    )(*(x.detach().requires_grad_() for x in present))
-    refused = iter(refused if isinstance(refused, tuple) else (refused,))
+    sources = [x for x in sources if x is not None and x.requires_grad]
+    sources.append(torch.empty(0, requires_grad=True))
+    refused = iter(_Refusal.apply(f"'{name}'", len(present), *present, *sources))
     return tuple(None if x is None else next(refused) for x in gradients)
+
+
+class _Refusal(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, name, count, *tensors):
+        ctx.name = name
+        return tuple(x.detach() for x in tensors[:count])
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise RuntimeError(_NOT_TWICE.format(ctx.name))
 
 
 class TransformedNode(torch.autograd.Function):

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import sys
+import warnings
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -215,7 +217,27 @@ class Kernel:
 def _specialize(kernel, operands, gradients):
     """The extension module's kernel for a call of ``kernel``, which is handed over
     with each, so that the two do not hold one another."""
+    _warn_of_lost_gradients(kernel, operands, gradients)
     return kernel.native(_bastile.locate(operands[0]), operands)
+
+
+def _warn_of_lost_gradients(kernel, operands, wanted):
+    torch = sys.modules.get("torch")
+    if wanted is None and torch is not None and torch.is_grad_enabled():
+        wanted = [getattr(x, "requires_grad", False) for x in operands]
+    lost = [
+        name
+        for name, wants in zip(kernel.operands, wanted or ())
+        if wants and not {"all", name} & set(kernel._request.gradients)
+    ]
+    if lost:
+        warnings.warn(
+            f"{kernel.name} was compiled without gradients of {', '.join(lost)}, "
+            "which are lost in this call and in others: pass grad=True to "
+            "bastile.compile, or call it under torch.no_grad()",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def compile(
@@ -280,13 +302,26 @@ def compile(
         gradients=_gradients(grad),
     )
     description = json.loads(_bastile.describe_text(request.native()))
-    function = description["functions"][0]
+    function, *others = [
+        x for x in description["functions"] if x["name"] not in _backwards(description)
+    ]
+    if others:
+        raise ValueError(
+            f"{name} has {1 + len(others)} functions, "
+            f"{', '.join(x['name'] for x in (function, *others))}; bastile.compile "
+            "takes one"
+        )
     return Kernel(
         request,
         [operand["name"] for operand in function["inputs"]],
         sum(not x["name"].startswith("saved") for x in function["outputs"]),
         target,
     )
+
+
+def _backwards(description):
+    """The functions that others of the module name as their backward."""
+    return [x.get("backward", {}).get("function") for x in description["functions"]]
 
 
 def _gradients(grad):

@@ -260,7 +260,8 @@ class _Traced(torch.autograd.Function):
         find = _scaled_gradients if ctx.request.together else _derived_gradients
         found = find(ctx, function, gradients)
         computed = [found.get(spec["name"]) for spec in function["inputs"]]
-        return None, *_autograd.refuse_twice(ctx.request.name, computed)
+        sources = (*ctx.saved_tensors, *gradients)
+        return None, *_autograd.refuse_twice(ctx.request.name, computed, sources)
 
 
 def _scaled_gradients(ctx, function, gradients):

@@ -89,7 +89,8 @@ py::object Node::backward(py::handle context,
       spread(kernel->backward(py::sequence(kept), gradients, inPlace));
   // Somebody may be going to differentiate them, which nobody derived.
   if (isTrue(hooks().recordsGradients))
-    return hooks().refuseTwice(kernel->function().name, computed);
+    return hooks().refuseTwice(kernel->function().name, computed,
+                               kept + py::object(gradients));
   return std::move(computed);
 }
 

@@ -107,6 +107,35 @@ def test_command_line(environment, tmp_path):
     assert finish(start(environment)) == (0, "")
 
 
+def test_archives_that_are_none_or_cut_off(environment, tmp_path):
+    finish(start(environment))
+    archive, cut = tmp_path / "kernels.tar", tmp_path / "cut.tar"
+    command(environment, "export", str(archive))
+    contents = archive.read_bytes()
+    with tarfile.open(archive) as whole:
+        (member,) = whole
+        end = member.offset_data + -(-member.size // 512) * 512
+    for length, message in (
+        (100, "is no tar archive"),
+        (member.offset_data + 10, "is damaged"),
+        (end, "is cut off"),
+    ):
+        cut.write_bytes(contents[:length])
+        result = command(environment, "import", str(cut))
+        assert result.returncode == 1
+        assert message in result.stderr and "Traceback" not in result.stderr
+
+
+def test_a_link_is_not_imported(environment, tmp_path):
+    archive = tmp_path / "link.tar"
+    with tarfile.open(archive, "w") as target:
+        member = tarfile.TarInfo("0" * 32 + ".kernel")
+        member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        target.addfile(member)
+    result = command(environment, "import", str(archive))
+    assert result.returncode == 1 and "1 refused" in result.stdout
+
+
 def test_a_forged_entry_is_not_imported(environment, tmp_path):
     finish(start(environment))
     archive = str(tmp_path / "kernels.tar")

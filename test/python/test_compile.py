@@ -6,6 +6,8 @@ import pickle
 
 import bastile
 import numpy as np
+import warnings
+
 import pytest
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -172,3 +174,29 @@ def test_a_kernel_for_a_gpu_needs_tensors_there():
     kernel = bastile.compile("silu", (8, 64), dtype="f32", target="sm_90")
     with pytest.raises(ValueError, match="compiled for 'sm_90', but its tensors"):
         kernel(random(8, 64))
+
+
+IDENTITY = """func.func @{}(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {{
+  return %x : tensor<?x8xf32>
+}}
+"""
+
+
+def test_a_module_of_two_functions_is_refused():
+    source = IDENTITY.format("one") + IDENTITY.format("other")
+    with pytest.raises(ValueError, match="has 2 functions, one, other"):
+        bastile.compile(source)
+
+
+def test_lost_gradients_are_told_once():
+    torch = pytest.importorskip("torch")
+    x = torch.ones(4, 8, requires_grad=True)
+    kernel = bastile.compile(lambda x, y: x * y, (4, 8), dtype="f32", grad="x")
+    with pytest.warns(RuntimeWarning, match="without gradients of y, which"):
+        kernel(x, x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kernel(x, x)
+        kernel = bastile.compile(lambda x, y: x * y, (4, 8), dtype="f32")
+        with torch.no_grad():
+            kernel(x, x)

@@ -144,6 +144,9 @@ def test_twice_is_refused():
     (gradient,) = torch.autograd.grad(mlp(x).sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="the MLP.* cannot be differentiated again"):
         gradient.sum().backward()
+    (gradient,) = torch.autograd.grad(mlp(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="the MLP.* cannot be differentiated again"):
+        torch.autograd.grad(gradient.sum() + x.sum(), x)
 
 
 def test_small_calls_keep_the_host_short(monkeypatch):

@@ -81,6 +81,30 @@ def test_double_backward_is_refused(name):
         gradient.sum().backward()
 
 
+def through_inputs(x, w):
+    """A gradient of which a part is known, asked for by name."""
+    loss = ops.rms_norm(x, w).sum() + x.pow(3).sum()
+    (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
+    return torch.autograd.grad(gradient.sum(), x)
+
+
+def penalty(x, w):
+    """A gradient's norm, differentiated by another operand."""
+    (gradient,) = torch.autograd.grad(ops.rms_norm(x, w).sum(), x, create_graph=True)
+    return torch.autograd.grad(gradient.pow(2).sum(), w)
+
+
+def hessian(x, w):
+    return torch.autograd.functional.hessian(lambda x: ops.rms_norm(x, w).sum(), x)
+
+
+@pytest.mark.parametrize("derive", [through_inputs, penalty, hessian])
+def test_double_backward_of_named_inputs_is_refused(derive):
+    operands = [x.requires_grad_() for x in make_operands("rv")]
+    with pytest.raises(RuntimeError, match="'rms_norm' of bastile cannot be differ"):
+        derive(*operands)
+
+
 def test_double_backward_is_refused_under_transforms():
     x, w = make_operands("rv")
     with pytest.raises(RuntimeError, match="cannot be differentiated again"):

@@ -100,18 +100,36 @@ def _export(path):
 
 def _import(path):
     added = known = refused = 0
-    with tarfile.open(path) as archive:
-        for member in archive:
+    with _open(path) as archive:
+        for member in _members(archive, path):
             try:
-                contents = archive.extractfile(member)
-                if contents is None:
+                if not member.isfile():
                     raise RuntimeError("not a file")
-                if _bastile.cache_import(member.name, contents.read()):
+                contents = archive.extractfile(member).read()
+                if _bastile.cache_import(member.name, contents):
                     added += 1
                 else:
                     known += 1
-            except RuntimeError as error:
+            except (RuntimeError, tarfile.TarError) as error:
                 print(f"{member.name}: {error}")
                 refused += 1
     print(f"added {added} entries; {known} were there, {refused} refused")
     return 1 if refused else 0
+
+
+def _open(path):
+    try:
+        return tarfile.open(path)
+    except tarfile.TarError:
+        raise RuntimeError(f"'{path}' is no tar archive, as 'cache export' writes") from None
+
+
+def _members(archive, path):
+    """The members, up to where the archive breaks off. A whole one ends in zeros."""
+    try:
+        yield from archive
+    except tarfile.TarError as error:
+        raise RuntimeError(f"'{path}' is damaged: {error}") from None
+    archive.fileobj.seek(archive.offset)
+    if archive.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+        raise RuntimeError(f"'{path}' is cut off: what comes last is missing")

@@ -37,7 +37,9 @@ class _Node(torch.autograd.Function):
             found = _scaled(ctx, upstream, sum(wanted))
         found = iter(found)
         spread = [next(found) if want else None for want in wanted]
-        return None, *_autograd.refuse_twice(_NAME, spread), None, None, None
+        sources = (*ctx.saved_tensors, upstream)
+        spread = _autograd.refuse_twice(_NAME, spread, sources)
+        return None, *spread, None, None, None
 
 
 def _scaled(ctx, upstream, count):

@@ -16,7 +16,12 @@ def add_command(subparsers) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--preset", help="a list that comes along: models")
     what.add_argument("--op", help="an op, of rows as --shape and --dtype say")
-    parser.add_argument("--shape", help="of the first operand, as in 8192x2880")
+    parser.add_argument(
+        "--shape",
+        help="of the first operand, as in 8192x2880, or of several by name, as in "
+        '\'{"input": [8192, 2880], "weight": [2880]}\'; operands that the op can do '
+        "without are left out unless they are named",
+    )
     parser.add_argument("--dtype", default="bf16")
     parser.add_argument(
         "--grad", action="store_true", help="tune the gradients as well"

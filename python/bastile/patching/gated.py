@@ -70,5 +70,7 @@ class _Projection(torch.autograd.Function):
             rows = upstream.flatten(0, -2)
             of_weight = rows.t() @ hidden.flatten(0, -2) if wants_weight else None
             of_bias = rows.sum(0) if wants_bias else None
-        found = (of_weight, of_bias, *found)
-        return None, None, *_autograd.refuse_twice("the MLP", found)
+        found = _autograd.refuse_twice(
+            "the MLP", (of_weight, of_bias, *found), (weight, *gate_up, upstream)
+        )
+        return None, None, *found
