@@ -256,15 +256,16 @@ class _Traced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *gradients):
-        function, _ = _description(ctx.request)
-        find = _scaled_gradients if ctx.request.together else _derived_gradients
-        found = find(ctx, function, gradients)
+        request, kept = ctx.request, ctx.saved_tensors
+        function, _ = _description(request)
+        find = _scaled_gradients if request.together else _derived_gradients
+        found = find(request, kept, function, gradients)
         computed = [found.get(spec["name"]) for spec in function["inputs"]]
-        sources = (*ctx.saved_tensors, *gradients)
-        return None, *_autograd.refuse_twice(ctx.request.name, computed, sources)
+        sources = (*kept, *gradients)
+        return None, *_autograd.refuse_twice(request.name, computed, sources)
 
 
-def _scaled_gradients(ctx, function, gradients):
+def _scaled_gradients(request, kept, function, gradients):
     """By operand, those that came with the results."""
     names = [
         spec["name"]
@@ -274,20 +275,20 @@ def _scaled_gradients(ctx, function, gradients):
     # Of rank 0, it does not take part in the choice of the type. A product is what
     # a compiler of graphs can do in place, or with what comes next.
     factor = gradients[0].reshape(())
-    return {name: x * factor for name, x in zip(names, ctx.saved_tensors)}
+    return {name: x * factor for name, x in zip(names, kept)}
 
 
-def _derived_gradients(ctx, function, gradients):
+def _derived_gradients(request, kept, function, gradients):
     """By operand, those that the request's backward computes."""
     backward = function["backward"]
     computed = []
     if "function" in backward:
-        kept = iter(ctx.saved_tensors)
+        kept = iter(kept)
         inputs = [
             gradients[source["grad"]] if "grad" in source else next(kept)
             for source in backward["inputs"]
         ]
-        computed = _run(ctx.request, backward["function"], inputs)
+        computed = _run(request, backward["function"], inputs)
     return {
         name: computed[source["result"]]
         if "result" in source

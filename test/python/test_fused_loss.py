@@ -2,6 +2,7 @@
 """The loss without logits: what a forward takes and returns, and last layers that
 are adapted, wrapped, hooked or sharded."""
 
+import dataclasses
 import gc
 
 import bastile
@@ -9,7 +10,9 @@ import pytest
 import tiny_models
 import torch
 import torch.distributed as dist
-from bastile.patching import heads
+import torch.nn.utils.prune
+import transformers
+from bastile.patching import heads, outputs
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +85,48 @@ def test_a_loss_of_the_users_own(model):
     assert torch.equal(outputs.loss, outputs["logits"].mean())
 
 
+def test_a_loss_of_a_class_of_the_users_own():
+    class Mine(transformers.LlamaForCausalLM):
+        def loss_function(self, logits, labels, **_):
+            return logits.mean()
+
+    model = Mine(tiny_models.configuration("llama")).train()
+    outputs = model(**tiny_models.batch())
+    assert torch.equal(outputs.loss, outputs["logits"].mean())
+
+
+def test_a_loss_that_replaces_transformers(model, monkeypatch):
+    mapping = transformers.loss.loss_utils.LOSS_MAPPING
+    monkeypatch.setitem(mapping, "ForCausalLM", lambda logits, *_, **__: logits.mean())
+    outputs = model(**tiny_models.batch())
+    assert torch.equal(outputs.loss, outputs["logits"].mean())
+
+
+def test_going_through_outputs_makes_no_logits(model, monkeypatch):
+    monkeypatch.setattr(outputs.Logits, "__call__", None)
+    made = model(**tiny_models.batch())
+    names = [field.name for field in dataclasses.fields(made)]
+    assert "loss" in names
+    assert all(getattr(made, name) is not NotImplemented for name in names)
+    with pytest.raises(TypeError):
+        made.logits
+
+
+HOOKS = {
+    "forward": lambda head: head.register_forward_hook(lambda _, __, x: x * 0.5),
+    "before": lambda head: head.register_forward_pre_hook(lambda _, x: (x[0] * 2,)),
+    "weight": lambda head: torch.nn.utils.prune.l1_unstructured(head, "weight", 0.3),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the last layer is a")
+@pytest.mark.parametrize("name", HOOKS)
+def test_a_last_layer_with_hooks(name, model):
+    HOOKS[name](model.lm_head)
+    inputs = tiny_models.batch()
+    assert_same(tiny_models.run(model, inputs), loss_of_logits(model, inputs))
+
+
 def test_logits_of_some_positions(model):
     inputs = tiny_models.batch()
     inputs["labels"] = inputs["labels"][:, -4:]
@@ -116,7 +161,8 @@ def test_labels_that_are_shifted(model):
     labels = inputs.pop("labels")
     shifted = torch.nn.functional.pad(labels, (0, 1), value=-100)[:, 1:]
     expected = loss_of_logits(model, {**inputs, "labels": labels})
-    assert_same(tiny_models.run(model, inputs, shift_labels=shifted), expected)
+    for given in (shifted, shifted.flatten()):
+        assert_same(tiny_models.run(model, inputs, shift_labels=given), expected)
 
 
 def test_another_index_to_ignore(model):

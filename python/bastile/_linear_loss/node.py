@@ -29,29 +29,28 @@ class _Node(torch.autograd.Function):
     @staticmethod
     def backward(ctx, upstream, *_):
         given, is_apart, _, wanted = ctx.call
+        kept = ctx.saved_tensors
         if is_apart:
             found = torch.ops.bastile.linear_cross_entropy_backward.default(
-                *ctx.saved_tensors, upstream, *given, wanted
+                *kept, upstream, *given, wanted
             )
         else:
-            found = _scaled(ctx, upstream, sum(wanted))
+            found = _scaled(kept, upstream, sum(wanted), ctx.dtype)
         found = iter(found)
         spread = [next(found) if want else None for want in wanted]
-        sources = (*ctx.saved_tensors, upstream)
-        spread = _autograd.refuse_twice(_NAME, spread, sources)
+        spread = _autograd.refuse_twice(_NAME, spread, (*kept, upstream))
         return None, *spread, None, None, None
 
 
-def _scaled(ctx, upstream, count):
+def _scaled(kept, upstream, count, dtype):
     """The gradients that came with the total, times that of the total."""
-    kept = ctx.saved_tensors
     if len(kept) > count:
         upstream, kept = upstream * kept[0], kept[1:]
     if torch.compiler.is_compiling():
-        return [(x * upstream).to(ctx.dtype) for x in kept]
+        return [(x * upstream).to(dtype) for x in kept]
     is_last = _autograd.is_last_backward()
     return [
-        operators.scale_gradient(x.detach(), upstream, ctx.dtype, is_last) for x in kept
+        operators.scale_gradient(x.detach(), upstream, dtype, is_last) for x in kept
     ]
 
 

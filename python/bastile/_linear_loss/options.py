@@ -37,6 +37,11 @@ class Options:
                 f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
                 f"but is {self.reduction!r}"
             )
+        if isinstance(self.ignore_index, (bool, float, str, type(None))):
+            raise TypeError(
+                f"{_NAME}: 'ignore_index' must be an integer, but is "
+                f"{self.ignore_index!r}"
+            )
         for name in _NUMBERS:
             _check_number(name, getattr(self, name))
         if self.temperature == 0:

@@ -8,17 +8,11 @@ writes that again: a third less is kept, for one more tensor written.
 
 import torch
 from bastile import _autograd, _operators
-from torch.nn.modules import module as modules
+from bastile.patching import modules
+from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
 
 #: Below, memory is no concern, and the host's time for a node in Python is.
 SMALLEST_BYTES = 16 << 20
-
-_HOOKS = (
-    "_forward_hooks",
-    "_forward_pre_hooks",
-    "_backward_hooks",
-    "_backward_pre_hooks",
-)
 
 
 def can_recompute(down, gate_up):
@@ -33,6 +27,8 @@ def can_recompute(down, gate_up):
         return False
     if type(down) is not torch.nn.Linear or "forward" in vars(down):
         return False
+    if first.device.type not in ("cpu", "cuda") or _is_checkpointed():
+        return False
     weight = down.weight
     return (
         torch.is_grad_enabled()
@@ -40,11 +36,21 @@ def can_recompute(down, gate_up):
         and type(weight) is torch.nn.Parameter
         and weight.requires_grad
         and weight.dtype == first.dtype
-        and not any(getattr(down, name) for name in _HOOKS)
-        and not modules._has_any_global_hook()
+        and torch.nn.Linear.forward is modules.LINEAR
+        and not modules.has_hooks(down)
+        and not has_global_hooks()
         and not torch.is_autocast_enabled(first.device.type)
         and not torch._C._are_functorch_transforms_active()
         and not _operators.is_compiling()
+    )
+
+
+def _is_checkpointed():
+    """Whether what is kept now is for somebody to keep elsewhere, or for the rest of
+    one layer's backward: then it takes more memory to have all at once."""
+    return (
+        torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+        or torch._C._current_graph_task_id() != -1
     )
 
 

@@ -7,6 +7,7 @@ import warnings
 import torch
 from bastile import functional as F
 from bastile import ops
+from bastile.patching import modules
 
 
 def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):
@@ -78,7 +79,7 @@ def _operands(head, hidden):
     layer that only itself knows how to compute."""
     if hasattr(head, "lora_A") and hasattr(head, "base_layer"):
         return _adapted(head, hidden)
-    if type(head).forward is not torch.nn.Linear.forward or _is_hooked(head):
+    if type(head).forward is not modules.LINEAR or _is_hooked(head):
         _warn_once(type(head))
         return None
     weight, bias = _weight(head), head.bias
@@ -86,11 +87,21 @@ def _operands(head, hidden):
 
 
 def _is_hooked(head):
-    """Whether something computes in the layer's place. What Accelerate does to
-    layers that are not offloaded only moves tensors."""
+    """Whether something computes in the layer's place, or beside it. What Accelerate
+    does to layers that are not offloaded only moves tensors, and FSDP and DeepSpeed
+    gather what `_weight` asks for."""
+    if modules.has_hooks(head) and not _is_partitioned(head):
+        return True
     if "forward" not in vars(head):
         return False
     return not hasattr(head, "_hf_hook") or head.weight.is_meta
+
+
+def _is_partitioned(head):
+    distributed = sys.modules.get("torch.distributed.fsdp")
+    if distributed is not None and isinstance(head, distributed.FSDPModule):
+        return True
+    return hasattr(head.weight, "ds_id")
 
 
 def _adapted(head, hidden):

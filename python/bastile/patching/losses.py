@@ -4,8 +4,10 @@ import functools
 import inspect
 
 import torch
+import transformers
 from bastile import functional as F
 from bastile.patching import heads, outputs
+from transformers.loss import loss_utils
 
 
 def shift(labels, ignore_index):
@@ -65,10 +67,17 @@ def fused(original, patch):
 
 def _wants(model, given):
     """Whether logits are wanted: some of them, or for a loss of the user's own."""
-    own_loss = model.__dict__.get("_loss_function", cross_entropy)
     kept = given.get("logits_to_keep", 0)
     keeps_all = isinstance(kept, int) and kept == 0
-    return own_loss is not cross_entropy or not keeps_all
+    return _has_own_loss(model) or not keeps_all
+
+
+def _has_own_loss(model):
+    if getattr(model, "_loss_function", cross_entropy) is not cross_entropy:
+        return True
+    if type(model).loss_function is not transformers.PreTrainedModel.loss_function:
+        return True
+    return loss_utils.LOSS_MAPPING["ForCausalLM"] is not loss_utils.ForCausalLMLoss
 
 
 def _forward(model, patch, balance, given):
@@ -92,6 +101,8 @@ def _forward(model, patch, balance, given):
     of_logits = _of_logits(model.config, patch)
     if targets is None:
         targets = shift(labels, ignore_index)
+    elif targets.numel() == hidden[..., 0].numel():
+        targets = targets.reshape(hidden.shape[:-1])
     loss, accuracy = heads.loss(
         model.lm_head,
         hidden,

@@ -47,6 +47,11 @@ class MoeCausalLMOutputOnRequest(_OnRequest, MoeCausalLMOutput):
     logits_on_request: Callable | None = None
 
 
+for _kind in (CausalLMOutputOnRequest, MoeCausalLMOutputOnRequest):
+    # Whoever goes through the fields, as FSDP does behind each forward, asks for
+    # tensors that are there, and not for logits.
+    del _kind.__dataclass_fields__["logits"]
+
 #: By whether there is a router, and whether logits are made on request.
 KINDS = {
     (False, False): CausalLMOutput,

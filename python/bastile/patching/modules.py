@@ -1,0 +1,18 @@
+"""What may be done to a layer beside calling it."""
+
+import torch
+
+#: What a linear layer computes, unless somebody has put something in its place.
+LINEAR = torch.nn.Linear.forward
+
+_HOOKS = (
+    "_forward_hooks",
+    "_forward_pre_hooks",
+    "_backward_hooks",
+    "_backward_pre_hooks",
+)
+
+
+def has_hooks(module):
+    """Whether something of its own runs with each call of ``module``."""
+    return any(getattr(module, name) for name in _HOOKS)
