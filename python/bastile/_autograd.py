@@ -27,7 +27,18 @@ def keep_gradients(kernel, kept, inputs):
         if inputs[index].is_contiguous():
             # Whoever else kept it for a backward is told by autograd.
             torch.autograd.graph.increment_version(inputs[index])
-    return tuple(x.detach() for x in kept)
+    return (*(x.detach() for x in kept), *links_to(inputs))
+
+
+def links_to(tensors):
+    """For a node that keeps none of its operands, what leads to them all the same,
+    without their memory: `refuse_twice` has to."""
+    if torch.compiler.is_compiling():
+        return ()
+    with torch.enable_grad():
+        return tuple(
+            x[:0].clone() for x in tensors if x is not None and x.requires_grad
+        )
 
 
 def is_last_backward():

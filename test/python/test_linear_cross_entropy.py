@@ -283,6 +283,11 @@ def test_second_derivatives_are_refused(reduction):
     (gradient,) = torch.autograd.grad(loss, problem.hidden, create_graph=True)
     with pytest.raises(RuntimeError, match="of bastile cannot be differentiated again"):
         gradient.sum().backward()
+    # Also where autograd looks for a way to what it is asked for.
+    loss = call(problem, reduction=reduction).sum() + problem.hidden.pow(3).sum()
+    (gradient,) = torch.autograd.grad(loss, problem.hidden, create_graph=True)
+    with pytest.raises(RuntimeError, match="of bastile cannot be differentiated again"):
+        torch.autograd.grad(gradient.sum(), problem.hidden)
 
 
 def test_unscaled_half_precision_does_not_underflow():

@@ -185,8 +185,10 @@ def test_loss_and_gradient_in_one_pass():
     logits, targets = make_operands("rt")
     logits.requires_grad_()
     loss = bastile.ops.cross_entropy(logits, targets, returns="loss")
-    (kept,) = loss.grad_fn.saved_tensors
-    # What is kept is the gradient itself, and the backward hands it on.
+    # What is kept is the gradient itself, and the backward hands it on; and nothing
+    # of the logits but a way to them.
+    kept, link = loss.grad_fn.saved_tensors
+    assert link.untyped_storage().nbytes() == 0
     (gradient,) = torch.autograd.grad(loss, logits, torch.ones_like(loss))
     assert gradient.data_ptr() == kept.data_ptr()
 

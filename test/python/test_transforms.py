@@ -98,6 +98,16 @@ def hessian(x, w):
     return torch.autograd.functional.hessian(lambda x: ops.rms_norm(x, w).sum(), x)
 
 
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+def test_double_backward_of_a_loss_of_named_inputs_is_refused(reduction):
+    x = torch.randn(4, LENGTH, requires_grad=True)
+    targets = torch.zeros(4, dtype=torch.long)
+    loss = functional.cross_entropy(x * 2, targets, reduction=reduction).sum()
+    (gradient,) = torch.autograd.grad(loss + x.pow(3).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="'cross_entropy' of bastile cannot be dif"):
+        torch.autograd.grad(gradient.sum(), x)
+
+
 @pytest.mark.parametrize("derive", [through_inputs, penalty, hessian])
 def test_double_backward_of_named_inputs_is_refused(derive):
     operands = [x.requires_grad_() for x in make_operands("rv")]

@@ -22,14 +22,17 @@ class _Node(torch.autograd.Function):
         ctx.call, ctx.dtype = call, hidden.dtype
         if is_apart:
             kept = hidden, weight, targets, bias, weights
-        ctx.save_for_backward(*kept)
+        links = () if is_apart else _autograd.links_to((hidden, weight, bias))
+        ctx.count = len(kept)
+        ctx.save_for_backward(*kept, *links)
         ctx.mark_non_differentiable(*results[1:])
         return tuple(results)
 
     @staticmethod
     def backward(ctx, upstream, *_):
         given, is_apart, _, wanted = ctx.call
-        kept = ctx.saved_tensors
+        saved = ctx.saved_tensors
+        kept = saved[: ctx.count]
         if is_apart:
             found = torch.ops.bastile.linear_cross_entropy_backward.default(
                 *kept, upstream, *given, wanted
@@ -38,7 +41,7 @@ class _Node(torch.autograd.Function):
             found = _scaled(kept, upstream, sum(wanted), ctx.dtype)
         found = iter(found)
         spread = [next(found) if want else None for want in wanted]
-        spread = _autograd.refuse_twice(_NAME, spread, (*kept, upstream))
+        spread = _autograd.refuse_twice(_NAME, spread, (*saved, upstream))
         return None, *spread, None, None, None
 
 
