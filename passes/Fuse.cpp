@@ -177,11 +177,12 @@ void FunctionFuser::placeResults(func::ReturnOp returnOp) {
   }
 }
 
-/// Marks the results of kernels that may be approximate, being the function's.
+/// Marks the results of kernels that may be approximate, being the function's
+/// and nobody else's.
 void FunctionFuser::markApproximate(func::ReturnOp returnOp) {
   for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
     auto launchOp = value.getDefiningOp<tile::LaunchOp>();
-    if (!launchOp ||
+    if (!launchOp || !value.hasOneUse() ||
         !func.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
       continue;
     auto kernel = symbols.lookup<tile::KernelOp>(

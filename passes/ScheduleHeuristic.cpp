@@ -271,7 +271,7 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
     int64_t mostHeld = std::max<int64_t>(1, 16 / fields.vector);
     int64_t most =
         pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
-    if (isWide)
+    if (isWide && pieces <= 32 * kWarp)
       most = pieces <= 24 * kWarp ? 12 * kWarp : 16 * kWarp;
     chooseRowThreads(fields, pieces, most, mostHeld);
   }
