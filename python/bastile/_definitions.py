@@ -158,6 +158,8 @@ class Definition:
                     + ", ".join(names)
                 )
         first = shapes.get(names[0]) if shapes else shape
+        for name, sizes in (shapes or {names[0]: first}).items():
+            _check_sizes(self.name, name, sizes)
         if first is None:
             raise ValueError(f"the shape of '{names[0]}' is missing")
         first_type = dtypes.get(names[0]) if dtypes else dtype
@@ -248,6 +250,27 @@ _NO_OPTIONS = {
     option.name: option.default
     for option in (_RETURNS, _RESULTS, _TOGETHER, _IN_PLACE)
 }
+
+
+def _check_sizes(op, operand, sizes):
+    if sizes is None:
+        return
+    if isinstance(sizes, (str, int, float)) or not hasattr(sizes, "__iter__"):
+        raise TypeError(
+            f"{op}: the shape of '{operand}' must be a sequence of sizes, but is "
+            f"{sizes!r}"
+        )
+    # Leading sizes that nobody knows may be None.
+    *leading, last = tuple(sizes) or (None,)
+    if not all(map(_is_size, [last, *(x for x in leading if x is not None)])):
+        raise ValueError(
+            f"{op}: the shape of '{operand}' must have at least one size, and sizes "
+            f"that are integers from 0 on, but is {list(sizes)}"
+        )
+
+
+def _is_size(size):
+    return hasattr(size, "__index__") and not isinstance(size, bool) and size >= 0
 
 
 def _follow_type(operand, first_type):

@@ -15,6 +15,7 @@ import torch
 from bastile import _autograd, _bastile, _inductor, _loading, _operators, _types, ops
 from bastile._definitions import definitions
 from bastile._linear_loss import operators  # noqa: F401  registers its own
+from torch.autograd import forward_ad
 
 _LIBRARY = torch.library.Library("bastile", "DEF")
 _TYPES = {"f64": "float", "i64": "int", "enum": "str", "unit": "bool"}
@@ -28,6 +29,7 @@ def install(classify):
         watchers=[
             torch._C._are_functorch_transforms_active,
             torch._C._len_torch_dispatch_stack,
+            _has_forward_level,
         ],
         casters=[torch._C._is_any_autocast_enabled],
         make_node=_autograd.make_node,
@@ -51,9 +53,11 @@ def connect():
 
 def _dispatch(native, operands, attributes):
     if type(native) is _bastile.FixedOperator:
+        _refuse_tangents(attributes.name, operands)
         return call_kernel(attributes, operands)
     name = _name_of(native)
     traced = _operators.TRACED.get(name)
+    _refuse_tangents(name, operands)
     if torch._C._are_functorch_transforms_active():
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
@@ -63,13 +67,27 @@ def _dispatch(native, operands, attributes):
         else:
             count = _result_count(traced.request(operands, attributes, None))
         return outputs[0] if count == 1 else outputs[:count]
-    if not _is_watched(operands) and not any(
-        x.device.type == "meta" for x in operands if x is not None
-    ):
+    if not _is_watched(operands):
         return _call_promoted(name, native, operands, attributes)
     if traced is not None:
         return call_traced(traced, operands, attributes)
     return REGISTERED[name](*operands, *attributes)
+
+
+def _has_forward_level():
+    """Whether somebody differentiates in forward mode."""
+    return forward_ad._current_level >= 0
+
+
+def _refuse_tangents(name, operands):
+    if not _has_forward_level() or torch._C._are_functorch_transforms_active():
+        return
+    for x in operands:
+        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+            raise NotImplementedError(
+                f"'{name}' of bastile has no derivative in forward mode; use "
+                "torch.autograd.grad or backward"
+            )
 
 
 def _name_of(native):
@@ -167,6 +185,11 @@ def forbid_leaves(name, operands):
 
 def call_kernel(kernel, operands):
     """Calls a `bastile.Kernel` where a plain call is not enough; traceable."""
+    if len({x.is_meta for x in operands}) > 1:
+        raise ValueError(
+            f"{kernel.name}: operands lie in one place, but some have no memory, and "
+            "lie on 'meta'"
+        )
     if _is_watched(operands):
         results = torch.ops.bastile.call.default(kernel.text, list(operands))
         return results[0] if kernel.result_count == 1 else tuple(results)
@@ -181,7 +204,9 @@ def _is_watched(operands):
         or torch._C._are_functorch_transforms_active()
         or torch._C._len_torch_dispatch_stack()
         or any(
-            _operators.classify(type(x)) == 2 for x in operands if x is not None
+            x.device.type == "meta" or _operators.classify(type(x)) == 2
+            for x in operands
+            if x is not None
         )
     )
 

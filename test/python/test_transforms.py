@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from bastile import functional, ops
 from references import LENGTH, make_operands
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -119,6 +120,28 @@ def test_double_backward_is_refused_under_transforms():
     x, w = make_operands("rv")
     with pytest.raises(RuntimeError, match="cannot be differentiated again"):
         torch.func.grad(lambda x: torch.func.grad(ours)(x, w).sum())(x)
+
+
+@pytest.mark.parametrize("make", [lambda: ops.silu, lambda: compiled_silu()])
+def test_forward_mode_is_refused(make):
+    function, x = make(), torch.ones(2, LENGTH)
+    with forward_ad.dual_level():
+        # What has no tangent is no affair of it.
+        assert torch.equal(function(x), torch.nn.functional.silu(x))
+        with pytest.raises(NotImplementedError, match="'silu' of bastile has no deriv"):
+            function(forward_ad.make_dual(x, x))
+
+
+def compiled_silu():
+    return bastile.compile("silu", (2, LENGTH), dtype="f32")
+
+
+def test_a_kernel_on_meta():
+    kernel = bastile.compile("silu", (2, LENGTH), dtype="f32", grad=True)
+    x = torch.empty(4, LENGTH, device="meta", requires_grad=True)
+    y = kernel(x)
+    y.sum().backward()
+    assert y.is_meta and x.grad.is_meta and y.shape == x.grad.shape == x.shape
 
 
 def test_meta():
