@@ -284,3 +284,19 @@ def test_without_transformers():
         [sys.executable, "-c", code], capture_output=True, text=True
     )
     assert "pip install 'bastile[transformers]'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "call, exception, message",
+    [
+        (lambda: bastile.get_patched_ops("llama"), TypeError, "takes a model or noth"),
+        (lambda: bastile.reset(3), TypeError, "takes a name or several, but got"),
+        (lambda: bastile.reset(["llama", 3]), TypeError, "takes a name or several"),
+        (lambda: patching.Rope("weird"), ValueError, "'kind' must be one of halves"),
+        (lambda: patching.Norm("N", casting="x"), ValueError, "'casting' must be one"),
+        (lambda: patching.Experts("E", kind="x"), ValueError, "'kind' must be one of"),
+    ],
+)
+def test_mistakes(call, exception, message):
+    with pytest.raises(exception, match=message):
+        call()

@@ -106,7 +106,9 @@ def reset(names=None):
     them; by default everything, in classes and in single models.
     """
     if names is not None:
-        names = [names] if isinstance(names, str) else names
+        names = list(names) if isinstance(names, (list, tuple, set)) else [names]
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(f"reset takes a name or several, but got {names!r}")
         names = {_known_name(name) for name in names}
     registry.undo(names)
 
@@ -114,6 +116,11 @@ def reset(names=None):
 def get_patched_ops(model=None):
     """By model type, the ops that are patched in all models of that type or, with
     ``model``, in that one alone."""
+    if model is not None and not hasattr(model, "named_modules"):
+        raise TypeError(
+            f"get_patched_ops takes a model or nothing, but got {model!r}; without "
+            "any, the result is by model type"
+        )
     found = {}
     for applied in registry.in_place(model):
         found.setdefault(applied.model_type, set()).add(applied.op)

@@ -12,6 +12,13 @@ class PatchError(RuntimeError):
     """Transformers is not as the table has it; nothing was patched."""
 
 
+def _expect(entry, field, value, known):
+    if value not in known:
+        raise ValueError(
+            f"{entry}: {field!r} must be one of {', '.join(known)}, but is {value!r}"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Norm:
     """A class ``cls(size, eps)`` with ``weight`` that computes an RMS norm.
@@ -26,6 +33,9 @@ class Norm:
     eps: str = "variance_epsilon"
 
     ops = ("rms_norm",)
+
+    def __post_init__(self):
+        _expect("Norm", "casting", self.casting, ("llama", "gemma"))
 
     @property
     def target(self):
@@ -46,6 +56,10 @@ class Rope:
     function: str = "apply_rotary_pos_emb"
 
     ops = ("rope",)
+
+    def __post_init__(self):
+        kinds = "halves", "half_angles", "neighbours"
+        _expect("Rope", "kind", self.kind, kinds)
 
     @property
     def target(self):
@@ -94,6 +108,9 @@ class Experts:
     optional: bool = False
 
     ops = ("moe",)
+
+    def __post_init__(self):
+        _expect("Experts", "kind", self.kind, ("packed", "gpt_oss"))
 
     @property
     def target(self):
