@@ -197,12 +197,16 @@ class Kernel:
 
     def __repr__(self):
         request = self._request
-        parts = [self.name, f"({', '.join(self.operands)})"]
+        inputs = _functions_of(request)[0]["inputs"]
+        operands = (f"{x['name']}: {_types.row_type(x)}" for x in inputs)
+        parts = [self.name, f"({', '.join(operands)})"]
         if request.gradients:
             what = "value and gradients" if request.together else "gradients"
             parts.append(f" with {what} of {', '.join(request.gradients)}")
         if request.schedule:
             parts.append(f", schedule {request.schedule}")
+        if self._target:
+            parts.append(f" for {self._target}")
         return f"<bastile.Kernel {''.join(parts)}>"
 
     def __reduce__(self):
@@ -301,10 +305,7 @@ def compile(
         schedule=schedule,
         gradients=_gradients(grad),
     )
-    description = json.loads(_bastile.describe_text(request.native()))
-    function, *others = [
-        x for x in description["functions"] if x["name"] not in _backwards(description)
-    ]
+    function, *others = _functions_of(request)
     if others:
         raise ValueError(
             f"{name} has {1 + len(others)} functions, "
@@ -319,9 +320,11 @@ def compile(
     )
 
 
-def _backwards(description):
-    """The functions that others of the module name as their backward."""
-    return [x.get("backward", {}).get("function") for x in description["functions"]]
+def _functions_of(request):
+    """What there is to call, without the backwards of these."""
+    found = json.loads(_bastile.describe_text(request.native()))["functions"]
+    backwards = [x.get("backward", {}).get("function") for x in found]
+    return [x for x in found if x["name"] not in backwards]
 
 
 def _gradients(grad):

@@ -46,6 +46,12 @@ def tensor_type(sizes, element: str) -> str:
     return f"tensor<{'x'.join([*dimensions, element])}>"
 
 
+def row_type(buffer) -> str:
+    """The same, spelled short, of an input or output as metadata has it."""
+    sizes = [size if isinstance(size, int) else "?" for size in buffer["shape"]]
+    return "x".join(map(str, [*sizes, buffer["type"]]))
+
+
 def row_types(shapes, elements):
     """Types of operands whose leading sizes are free.
 

@@ -86,13 +86,13 @@ def test_a_module_from_a_file_or_as_text():
 
 
 def test_says_what_it_is(norm):
-    assert repr(norm) == "<bastile.Kernel rms_norm(input, weight)>"
+    assert repr(norm) == "<bastile.Kernel rms_norm(input: ?x64xf32, weight: 64xf32)>"
     with_gradients = bastile.compile(
-        "swiglu", (8, 64), grad="gate", schedule="threads = 32"
+        "swiglu", (2, 8, 64), grad="gate", schedule="threads = 32", target="sm_90"
     )
     assert repr(with_gradients) == (
-        "<bastile.Kernel swiglu(gate, up) with gradients of gate, "
-        "schedule threads = 32>"
+        "<bastile.Kernel swiglu(gate: ?x?x64xbf16, up: ?x?x64xbf16) with gradients "
+        "of gate, schedule threads = 32 for sm_90>"
     )
     assert "threads = 32" in str(with_gradients.schedule)
     backward = with_gradients.metadata["functions"][0]["backward"]
