@@ -197,6 +197,16 @@ def refuse(kind, text, **changes):
         ),
         (ValueError, "'temperature' must not be 0", {"temperature": 0}),
         (TypeError, "'soft_cap' must be a number, but is None", {"soft_cap": None}),
+        (TypeError, "'ignore_index' must be an integer", {"ignore_index": None}),
+        (TypeError, "'ignore_index' must be an integer", {"ignore_index": 1.5}),
+        (TypeError, "'returns' must name results, but is None", {"returns": None}),
+        (TypeError, "'num_items' must be a number", {"num_items": [3]}),
+        (TypeError, "'bias' must be a PyTorch tensor, but is a l", {"bias": [0.0]}),
+        (
+            TypeError,
+            "'class_weights' must be a PyTorch tensor, but is a list",
+            {"class_weights": [1.0]},
+        ),
         (
             ValueError,
             "'label_smoothing' must be from 0 to 1, but is 2",

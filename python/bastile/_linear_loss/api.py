@@ -69,9 +69,13 @@ def _check_place(first, count, classes):
 def _call(tensors, num_items, skip_ignored, fields):
     hidden, weight, targets, bias, class_weights = tensors
     returns = fields.pop("returns")
+    if returns is None:
+        raise TypeError(f"{_NAME}: 'returns' must name results, but is None")
     names = (returns,) if isinstance(returns, str) else tuple(returns)
-    for name, tensor in (("hidden", hidden), ("weight", weight), ("targets", targets)):
-        _check_whole(name, tensor)
+    operands = "hidden", "weight", "targets", "bias", "class_weights"
+    for name, tensor in zip(operands, tensors):
+        if tensor is not None or name in operands[:3]:
+            _check_whole(name, tensor)
     # Where no group shares them, the weight has all classes.
     fields.setdefault("classes", int(weight.shape[0]))
     options, given = _options(returns=names, **fields)
@@ -141,7 +145,7 @@ def _divisor(num_items, options, hidden):
             f"mean, but 'reduction' is {options.reduction!r}"
         )
     wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
-    if isinstance(num_items, str):
+    if isinstance(num_items, (str, list, tuple)):
         raise TypeError(f"{_NAME}: 'num_items' must be a number, but is {num_items!r}")
     if not isinstance(num_items, torch.Tensor):
         return torch.full((), num_items, dtype=wide, device=hidden.device)
