@@ -81,6 +81,7 @@ Error CudaDevice::readProperties() {
     return value;
   };
   multiprocessorCount = read(cuda::MultiprocessorCount);
+  threadLimit = read(cuda::MaxThreadsPerMultiprocessor);
   capability = 10 * read(cuda::ComputeCapabilityMajor);
   capability += read(cuda::ComputeCapabilityMinor);
   sharedMemoryLimit = read(cuda::MaxSharedMemoryPerBlock);

@@ -126,6 +126,51 @@ Program::module(std::shared_ptr<const CudaDevice> device,
   return modules.emplace(key, *loaded).first->second;
 }
 
+Expected<KernelResources> bastile::runtime::getResources(const Launch &launch,
+                                                         CudaModule &module) {
+  const Variant &variant = launch.variants.front();
+  Expected<CudaKernelInfo> info = module.info(variant.entry);
+  if (!info)
+    return info.takeError();
+  Expected<int> blocks = module.blocksPerMultiprocessor(
+      variant.entry, {variant.cluster, variant.block, variant.cluster,
+                      variant.sharedMemory, false});
+  if (!blocks)
+    return blocks.takeError();
+  const int64_t limit = module.device().threadsPerMultiprocessor();
+  KernelResources result;
+  result.kernel = launch.kernel;
+  result.threads = variant.block;
+  result.cluster = variant.cluster;
+  result.registers = info->registers;
+  result.spilledBytes = info->localMemory;
+  result.sharedMemory = info->staticSharedMemory + variant.sharedMemory;
+  result.blocks = *blocks;
+  result.occupancy = limit ? double(*blocks * variant.block) / limit : 0;
+  return result;
+}
+
+Expected<std::vector<KernelResources>>
+Program::resources(int ordinal, const std::string &name) {
+  if (Error error = prepare(ordinal, name))
+    return error;
+  Expected<std::shared_ptr<const CudaDevice>> device =
+      CudaDevices::get(ordinal);
+  if (!device)
+    return device.takeError();
+  std::vector<KernelResources> result;
+  for (const Launch &launch : description.find(name)->launches) {
+    auto loaded = module(*device, launch.variants.front().entry);
+    if (!loaded)
+      return loaded.takeError();
+    Expected<KernelResources> found = getResources(launch, **loaded);
+    if (!found)
+      return found.takeError();
+    result.push_back(*found);
+  }
+  return result;
+}
+
 Error Program::prepare(int ordinal, const std::string &name) {
   const Function *function = description.find(name);
   if (!function)

@@ -39,8 +39,7 @@ static T take(runtime::Expected<T> value) {
 static CompileRequest makeRequest(std::string source, std::string target,
                                   std::string name, std::string schedule,
                                   std::vector<std::string> gradients,
-                                  bool together, bool inPlace,
-                                  bool dropValue) {
+                                  bool together, bool inPlace, bool dropValue) {
   return {std::move(source),
           std::move(name),
           std::move(target),
@@ -206,6 +205,16 @@ static void bindKernels(py::module_ &module) {
         return py::str(getSection(stored, "metadata"));
       });
 
+  using runtime::KernelResources;
+  py::class_<KernelResources>(module, "KernelResources")
+      .def_readonly("kernel", &KernelResources::kernel)
+      .def_readonly("threads", &KernelResources::threads)
+      .def_readonly("cluster", &KernelResources::cluster)
+      .def_readonly("registers", &KernelResources::registers)
+      .def_readonly("spilled_bytes", &KernelResources::spilledBytes)
+      .def_readonly("shared_bytes", &KernelResources::sharedMemory)
+      .def_readonly("blocks", &KernelResources::blocks)
+      .def_readonly("occupancy", &KernelResources::occupancy);
   py::class_<runtime::Program, ProgramPointer>(module, "Program")
       .def_property_readonly("is_host", &runtime::Program::isHost)
       .def(
@@ -216,6 +225,15 @@ static void bindKernels(py::module_ &module) {
             py::gil_scoped_release unlocked;
             if (runtime::Error error = program.prepare(device, function))
               throw std::runtime_error(error.message());
+          },
+          "device"_a, "function"_a)
+      .def(
+          "resources",
+          [](runtime::Program &program, int device,
+             const std::string &function) {
+            py::gil_scoped_release unlocked;
+            return take<std::runtime_error>(
+                program.resources(device, function));
           },
           "device"_a, "function"_a)
       .def_property_readonly("functions", [](const runtime::Program &program) {

@@ -83,6 +83,18 @@ def test_drops_what_computes_something_else(log):
     assert errors == ["results differ by 100 roundings"]
 
 
+def test_drops_what_spills_but_not_the_heuristics_choice(log):
+    meter = Meter(
+        [launch("f", "k", 2)],
+        by_rows({1: 1.0, 2: 0.1, 3: 0.5}),
+        spilling=["", "k: rows = 2"],
+    )
+    (outcome,) = search(meter, log)
+    assert outcome.pins == "k: rows = 3"
+    errors = [record["error"] for record in log.records() if "error" in record]
+    assert errors == ["a thread spills 8 bytes"]
+
+
 def test_drops_what_does_not_compile_beside_the_rest(log):
     meter = Meter(
         [launch("f", "k", 2)],

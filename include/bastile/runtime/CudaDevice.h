@@ -37,6 +37,8 @@ public:
 
   const std::string &name() const { return deviceName; }
   int64_t multiprocessors() const { return multiprocessorCount; }
+  /// The most threads that one multiprocessor holds.
+  int64_t threadsPerMultiprocessor() const { return threadLimit; }
   Capacity capacity() const { return {multiprocessorCount, this}; }
   /// Asks the driver when it is first called. What the driver does not know of,
   /// clusters of other sizes than powers of two up to 16 included, is guessed
@@ -68,6 +70,7 @@ private:
   bool ownsContext = false;
   std::string deviceName;
   int64_t multiprocessorCount = 0;
+  int64_t threadLimit = 0;
   int capability = 0;
   int64_t sharedMemoryLimit = 0;
   mutable std::once_flag clustersCounted;

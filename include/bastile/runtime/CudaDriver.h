@@ -38,6 +38,7 @@ constexpr Result successResult = 0;
 
 enum DeviceAttribute : int {
   MultiprocessorCount = 16,
+  MaxThreadsPerMultiprocessor = 39,
   ComputeCapabilityMajor = 75,
   ComputeCapabilityMinor = 76,
   MaxSharedMemoryPerBlock = 97,

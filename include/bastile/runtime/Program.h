@@ -34,6 +34,25 @@ struct Place {
   unsigned threads = 1;
 };
 
+/// What a kernel takes of a GPU's multiprocessor, in the driver's words.
+struct KernelResources {
+  std::string kernel;
+  /// Threads of a block, and blocks of a cluster.
+  int64_t threads = 1, cluster = 1;
+  int registers = 0;
+  /// Bytes of a thread that lie in memory instead of registers.
+  int spilledBytes = 0;
+  /// Bytes of a block, static and dynamic.
+  int64_t sharedMemory = 0;
+  /// Blocks that a multiprocessor holds at once, and the share of its threads.
+  int blocks = 0;
+  double occupancy = 0;
+};
+
+/// Those of `launch` on aligned tensors, whose code `module` holds.
+Expected<KernelResources> getResources(const Launch &launch,
+                                       CudaModule &module);
+
 /// The GPUs of this process, each opened once.
 class CudaDevices {
 public:
@@ -85,6 +104,11 @@ public:
   /// Loads the kernels that `function` launches on aligned tensors into GPU
   /// `device`, so that no call of it waits for that.
   Error prepare(int device, const std::string &function);
+
+  /// What the kernels that `function` launches on aligned tensors take of GPU
+  /// `device`, into which they are loaded.
+  Expected<std::vector<KernelResources>> resources(int device,
+                                                   const std::string &function);
 
   /// The code of a kernel as it is loaded into a GPU.
   Expected<std::shared_ptr<CudaModule>>

@@ -44,6 +44,11 @@ class GpuMeter:
         """Loads it into the GPU; safe to call from several threads."""
         candidate.program.prepare(self._device, function)
 
+    def spilled_bytes(self, function, kernel, candidate) -> int:
+        """Of a thread of ``kernel``, what lies in memory instead of registers."""
+        found = candidate.program.resources(self._device, function)
+        return sum(one.spilled_bytes for one in found if one.kernel == kernel)
+
     def open(self, function) -> None:
         """Makes the tensors of ``function``.
 

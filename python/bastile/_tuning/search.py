@@ -114,7 +114,7 @@ class Search:
         ):
             if not pins:
                 compiled[pins] = candidate
-            seconds = self._measure(function, kernel, fields, candidate, best)
+            seconds = self._measure(function, kernel, pins, fields, candidate, best)
             self._step(kernel)
             if seconds is None:
                 # A GPU that faulted does nothing more in this process, which
@@ -188,7 +188,7 @@ class Search:
                 self._meter.prepare(function, candidate)
         return candidate
 
-    def _measure(self, function, kernel, fields, candidate, best):
+    def _measure(self, function, kernel, pins, fields, candidate, best):
         """Seconds, from the log if it has them; ``None`` for what does not run
         or is wrong."""
         known = self._known.get((function, candidate.code))
@@ -201,14 +201,18 @@ class Search:
                 "kernel": kernel,
                 "schedule": fields,
                 "code": candidate.code,
-                **self._try(function, candidate, best),
+                **self._try(function, kernel, pins, candidate, best),
             }
             self._log.append(known)
             self._known[function, candidate.code] = known
         return known.get("seconds")
 
-    def _try(self, function, candidate, best):
+    def _try(self, function, kernel, pins, candidate, best):
         try:
+            spilled = self._meter.spilled_bytes(function, kernel, candidate)
+            # The heuristic's choice is what others are compared with.
+            if spilled and pins:
+                return {"error": f"a thread spills {spilled} bytes"}
             difference = self._meter.difference(function, candidate)
             if not difference <= 1:
                 return {

@@ -116,6 +116,8 @@ class Cuda:
         if device.index is None:
             device = torch.device("cuda", torch.cuda.current_device())
         torch.cuda.set_device(device)
+        #: The GPU's number.
+        self.ordinal = device.index
         self.cached_bytes = torch.cuda.get_device_properties(device).L2_cache_size
         count = 2 * self.cached_bytes
         self._pool = None

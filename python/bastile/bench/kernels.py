@@ -147,7 +147,6 @@ class _Measured:
         self._dtype = dtype
         self._dtype_name = arguments.dtype
         self._host = {}
-        self._driver = None
 
     def rows_of(self, op, shape) -> list:
         import torch
@@ -190,18 +189,50 @@ class _Measured:
         ours = [row for row in rows if row["provider"] == "bastile"]
         if self._device.name == "cpu" or not ours:
             return
-        from bastile.bench import _resources
         from bastile.bench._providers import of_bastile
 
         try:
-            self._driver = self._driver or _resources.Driver()
             kernel = of_bastile.kernel(op.name, shape, self._dtype)
-            found = _resources.kernels_by_direction(self._driver, op, kernel)
-        except (OSError, RuntimeError, ValueError) as error:
+            found = _kernels_by_direction(kernel, self._device.ordinal)
+        except (RuntimeError, ValueError) as error:
             print(f"{op.name}: its kernels are not described: {error}", file=sys.stderr)
             return
         for row in ours:
             row["kernels"] = found[row["direction"]]
+
+
+#: What a row says of a kernel.
+_RESOURCES = (
+    "kernel",
+    "threads",
+    "cluster",
+    "registers",
+    "shared_bytes",
+    "spilled_bytes",
+    "blocks",
+    "occupancy",
+)
+
+
+def _kernels_by_direction(kernel, device) -> dict:
+    """What the kernels that each direction runs take of a multiprocessor, in the
+    variant for aligned tensors."""
+    code = kernel._code(device)
+    functions = [function["name"] for function in code.metadata["functions"]]
+    forward, *others = [
+        [
+            {name: getattr(found, name) for name in _RESOURCES}
+            for found in code.program.resources(device, function)
+        ]
+        for function in functions
+    ]
+    backward = [one for kernels in others for one in kernels]
+    return {
+        "inference": forward,
+        "forward": forward,
+        "backward": backward,
+        "both": forward + backward,
+    }
 
 
 def _difference(both, forward):

@@ -30,11 +30,13 @@ class Meter:
     A measurement takes an eighth of a second of ``clock``.
     """
 
-    def __init__(self, launches, seconds, clock=None, wrong=(), broken=()):
+    def __init__(
+        self, launches, seconds, clock=None, wrong=(), broken=(), spilling=()
+    ):
         self._launches = launches
         self._seconds = seconds
         self.clock = clock or Clock()
-        self.wrong, self.broken = wrong, broken
+        self.wrong, self.broken, self.spilling = wrong, broken, spilling
         self.compared, self.compiled = [], []
 
     def launches(self):
@@ -51,6 +53,9 @@ class Meter:
 
     def open(self, function):
         pass
+
+    def spilled_bytes(self, function, kernel, candidate):
+        return 8 if candidate.schedule in self.spilling else 0
 
     def difference(self, function, candidate):
         self.compared.append(candidate.schedule)

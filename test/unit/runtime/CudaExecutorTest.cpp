@@ -7,6 +7,7 @@
 
 #include "bastile/runtime/CudaExecutor.h"
 #include "Support.h"
+#include "bastile/runtime/Program.h"
 
 #include <cstring>
 
@@ -62,10 +63,11 @@ void addContextCalls(CudaDriver &driver) {
     return 0;
   };
   driver.deviceGetAttribute = [](int *value, int attribute, cuda::Device) {
-    *value = attribute == cuda::MultiprocessorCount       ? 132
-             : attribute == cuda::MaxSharedMemoryPerBlock ? 232448
-             : attribute == cuda::ComputeCapabilityMajor  ? 9
-                                                          : 0;
+    *value = attribute == cuda::MultiprocessorCount           ? 132
+             : attribute == cuda::MaxThreadsPerMultiprocessor ? 2048
+             : attribute == cuda::MaxSharedMemoryPerBlock     ? 232448
+             : attribute == cuda::ComputeCapabilityMajor      ? 9
+                                                              : 0;
     return 0;
   };
   driver.devicePrimaryCtxRetain = [](cuda::Context *context, cuda::Device) {
@@ -340,6 +342,26 @@ TEST_F(CudaExecutorTest, reportsPropertiesOfKernels) {
   ASSERT_OK(blocks.takeError());
   EXPECT_EQ(*blocks, 4);
   EXPECT_EQ(count("attribute 8 = 60000"), 1);
+}
+
+TEST_F(CudaExecutorTest, reportsWhatALaunchTakes) {
+  auto module = load();
+  Launch launch;
+  launch.kernel = "kernel0";
+  launch.variants.emplace_back();
+  Variant &variant = launch.variants.back();
+  variant.entry = "k";
+  variant.block = 768;
+  variant.sharedMemory = 60000;
+  Expected<KernelResources> found = getResources(launch, *module);
+  ASSERT_OK(found.takeError());
+  EXPECT_EQ(found->kernel, "kernel0");
+  EXPECT_EQ(found->threads, 768);
+  EXPECT_EQ(found->registers, 104);
+  EXPECT_EQ(found->spilledBytes, 103);
+  EXPECT_EQ(found->sharedMemory, 60101);
+  EXPECT_EQ(found->blocks, 2);
+  EXPECT_EQ(found->occupancy, 0.75);
 }
 
 TEST_F(CudaExecutorTest, reportsErrorsInTheDriversWords) {
