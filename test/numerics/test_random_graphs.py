@@ -60,7 +60,8 @@ class Function:
 
     @staticmethod
     def _tensors(text):
-        pattern = r'tensor<[\dx?]*?([bf]+\d+)>(?: \{tile\.name = "(\w+)"\})?'
+        marks = r'(?: \{(?:tile\.approximate, )?tile\.name = "(\w+)"\})?'
+        pattern = rf"tensor<[\dx?]*?([bf]+\d+)>{marks}"
         return [(name, kind) for kind, name in re.findall(pattern, text)]
 
 
