@@ -151,27 +151,28 @@ Expected<KernelResources> bastile::runtime::getResources(const Launch &launch,
 }
 
 Expected<std::vector<KernelResources>>
-Program::resources(int ordinal, const std::string &name) {
-  if (Error error = prepare(ordinal, name))
-    return error;
-  Expected<std::shared_ptr<const CudaDevice>> device =
-      CudaDevices::get(ordinal);
-  if (!device)
-    return device.takeError();
+Program::resources(int device, const std::string &function) {
   std::vector<KernelResources> result;
-  for (const Launch &launch : description.find(name)->launches) {
-    auto loaded = module(*device, launch.variants.front().entry);
-    if (!loaded)
-      return loaded.takeError();
-    Expected<KernelResources> found = getResources(launch, **loaded);
-    if (!found)
-      return found.takeError();
-    result.push_back(*found);
-  }
+  Error error = load(device, function,
+                     [&](const Launch &launch, CudaModule &module) -> Error {
+                       auto found = getResources(launch, module);
+                       if (!found)
+                         return found.takeError();
+                       result.push_back(*found);
+                       return Error::success();
+                     });
+  if (error)
+    return error;
   return result;
 }
 
-Error Program::prepare(int ordinal, const std::string &name) {
+Error Program::prepare(int device, const std::string &function) {
+  return load(device, function,
+              [](const Launch &, CudaModule &) { return Error::success(); });
+}
+
+Error Program::load(int ordinal, const std::string &name,
+                    const LoadedLaunch &use) {
   const Function *function = description.find(name);
   if (!function)
     return makeError("there is no function '", name, "'");
@@ -183,6 +184,8 @@ Error Program::prepare(int ordinal, const std::string &name) {
     auto loaded = module(*device, launch.variants.front().entry);
     if (!loaded)
       return loaded.takeError();
+    if (Error error = use(launch, **loaded))
+      return error;
   }
   return Error::success();
 }

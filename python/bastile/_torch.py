@@ -52,12 +52,12 @@ def connect():
 
 
 def _dispatch(native, operands, attributes):
-    if type(native) is _bastile.FixedOperator:
-        _refuse_tangents(attributes.name, operands)
-        return call_kernel(attributes, operands)
-    name = _name_of(native)
-    traced = _operators.TRACED.get(name)
+    is_kernel = type(native) is _bastile.FixedOperator
+    name = attributes.name if is_kernel else _name_of(native)
     _refuse_tangents(name, operands)
+    if is_kernel:
+        return call_kernel(attributes, operands)
+    traced = _operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands

@@ -205,16 +205,6 @@ static void bindKernels(py::module_ &module) {
         return py::str(getSection(stored, "metadata"));
       });
 
-  using runtime::KernelResources;
-  py::class_<KernelResources>(module, "KernelResources")
-      .def_readonly("kernel", &KernelResources::kernel)
-      .def_readonly("threads", &KernelResources::threads)
-      .def_readonly("cluster", &KernelResources::cluster)
-      .def_readonly("registers", &KernelResources::registers)
-      .def_readonly("spilled_bytes", &KernelResources::spilledBytes)
-      .def_readonly("shared_bytes", &KernelResources::sharedMemory)
-      .def_readonly("blocks", &KernelResources::blocks)
-      .def_readonly("occupancy", &KernelResources::occupancy);
   py::class_<runtime::Program, ProgramPointer>(module, "Program")
       .def_property_readonly("is_host", &runtime::Program::isHost)
       .def(
@@ -231,9 +221,20 @@ static void bindKernels(py::module_ &module) {
           "resources",
           [](runtime::Program &program, int device,
              const std::string &function) {
-            py::gil_scoped_release unlocked;
-            return take<std::runtime_error>(
-                program.resources(device, function));
+            auto load = [&] {
+              py::gil_scoped_release unlocked;
+              return take<std::runtime_error>(
+                  program.resources(device, function));
+            };
+            py::list described;
+            for (const runtime::KernelResources &one : load())
+              described.append(py::dict(
+                  "kernel"_a = one.kernel, "threads"_a = one.threads,
+                  "cluster"_a = one.cluster, "registers"_a = one.registers,
+                  "shared_bytes"_a = one.sharedMemory,
+                  "spilled_bytes"_a = one.spilledBytes, "blocks"_a = one.blocks,
+                  "occupancy"_a = one.occupancy));
+            return described;
           },
           "device"_a, "function"_a)
       .def_property_readonly("functions", [](const runtime::Program &program) {

@@ -95,6 +95,16 @@ def test_drops_what_spills_but_not_the_heuristics_choice(log):
     assert errors == ["a thread spills 8 bytes"]
 
 
+def test_what_was_dropped_for_its_spills_may_become_the_heuristics_choice(log):
+    seconds = by_rows({1: 1.0, 2: 0.5})
+    search(Meter([launch("f", "k", 1)], seconds, spilling=["k: rows = 2"]), log)
+    again = Meter([launch("f", "k", 1)], seconds, spilling=["", "k: rows = 2"])
+    compiled = again.compile
+    # The same code, which another heuristic chooses by itself.
+    again.compile = lambda schedule: compiled(schedule or "k: rows = 2")
+    assert search(again, log)[0].heuristic_seconds == 0.5
+
+
 def test_drops_what_does_not_compile_beside_the_rest(log):
     meter = Meter(
         [launch("f", "k", 2)],

@@ -120,6 +120,11 @@ private:
       : description(std::move(metadata)), image(std::move(image)),
         lookup(std::move(lookup)) {}
 
+  using LoadedLaunch = std::function<Error(const Launch &, CudaModule &)>;
+  /// Loads the kernels that `function` launches on aligned tensors into GPU
+  /// `device`, and hands each over.
+  Error load(int device, const std::string &function, const LoadedLaunch &use);
+
   /// What a call fills in; one that is used again allocates nothing.
   struct Scratch {
     LaunchPlan plan;

@@ -121,7 +121,9 @@ def _open(path):
     try:
         return tarfile.open(path)
     except tarfile.TarError:
-        raise RuntimeError(f"'{path}' is no tar archive, as 'cache export' writes") from None
+        raise RuntimeError(
+            f"'{path}' is no tar archive, as 'cache export' writes"
+        ) from None
 
 
 def _members(archive, path):

@@ -47,7 +47,7 @@ class GpuMeter:
     def spilled_bytes(self, function, kernel, candidate) -> int:
         """Of a thread of ``kernel``, what lies in memory instead of registers."""
         found = candidate.program.resources(self._device, function)
-        return sum(one.spilled_bytes for one in found if one.kernel == kernel)
+        return sum(x["spilled_bytes"] for x in found if x["kernel"] == kernel)
 
     def open(self, function) -> None:
         """Makes the tensors of ``function``.

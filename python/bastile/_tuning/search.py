@@ -192,7 +192,8 @@ class Search:
         """Seconds, from the log if it has them; ``None`` for what does not run
         or is wrong."""
         known = self._known.get((function, candidate.code))
-        if known is None:
+        # What was dropped for its spills may be the heuristic's choice by now.
+        if known is None or ("spilled_bytes" in known and not pins):
             self._meter.open(function)
             known = {
                 "kind": "time",
@@ -212,7 +213,10 @@ class Search:
             spilled = self._meter.spilled_bytes(function, kernel, candidate)
             # The heuristic's choice is what others are compared with.
             if spilled and pins:
-                return {"error": f"a thread spills {spilled} bytes"}
+                return {
+                    "error": f"a thread spills {spilled} bytes",
+                    "spilled_bytes": spilled,
+                }
             difference = self._meter.difference(function, candidate)
             if not difference <= 1:
                 return {

@@ -201,30 +201,13 @@ class _Measured:
             row["kernels"] = found[row["direction"]]
 
 
-#: What a row says of a kernel.
-_RESOURCES = (
-    "kernel",
-    "threads",
-    "cluster",
-    "registers",
-    "shared_bytes",
-    "spilled_bytes",
-    "blocks",
-    "occupancy",
-)
-
-
 def _kernels_by_direction(kernel, device) -> dict:
     """What the kernels that each direction runs take of a multiprocessor, in the
     variant for aligned tensors."""
     code = kernel._code(device)
     functions = [function["name"] for function in code.metadata["functions"]]
     forward, *others = [
-        [
-            {name: getattr(found, name) for name in _RESOURCES}
-            for found in code.program.resources(device, function)
-        ]
-        for function in functions
+        code.program.resources(device, function) for function in functions
     ]
     backward = [one for kernels in others for one in kernels]
     return {

@@ -1,7 +1,5 @@
 """The kernels of the patches that no single op is: traced from formulas."""
 
-import functools
-
 from bastile._traced import TracedOperator
 from bastile.functions import op, split
 
@@ -34,44 +32,35 @@ def packed_geglu_erf(gate_up):
     return _geglu_erf(*split(gate_up, 2))
 
 
-def _again(*gate_up):
-    """For `gated`: what makes of operands of these names and an upstream gradient the
-    activation's result again, and their gradients."""
-    return functools.partial(TracedOperator, differentiated=gate_up)
+def _again(name, activation):
+    """For `gated`: of the gate, up and an upstream gradient, the activation's result
+    again and the gradients of the gate and up."""
+
+    def again(gate, up, upstream):
+        hidden = activation(gate, up)
+        return hidden * upstream, hidden
+
+    again.__name__ = name
+    return TracedOperator(again, differentiated=("gate", "up"))
 
 
-def _times(upstream, hidden):
-    return hidden * upstream, hidden
+def _packed_again(name, activation):
+    """The same of rows that hold the gate and then up."""
+
+    def again(gate_up, upstream):
+        hidden = activation(*split(gate_up, 2))
+        return hidden * upstream, hidden
+
+    again.__name__ = name
+    return TracedOperator(again, differentiated=("gate_up",))
 
 
-@_again("gate", "up")
-def swiglu_again(gate, up, upstream):
-    return _times(upstream, _swiglu(gate, up))
-
-
-@_again("gate", "up")
-def geglu_tanh_again(gate, up, upstream):
-    return _times(upstream, _geglu_tanh(gate, up))
-
-
-@_again("gate", "up")
-def geglu_erf_again(gate, up, upstream):
-    return _times(upstream, _geglu_erf(gate, up))
-
-
-@_again("gate_up")
-def packed_swiglu_again(gate_up, upstream):
-    return _times(upstream, _swiglu(*split(gate_up, 2)))
-
-
-@_again("gate_up")
-def packed_geglu_tanh_again(gate_up, upstream):
-    return _times(upstream, _geglu_tanh(*split(gate_up, 2)))
-
-
-@_again("gate_up")
-def packed_geglu_erf_again(gate_up, upstream):
-    return _times(upstream, _geglu_erf(*split(gate_up, 2)))
+swiglu_again = _again("swiglu_again", _swiglu)
+geglu_tanh_again = _again("geglu_tanh_again", _geglu_tanh)
+geglu_erf_again = _again("geglu_erf_again", _geglu_erf)
+packed_swiglu_again = _packed_again("packed_swiglu_again", _swiglu)
+packed_geglu_tanh_again = _packed_again("packed_geglu_tanh_again", _geglu_tanh)
+packed_geglu_erf_again = _packed_again("packed_geglu_erf_again", _geglu_erf)
 
 
 @TracedOperator
