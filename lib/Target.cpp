@@ -41,6 +41,10 @@ static Target makeHost() {
 
   llvm::StringMap<bool, llvm::MallocAllocator> detected =
       llvm::sys::getHostCPUFeatures();
+  // Instructions that round to bfloat16 take what is below 2^-126 for zero.
+  for (const char *flushing : {"avx512bf16", "avxneconvert"})
+    if (detected.count(flushing))
+      detected[flushing] = false;
   llvm::SubtargetFeatures features;
   for (const auto &feature : detected)
     features.AddFeature(feature.getKey(), feature.getValue());
