@@ -26,6 +26,8 @@ constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Up to this many warps to a row, reading all partial results costs less than
 /// another round of shuffles.
 constexpr int64_t kMaxPartialsToRead = 8;
+/// Barriers of a block that rows may have: all but the first.
+constexpr int64_t kMostRowBarriers = 15;
 
 vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
   switch (kind) {
@@ -74,6 +76,7 @@ private:
   void reduceAcrossWarps(SmallVectorImpl<Value> &values);
   void storePartials(ValueRange values, Value scratch, ValueRange slots,
                      Value lane);
+  void waitForRow();
   Value loadPartials(Value scratch, Value first, Value lane);
   Value getFirstSlot();
   Value createPlace(int64_t count);
@@ -158,7 +161,26 @@ void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
     LLVM::StoreOp::create(rewriter, loc, value,
                           getSharedAddress(scratch, slot));
   rewriter.setInsertionPointAfter(branch);
-  gpu::BarrierOp::create(rewriter, loc);
+  waitForRow();
+}
+
+/// Has the threads of each row wait for each other: rows that a block holds
+/// side by side need not wait for the slowest of them. The first barrier is
+/// left to the block, so there are as many such rows as others.
+void Reducer::waitForRow() {
+  if (grid.rows == 1 || grid.rows > kMostRowBarriers) {
+    gpu::BarrierOp::create(rewriter, loc);
+    return;
+  }
+  auto toInt32 = [&](Value index) -> Value {
+    return arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
+                                        index);
+  };
+  Value row = getThreadPosition(rewriter, loc, layout).row;
+  NVVM::BarrierOp::create(rewriter, loc, /*resultTypes=*/TypeRange(),
+                          toInt32(add(row, constantIndex(1))),
+                          toInt32(constantIndex(grid.columns)),
+                          /*reductionOp=*/{}, /*reductionPredicate=*/Value());
 }
 
 /// Combines the partial results of a row, which start at slot `first`.

@@ -19,6 +19,7 @@
 #include "passes/ClusterExchange.h"
 #include "passes/Passes.h"
 #include "passes/TargetLookup.h"
+#include "passes/ThreadGrid.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_LOWERTILES
@@ -45,6 +46,27 @@ Value bastile::getThreadId(OpBuilder &builder, Location loc) {
   return gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
 }
 
+/// The number of the calling warp. The assembler takes what lane 0 sends for
+/// the same in all lanes, and keeps that, and addresses that follow from it,
+/// once for a warp. All lanes are there only where the kernel starts.
+static Value getWarpId(OpBuilder &builder, Location loc) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto kernel = builder.getInsertionBlock()
+                    ->getParent()
+                    ->getParentOfType<tile::KernelOp>();
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  Value warp = arith::DivUIOp::create(
+      builder, loc, getThreadId(builder, loc),
+      arith::ConstantIndexOp::create(builder, loc, ThreadGrid::kWarp));
+  Value bits =
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), warp);
+  auto shuffle =
+      gpu::ShuffleOp::create(builder, loc, bits, /*offset=*/0,
+                             ThreadGrid::kWarp, gpu::ShuffleMode::IDX);
+  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                      shuffle.getShuffleResult());
+}
+
 ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
                                           tile::BlockedAttr layout) {
   auto constant = [&](int64_t value) -> Value {
@@ -59,8 +81,12 @@ ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
   if (columns == 1)
     return {thread, constant(0)};
   Value count = constant(columns);
-  return {arith::DivUIOp::create(builder, loc, thread, count),
-          arith::RemUIOp::create(builder, loc, thread, count)};
+  Value column = arith::RemUIOp::create(builder, loc, thread, count);
+  if (columns % ThreadGrid::kWarp != 0)
+    return {arith::DivUIOp::create(builder, loc, thread, count), column};
+  Value warps = constant(columns / ThreadGrid::kWarp);
+  return {arith::DivUIOp::create(builder, loc, getWarpId(builder, loc), warps),
+          column};
 }
 
 Value bastile::getBlockRank(OpBuilder &builder, Location loc,

@@ -64,7 +64,7 @@ tile.kernel @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: me
 // read those of their columns.
 // CHECK:       llvm.mlir.global internal @[[SCRATCH:.*]]() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<256 x f32>
 // CHECK-LABEL: tile.kernel @across_warps(
-// CHECK-NOT:     gpu.shuffle
+// CHECK-NOT:     gpu.shuffle xor
 // CHECK:         llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
 // CHECK-NEXT:    gpu.barrier
 // CHECK:         %[[A:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>

@@ -247,6 +247,37 @@ tile.kernel @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 
 // -----
 
+// Of rows side by side, the threads of each wait for each other alone: the
+// barriers that follow the block's own have the numbers of the rows. The warp's
+// number, of which the row follows, is one for all lanes.
+// CHECK:       llvm.mlir.global internal @{{.*}} : !llvm.array<6 x f32>
+// CHECK-LABEL: tile.kernel @rows_side_by_side(
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
+// CHECK-DAG:     %[[LANE0:.*]] = arith.constant 0 : i32
+// CHECK-DAG:     %[[THREADS:.*]] = arith.constant 64 : i32
+// CHECK:         %[[SENT:.*]], %{{.*}} = gpu.shuffle idx %{{.*}}, %[[LANE0]],
+// CHECK-NEXT:    %[[WARP:.*]] = arith.index_castui %[[SENT]]
+// CHECK:         %[[ROW:.*]] = arith.divui %[[WARP]], %[[TWO]]
+// CHECK-NOT:     gpu.barrier
+// CHECK:         %[[NUMBER:.*]] = arith.addi %[[ROW]], %[[ONE]]
+// CHECK-NEXT:    %[[NUMBER32:.*]] = arith.index_castui %[[NUMBER]]
+// CHECK-NEXT:    nvvm.barrier id = %[[NUMBER32]] number_of_threads = %[[THREADS]]
+// CHECK-NOT:     barrier
+// CHECK:         tile.return
+tile.kernel @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                               %y: memref<?x1xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 3, threads = 192, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<3x256xf32>
+  %1 = tile.reduce max %0 : tensor<3x256xf32> -> tensor<3x1xf32>
+  tile.store %1, %y[%row, %c0] : tensor<3x1xf32>, memref<?x1xf32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
 // Of many warps, each lane reads one result, and the warp shuffles again.
 // CHECK-LABEL: tile.kernel @many_warps(
 // CHECK-COUNT-5: gpu.shuffle

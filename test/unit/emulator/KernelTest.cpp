@@ -356,6 +356,30 @@ TEST_F(MutationTest, BarrierThatOnlyALoopNeedsIsFoundOut) {
   EXPECT_TRUE(isFoundOut(9, 2048));
 }
 
+constexpr char kRowsSideBySide[] =
+    "rows=3,threads=384,columns=2048,vector=16,persistent=1";
+
+TEST_F(MutationTest, UnchangedRowsSideBySidePass) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kRowsSideBySide);
+  EXPECT_FALSE(isFoundOut(10, 2048));
+}
+
+/// Rows of a block must not meet at the barrier of another.
+TEST_F(MutationTest, SharedRowBarrierIsFoundOut) {
+  lowerToNVVM(kRmsNorm, 2048, "bf16", kRowsSideBySide);
+  bool isFound = false;
+  module->walk([&](mlir::NVVM::BarrierOp barrier) {
+    mlir::OpBuilder builder(barrier);
+    if (!barrier.getBarrierId())
+      return;
+    isFound = true;
+    barrier.getBarrierIdMutable().assign(mlir::LLVM::ConstantOp::create(
+        builder, barrier.getLoc(), builder.getI32IntegerAttr(1)));
+  });
+  EXPECT_TRUE(isFound);
+  EXPECT_TRUE(isFoundOut(10, 2048));
+}
+
 constexpr char kClusters[] = "cluster=2,threads=64,columns=2048";
 
 TEST_F(MutationTest, UnchangedClustersPass) {

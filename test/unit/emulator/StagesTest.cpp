@@ -123,6 +123,8 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
        {"", "threads=64,persistent=1,stages=2",
         "rows=4,threads=64,persistent=1,stages=2",
         "rows=2,threads=128,columns=1024,persistent=3,stages=2",
+        "rows=3,threads=384,columns=1024,persistent=1,stages=2",
+        "rows=4,threads=128,columns=1024,persistent=2,stages=3",
         "cluster=2,threads=64,columns=1024,persistent=2,stages=2",
         "threads=64,persistent=1,stages=3",
         "rows=4,threads=64,persistent=1,stages=4",
