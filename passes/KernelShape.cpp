@@ -197,6 +197,36 @@ static bool isAlongRows(tile::KernelOp kernel, const KernelShape &shape) {
          });
 }
 
+/// Bytes of each column that are kept past a reduction: of what does not wait
+/// for it, but is needed beside what does. Numbers that are widened are kept
+/// narrow.
+static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
+  DenseMap<Value, int64_t> depths;
+  DenseSet<Value> kept;
+  int64_t bytes = 0;
+  auto keep = [&](Value value) {
+    while (auto widened = value.getDefiningOp<arith::ExtFOp>())
+      value = widened.getIn();
+    auto type = cast<RankedTensorType>(value.getType());
+    bool isRow = type.getRank() >= 2 && type.getShape().back() == rowLength &&
+                 !value.getDefiningOp<tile::BroadcastOp>();
+    if (isRow && kept.insert(value).second)
+      bytes += llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    // What combines rows does so at once.
+    if (op.getNumResults() != 1 || isRowReduction(&op) ||
+        isa<tile::ReduceRowsOp>(op))
+      continue;
+    int64_t depth = getReductionDepth(op.getResult(0), depths);
+    for (Value operand : getValueOperands(&op))
+      if (isa<RankedTensorType>(operand.getType()) &&
+          getReductionDepth(operand, depths) < depth)
+        keep(operand);
+  }
+  return bytes;
+}
+
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
   DenseMap<Value, int64_t> depths;
@@ -245,10 +275,12 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     shape.numWalks = walks.getCount();
     shape.rereadBytes = walks.getRereadBytes();
     shape.startsWithShared = walks.startsWithShared();
+    shape.keptBytes = getKeptBytes(kernel, shape.rowLength);
   }
   for (Type type : kernel.getArgumentTypes())
-    if (cast<RankedTensorType>(type).getRank() >= 2)
-      shape.loadedBytes += Walks::getRowBytes(type) / shape.rowLength;
+    (cast<RankedTensorType>(type).getRank() >= 2 ? shape.loadedBytes
+                                                 : shape.sharedBytes) +=
+        Walks::getRowBytes(type) / shape.rowLength;
   auto visitOperand = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getShape().back() == 1 ||

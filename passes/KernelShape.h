@@ -37,8 +37,10 @@ struct KernelShape {
   int64_t numWalks = 1, rereadBytes = 0;
   /// Whether the first of these walks reads nothing but what all rows share.
   bool startsWithShared = false;
-  /// Bytes that are loaded for each column of a row.
-  int64_t loadedBytes = 0;
+  /// Bytes that are loaded for each column of a row, those of what all rows
+  /// share, and those that a reduction finds in registers and leaves there for
+  /// what comes after it.
+  int64_t loadedBytes = 0, sharedBytes = 0, keptBytes = 0;
   /// Whether rows are combined: each program its own, or one program all.
   bool hasPartialRows = false;
   /// How much of what each program combines are rows, not statistics.

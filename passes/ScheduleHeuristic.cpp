@@ -28,6 +28,10 @@ constexpr int64_t kCacheBytes = 27 << 20;
 /// Bytes of a thread's vectors of which registers hold two rows beside sums,
 /// where a multiprocessor runs 1024 threads.
 constexpr int64_t kMostStagedBytes = 32;
+/// Bytes of a thread's vector, of what a reduction leaves in registers, of the
+/// next row, of what all rows share and of sums, for which 768 threads of a
+/// multiprocessor have room; where there are more, 512 run.
+constexpr int64_t kMostSummedBytes = 208;
 /// What a block takes of a multiprocessor's shared memory beside what it keeps
 /// of a row: the system's share, and what its warps combine.
 constexpr int64_t kOtherSharedBytes = 2 << 10;
@@ -110,11 +114,30 @@ void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
     fields.columns = fields.threads * fields.vector;
 }
 
+/// How many registers a thread needs that holds the widest vector of a row, or
+/// as many elements one by one, beside sums of rows.
+enum class Pressure { Low, Medium, High };
+
+/// It is medium where three tensors or more are loaded, high where much is
+/// computed beside the sums.
+Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target) {
+  int64_t elements =
+      std::max(fields.vector, target.vectorBytes / shape.minElementBytes);
+  int64_t bytes = shape.keptBytes + shape.loadedBytes + shape.sharedBytes +
+                  4 * shape.numLongPartialRows;
+  if (elements * bytes > kMostSummedBytes)
+    return Pressure::High;
+  return elements * shape.loadedBytes > kMostStagedBytes ? Pressure::Medium
+                                                         : Pressure::Low;
+}
+
 /// Has the smallest cluster that can share a row of `pieces` vectors which one
 /// block cannot hold in 64 bytes a thread: with more, the registers of a
 /// multiprocessor hold no second row to load while the first is reduced. Blocks
-/// of half the threads, two to a multiprocessor, come before full ones. A row
-/// that no cluster holds stays with one block.
+/// of half the threads, two to a multiprocessor, come before full ones, also
+/// before one alone that holds the row till it is needed again: all threads
+/// would wait for one row. A row that no cluster holds stays with one block.
 void chooseCluster(ScheduleFields &fields, int64_t pieces,
                    const KernelShape &shape, const Target &target) {
   auto limitHeld = [](int64_t held) {
@@ -123,18 +146,21 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
   int64_t bytes = std::max(shape.minElementBytes, shape.loadedBytes);
   int64_t held = limitHeld(64 / (fields.vector * bytes));
   int64_t mostHeld = limitHeld(32 / fields.vector);
-  // A sum of rows takes as many registers as the computation on one.
-  if (shape.numLongPartialRows > 0)
-    held = mostHeld = 1;
   int64_t mostThreads = target.maxThreadsPerBlock;
-  if (pieces <= held * mostThreads)
-    return;
-  int64_t fewThreads = fields.threads ? fields.threads : mostThreads / 2;
-  if (fields.threads)
-    mostThreads = fields.threads;
-  // Those that sum rows up have no room for a second block with its own sums.
-  if (shape.numLongPartialRows > 0)
+  int64_t fewThreads = mostThreads / 2;
+  // A sum of rows takes as many registers as the computation on one, and leaves
+  // no room for a second block with its own sums.
+  if (shape.numLongPartialRows > 0) {
+    held = mostHeld = limitHeld(8 / fields.vector);
+    if (getPressure(fields, shape, target) == Pressure::High)
+      mostThreads = 16 * kWarp;
     fewThreads = mostThreads;
+  }
+  const bool waits = !fields.columns && shape.rereadBytes > 0;
+  if (pieces <= held * (waits ? fewThreads : mostThreads))
+    return;
+  if (fields.threads)
+    fewThreads = mostThreads = fields.threads;
   for (int64_t capacity :
        {held * fewThreads, held * mostThreads, mostHeld * mostThreads})
     for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
@@ -205,16 +231,17 @@ void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
 
 /// For rows too short to keep a block busy: several of them to a block, each
 /// row held by a power of two of threads.
-void chooseShortRows(ScheduleFields &fields, int64_t pieces) {
+void chooseShortRows(ScheduleFields &fields, int64_t pieces, int64_t threads,
+                     int64_t held = 2) {
   int64_t perRow = llvm::PowerOf2Ceil(pieces);
   if (!fields.columns)
     fields.columns = fields.getBlocks() * perRow * fields.vector;
   if (!fields.threads)
-    fields.threads = 128;
+    fields.threads = threads;
   int64_t threadRows = std::max<int64_t>(1, fields.threads / perRow);
   // Two rows to a thread keep more loads in flight.
   if (!fields.rows)
-    fields.rows = 2 * threadRows;
+    fields.rows = held * threadRows;
 }
 
 /// For kernels in which one program combines all rows: the rows, one for each
@@ -253,34 +280,64 @@ int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
              : 2;
 }
 
+/// Has a block hold several rows, of which each keeps `fields.threads` busy, up
+/// to `most` threads to a multiprocessor: each block leaves a row of sums, and
+/// the fewer of these the better. Short rows share blocks of 256 threads,
+/// others one block; where no multiple of a row's threads comes near `most`,
+/// each row keeps its own.
+void packSummedRows(ScheduleFields &fields, int64_t most) {
+  const bool isShort = fields.threads <= 4 * kWarp;
+  const int64_t rows = (isShort ? 8 * kWarp : most) / fields.threads;
+  const int64_t fewest = isShort ? 0 : most - 2 * kWarp;
+  if (rows < 2 || rows * fields.threads < fewest)
+    return;
+  fields.rows = rows;
+  fields.threads *= rows;
+  fields.persistent = most / fields.threads;
+}
+
+/// The threads of a multiprocessor that have registers for `held` vectors of
+/// the row that is computed on, of the one that is loaded and of sums.
+int64_t countSummingThreads(const ScheduleFields &fields, Pressure pressure,
+                            int64_t held) {
+  if (pressure == Pressure::High || (held > 1 && held * fields.vector > 8))
+    return 16 * kWarp;
+  if (pressure == Pressure::Medium)
+    return 24 * kWarp;
+  return held > 1 ? 28 * kWarp : 32 * kWarp;
+}
+
 /// For kernels that keep a sum of the rows beside the current one: as many
 /// threads as the registers that both take allow, and blocks to fill the
-/// multiprocessor with them. Where three tensors or more are loaded, fewer have
-/// room: 768 with one vector of each row or, of rows longer than half of that,
-/// 512 with two.
+/// multiprocessor with them. Under medium pressure these are 768 with one
+/// vector of each row or, of rows longer than half of that, 512 with two; under
+/// high pressure, 512 with one.
 void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
                       const KernelShape &shape, const Target &target) {
-  const bool isWide = shape.loadedBytes * fields.vector > kMostStagedBytes;
+  const Pressure pressure = getPressure(fields, shape, target);
+  const bool isHigh = pressure == Pressure::High;
+  const bool isFree =
+      !fields.rows && !fields.threads && !fields.columns && !fields.persistent;
   if (pieces <= kWarp) {
-    if (!fields.threads)
-      fields.threads = 256;
-    chooseShortRows(fields, pieces);
+    chooseShortRows(fields, pieces, /*threads=*/8 * kWarp,
+                    /*held=*/isHigh ? 1 : 2);
   } else {
     if (!fields.rows)
       fields.rows = 1;
-    int64_t mostHeld = std::max<int64_t>(1, 16 / fields.vector);
+    int64_t mostHeld = std::max<int64_t>(1, (isHigh ? 8 : 16) / fields.vector);
     int64_t most =
-        pieces <= 16 * kWarp ? 16 * kWarp : target.maxThreadsPerBlock;
-    if (isWide && pieces <= 32 * kWarp)
+        pieces <= 16 * kWarp || isHigh ? 16 * kWarp : target.maxThreadsPerBlock;
+    if (pressure == Pressure::Medium && pieces <= 32 * kWarp)
       most = pieces <= 24 * kWarp ? 12 * kWarp : 16 * kWarp;
     chooseRowThreads(fields, pieces, most, mostHeld);
   }
-  // Registers for the row that is computed on, the one that is loaded and sums.
   int64_t held = fields.rows * fields.columns /
                  (fields.getBlocks() * fields.threads * fields.vector);
-  int64_t threads = held > 1 ? 16 * kWarp : (isWide ? 24 : 32) * kWarp;
+  if (isFree && held == 1 && fields.rows == 1 && !fields.cluster)
+    packSummedRows(fields, (isHigh ? 16 : 24) * kWarp);
   if (!fields.persistent)
-    fields.persistent = std::max<int64_t>(1, threads / fields.threads);
+    fields.persistent = std::max<int64_t>(
+        1, countSummingThreads(fields, pressure, held) / fields.threads);
   if (!fields.stages && !isLoop(fields, shape))
     fields.stages = chooseStages(fields, shape, target);
 }
@@ -376,7 +433,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   if (shape.numLongPartialRows > 0)
     return chooseSummedRows(fields, pieces, shape, target);
   if (pieces <= kWarp) {
-    chooseShortRows(fields, pieces);
+    chooseShortRows(fields, pieces,
+                    /*threads=*/(shape.numReductions > 0 ? 8 : 4) * kWarp);
     return;
   }
   if (!fields.rows)

@@ -24,8 +24,9 @@ tile.kernel @two_vectors(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
 }
 
 // With three tensors loaded, 768 threads hold one vector of each row, or 512 two.
+// Each block leaves a row of sums: 768 threads hold three rows of 256.
 // CHECK-LABEL: @three_tensors
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 2048, persistent = 3, stages = 2>,
+// CHECK-SAME:  schedule = #tile.schedule<rows = 3, threads = 768, vector = 8, columns = 2048, persistent = 1, stages = 2>,
 tile.kernel @three_tensors(%x: tensor<?x2048xbf16>, %y: tensor<?x2048xbf16>, %z: tensor<?x2048xbf16>) -> tensor<?x2048xf32> {
   %0 = arith.addf %x, %y : tensor<?x2048xbf16>
   %1 = arith.mulf %0, %z : tensor<?x2048xbf16>
@@ -41,6 +42,60 @@ tile.kernel @three_long(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>, %z: te
   %2 = arith.extf %1 : tensor<?x4096xbf16> to tensor<?x4096xf32>
   %3 = tile.reduce_rows add %2 partial : tensor<?x4096xf32> -> tensor<?x4096xf32>
   tile.return %3 : tensor<?x4096xf32>
+}
+
+// Rows of 128 threads share blocks of 256; those of 320 have their own, since two
+// would leave a third of the multiprocessor's threads without work.
+// CHECK-LABEL: @rows_of_128
+// CHECK-SAME:  schedule = #tile.schedule<rows = 2, threads = 256, vector = 8, columns = 1024, persistent = 3, stages = 2>,
+// PINNED-LABEL: @rows_of_128
+// PINNED-SAME: rows = 2, threads = 256, {{.*}} stages = 1>
+tile.kernel @rows_of_128(%x: tensor<?x1024xbf16>) -> tensor<?x1024xf32> {
+  %0 = arith.extf %x : tensor<?x1024xbf16> to tensor<?x1024xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x1024xf32> -> tensor<?x1024xf32>
+  tile.return %1 : tensor<?x1024xf32>
+}
+// CHECK-LABEL: @rows_of_320
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 320, vector = 8, columns = 2560, persistent = 3, stages = 2>,
+tile.kernel @rows_of_320(%x: tensor<?x2560xbf16>) -> tensor<?x2560xf32> {
+  %0 = arith.extf %x : tensor<?x2560xbf16> to tensor<?x2560xf32>
+  %1 = tile.reduce_rows add %0 partial : tensor<?x2560xf32> -> tensor<?x2560xf32>
+  tile.return %1 : tensor<?x2560xf32>
+}
+
+// A row that no vector divides is held by elements, as many of them as of others.
+// CHECK-LABEL: @odd_row
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 2, stages = 2>}
+tile.kernel @odd_row(%x: tensor<?x2881xbf16>) -> (tensor<?x2881xf32>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x2881xbf16> to tensor<?x2881xf32>
+  %1 = tile.reduce add %0 : tensor<?x2881xf32> -> tensor<?x1xf32>
+  %2 = tile.reduce_rows add %0 partial : tensor<?x2881xf32> -> tensor<?x2881xf32>
+  tile.return %2, %1 : tensor<?x2881xf32>, tensor<?x1xf32>
+}
+
+// What is computed on both sides of a reduction waits for it in registers: where
+// there is much of it, 512 threads run, of longer rows in clusters.
+// CHECK-LABEL: @much_is_kept
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, persistent = 1, cluster = 2, stages = 3>,
+tile.kernel @much_is_kept(%x: tensor<?x8192xbf16>, %y: tensor<?x8192xbf16>)
+    -> (tensor<?x8192xbf16>, tensor<?x8192xf32>, tensor<?x8192xf32>) {
+  %0 = arith.extf %x : tensor<?x8192xbf16> to tensor<?x8192xf32>
+  %1 = arith.extf %y : tensor<?x8192xbf16> to tensor<?x8192xf32>
+  %2 = math.exp %0 : tensor<?x8192xf32>
+  %3 = math.exp %1 : tensor<?x8192xf32>
+  %4 = math.sin %0 : tensor<?x8192xf32>
+  %5 = math.sin %1 : tensor<?x8192xf32>
+  %6 = tile.reduce add %0 : tensor<?x8192xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %6 like %x : tensor<?x1xf32>, tensor<?x8192xbf16> -> tensor<?x8192xf32>
+  %8 = arith.mulf %2, %7 : tensor<?x8192xf32>
+  %9 = arith.mulf %3, %8 : tensor<?x8192xf32>
+  %10 = arith.mulf %4, %9 : tensor<?x8192xf32>
+  %11 = arith.mulf %5, %10 : tensor<?x8192xf32>
+  %12 = arith.mulf %1, %11 : tensor<?x8192xf32>
+  %13 = arith.truncf %12 : tensor<?x8192xf32> to tensor<?x8192xbf16>
+  %14 = tile.reduce_rows add %2 partial : tensor<?x8192xf32> -> tensor<?x8192xf32>
+  %15 = tile.reduce_rows add %3 partial : tensor<?x8192xf32> -> tensor<?x8192xf32>
+  tile.return %13, %14, %15 : tensor<?x8192xbf16>, tensor<?x8192xf32>, tensor<?x8192xf32>
 }
 
 // Of short rows, a block takes several.

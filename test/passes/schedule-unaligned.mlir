@@ -1,4 +1,5 @@
 // RUN: tile-opt %s --schedule | FileCheck %s
+// RUN: tile-opt %s --schedule=target=sm_80 | FileCheck %s --check-prefix=SM80
 // RUN: tile-opt %s --schedule=target=host | FileCheck %s --check-prefix=HOST
 // RUN: tile-opt %s --schedule="schedule='threads = 512'" | FileCheck %s --check-prefix=PINNED
 
@@ -50,8 +51,11 @@ tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
 // Rows that would be read again are walked in a loop only where a thread would
 // hold very much of them.
 // CHECK-LABEL: @read_again_much
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096, reread = memory>
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,
+// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 32768, cluster = 2>
+// SM80-LABEL:  @read_again_much
+// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
+// SM80-SAME:   unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096, reread = memory>
 tile.kernel @read_again_much(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>

@@ -48,13 +48,25 @@ tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> 
   tile.return %0 : tensor<?x16384xbf16>
 }
 
-// A row that leaves a block's registers room to work stays with it.
+// A row that leaves a block's registers room to work stays with it, unless the
+// threads would all wait for it, as it is needed again: then two blocks share it.
 // CHECK-LABEL: @row_of_a_block
 // GPU-SAME:    #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>
 tile.kernel @row_of_a_block(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
+}
+
+// CHECK-LABEL: @row_of_two_blocks
+// CLUSTER-SAME: #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>
+// SM80-SAME:   #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>
+tile.kernel @row_of_two_blocks(%x: tensor<?x32768xbf16>) -> tensor<?x32768xf32> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %0, %2 : tensor<?x32768xf32>
+  tile.return %3 : tensor<?x32768xf32>
 }
 
 // Of what all rows share, a sum comes first: the row itself is needed once, and is
