@@ -188,7 +188,7 @@ class Replayed(_device.Calls):
         with torch.no_grad():
             for kept, new in zip(self._results, super().run()):
                 for old, value in zip((*kept[0], *kept[1]), (*new[0], *new[1])):
-                    old.copy_(value)
+                    old.data.copy_(value.data)
         return self._results
 
     def forget_results(self):
@@ -206,10 +206,12 @@ def _in_place(gate, up):
 
 
 class _InPlace(torch.autograd.Function):
-    """SwiGLU whose gradients take the place of its arguments, as Liger's do."""
+    """SwiGLU whose gradients take the place of its arguments and are views of them,
+    as Liger's are."""
 
     @staticmethod
     def forward(ctx, gate, up):
+        gate, up = (x.view(-1, x.shape[-1]) for x in (gate, up))
         ctx.save_for_backward(gate, up)
         return torch.nn.functional.silu(gate) * up
 
@@ -219,9 +221,9 @@ class _InPlace(torch.autograd.Function):
         with torch.enable_grad():
             result = torch.nn.functional.silu(gate) * up
         gradients = torch.autograd.grad(result, (gate, up), upstream)
-        for tensor, gradient in zip((gate, up), gradients):
+        for tensor, gradient in zip(ctx.saved_tensors, gradients):
             tensor.data.copy_(gradient)
-        return gate.detach(), up.detach()
+        return tuple(x.view(upstream.shape) for x in ctx.saved_tensors)
 
 
 @pytest.mark.parametrize("function", [_in_place, None])
