@@ -64,7 +64,7 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   if (int64_t persistent = schedule.getPersistent())
     resident = std::min<double>(resident, persistent);
   // Where one program combines all rows, there are only as many as tiles.
-  if (kernelShape.hasCombinedRows)
+  if (kernelShape.numCombinedRows > 0)
     resident = std::min<double>(resident, static_cast<double>(llvm::divideCeil(
                                               length, schedule.getColumns())) /
                                               target.multiprocessors);

@@ -66,7 +66,7 @@ public:
   /// How many of them are worth timing. What combines the rows that others have
   /// left is short, and so is what can be gained.
   size_t getMost() const {
-    return model.shape().hasCombinedRows ? 8 : kMostScheduleChoices;
+    return model.shape().numCombinedRows > 0 ? 8 : kMostScheduleChoices;
   }
 
 private:
@@ -132,7 +132,7 @@ void Enumerator::addBlocks() {
 /// Tiles of several vectors a thread, smaller than the row.
 void Enumerator::addLoops() {
   ScheduleFields chosen(found.front());
-  if (model.shape().hasCombinedRows)
+  if (model.shape().numCombinedRows > 0)
     return;
   for (int64_t threads : kThreads)
     for (int64_t cluster : getClusters())

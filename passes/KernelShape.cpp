@@ -250,8 +250,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
   }
   for (Operation &op : kernel.getBody().front()) {
     if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
-      (reduce.getPartial() ? shape.hasPartialRows : shape.hasCombinedRows) =
-          true;
+      shape.hasPartialRows |= reduce.getPartial();
+      shape.numCombinedRows += !reduce.getPartial();
       shape.numLongPartialRows +=
           reduce.getPartial() &&
           reduce.getInput().getType().getShape().back() > 1;

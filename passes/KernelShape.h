@@ -45,7 +45,8 @@ struct KernelShape {
   bool hasPartialRows = false;
   /// How much of what each program combines are rows, not statistics.
   int64_t numLongPartialRows = 0;
-  bool hasCombinedRows = false;
+  /// How often one program combines all rows.
+  int64_t numCombinedRows = 0;
   /// Whether there may be nothing to do, which all programs are to notice.
   bool hasFactor = false;
   /// Whether what each column of a row needs is in that column of the others,
@@ -54,7 +55,7 @@ struct KernelShape {
 
   /// Whether a program should walk many rows: what it leaves of them is long.
   bool combinesLongRows() const {
-    return numLongPartialRows > 0 || hasCombinedRows;
+    return numLongPartialRows > 0 || numCombinedRows > 0;
   }
 
   static KernelShape get(tile::KernelOp kernel);

@@ -33,7 +33,8 @@ class RowsReducer {
 public:
   RowsReducer(ConversionPatternRewriter &rewriter, tile::ReduceRowsOp op)
       : rewriter(rewriter), loc(op.getLoc()), op(op),
-        input(op.getInput().getType()), layout(getLayout(input)) {}
+        input(op.getInput().getType()), layout(getLayout(input)),
+        grid{layout.getThreadRows(), layout.getThreadColumns(), /*blocks=*/1} {}
 
   /// Returns one piece for each repeat of the layout along the columns.
   SmallVector<Value> run(ValueRange pieces);
@@ -42,16 +43,8 @@ private:
   Value reduceInWarp(Value piece);
   void reduceAcrossWarps(SmallVectorImpl<Value> &pieces);
   Value isWriter();
+  Value getScratch(int64_t elements);
   Value getSlot(Value scratch, Value group, int64_t repeat);
-
-  /// Rows of threads that exchange their values by shuffles.
-  int64_t getRowsPerWarp() const {
-    return std::max<int64_t>(1, kWarp / layout.getThreadColumns());
-  }
-  /// What is left after that: partial results of each column.
-  int64_t getNumPartials() const {
-    return llvm::divideCeil(layout.getThreadRows(), getRowsPerWarp());
-  }
 
   Value combine(Value lhs, Value rhs) {
     return tile::ReduceOp::combine(rewriter, loc, op.getKind(), lhs, rhs);
@@ -71,6 +64,7 @@ private:
   tile::ReduceRowsOp op;
   RankedTensorType input;
   tile::BlockedAttr layout;
+  ThreadGrid grid;
 };
 
 /// Butterfly over the lanes that hold the same columns.
@@ -81,7 +75,8 @@ Value RowsReducer::reduceInWarp(Value piece) {
         .getShuffleResult();
   };
   int64_t columns = layout.getThreadColumns();
-  int64_t lanes = columns * std::min(getRowsPerWarp(), layout.getThreadRows());
+  int64_t lanes =
+      columns * std::min(grid.getRowsPerWarp(), layout.getThreadRows());
   for (int64_t distance = lanes / 2; distance >= columns; distance /= 2) {
     auto vector = dyn_cast<VectorType>(piece.getType());
     if (!vector) {
@@ -143,17 +138,36 @@ Value RowsReducer::getSlot(Value scratch, Value group, int64_t repeat) {
                            slot);
 }
 
+/// Has memory that nobody reads any more. Several sums of a program take turns:
+/// together they may need more than a block has.
+Value RowsReducer::getScratch(int64_t elements) {
+  auto kernel = op->getParentOfType<tile::KernelOp>();
+  auto isSum = [&](unsigned index) {
+    return kernel.getArgAttr(index, tile::TileDialect::kPartialAttrName) !=
+           Attribute();
+  };
+  int64_t sums = llvm::count_if(llvm::seq(kernel.getNumArguments()), isSum);
+  if (sums < 2) {
+    Value scratch =
+        createScratch(rewriter, op, input.getElementType(), elements);
+    waitForReaders(rewriter, op);
+    return scratch;
+  }
+  Value scratch =
+      getCommonScratch(rewriter, op, input.getElementType(), elements);
+  gpu::BarrierOp::create(rewriter, loc);
+  return scratch;
+}
+
 /// After one barrier, every thread reads the partial results of its columns, in
 /// the same order.
 void RowsReducer::reduceAcrossWarps(SmallVectorImpl<Value> &pieces) {
-  Value scratch = createScratch(rewriter, op, input.getElementType(),
-                                getNumPartials() * input.getDimSize(1));
-  waitForReaders(rewriter, op);
+  Value scratch = getScratch(grid.getRowPartials() * input.getDimSize(1));
   auto write = [&] {
     Value group = getThreadPosition(rewriter, loc, layout).row;
-    if (getRowsPerWarp() > 1)
+    if (grid.getRowsPerWarp() > 1)
       group = arith::DivUIOp::create(rewriter, loc, group,
-                                     constantIndex(getRowsPerWarp()));
+                                     constantIndex(grid.getRowsPerWarp()));
     for (auto [repeat, piece] : llvm::enumerate(pieces))
       LLVM::StoreOp::create(rewriter, loc, piece,
                             getSlot(scratch, group, repeat),
@@ -171,7 +185,7 @@ void RowsReducer::reduceAcrossWarps(SmallVectorImpl<Value> &pieces) {
 
   for (auto [repeat, piece] : llvm::enumerate(pieces)) {
     Value total;
-    for (int64_t group = 0; group < getNumPartials(); ++group) {
+    for (int64_t group = 0; group < grid.getRowPartials(); ++group) {
       Value partial = LLVM::LoadOp::create(
           rewriter, loc, piece.getType(),
           getSlot(scratch, constantIndex(group), repeat), getAlignment(piece));
@@ -191,7 +205,7 @@ SmallVector<Value> RowsReducer::run(ValueRange pieces) {
     combined[index % columns] = combine(combined[index % columns], piece);
   for (Value &piece : combined)
     piece = reduceInWarp(piece);
-  if (getNumPartials() > 1)
+  if (grid.getRowPartials() > 1)
     reduceAcrossWarps(combined);
   return combined;
 }

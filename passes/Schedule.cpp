@@ -62,9 +62,10 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
           KernelShape shape = KernelShape::get(kernel);
           if (shape.hasFactor)
             auxiliary.insert(kernel);
-          kernels.push_back({kernel, shape.hasCombinedRows || shape.leading == 0
-                                         ? 0
-                                         : shape.rowLength});
+          kernels.push_back(
+              {kernel, shape.numCombinedRows > 0 || shape.leading == 0
+                           ? 0
+                           : shape.rowLength});
           longest = std::max(longest, kernels.back().second);
         }
       for (auto [kernel, length] : kernels)

@@ -403,7 +403,7 @@ static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
 
 static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
                          const Target &target) {
-  if (shape.hasCombinedRows) {
+  if (shape.numCombinedRows > 0) {
     if (!fields.persistent)
       fields.persistent = 1;
     return chooseCombinedRows(fields, shape);

@@ -167,7 +167,10 @@ int64_t bastile::getScratchBytes(const ScheduleFields &fields,
                                  const KernelShape &shape,
                                  const ThreadGrid &grid) {
   int64_t places = fields.persistent ? 2 : 1;
-  return places * shape.numReductions * grid.getScratchBytes(fields.rows);
+  // Sums of rows that a program leaves take turns.
+  int64_t sums = shape.numCombinedRows + (shape.numLongPartialRows > 0);
+  return places * shape.numReductions * grid.getScratchBytes(fields.rows) +
+         sums * grid.getRowScratchBytes(fields.columns / fields.getBlocks());
 }
 
 int64_t bastile::getKeptBytes(const ScheduleFields &fields,

@@ -15,6 +15,19 @@
 #include "mlir/IR/BuiltinOps.h"
 
 using namespace mlir;
+using namespace bastile;
+
+static LLVM::GlobalOp declare(ConversionPatternRewriter &rewriter,
+                              tile::KernelOp kernel, Location loc, Type type,
+                              int64_t elements, StringRef name) {
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPoint(kernel);
+  return LLVM::GlobalOp::create(
+      rewriter, loc, LLVM::LLVMArrayType::get(type, elements),
+      /*isConstant=*/false, LLVM::Linkage::Internal, name,
+      /*value=*/Attribute(), /*alignment=*/16,
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+}
 
 Value bastile::createScratch(ConversionPatternRewriter &rewriter, Operation *op,
                              Type type, int64_t elements) {
@@ -25,16 +38,21 @@ Value bastile::createScratch(ConversionPatternRewriter &rewriter, Operation *op,
   do {
     name = (kernel.getSymName() + "_scratch" + std::to_string(index++)).str();
   } while (module.lookupSymbol(name));
-  LLVM::GlobalOp global;
-  {
-    OpBuilder::InsertionGuard guard(rewriter);
-    rewriter.setInsertionPoint(kernel);
-    global = LLVM::GlobalOp::create(
-        rewriter, op->getLoc(), LLVM::LLVMArrayType::get(type, elements),
-        /*isConstant=*/false, LLVM::Linkage::Internal, name,
-        /*value=*/Attribute(), /*alignment=*/16,
-        static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
-  }
+  LLVM::GlobalOp global =
+      declare(rewriter, kernel, op->getLoc(), type, elements, name);
+  return LLVM::AddressOfOp::create(rewriter, op->getLoc(), global);
+}
+
+Value bastile::getCommonScratch(ConversionPatternRewriter &rewriter,
+                                Operation *op, Type type, int64_t elements) {
+  auto kernel = op->getParentOfType<tile::KernelOp>();
+  std::string size;
+  llvm::raw_string_ostream(size) << elements << "x" << type;
+  std::string name = (kernel.getSymName() + "_common" + size).str();
+  auto global =
+      op->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>(name);
+  if (!global)
+    global = declare(rewriter, kernel, op->getLoc(), type, elements, name);
   return LLVM::AddressOfOp::create(rewriter, op->getLoc(), global);
 }
 

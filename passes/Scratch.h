@@ -17,6 +17,12 @@ mlir::Value createScratch(mlir::ConversionPatternRewriter &rewriter,
                           mlir::Operation *op, mlir::Type type,
                           int64_t elements);
 
+/// The same, of which ops of a kernel that ask for as many have one: each waits
+/// for the readers of the one before.
+mlir::Value getCommonScratch(mlir::ConversionPatternRewriter &rewriter,
+                             mlir::Operation *op, mlir::Type type,
+                             int64_t elements);
+
 /// The address of the number at `index`.
 mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,
                               mlir::Value scratch, mlir::Type type,

@@ -54,6 +54,21 @@ struct ThreadGrid {
     int64_t warps = getWarpsPerRow() > 1 ? getWarpsPerRow() : 0;
     return tileRows * (warps + (blocks > 1 ? blocks : 0)) * 4;
   }
+
+  /// Rows of threads that combine what they hold of each column by shuffles.
+  int64_t getRowsPerWarp() const {
+    return std::max<int64_t>(1, kWarp / columns);
+  }
+  /// What is left of each column after that, for warps to combine.
+  int64_t getRowPartials() const {
+    return llvm::divideCeil(rows, getRowsPerWarp());
+  }
+
+  /// Shared memory that combining the rows of `tileColumns` columns needs: a
+  /// float for each column and partial result.
+  int64_t getRowScratchBytes(int64_t tileColumns) const {
+    return getRowPartials() > 1 ? getRowPartials() * tileColumns * 4 : 0;
+  }
 };
 
 } // namespace bastile

@@ -201,7 +201,7 @@ void Tiler::createProgram() {
     program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
   if (shape.band)
     program.setBandAttr(builder.getI64IntegerAttr(shape.band));
-  if (shape.hasCombinedRows)
+  if (shape.numCombinedRows > 0)
     program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
   if (isInPlace)
     program->setAttr(tile::TileDialect::kInPlaceAttrName,
@@ -273,7 +273,7 @@ scf::IfOp Tiler::buildGuard() {
 void Tiler::buildPersistentRows(Value id) {
   rowProgram = id;
   Value step = constantIndex(1);
-  if (shape.hasCombinedRows) {
+  if (shape.numCombinedRows > 0) {
     rowProgram = constantIndex(0);
   } else {
     step = tile::ProgramCountOp::create(builder);
@@ -334,7 +334,7 @@ void Tiler::buildWholeRow() {
   // needed, and none waits behind a reduction's barrier.
   emitArguments();
   // What follows a combination of all rows waits for the end of the loop.
-  if (!shape.hasCombinedRows) {
+  if (shape.numCombinedRows == 0) {
     for (Operation &op : kernel.getBody().front().without_terminator())
       if (!isa<tile::ReduceRowsOp, tile::JoinOp, tile::PackBandsOp>(op))
         for (OpResult result : op.getResults())

@@ -246,7 +246,7 @@ void Tiler::finishAccumulators(ValueRange sums) {
       (isRow(reduce.getResult()) ? columnScope : rowScope)
           .map(reduce.getResult(), tile);
   }
-  if (shape.hasCombinedRows)
+  if (shape.numCombinedRows > 0)
     for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
       emitStore(index);
 }

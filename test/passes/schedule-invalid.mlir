@@ -252,3 +252,16 @@ tile.kernel @stages_of_long_rows(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xf3
   %2 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
   tile.return %2, %1 : tensor<?x16384xf32>, tensor<?x1xf32>
 }
+
+// -----
+
+// Rows side by side have their sums combined there, one sum after the other.
+// expected-error @below {{65536 bytes of shared memory are more than the 49152 that a block has without asking for more}}
+tile.kernel @sums_side_by_side(%x: tensor<?x2048xbf16>) -> (tensor<?x2048xf32>, tensor<?x2048xf32>)
+    attributes {schedule = #tile.schedule<rows = 8, threads = 1024, vector = 16, columns = 2048, persistent = 1>} {
+  %0 = arith.extf %x : tensor<?x2048xbf16> to tensor<?x2048xf32>
+  %1 = arith.mulf %0, %0 : tensor<?x2048xf32>
+  %2 = tile.reduce_rows add %0 partial : tensor<?x2048xf32> -> tensor<?x2048xf32>
+  %3 = tile.reduce_rows add %1 partial : tensor<?x2048xf32> -> tensor<?x2048xf32>
+  tile.return %2, %3 : tensor<?x2048xf32>, tensor<?x2048xf32>
+}

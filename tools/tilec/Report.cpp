@@ -17,23 +17,20 @@
 using namespace mlir;
 using namespace bastile;
 
-/// What ptxas says of each kernel; empty where it is missing or the target is
-/// the host.
-static llvm::StringMap<KernelResources>
+/// What ptxas says of each kernel; none where the target is the host.
+static llvm::Expected<llvm::StringMap<KernelResources>>
 getResources(ModuleOp module, const CompileOptions &options) {
   llvm::StringMap<KernelResources> resources;
-  if (options.target->isHost() || failed(lower(module, Stage::NVVM, options)))
+  if (options.target->isHost())
     return resources;
+  if (failed(lower(module, Stage::NVVM, options)))
+    return llvm::createStringError("it does not compile");
   auto ptx = generateAssembly(module, *options.target);
-  if (!ptx) {
-    llvm::consumeError(ptx.takeError());
-    return resources;
-  }
+  if (!ptx)
+    return ptx.takeError();
   auto cubin = assembleCubin(*ptx, options.target->chip);
-  if (!cubin) {
-    llvm::consumeError(cubin.takeError());
-    return resources;
-  }
+  if (!cubin)
+    return cubin.takeError();
   for (const KernelResources &kernel : cubin->kernels)
     resources[kernel.entry] = kernel;
   return resources;
@@ -49,7 +46,12 @@ LogicalResult bastile::printReport(ModuleOp module,
   if (failed(lower(*tiled, Stage::Tiled, options)))
     return failure();
   OwningOpRef<ModuleOp> compiled = module.clone();
-  llvm::StringMap<KernelResources> resources = getResources(*compiled, options);
+  llvm::StringMap<KernelResources> resources;
+  std::string unknown;
+  if (auto found = getResources(*compiled, options))
+    resources = std::move(*found);
+  else
+    unknown = llvm::toString(found.takeError());
 
   const Target &target = *options.target;
   os << "target " << target.name << ", " << rows << " rows, "
@@ -87,7 +89,7 @@ LogicalResult bastile::printReport(ModuleOp module,
       line("shared memory",
            llvm::Twine(kernel.staticSharedBytes) + " bytes a block");
     } else if (!target.isHost()) {
-      line("registers", "unknown: ptxas was not found");
+      line("registers", "unknown: " + StringRef(unknown).trim());
     }
     line("predicted time",
          llvm::formatv("{0:f1} us", cost.getSeconds(rows, target) * 1e6).str());

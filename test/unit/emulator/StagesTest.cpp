@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompiledTest.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <cmath>
 
 using namespace bastile;
@@ -33,6 +34,19 @@ constexpr char kProduct[] = R"mlir(
         : tensor<{0}xbf16>, tensor<?x{0}xbf16> -> tensor<?x{0}xbf16>
     %1 = arith.mulf %x, %0 : tensor<?x{0}xbf16>
     return %1 : tensor<?x{0}xbf16>
+  })mlir";
+
+/// Two sums of rows, which take turns in shared memory.
+constexpr char kAffine[] = R"mlir(
+  func.func @affine(%x: tensor<?x{0}xbf16>, %weight: tensor<{0}xbf16>,
+                    %bias: tensor<{0}xbf16>) -> tensor<?x{0}xbf16> {{
+    %0 = tile.broadcast %weight like %x
+        : tensor<{0}xbf16>, tensor<?x{0}xbf16> -> tensor<?x{0}xbf16>
+    %1 = arith.mulf %x, %0 : tensor<?x{0}xbf16>
+    %2 = tile.broadcast %bias like %x
+        : tensor<{0}xbf16>, tensor<?x{0}xbf16> -> tensor<?x{0}xbf16>
+    %3 = arith.addf %1, %2 : tensor<?x{0}xbf16>
+    return %3 : tensor<?x{0}xbf16>
   })mlir";
 
 /// `got` is `expected`, rounded to `scale` units.
@@ -113,6 +127,75 @@ protected:
     }
   }
 };
+
+/// Sums of more rows than a warp holds go through shared memory, one after the
+/// other in the same place.
+class SumsTest : public StagesTest {
+protected:
+  static constexpr int64_t rows = 22, length = 256;
+
+  SumsTest() {
+    compileBackward(kAffine, length,
+                    "affine_backward_kernel0:rows=4,threads=128,columns=256,"
+                    "vector=8,persistent=1");
+    std::mt19937 random(7);
+    for (Buffer *buffer : {&dy, &x, &weight})
+      buffer->fill(random);
+  }
+
+  std::string runBackward(Emulator::Order order) {
+    return run({dy.view(), x.view(), weight.view(/*isVector=*/true)},
+               {dx.view(), dweight.view(/*isVector=*/true),
+                dbias.view(/*isVector=*/true)},
+               order, "affine_backward");
+  }
+
+  std::vector<mlir::Operation *> getBarriers() {
+    std::vector<mlir::Operation *> barriers;
+    module->lookupSymbol("affine_backward_kernel0")
+        ->walk([&](mlir::Operation *op) {
+          if (llvm::isa<mlir::NVVM::Barrier0Op, mlir::NVVM::BarrierOp>(op))
+            barriers.push_back(op);
+        });
+    return barriers;
+  }
+
+  Buffer dy{ElementType::BF16, rows, length},
+      x{ElementType::BF16, rows, length}, weight{ElementType::BF16, 1, length},
+      dx{ElementType::BF16, rows, length},
+      dweight{ElementType::BF16, 1, length},
+      dbias{ElementType::BF16, 1, length};
+};
+
+TEST_F(SumsTest, AgreeWithTheFormula) {
+  for (Emulator::Order order : kOrders) {
+    ASSERT_EQ(runBackward(order), "");
+    for (int64_t column = 0; column < length; ++column) {
+      double weights = 0, biases = 0;
+      for (int64_t row = 0; row < rows; ++row) {
+        weights += dy.get(row, column) * x.get(row, column);
+        biases += dy.get(row, column);
+      }
+      expectNear(dweight.get(0, column), weights, 1e-2);
+      expectNear(dbias.get(0, column), biases, 1e-2);
+    }
+  }
+}
+
+/// All but the first, before which nobody has written yet.
+TEST_F(SumsTest, NeedTheirBarriers) {
+  size_t count = getBarriers().size();
+  ASSERT_EQ(count, 4u);
+  mlir::OwningOpRef<mlir::ModuleOp> whole = module->clone();
+  for (size_t index = 1; index < count; ++index) {
+    module = whole->clone();
+    getBarriers()[index]->erase();
+    bool isFound = false;
+    for (Emulator::Order order : kOrders)
+      isFound |= runBackward(order) != "";
+    EXPECT_TRUE(isFound) << index;
+  }
+}
 
 /// Numbers of rows that leave programs without any, or with a last group that
 /// is not full, or none at all.
