@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles each file given for every target and assembles it with ptxas.
+"""Compiles each file given for every target and assembles it with ptxas; arguments
+that start with a dash are tilec's.
 
 Prints one line for each, and what ptxas says where it fails or spills.
 """
@@ -24,9 +25,10 @@ def run(*command):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         ptx, cubin = (os.path.join(folder, name) for name in ("a.ptx", "a.cubin"))
+        options = [word for word in sys.argv[1:] if word.startswith("-")]
         for path in sys.argv[1:]:
-            for target in TARGETS:
-                run("tilec", path, f"--target={target}", "-o", ptx)
+            for target in TARGETS if path not in options else ():
+                run("tilec", path, *options, f"--target={target}", "-o", ptx)
                 report = run("ptxas", "-v", f"-arch={target}", ptx, "-o", cubin)
                 kernels = report.count("Compiling entry function")
                 spills = re.findall(r"\b[1-9][0-9]* bytes (?:spill|stack)", report)
