@@ -45,9 +45,9 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "files",
         nargs="*",
-        default=["README.md", "docs/benchmarks.md"],
+        default=["README.md", "docs/benchmarks.md", "docs/benchmarks-h200.md"],
         metavar="FILE.md",
-        help="(README.md docs/benchmarks.md)",
+        help="(README.md docs/benchmarks.md docs/benchmarks-h200.md)",
     )
     parser.add_argument("--write", action="store_true", help="write them")
 
