@@ -41,13 +41,14 @@ static Target makeHost() {
 
   llvm::StringMap<bool, llvm::MallocAllocator> detected =
       llvm::sys::getHostCPUFeatures();
-  // Instructions that round to bfloat16 take what is below 2^-126 for zero.
-  for (const char *flushing : {"avx512bf16", "avxneconvert"})
-    if (detected.count(flushing))
-      detected[flushing] = false;
   llvm::SubtargetFeatures features;
   for (const auto &feature : detected)
     features.AddFeature(feature.getKey(), feature.getValue());
+  // Instructions that round to bfloat16 take what is below 2^-126 for zero.
+  // Last, since other features imply them.
+  for (const char *flushing : {"avx512bf16", "avxneconvert"})
+    if (detected.count(flushing))
+      features.AddFeature(flushing, false);
   target.features = features.getString();
 
   if (detected.lookup("avx512f"))

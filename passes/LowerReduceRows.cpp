@@ -31,8 +31,9 @@ constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Builds one combination of a tile's rows.
 class RowsReducer {
 public:
-  RowsReducer(ConversionPatternRewriter &rewriter, tile::ReduceRowsOp op)
-      : rewriter(rewriter), loc(op.getLoc()), op(op),
+  RowsReducer(ConversionPatternRewriter &rewriter, tile::ReduceRowsOp op,
+              bool takesTurns)
+      : rewriter(rewriter), loc(op.getLoc()), op(op), takesTurns(takesTurns),
         input(op.getInput().getType()), layout(getLayout(input)),
         grid{layout.getThreadRows(), layout.getThreadColumns(), /*blocks=*/1} {}
 
@@ -62,6 +63,7 @@ private:
   ConversionPatternRewriter &rewriter;
   Location loc;
   tile::ReduceRowsOp op;
+  bool takesTurns;
   RankedTensorType input;
   tile::BlockedAttr layout;
   ThreadGrid grid;
@@ -141,20 +143,14 @@ Value RowsReducer::getSlot(Value scratch, Value group, int64_t repeat) {
 /// Has memory that nobody reads any more. Several sums of a program take turns:
 /// together they may need more than a block has.
 Value RowsReducer::getScratch(int64_t elements) {
-  auto kernel = op->getParentOfType<tile::KernelOp>();
-  auto isSum = [&](unsigned index) {
-    return kernel.getArgAttr(index, tile::TileDialect::kPartialAttrName) !=
-           Attribute();
-  };
-  int64_t sums = llvm::count_if(llvm::seq(kernel.getNumArguments()), isSum);
-  if (sums < 2) {
-    Value scratch =
-        createScratch(rewriter, op, input.getElementType(), elements);
+  Type type = input.getElementType();
+  if (!takesTurns) {
+    Value scratch = createScratch(rewriter, op, type, elements);
     waitForReaders(rewriter, op);
     return scratch;
   }
-  Value scratch =
-      getCommonScratch(rewriter, op, input.getElementType(), elements);
+  Value scratch = getCommonScratch(rewriter, op,
+                                   elements * type.getIntOrFloatBitWidth() / 8);
   gpu::BarrierOp::create(rewriter, loc);
   return scratch;
 }
@@ -211,7 +207,9 @@ SmallVector<Value> RowsReducer::run(ValueRange pieces) {
 }
 
 struct LowerReduceRowsOp : public OpConversionPattern<tile::ReduceRowsOp> {
-  using OpConversionPattern::OpConversionPattern;
+  LowerReduceRowsOp(const TypeConverter &converter, MLIRContext *context,
+                    const DenseSet<Operation *> &takingTurns)
+      : OpConversionPattern(converter, context), takingTurns(takingTurns) {}
 
   LogicalResult
   matchAndRewrite(tile::ReduceRowsOp op, OneToNOpAdaptor adaptor,
@@ -219,15 +217,32 @@ struct LowerReduceRowsOp : public OpConversionPattern<tile::ReduceRowsOp> {
     if (!getLayout(op.getInput().getType()))
       return failure();
     SmallVector<Value> pieces =
-        RowsReducer(rewriter, op).run(adaptor.getInput());
+        RowsReducer(rewriter, op, takingTurns.contains(op))
+            .run(adaptor.getInput());
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
   }
+
+private:
+  const DenseSet<Operation *> &takingTurns;
 };
 
 } // namespace
 
-void bastile::populateReduceRowsPatterns(const TypeConverter &converter,
-                                         RewritePatternSet &patterns) {
-  patterns.add<LowerReduceRowsOp>(converter, patterns.getContext());
+DenseSet<Operation *> bastile::findSumsTakingTurns(ModuleOp module) {
+  DenseSet<Operation *> found;
+  module.walk([&](tile::KernelOp kernel) {
+    SmallVector<Operation *> sums;
+    kernel.walk([&](tile::ReduceRowsOp op) { sums.push_back(op); });
+    if (sums.size() > 1)
+      found.insert(sums.begin(), sums.end());
+  });
+  return found;
+}
+
+void bastile::populateReduceRowsPatterns(
+    const TypeConverter &converter, RewritePatternSet &patterns,
+    const DenseSet<Operation *> &takingTurns) {
+  patterns.add<LowerReduceRowsOp>(converter, patterns.getContext(),
+                                  takingTurns);
 }

@@ -468,13 +468,15 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
       return success();
     });
 
+    const DenseSet<Operation *> takingTurns =
+        findSumsTakingTurns(getOperation());
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
                  LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerKernel>(
         converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
-    populateReduceRowsPatterns(converter, patterns);
+    populateReduceRowsPatterns(converter, patterns, takingTurns);
     populateShiftedPatterns(converter, patterns);
     populatePickedPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);

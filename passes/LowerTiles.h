@@ -62,8 +62,11 @@ void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateReducePatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-void populateReduceRowsPatterns(const mlir::TypeConverter &converter,
-                                mlir::RewritePatternSet &patterns);
+/// The sums of rows of kernels that have several.
+llvm::DenseSet<mlir::Operation *> findSumsTakingTurns(mlir::ModuleOp module);
+void populateReduceRowsPatterns(
+    const mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns,
+    const llvm::DenseSet<mlir::Operation *> &takingTurns);
 void populateShiftedPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
 void populateSplitPatterns(const mlir::TypeConverter &converter,

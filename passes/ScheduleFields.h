@@ -58,6 +58,9 @@ int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
 /// back has them twice, to take turns.
 int64_t getScratchBytes(const ScheduleFields &fields, const KernelShape &shape,
                         const ThreadGrid &grid);
+/// Whether a block has that much.
+bool hasScratchRoom(const ScheduleFields &fields, const KernelShape &shape,
+                    const ThreadGrid &grid);
 
 /// Bytes of the rows that are copied ahead to a block's shared memory.
 int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);

@@ -156,7 +156,8 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
       mostThreads = 16 * kWarp;
     fewThreads = mostThreads;
   }
-  const bool waits = !fields.columns && shape.rereadBytes > 0;
+  const bool waits =
+      !fields.columns && !fields.threads && held > 1 && shape.rereadBytes > 0;
   if (pieces <= held * (waits ? fewThreads : mostThreads))
     return;
   if (fields.threads)
@@ -236,6 +237,9 @@ void chooseShortRows(ScheduleFields &fields, int64_t pieces, int64_t threads,
   int64_t perRow = llvm::PowerOf2Ceil(pieces);
   if (!fields.columns)
     fields.columns = fields.getBlocks() * perRow * fields.vector;
+  if (!fields.threads && fields.rows)
+    threads =
+        std::min<int64_t>(threads, llvm::alignTo(fields.rows * perRow, kWarp));
   if (!fields.threads)
     fields.threads = threads;
   int64_t threadRows = std::max<int64_t>(1, fields.threads / perRow);
@@ -285,15 +289,19 @@ int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
 /// the fewer of these the better. Short rows share blocks of 256 threads,
 /// others one block; where no multiple of a row's threads comes near `most`,
 /// each row keeps its own.
-void packSummedRows(ScheduleFields &fields, int64_t most) {
+void packSummedRows(ScheduleFields &fields, const KernelShape &shape,
+                    int64_t most) {
   const bool isShort = fields.threads <= 4 * kWarp;
   const int64_t rows = (isShort ? 8 * kWarp : most) / fields.threads;
   const int64_t fewest = isShort ? 0 : most - 2 * kWarp;
   if (rows < 2 || rows * fields.threads < fewest)
     return;
-  fields.rows = rows;
-  fields.threads *= rows;
-  fields.persistent = most / fields.threads;
+  ScheduleFields packed = fields;
+  packed.rows = rows;
+  packed.threads *= rows;
+  packed.persistent = most / packed.threads;
+  if (hasScratchRoom(packed, shape, {rows, fields.threads, /*blocks=*/1}))
+    fields = packed;
 }
 
 /// The threads of a multiprocessor that have registers for `held` vectors of
@@ -334,10 +342,12 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
   int64_t held = fields.rows * fields.columns /
                  (fields.getBlocks() * fields.threads * fields.vector);
   if (isFree && held == 1 && fields.rows == 1 && !fields.cluster)
-    packSummedRows(fields, (isHigh ? 16 : 24) * kWarp);
+    packSummedRows(fields, shape, (isHigh ? 16 : 24) * kWarp);
+  // A loop keeps its sums in memory.
+  Pressure needed = isLoop(fields, shape) ? Pressure::Low : pressure;
   if (!fields.persistent)
     fields.persistent = std::max<int64_t>(
-        1, countSummingThreads(fields, pressure, held) / fields.threads);
+        1, countSummingThreads(fields, needed, held) / fields.threads);
   if (!fields.stages && !isLoop(fields, shape))
     fields.stages = chooseStages(fields, shape, target);
 }

@@ -167,10 +167,17 @@ int64_t bastile::getScratchBytes(const ScheduleFields &fields,
                                  const KernelShape &shape,
                                  const ThreadGrid &grid) {
   int64_t places = fields.persistent ? 2 : 1;
-  // Sums of rows that a program leaves take turns.
-  int64_t sums = shape.numCombinedRows + (shape.numLongPartialRows > 0);
+  // What combines rows takes turns.
+  bool combinesRows =
+      shape.hasPartialRows || shape.numCombinedRows > 0 || shape.band > 0;
+  int64_t columns = combinesRows ? fields.columns / fields.getBlocks() : 0;
   return places * shape.numReductions * grid.getScratchBytes(fields.rows) +
-         sums * grid.getRowScratchBytes(fields.columns / fields.getBlocks());
+         grid.getRowScratchBytes(columns);
+}
+
+bool bastile::hasScratchRoom(const ScheduleFields &fields,
+                             const KernelShape &shape, const ThreadGrid &grid) {
+  return getScratchBytes(fields, shape, grid) <= kMaxStaticSharedBytes;
 }
 
 int64_t bastile::getKeptBytes(const ScheduleFields &fields,

@@ -44,15 +44,19 @@ Value bastile::createScratch(ConversionPatternRewriter &rewriter, Operation *op,
 }
 
 Value bastile::getCommonScratch(ConversionPatternRewriter &rewriter,
-                                Operation *op, Type type, int64_t elements) {
+                                Operation *op, int64_t bytes) {
   auto kernel = op->getParentOfType<tile::KernelOp>();
-  std::string size;
-  llvm::raw_string_ostream(size) << elements << "x" << type;
-  std::string name = (kernel.getSymName() + "_common" + size).str();
+  std::string name = (kernel.getSymName() + "_common").str();
+  Type type = rewriter.getI8Type();
   auto global =
       op->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>(name);
   if (!global)
-    global = declare(rewriter, kernel, op->getLoc(), type, elements, name);
+    global = declare(rewriter, kernel, op->getLoc(), type, bytes, name);
+  auto array = cast<LLVM::LLVMArrayType>(global.getGlobalType());
+  if (bytes > static_cast<int64_t>(array.getNumElements()))
+    rewriter.modifyOpInPlace(global, [&] {
+      global.setGlobalType(LLVM::LLVMArrayType::get(type, bytes));
+    });
   return LLVM::AddressOfOp::create(rewriter, op->getLoc(), global);
 }
 

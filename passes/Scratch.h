@@ -17,11 +17,10 @@ mlir::Value createScratch(mlir::ConversionPatternRewriter &rewriter,
                           mlir::Operation *op, mlir::Type type,
                           int64_t elements);
 
-/// The same, of which ops of a kernel that ask for as many have one: each waits
+/// The address of as many bytes that ops of a kernel have in common: each waits
 /// for the readers of the one before.
 mlir::Value getCommonScratch(mlir::ConversionPatternRewriter &rewriter,
-                             mlir::Operation *op, mlir::Type type,
-                             int64_t elements);
+                             mlir::Operation *op, int64_t bytes);
 
 /// The address of the number at `index`.
 mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,

@@ -155,3 +155,27 @@ tile.kernel @one_row(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: m
   tile.store %1, %y[%c0] : tensor<1x128xf32>, memref<128xf32>
   tile.return
 }
+
+// -----
+
+// Several sums take turns in as many bytes as the largest needs.
+// CHECK:       llvm.mlir.global internal @take_turns_common() {{.*}} : !llvm.array<1024 x i8>
+// CHECK-NOT:   llvm.mlir.global
+// CHECK-LABEL: tile.kernel @take_turns(
+// CHECK:         %[[BASE:.*]] = llvm.mlir.addressof @take_turns_common
+// CHECK-COUNT-4: gpu.barrier
+// CHECK-NOT:     gpu.barrier
+// CHECK:         tile.return
+tile.kernel @take_turns(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %s: memref<?x1xf32, strided<[?, 1]>>,
+                        %y: memref<128xf32>, %z: memref<1xf32>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.load %s[%row, %c0] : memref<?x1xf32, strided<[?, 1]>> -> tensor<2x1xf32>
+  %1 = tile.load %x[%row, %c0] : memref<?x128xf32, strided<[?, 1]>> -> tensor<2x128xf32>
+  %2 = tile.reduce_rows add %0 : tensor<2x1xf32> -> tensor<1x1xf32>
+  %3 = tile.reduce_rows add %1 : tensor<2x128xf32> -> tensor<1x128xf32>
+  tile.store %3, %y[%c0] : tensor<1x128xf32>, memref<128xf32>
+  tile.store %2, %z[%c0] : tensor<1x1xf32>, memref<1xf32>
+  tile.return
+}

@@ -98,6 +98,17 @@ tile.kernel @much_is_kept(%x: tensor<?x8192xbf16>, %y: tensor<?x8192xbf16>)
   tile.return %13, %14, %15 : tensor<?x8192xbf16>, tensor<?x8192xf32>, tensor<?x8192xf32>
 }
 
+// Three rows of 256 threads with vectors of 16 would leave no shared memory for the
+// reduction.
+// CHECK-LABEL: @no_room_side_by_side
+// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 16, columns = 4096, persistent = 4, stages = 2>,
+tile.kernel @no_room_side_by_side(%x: tensor<?x4096xf8E4M3FN>) -> (tensor<?x4096xf32>, tensor<?x1xf32>) {
+  %0 = arith.extf %x : tensor<?x4096xf8E4M3FN> to tensor<?x4096xf32>
+  %1 = tile.reduce add %0 : tensor<?x4096xf32> -> tensor<?x1xf32>
+  %2 = tile.reduce_rows add %0 partial : tensor<?x4096xf32> -> tensor<?x4096xf32>
+  tile.return %2, %1 : tensor<?x4096xf32>, tensor<?x1xf32>
+}
+
 // Of short rows, a block takes several.
 // CHECK-LABEL: @short_rows
 // CHECK-SAME:  schedule = #tile.schedule<rows = 32, threads = 256, vector = 8, columns = 128, persistent = 2, stages = 2>,

@@ -36,6 +36,15 @@ getResources(ModuleOp module, const CompileOptions &options) {
   return resources;
 }
 
+/// Of a log, the first line with an error; else its first line.
+static std::string getReason(StringRef log) {
+  llvm::SmallVector<StringRef> lines;
+  log.split(lines, '\n');
+  auto *error = llvm::find_if(
+      lines, [](StringRef line) { return line.contains("error"); });
+  return (error == lines.end() ? lines.front() : *error).trim().str();
+}
+
 LogicalResult bastile::printReport(ModuleOp module,
                                    const CompileOptions &options, int64_t rows,
                                    llvm::raw_ostream &os) {
@@ -51,7 +60,7 @@ LogicalResult bastile::printReport(ModuleOp module,
   if (auto found = getResources(*compiled, options))
     resources = std::move(*found);
   else
-    unknown = llvm::toString(found.takeError());
+    unknown = getReason(llvm::toString(found.takeError()));
 
   const Target &target = *options.target;
   os << "target " << target.name << ", " << rows << " rows, "
@@ -89,7 +98,7 @@ LogicalResult bastile::printReport(ModuleOp module,
       line("shared memory",
            llvm::Twine(kernel.staticSharedBytes) + " bytes a block");
     } else if (!target.isHost()) {
-      line("registers", "unknown: " + StringRef(unknown).trim());
+      line("registers", "unknown: " + unknown);
     }
     line("predicted time",
          llvm::formatv("{0:f1} us", cost.getSeconds(rows, target) * 1e6).str());
