@@ -178,27 +178,28 @@ def _fail(*tensors):
 class Replayed(_device.Calls):
     """What a CUDA graph does, without one: results lie where they lay first."""
 
-    def __init__(self, calls):
-        super().__init__(calls)
-        self._results = super().run()
+    def __init__(self, stages):
+        super().__init__(stages)
+        self._results = [super(Replayed, self).run_stage(i) for i in range(len(stages))]
 
-    def run(self):
+    def run_stage(self, index):
+        new_results = super().run_stage(index)
         if self._results is None:
-            return super().run()
+            return new_results
         with torch.no_grad():
-            for kept, new in zip(self._results, super().run()):
+            for kept, new in zip(self._results[index], new_results):
                 for old, value in zip((*kept[0], *kept[1]), (*new[0], *new[1])):
                     old.data.copy_(value.data)
-        return self._results
+        return self._results[index]
 
     def forget_results(self):
         self._results = None
 
 
 class ReplayingCpu(_device.Cpu):
-    def capture(self, calls, can_capture=True):
-        is_copy = isinstance(calls[0](), torch.Tensor)
-        return _device.Calls(calls) if is_copy else Replayed(calls)
+    def capture(self, stages, can_capture=True):
+        is_copy = isinstance(stages[0][0](), torch.Tensor)
+        return _device.Calls(stages) if is_copy else Replayed(stages)
 
 
 def _in_place(gate, up):
@@ -262,9 +263,10 @@ def test_backward_of_the_device_comes_after_all_forwards():
     case = _measure.Case(op, (4, 8), torch.float32, op.directions)
     subject = _measure.Subject(case, loaded, loaded.function("silu"))
     sets = [_inputs.make(op, (4, 8), torch.float32, "cpu") for _ in range(3)]
-    results = [call() for call in subject.device_calls("both", sets)]
-    assert results[:3] == [None] * 3
-    for (result,), (gradient,) in results[3:]:
+    forwards, backwards = subject.stages("both", sets)
+    assert [call() for call in forwards] == [None] * 3
+    assert len(backwards) == 3
+    for (result,), (gradient,) in [call() for call in backwards]:
         assert result.shape == gradient.shape
 
 

@@ -5,6 +5,7 @@ that the host's time is not in it. What cannot be captured runs call by call bet
 two events. On the CPU a call takes its wall time.
 """
 
+import ctypes
 import time
 
 import torch
@@ -26,18 +27,23 @@ def open_device(name: str):
 
 
 class Calls:
-    """Calls that run one after the other."""
+    """Stages of calls: those of a stage run one after the other."""
 
     #: How the device's time of them is taken.
     method = "wall"
 
-    def __init__(self, calls):
-        self._calls = calls
+    def __init__(self, stages):
+        self.stages = stages
+
+    def run_stage(self, index) -> list:
+        """Returns their results, but for those that are None."""
+        results = [call() for call in self.stages[index]]
+        return [result for result in results if result is not None]
 
     def run(self) -> list:
-        """Runs them; returns their results, but for those that are None."""
-        results = [call() for call in self._calls]
-        return [result for result in results if result is not None]
+        """Runs all stages; returns their results."""
+        indices = range(len(self.stages))
+        return [result for index in indices for result in self.run_stage(index)]
 
     def forget_results(self) -> None:
         """Gives back what `run` returned last."""
@@ -48,30 +54,34 @@ class EventCalls(Calls):
 
 
 class Graph(Calls):
-    """Calls that are replayed; their results lie where they lay when captured."""
+    """Calls that are replayed, each stage as a graph of its own; their results lie
+    where they lay when captured."""
 
     method = "graph"
 
-    def __init__(self, calls, pool, stream):
-        super().__init__(calls)
+    def __init__(self, stages, pool, stream):
+        super().__init__(stages)
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            super().run()
+            for index in range(len(stages)):
+                super().run_stage(index)
         torch.cuda.current_stream().wait_stream(stream)
         torch.cuda.synchronize()
-        self._graph = torch.cuda.CUDAGraph()
+        self._graphs = [torch.cuda.CUDAGraph() for _ in stages]
         # All results are kept while capturing, so that each has memory of its own.
-        with torch.cuda.graph(self._graph, pool=pool, stream=stream):
-            self._results = super().run()
+        self._results = []
+        for index, graph in enumerate(self._graphs):
+            with torch.cuda.graph(graph, pool=pool, stream=stream):
+                self._results.append(super().run_stage(index))
 
-    def run(self) -> list:
-        self._graph.replay()
-        return self._results
+    def run_stage(self, index) -> list:
+        self._graphs[index].replay()
+        return self._results[index]
 
     def forget_results(self) -> None:
-        """Lets the next graph of the pool use their memory: each graph writes what
+        """Lets the next graphs of the pool use their memory: each graph writes what
         it reads again."""
-        self._results = None
+        self._results = [None] * len(self._graphs)
 
 
 class Cpu:
@@ -84,14 +94,14 @@ class Cpu:
     def start_case(self) -> None:
         """Memory goes back by itself."""
 
-    def capture(self, calls, can_capture=True) -> Calls:
-        return Calls(calls)
+    def capture(self, stages, can_capture=True) -> Calls:
+        return Calls(stages)
 
-    def seconds(self, calls: Calls, behind: "Calls | None" = None) -> float:
+    def seconds(self, calls: Calls, stage=0, behind: "Calls | None" = None) -> float:
         if behind is not None:
-            behind.run()
+            behind.run_stage(stage)
         start = time.perf_counter()
-        calls.run()
+        calls.run_stage(stage)
         return time.perf_counter() - start
 
     def flush(self) -> None:
@@ -122,6 +132,7 @@ class Cuda:
         count = 2 * self.cached_bytes
         self._pool = None
         self._stream = torch.cuda.Stream()
+        self._driver = ctypes.CDLL("libcuda.so.1")
         self._scratch = [
             torch.randint(256, (count,), dtype=torch.uint8, device=device)
             for _ in range(2)
@@ -133,33 +144,38 @@ class Cuda:
         # Graphs of a case share memory, as one runs at a time.
         self._pool = torch.cuda.graph_pool_handle()
 
-    def capture(self, calls, can_capture=True) -> Calls:
-        """A graph of ``calls``, or where they cannot be captured, the calls."""
+    def capture(self, stages, can_capture=True) -> Calls:
+        """Graphs of the ``stages``, or where they cannot be captured, their calls."""
         if not can_capture:
-            return EventCalls(calls)
+            return EventCalls(stages)
         try:
-            return Graph(calls, self._pool, self._stream)
+            return Graph(stages, self._pool, self._stream)
         except torch.OutOfMemoryError:
             raise
         except RuntimeError:
             # The pool of a capture that failed takes no other one.
             self._pool = torch.cuda.graph_pool_handle()
             torch.cuda.synchronize()
-            return EventCalls(calls)
+            return EventCalls(stages)
 
-    def seconds(self, calls: Calls, behind: "Calls | None" = None) -> float:
-        """How long ``calls`` take, as they follow ``behind`` without a pause."""
+    def seconds(self, calls: Calls, stage=0, behind: "Calls | None" = None) -> float:
+        """How long a stage of ``calls`` takes, as it follows that of ``behind``
+        without a pause."""
         if behind is not None:
-            behind.run()
+            behind.run_stage(stage)
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         start.record()
-        calls.run()
+        calls.run_stage(stage)
         end.record()
         end.synchronize()
         return start.elapsed_time(end) / 1e3
 
     def flush(self) -> None:
         """Leaves in the L2 cache what a copy leaves there."""
+        # Lines that a kernel loaded to be evicted last, as those of torch.compile
+        # do, outlast any copy: whoever ran next would find them.
+        if self._driver.cuCtxResetPersistingL2Cache():
+            raise RuntimeError("the driver cannot reset the lines that the L2 keeps")
         self._scratch[1].copy_(self._scratch[0])
 
     def synchronize(self) -> None:
@@ -183,6 +199,6 @@ def capture_copies(device, moved: float, count: int) -> list:
     target = torch.empty_like(source)
     pairs = list(zip(source.unbind(), target.unbind()))
     return [
-        device.capture([lambda a=a, b=b: b.copy_(a) for a, b in pairs]),
-        device.capture([lambda a=a, b=b: torch.neg(a, out=b) for a, b in pairs]),
+        device.capture([[lambda a=a, b=b: b.copy_(a) for a, b in pairs]]),
+        device.capture([[lambda a=a, b=b: torch.neg(a, out=b) for a, b in pairs]]),
     ]

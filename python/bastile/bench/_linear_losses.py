@@ -114,7 +114,7 @@ def _time(measured, call, count, device):
     """``count`` calls, one behind the other, as soon as the GPU's clock is that which
     such calls leave it with: products of matrices lower it within a while, and whose
     turn came after a slow library had rested it would be the faster for it."""
-    calls = device.capture([call], can_capture=False)
+    calls = device.capture([[call]], can_capture=False)
     settled = time.perf_counter() + device.settling_seconds
     while time.perf_counter() < settled:
         device.seconds(calls)

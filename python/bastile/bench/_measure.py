@@ -63,11 +63,11 @@ class Subject:
     def calls(self, kind, sets) -> list:
         return [lambda inputs=inputs: self.call(kind, inputs) for inputs in sets]
 
-    def device_calls(self, kind, sets) -> list:
-        """The same for all sets, but all forwards before the first backward: it
-        shall not find in the cache what its forward left there."""
+    def stages(self, kind, sets) -> list:
+        """The same for all sets, but all forwards first and all backwards in a stage
+        of their own: they shall not find in the cache what forwards left there."""
         if kind != "both":
-            return self.calls(kind, sets)
+            return [self.calls(kind, sets)]
         recorded = {}
 
         def forward(index):
@@ -78,8 +78,9 @@ class Subject:
             return results, self._backward(results, sets[index])
 
         indices = range(len(sets))
-        return [functools.partial(forward, index) for index in indices] + [
-            functools.partial(backward, index) for index in indices
+        return [
+            [functools.partial(function, index) for index in indices]
+            for function in (forward, backward)
         ]
 
     def _run(self, kind, inputs):
@@ -179,7 +180,7 @@ def _open_subject(subject, sets, device):
         call = functools.partial(subject.call, kind, sets[0])
         call()
         subject.peak[kind] = device.peak_bytes(call)
-        graph = device.capture(subject.device_calls(kind, sets), subject.can_capture)
+        graph = device.capture(subject.stages(kind, sets), subject.can_capture)
         subject.errors.update(_check(subject, graph, sets[0]))
         graph.forget_results()
         subject.graphs[kind] = graph
@@ -221,20 +222,13 @@ def _time_on_device(subjects, copies, sets, device):
     direction."""
     copy_times = {direction: [] for direction in copies}
 
-    def prepare():
-        for inputs in sets:
-            inputs.refresh()
-        device.flush()
-
     def run_round():
         for direction, graphs in copies.items():
-            seconds = []
-            for graph in graphs:
-                device.flush()
-                seconds.append(device.seconds(graph))
-            copy_times[direction].append(seconds)
+            copy_times[direction].append(
+                [sum(_time_stages(graph, device)) for graph in graphs]
+            )
         for subject in subjects:
-            _guard(subject, device, _time_graphs, prepare, device)
+            _guard(subject, device, _time_graphs, sets, device)
 
     started = time.perf_counter()
     run_round()
@@ -254,10 +248,20 @@ def _time_on_device(subjects, copies, sets, device):
     }
 
 
-def _time_graphs(subject, prepare, device):
+def _time_graphs(subject, sets, device):
     for kind, graph in subject.graphs.items():
-        prepare()
-        subject.device[kind].append(device.seconds(graph))
+        for inputs in sets:
+            inputs.refresh()
+        subject.device[kind].append(_time_stages(graph, device))
+
+
+def _time_stages(calls, device) -> list:
+    """Seconds of each stage, none of which finds in the cache what it reads."""
+    seconds = []
+    for stage in range(len(calls.stages)):
+        device.flush()
+        seconds.append(device.seconds(calls, stage))
+    return seconds
 
 
 def _faster(times):
@@ -320,19 +324,21 @@ def _row(subject, direction, copy_seconds, count):
     if subject.error:
         return {**row, "error": subject.error}
     kind = "both" if direction == "backward" else direction
-    device = _samples(subject.device, direction)
+    device = [
+        stages[-1] if direction == "backward" else sum(stages)
+        for stages in subject.device[kind]
+    ]
     copy = [seconds / count for seconds in copy_seconds]
     medians = [summarize(samples)["median"] for samples in (copy, device)]
     moved = case.bytes(direction)
-    # A difference of two times that are hardly apart may come out negative.
-    seconds = max(medians[1] / count, 0)
+    seconds = medians[1] / count
     row.update(
         device_us=_microseconds(seconds / count for seconds in device),
-        wall_us=_microseconds(_samples(subject.wall, direction)),
+        wall_us=_microseconds(_wall(subject.wall, direction)),
         copy_us=_microseconds(copy),
         bytes=moved,
-        gb_per_s=moved / seconds / 1e9 if seconds else None,
-        share=medians[0] / seconds if seconds else None,
+        gb_per_s=moved / seconds / 1e9,
+        share=medians[0] / seconds,
         peak_bytes=subject.peak[kind],
         max_error=_error(subject.errors, direction),
         rows_checked=case.shape[0],
@@ -348,7 +354,7 @@ def _error(errors, direction):
     return errors["gradients" if direction == "backward" else "results"]
 
 
-def _samples(times, direction):
+def _wall(times, direction):
     if direction != "backward":
         return times[direction]
     return [both - forward for both, forward in zip(times["both"], times["forward"])]

@@ -11,7 +11,8 @@ For each op, shape and direction, of each library:
   share    the copy's time divided by the device's: 1 is as fast as memory allows
   error    the largest difference from float64, divided by the largest number
 
-The backward is what forward and backward together take longer than the forward.
+On the device the backward runs behind all forwards, timed alone; of the wall and the
+host, it is what forward and backward together take longer than the forward.
 """
 
 import sys
