@@ -137,8 +137,9 @@ Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
 /// multiprocessor hold no second row to load while the first is reduced. Blocks
 /// of half the threads, two to a multiprocessor, come before full ones, also
 /// before one alone that holds the row till it is needed again: all threads
-/// would wait for one row. A row that no cluster holds stays with one block.
-void chooseCluster(ScheduleFields &fields, int64_t pieces,
+/// would wait for one row. Returns whether the row is too long for one block;
+/// if no cluster holds it, it stays with one all the same.
+bool chooseCluster(ScheduleFields &fields, int64_t pieces,
                    const KernelShape &shape, const Target &target) {
   auto limitHeld = [](int64_t held) {
     return std::clamp<int64_t>(held, 1, 16);
@@ -159,7 +160,7 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
   const bool waits =
       !fields.columns && !fields.threads && held > 1 && shape.rereadBytes > 0;
   if (pieces <= held * (waits ? fewThreads : mostThreads))
-    return;
+    return false;
   if (fields.threads)
     fewThreads = mostThreads = fields.threads;
   for (int64_t capacity :
@@ -167,8 +168,9 @@ void chooseCluster(ScheduleFields &fields, int64_t pieces,
     for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
       if (pieces <= blocks * capacity) {
         fields.cluster = blocks;
-        return;
+        return true;
       }
+  return true;
 }
 
 /// Whether what is walked again of a row fits the shared memory of its blocks.
@@ -189,39 +191,47 @@ bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
 /// multiprocessor hide best what each waits for; where they keep so much of a
 /// row that only two have room, these have more threads. A cluster shares each
 /// row where it is walked again: so that what its blocks keep of it leaves room
-/// for others or, without clusters enough, so that the rows that are being
-/// walked stay in the cache.
+/// for `atOnce` of them or, without clusters enough, for two or, without enough
+/// for these, so that the rows that are being walked stay in the cache. A row
+/// that has to leave room for three, but not to be shared, is walked by many
+/// threads, a vector each.
 void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
-                const Target &target) {
+                const Target &target, int64_t atOnce) {
   int64_t perThread =
       fields.vector * std::clamp<int64_t>(16 / fields.vector, 1, 8);
   if (!fields.rows)
     fields.rows = 1;
-  auto setThreads = [&](int64_t blocks, int64_t minThreads,
+  auto setThreads = [&](int64_t blocks, int64_t elements, int64_t minThreads,
                         int64_t maxThreads) {
     fields.cluster = blocks;
     fields.threads = 0;
     int64_t parts =
-        llvm::divideCeil(shape.getSpan(fields.vector), blocks * perThread);
+        llvm::divideCeil(shape.getSpan(fields.vector), blocks * elements);
     fields.threads = findThreads(fields, parts, minThreads, maxThreads,
                                  /*maxPieces=*/parts);
-    fields.columns = blocks * fields.threads * perThread;
+    fields.columns = blocks * fields.threads * elements;
   };
   auto setCluster = [&](int64_t blocks) {
-    setThreads(blocks, 8 * kWarp, 8 * kWarp);
+    if (blocks == 1 && atOnce > 2) {
+      setThreads(blocks, fields.vector, 12 * kWarp, 16 * kWarp);
+      if (haveRoom(atOnce, getKeptBytes(fields, shape), target))
+        return;
+    }
+    setThreads(blocks, perThread, 8 * kWarp, 8 * kWarp);
     // So many threads that little of the last tile lies beyond the row.
     if (!haveRoom(3, getKeptBytes(fields, shape), target))
-      setThreads(blocks, 12 * kWarp, 16 * kWarp);
+      setThreads(blocks, perThread, 12 * kWarp, 16 * kWarp);
   };
   if (fields.cluster)
     return setCluster(fields.cluster);
   int64_t most = target.maxBlocksPerCluster;
-  for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
-    setCluster(blocks);
-    if (haveRoom(2, getKeptBytes(fields, shape), target) &&
-        canKeepRows(fields, shape, target))
-      return;
-  }
+  for (int64_t others : {atOnce, int64_t(2)})
+    for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
+      setCluster(blocks);
+      if (haveRoom(others, getKeptBytes(fields, shape), target) &&
+          canKeepRows(fields, shape, target))
+        return;
+    }
   int64_t rowBytes = shape.rowLength * shape.minElementBytes;
   int64_t blocks = 1;
   while (blocks < std::min<int64_t>(4, most) &&
@@ -433,11 +443,22 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   bool isWalked = shape.numReductions > 2 ||
                   (shape.startsWithShared && shape.numWalks == 2 &&
                    shape.numLongPartialRows == 0);
-  if (isWalked && !fields.columns && !fields.threads &&
-      shape.rowLength > kMostElementsHeld)
-    return chooseLoop(fields, shape, target);
-  if (!fields.cluster && shape.numReductions > 0)
-    chooseCluster(fields, pieces, shape, target);
+  const bool isFree = !fields.columns && !fields.threads;
+  if (isWalked && isFree && shape.rowLength > kMostElementsHeld)
+    return chooseLoop(fields, shape, target, /*atOnce=*/2);
+  // Shared memory keeps what is walked again for blocks that wait at different
+  // times.
+  const bool mayLoop = isFree && !fields.stages && shape.rereadBytes > 0 &&
+                       shape.numLongPartialRows == 0;
+  // Nor does a row that is too long for one block stay in registers where two
+  // reductions need it, or where each of its elements is moved by itself.
+  if (!fields.cluster && shape.numReductions > 0 &&
+      chooseCluster(fields, pieces, shape, target) && mayLoop &&
+      (shape.numReductions > 1 || shape.isShifted(fields.vector))) {
+    fields.cluster = 0;
+    const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
+    return chooseLoop(fields, shape, target, /*atOnce=*/isOneTensor ? 3 : 2);
+  }
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (shape.numLongPartialRows > 0)
@@ -471,6 +492,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     return;
   }
   // Otherwise a loop walks over it in steps of moderate tiles.
+  if (mayLoop && !fields.cluster)
+    return chooseLoop(fields, shape, target, /*atOnce=*/2);
   if (!fields.threads)
     fields.threads = 16 * kWarp;
   if (!fields.columns)

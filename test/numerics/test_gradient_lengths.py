@@ -14,6 +14,12 @@ LENGTHS = {
 MAIN = ("rms_norm", "add_rms_norm", "layer_norm", "softmax", "log_softmax")
 # What takes long to compile, once for each way of reducing.
 LONG = {"layer_norm": 4097, "rms_norm": 65537, "softmax": 65537}
+# Rows that shared memory keeps, by one block and by several, aligned and not.
+KEPT = {
+    "rms_norm": (32771,),
+    "layer_norm": (20480, 50257),
+    "softmax": (32768, 50257, 65536),
+}
 
 
 def grid():
@@ -23,6 +29,9 @@ def grid():
                 yield name, kind, 127 if length <= 2880 else 3, length
     for name, length in LONG.items():
         yield name, "f32", 3, length
+    for name, lengths in KEPT.items():
+        for length in lengths:
+            yield name, "bf16", 3, length
 
 
 @pytest.mark.parametrize("name,kind,rows,length", grid())

@@ -159,3 +159,79 @@ tile.kernel @not_in_place(%x: tensor<?x32768xbf16>, %y: tensor<?x32768xf32>)
   %4 = arith.negf %x : tensor<?x32768xbf16>
   tile.return %4, %3 : tensor<?x32768xbf16>, tensor<?x32768xf32>
 }
+
+// So are rows with two reductions that are too long for one block. One that keeps
+// a row by itself and leaves room for two others has more threads, a vector each.
+// CHECK-LABEL: @two_reductions
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, cluster = 1, reread = shared>,
+// CLUSTER-SAME: unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 2048, cluster = 1, reread = shared>
+// PINNED-LABEL: @two_reductions
+// PINNED-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>
+tile.kernel @two_reductions(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %0, %2 : tensor<?x32768xf32>
+  %4 = math.exp %3 : tensor<?x32768xf32>
+  %5 = tile.reduce add %4 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %6 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %7 = arith.divf %4, %6 : tensor<?x32768xf32>
+  %8 = arith.truncf %7 : tensor<?x32768xf32> to tensor<?x32768xbf16>
+  tile.return %8 : tensor<?x32768xbf16>
+}
+
+// CHECK-LABEL: @two_reductions_of_longer_rows
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>,
+// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
+tile.kernel @two_reductions_of_longer_rows(%x: tensor<?x65536xbf16>) -> tensor<?x65536xbf16> {
+  %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %3 = arith.subf %0, %2 : tensor<?x65536xf32>
+  %4 = math.exp %3 : tensor<?x65536xf32>
+  %5 = tile.reduce add %4 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %6 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>
+  %7 = arith.divf %4, %6 : tensor<?x65536xf32>
+  %8 = arith.truncf %7 : tensor<?x65536xf32> to tensor<?x65536xbf16>
+  tile.return %8 : tensor<?x65536xbf16>
+}
+
+// A row with one reduction stays in the registers of a cluster, but for one whose
+// vectors begin ahead of it.
+// CHECK-LABEL: @one_reduction
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,
+tile.kernel @one_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
+  %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
+  %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
+  %3 = arith.subf %0, %2 : tensor<?x32768xf32>
+  %4 = arith.truncf %3 : tensor<?x32768xf32> to tensor<?x32768xbf16>
+  tile.return %4 : tensor<?x32768xbf16>
+}
+
+// CHECK-LABEL: @one_reduction_of_odd_rows
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 416, vector = 8, columns = 3328, cluster = 1, reread = shared>,
+tile.kernel @one_reduction_of_odd_rows(%x: tensor<?x32771xbf16>) -> tensor<?x32771xbf16> {
+  %0 = arith.extf %x : tensor<?x32771xbf16> to tensor<?x32771xf32>
+  %1 = tile.reduce max %0 : tensor<?x32771xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32771xbf16> -> tensor<?x32771xf32>
+  %3 = arith.subf %0, %2 : tensor<?x32771xf32>
+  %4 = arith.truncf %3 : tensor<?x32771xf32> to tensor<?x32771xbf16>
+  tile.return %4 : tensor<?x32771xbf16>
+}
+
+// Of two tensors a block keeps as much as leaves room for one other.
+// CHECK-LABEL: @odd_rows_of_two_tensors
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 416, vector = 8, columns = 13312, cluster = 2, reread = shared>,
+tile.kernel @odd_rows_of_two_tensors(%x: tensor<?x50257xbf16>, %y: tensor<?x50257xbf16>)
+    -> tensor<?x50257xbf16> {
+  %0 = arith.extf %x : tensor<?x50257xbf16> to tensor<?x50257xf32>
+  %1 = arith.extf %y : tensor<?x50257xbf16> to tensor<?x50257xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x50257xf32>
+  %3 = tile.reduce add %2 : tensor<?x50257xf32> -> tensor<?x1xf32>
+  %4 = tile.broadcast %3 like %x : tensor<?x1xf32>, tensor<?x50257xbf16> -> tensor<?x50257xf32>
+  %5 = arith.subf %0, %4 : tensor<?x50257xf32>
+  %6 = arith.mulf %5, %1 : tensor<?x50257xf32>
+  %7 = arith.truncf %6 : tensor<?x50257xf32> to tensor<?x50257xbf16>
+  tile.return %7 : tensor<?x50257xbf16>
+}
