@@ -36,10 +36,12 @@ struct KernelCost {
   double getSeconds(int64_t rows, const Target &target) const;
 };
 
-/// The costs of a module's kernels, launch by launch; `scheduled` and `tiled`
-/// are the module lowered to `Stage::Scheduled` and `Stage::Tiled`.
+/// The costs of a module's kernels on `target`, launch by launch; `scheduled`
+/// and `tiled` are the module lowered to `Stage::Scheduled` and `Stage::Tiled`.
+/// What programs leave for a later launch has a row for each that may run.
 std::vector<KernelCost> getKernelCosts(mlir::ModuleOp scheduled,
-                                       mlir::ModuleOp tiled);
+                                       mlir::ModuleOp tiled,
+                                       const Target &target);
 
 } // namespace bastile
 

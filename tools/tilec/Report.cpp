@@ -65,7 +65,7 @@ LogicalResult bastile::printReport(ModuleOp module,
   const Target &target = *options.target;
   os << "target " << target.name << ", " << rows << " rows, "
      << llvm::formatv("{0:f2} TB/s\n", target.memoryBytesPerSecond / 1e12);
-  for (const KernelCost &cost : getKernelCosts(*scheduled, *tiled)) {
+  for (const KernelCost &cost : getKernelCosts(*scheduled, *tiled, target)) {
     double bytes =
         static_cast<double>(cost.bytesPerRow) * rows + cost.bytesShared;
     os << "\n" << cost.name << "\n";
