@@ -270,6 +270,30 @@ def test_backward_of_the_device_comes_after_all_forwards():
         assert result.shape == gradient.shape
 
 
+class TimedCpu(_device.Cpu):
+    """Whose first stages take 1 ms, and second ones 5."""
+
+    flushes = 0
+
+    def flush(self):
+        self.flushes += 1
+
+    def seconds(self, calls, stage=0, behind=None):
+        assert self.flushes, "a stage finds in the cache what it reads"
+        self.flushes = 0
+        return (1e-3, 5e-3)[stage]
+
+
+def test_backwards_of_the_device_are_timed_alone():
+    op = _ops.OPS["silu"]
+    loaded = _providers.PROVIDERS["torch"].load()
+    case = _measure.Case(op, (4, 8), torch.float32, op.directions)
+    rows = _measure.measure_case(case, [loaded], TimedCpu())
+    for row in rows:
+        expected = {"forward": 1e3, "backward": 5e3, "both": 6e3}[row["direction"]]
+        assert row["device_us"]["median"] == pytest.approx(expected / row["sets"])
+
+
 def test_a_case_that_does_not_fit_fails_in_every_row():
     op = _ops.OPS["silu"]
     loaded = _providers.PROVIDERS["torch"].load()
