@@ -9,9 +9,9 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/SymbolTable.h"
-#include "passes/KernelShape.h"
+#include "passes/ScheduleFields.h"
 #include "llvm/Support/raw_ostream.h"
-#include <cmath>
+#include <optional>
 
 using namespace mlir;
 using namespace bastile;
@@ -26,29 +26,24 @@ static int64_t getRowBytes(RankedTensorType type) {
   return type.getShape().back() * (type.getElementTypeBitWidth() / 8);
 }
 
-namespace {
-/// How many rows a tensor has: so many for each of the call's, and others.
-struct RowCount {
-  double perRow = 1;
-  int64_t once = 0;
-};
-} // namespace
-
-/// The rows of a partial result: one for each program.
-static RowCount countPrograms(tile::ScheduleAttr schedule,
-                              const Target &target) {
-  if (schedule.getPersistent() == 0)
-    return {1.0 / schedule.getRows(), 0};
-  int64_t blocks = schedule.getPersistent() * target.multiprocessors;
-  return {0, std::max<int64_t>(
-                 1, blocks / std::max<int64_t>(1, schedule.getCluster()))};
+/// The programs that a call of `rows` rows launches, each of which leaves a row
+/// of a partial result.
+static int64_t countPrograms(tile::ScheduleAttr schedule, const Target &target,
+                             int64_t rows) {
+  int64_t groups = llvm::divideCeil(rows, schedule.getRows());
+  int64_t most = schedule.getPersistent() * target.multiprocessors /
+                 std::max<int64_t>(1, schedule.getCluster());
+  return most > 0 ? std::min(groups, most) : groups;
 }
 
-/// The cost of a kernel whose operands have so many rows; without `inputs`, as
-/// many as the call. Fills in those of its results.
-static KernelCost getCost(tile::KernelOp kernel, ArrayRef<RowCount> inputs,
-                          const Target &target,
-                          llvm::SmallVectorImpl<RowCount> &results) {
+/// Of tensors that have rows of their own, how many these are.
+using RowCounts = llvm::SmallVector<std::optional<int64_t>>;
+
+/// The cost of a kernel in a call of `rows` rows; `inputs` are for its
+/// operands. Fills in those of its results.
+static KernelCost getCost(tile::KernelOp kernel, int64_t rows,
+                          const Target &target, const RowCounts &inputs,
+                          RowCounts &results) {
   KernelCost cost;
   cost.name = kernel.getSymName();
   std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
@@ -60,52 +55,52 @@ static KernelCost getCost(tile::KernelOp kernel, ArrayRef<RowCount> inputs,
     fields.consume_back(">");
     cost.schedule = fields;
     KernelShape shape = KernelShape::get(kernel);
-    if (shape.numReductions > 0 &&
-        schedule->getColumns() < shape.getSpan(schedule->getVector()))
+    ScheduleFields complete(*schedule);
+    if (isLoop(complete, shape))
       cost.passes = schedule->getThreads() > 1 ? shape.numWalks
                                                : shape.reductionDepth + 1;
+    if (schedule->getReread() == tile::Reread::Shared)
+      cost.keptBytes = getKeptBytes(complete, shape);
+    if (schedule->getStages() > 2)
+      cost.keptBytes += getStagedBytes(complete, shape);
   }
-  double bytesPerRow = 0, operationsPerRow = 0;
-  auto addTensor = [&](Type type, RowCount rows) {
+  auto addTensor = [&](Type type, std::optional<int64_t> ownRows) {
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getRank() < 2)
-      rows = {0, 1};
-    bytesPerRow += rows.perRow * getRowBytes(tensor);
-    cost.bytesShared += rows.once * getRowBytes(tensor);
+    if (tensor.getRank() >= 2 && !ownRows)
+      cost.bytesPerRow += getRowBytes(tensor);
+    else
+      cost.bytesShared += ownRows.value_or(1) * getRowBytes(tensor);
   };
-  RowCount walked;
+  bool walksOwnRows = false;
   for (BlockArgument argument : kernel.getArguments()) {
-    RowCount rows =
-        inputs.empty() ? RowCount() : inputs[argument.getArgNumber()];
     // An operand may be there for its sizes only.
     if (!isRead(argument))
       continue;
-    addTensor(argument.getType(), rows);
-    if (rows.perRow != 1)
-      walked = rows;
+    addTensor(argument.getType(), inputs[argument.getArgNumber()]);
+    walksOwnRows |= inputs[argument.getArgNumber()].has_value();
   }
   Block &body = kernel.getBody().front();
   for (auto [value, type] : llvm::zip_equal(body.getTerminator()->getOperands(),
                                             kernel.getResultTypes())) {
     auto reduce = value.getDefiningOp<tile::ReduceRowsOp>();
-    results.push_back(reduce && reduce.getPartial() && schedule
-                          ? countPrograms(*schedule, target)
-                          : RowCount());
-    addTensor(type, results.back());
+    std::optional<int64_t> programs;
+    if (reduce && reduce.getPartial() && schedule)
+      programs = countPrograms(*schedule, target, rows);
+    results.push_back(programs);
+    addTensor(type, programs);
   }
   for (Operation &op : body) {
     auto type = op.getNumResults() == 1
                     ? dyn_cast<RankedTensorType>(op.getResult(0).getType())
                     : RankedTensorType();
-    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op))
+    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op) ||
+        walksOwnRows)
       continue;
     // A reduction works on what it reads, not on its one result.
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       type = reduce.getInput().getType();
-    operationsPerRow += walked.perRow * type.getShape().back();
+    cost.operationsPerRow += type.getShape().back();
   }
-  cost.bytesPerRow = std::llround(bytesPerRow);
-  cost.operationsPerRow = std::llround(operationsPerRow);
   return cost;
 }
 
@@ -116,38 +111,43 @@ static void merge(KernelCost &cost, KernelCost other) {
   cost.bytesShared += other.bytesShared;
   cost.operationsPerRow += other.operationsPerRow;
   cost.passes = std::max(cost.passes, other.passes);
+  cost.keptBytes = std::max(cost.keptBytes, other.keptBytes);
   cost.merged.push_back(std::move(other.name));
 }
 
 std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
                                                 ModuleOp tiled,
-                                                const Target &target) {
+                                                const Target &target,
+                                                int64_t rows) {
   SymbolTable kernels(scheduled), programs(tiled);
   std::vector<KernelCost> costs;
-  DenseMap<Value, RowCount> counts;
+  DenseMap<Value, std::optional<int64_t>> counts;
   tiled.walk([&](tile::LaunchOp launch) {
     // The first variant has the name of the kernel.
     auto program = programs.lookup<tile::KernelOp>(
         cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+    auto addKernel = [&](StringRef name, const RowCounts &inputs) {
+      auto kernel = kernels.lookup<tile::KernelOp>(name);
+      RowCounts results;
+      return std::pair(getCost(kernel, rows, target, inputs, results), results);
+    };
     auto merged =
         program->getAttrOfType<ArrayAttr>(tile::TileDialect::kMergedAttrName);
-    llvm::SmallVector<RowCount> inputs, results;
-    // Kernels that combine what programs left are never merged.
-    if (!merged)
+    if (!merged) {
+      RowCounts inputs;
       for (Value input : launch.getInputs())
         inputs.push_back(counts.lookup(input));
-    costs.push_back(
-        getCost(kernels.lookup<tile::KernelOp>(program.getSymName()), inputs,
-                target, results));
-    if (!merged) {
-      for (auto [value, rows] : llvm::zip_equal(launch.getResults(), results))
-        counts[value] = rows;
+      auto [cost, results] = addKernel(program.getSymName(), inputs);
+      costs.push_back(std::move(cost));
+      for (auto [value, count] : llvm::zip_equal(launch.getResults(), results))
+        counts[value] = count;
       return;
     }
+    // Kernels that leave or combine rows of programs are never merged.
+    const RowCounts none(launch.getInputs().size());
+    costs.push_back(addKernel(program.getSymName(), none).first);
     for (auto name : merged.getAsRange<StringAttr>())
-      merge(costs.back(),
-            getCost(kernels.lookup<tile::KernelOp>(name.getValue()), {}, target,
-                    results));
+      merge(costs.back(), addKernel(name.getValue(), none).first);
   });
   return costs;
 }

@@ -180,8 +180,8 @@ bastile::explainText(const CompileRequest &request, int64_t rows) {
       failed(lower(*compilation.module, Stage::Tiled, compilation.options)))
     return compilation.fail();
   std::vector<KernelReport> reports;
-  for (const KernelCost &cost : getKernelCosts(*scheduled, *compilation.module,
-                                               *compilation.options.target))
+  for (const KernelCost &cost : getKernelCosts(
+           *scheduled, *compilation.module, *compilation.options.target, rows))
     reports.push_back({cost.name, cost.schedule, cost.bytesPerRow,
                        cost.bytesShared, cost.operationsPerRow, cost.passes,
                        cost.getSeconds(rows, *compilation.options.target)});

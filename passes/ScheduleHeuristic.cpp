@@ -186,58 +186,108 @@ bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
   return blocks * (bytes + kOtherSharedBytes) <= target.maxSharedBytesPerBlock;
 }
 
-/// For long rows of which more is computed than registers hold: a loop walks
-/// over them in tiles of 16 elements a thread. Three blocks or more to a
-/// multiprocessor hide best what each waits for; where they keep so much of a
-/// row that only two have room, these have more threads. A cluster shares each
-/// row where it is walked again: so that what its blocks keep of it leaves room
-/// for `atOnce` of them or, without clusters enough, for two or, without enough
-/// for these, so that the rows that are being walked stay in the cache. A row
-/// that has to leave room for three, but not to be shared, is walked by many
-/// threads, a vector each.
-void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
-                const Target &target, int64_t atOnce) {
-  int64_t perThread =
-      fields.vector * std::clamp<int64_t>(16 / fields.vector, 1, 8);
-  if (!fields.rows)
-    fields.rows = 1;
-  auto setThreads = [&](int64_t blocks, int64_t elements, int64_t minThreads,
-                        int64_t maxThreads) {
-    fields.cluster = blocks;
-    fields.threads = 0;
+/// Chooses the threads and tiles of a loop over rows that `blocks` share: tiles
+/// of `perThread` elements a thread.
+void chooseLoopThreads(ScheduleFields &fields, const KernelShape &shape,
+                       const Target &target, int64_t blocks,
+                       int64_t perThread) {
+  const int64_t elements =
+      fields.vector * std::clamp<int64_t>(perThread / fields.vector, 1, 8);
+  auto choose = [&](int64_t minThreads, int64_t maxThreads) {
     int64_t parts =
         llvm::divideCeil(shape.getSpan(fields.vector), blocks * elements);
+    fields.cluster = blocks;
+    fields.threads = 0;
     fields.threads = findThreads(fields, parts, minThreads, maxThreads,
                                  /*maxPieces=*/parts);
     fields.columns = blocks * fields.threads * elements;
   };
-  auto setCluster = [&](int64_t blocks) {
-    if (blocks == 1 && atOnce > 2) {
-      setThreads(blocks, fields.vector, 12 * kWarp, 16 * kWarp);
-      if (haveRoom(atOnce, getKeptBytes(fields, shape), target))
-        return;
-    }
-    setThreads(blocks, perThread, 8 * kWarp, 8 * kWarp);
-    // So many threads that little of the last tile lies beyond the row.
-    if (!haveRoom(3, getKeptBytes(fields, shape), target))
-      setThreads(blocks, perThread, 12 * kWarp, 16 * kWarp);
-  };
+  choose(8 * kWarp, 8 * kWarp);
+  if (haveRoom(3, getKeptBytes(fields, shape), target))
+    return;
+  // So many threads that little of the last tile lies beyond the row.
+  const ScheduleFields few = fields;
+  choose(12 * kWarp, 16 * kWarp);
+  if (haveRoom(2, getKeptBytes(few, shape), target) &&
+      !haveRoom(2, getKeptBytes(fields, shape), target))
+    fields = few;
+}
+
+/// Whether blocks of a loop keep what they walk again, with room for as many of
+/// them as `atOnce` on a multiprocessor.
+bool keepsRows(const ScheduleFields &fields, const KernelShape &shape,
+               const Target &target, int64_t atOnce) {
+  return isLoop(fields, shape) &&
+         haveRoom(atOnce, getKeptBytes(fields, shape), target) &&
+         canKeepRows(fields, shape, target);
+}
+
+/// Has as few blocks as leave room for `atOnce` share each row.
+bool chooseSharers(ScheduleFields &fields, const KernelShape &shape,
+                   const Target &target, int64_t atOnce, int64_t perThread) {
+  for (int64_t blocks = 1; blocks <= target.maxBlocksPerCluster; blocks *= 2) {
+    chooseLoopThreads(fields, shape, target, blocks, perThread);
+    if (keepsRows(fields, shape, target, atOnce))
+      return true;
+  }
+  return false;
+}
+
+/// For long rows of which more is computed than registers hold: a loop walks
+/// over them in tiles. Three blocks or more to a multiprocessor hide best what
+/// each waits for; where they keep so much of a row that only two have room,
+/// these have more threads. A cluster shares each row where it is walked again:
+/// so that what its blocks keep of it leaves room for others or, without
+/// clusters enough, so that the rows that are being walked stay in the cache.
+void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
+                const Target &target) {
+  constexpr int64_t kPerThread = 16;
+  if (!fields.rows)
+    fields.rows = 1;
   if (fields.cluster)
-    return setCluster(fields.cluster);
-  int64_t most = target.maxBlocksPerCluster;
-  for (int64_t others : {atOnce, int64_t(2)})
-    for (int64_t blocks = 1; blocks <= most; blocks *= 2) {
-      setCluster(blocks);
-      if (haveRoom(others, getKeptBytes(fields, shape), target) &&
-          canKeepRows(fields, shape, target))
-        return;
-    }
+    return chooseLoopThreads(fields, shape, target, fields.cluster, kPerThread);
+  if (chooseSharers(fields, shape, target, /*atOnce=*/2, kPerThread))
+    return;
   int64_t rowBytes = shape.rowLength * shape.minElementBytes;
   int64_t blocks = 1;
-  while (blocks < std::min<int64_t>(4, most) &&
+  while (blocks < std::min<int64_t>(4, target.maxBlocksPerCluster) &&
          kBlocksAtOnce / blocks * rowBytes > kCacheBytes)
     blocks *= 2;
-  setCluster(blocks);
+  chooseLoopThreads(fields, shape, target, blocks, kPerThread);
+}
+
+/// For rows that are too long for one block: a loop that finds what it walks
+/// again in shared memory, where that leaves room for other blocks, which wait
+/// at other times: for two where one tensor is loaded, else for one, or for
+/// none where no cluster holds a row in registers. A block that has a row of
+/// one tensor alone has many threads, a vector each. Returns false, and chooses
+/// nothing, if rows do not fit like that.
+bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
+                    const Target &target) {
+  ScheduleFields loop = fields;
+  loop.cluster = 1;
+  if (!loop.rows)
+    loop.rows = 1;
+  const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
+  if (isOneTensor) {
+    int64_t pieces = llvm::divideCeil(shape.getSpan(loop.vector), loop.vector);
+    loop.threads = findThreads(loop, pieces, 12 * kWarp, 16 * kWarp,
+                               /*maxPieces=*/pieces);
+    loop.columns = loop.threads * loop.vector;
+    if (keepsRows(loop, shape, target, /*atOnce=*/3)) {
+      fields = loop;
+      return true;
+    }
+  }
+  constexpr int64_t kBytesPerThread = 32;
+  const int64_t fewest = fields.cluster ? 2 : 1;
+  for (int64_t atOnce = isOneTensor ? 3 : 2; atOnce >= fewest; --atOnce)
+    if (chooseSharers(loop, shape, target, atOnce,
+                      kBytesPerThread / shape.minElementBytes)) {
+      fields = loop;
+      return true;
+    }
+  return false;
 }
 
 /// For rows too short to keep a block busy: several of them to a block, each
@@ -445,20 +495,22 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
                    shape.numLongPartialRows == 0);
   const bool isFree = !fields.columns && !fields.threads;
   if (isWalked && isFree && shape.rowLength > kMostElementsHeld)
-    return chooseLoop(fields, shape, target, /*atOnce=*/2);
-  // Shared memory keeps what is walked again for blocks that wait at different
-  // times.
-  const bool mayLoop = isFree && !fields.stages && shape.rereadBytes > 0 &&
-                       shape.numLongPartialRows == 0;
-  // Nor does a row that is too long for one block stay in registers where two
-  // reductions need it, or where each of its elements is moved by itself.
-  if (!fields.cluster && shape.numReductions > 0 &&
-      chooseCluster(fields, pieces, shape, target) && mayLoop &&
-      (shape.numReductions > 1 || shape.isShifted(fields.vector))) {
-    fields.cluster = 0;
-    const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
-    return chooseLoop(fields, shape, target, /*atOnce=*/isOneTensor ? 3 : 2);
-  }
+    return chooseLoop(fields, shape, target);
+  const bool mayLoop = isFree && !fields.cluster && !fields.stages &&
+                       shape.rereadBytes > 0 && shape.numLongPartialRows == 0;
+  // Up to 64 elements a thread, which leaves room for the intermediate values,
+  // and up to 16 vectors, each of which takes an address.
+  const int64_t mostHeld = std::min<int64_t>(16, 64 / fields.vector);
+  const bool isTooLong = !fields.cluster && shape.numReductions > 0 &&
+                         chooseCluster(fields, pieces, shape, target);
+  // Nor does a row that is too long for one block, where two reductions need it
+  // or its vectors begin ahead of it, which takes registers for each of them,
+  // or where no cluster holds it.
+  if (isTooLong && mayLoop &&
+      (shape.numReductions > 1 || shape.isShifted(fields.vector) ||
+       (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock)) &&
+      chooseKeptRows(fields, shape, target))
+    return;
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (shape.numLongPartialRows > 0)
@@ -474,10 +526,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     chooseTileThreads(fields, pieces, shape);
     return;
   }
-  // A row stays in registers as long as it fits: up to 64 elements a thread,
-  // which leaves room for the intermediate values, and up to 16 vectors, each
-  // of which takes an address. Threads that hold little come first.
-  int64_t maxPieces = std::min<int64_t>(16, 64 / fields.vector);
+  // A row stays in registers as long as it fits. Threads that hold little come
+  // first.
   int64_t fewThreads = 16 * kWarp;
   if (pieces <= 16 * kWarp)
     fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 8 * kWarp;
@@ -485,15 +535,13 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
     return;
   }
-  for (int64_t held = 4; held <= maxPieces; held *= 2) {
+  for (int64_t held = 4; held <= mostHeld; held *= 2) {
     if (pieces > held * target.maxThreadsPerBlock)
       continue;
     chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held);
     return;
   }
   // Otherwise a loop walks over it in steps of moderate tiles.
-  if (mayLoop && !fields.cluster)
-    return chooseLoop(fields, shape, target, /*atOnce=*/2);
   if (!fields.threads)
     fields.threads = 16 * kWarp;
   if (!fields.columns)

@@ -23,25 +23,28 @@ struct KernelCost {
   /// are part of this one, as though each space had as many rows.
   std::vector<std::string> merged;
   std::string schedule;
-  /// Bytes read and written for each row, and once for all rows.
+  /// Bytes read and written for each row, and beside the call's rows.
   int64_t bytesPerRow = 0;
   int64_t bytesShared = 0;
   /// Arithmetic and math ops for each row.
   int64_t operationsPerRow = 0;
   /// How often the row is read: once, unless it is walked in passes.
   int64_t passes = 1;
+  /// Bytes of rows that lie in a block's shared memory.
+  int64_t keptBytes = 0;
 
   /// Seconds that moving the bytes of `rows` rows takes at the target's
   /// bandwidth: the least that the kernel can take.
   double getSeconds(int64_t rows, const Target &target) const;
 };
 
-/// The costs of a module's kernels on `target`, launch by launch; `scheduled`
-/// and `tiled` are the module lowered to `Stage::Scheduled` and `Stage::Tiled`.
-/// What programs leave for a later launch has a row for each that may run.
+/// The costs of a module's kernels in a call of `rows` rows on `target`, launch
+/// by launch; `scheduled` and `tiled` are the module lowered to
+/// `Stage::Scheduled` and `Stage::Tiled`. What programs leave for a later
+/// launch has a row for each that runs.
 std::vector<KernelCost> getKernelCosts(mlir::ModuleOp scheduled,
                                        mlir::ModuleOp tiled,
-                                       const Target &target);
+                                       const Target &target, int64_t rows);
 
 } // namespace bastile
 

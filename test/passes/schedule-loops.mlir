@@ -235,3 +235,30 @@ tile.kernel @odd_rows_of_two_tensors(%x: tensor<?x50257xbf16>, %y: tensor<?x5025
   %7 = arith.truncf %6 : tensor<?x50257xf32> to tensor<?x50257xbf16>
   tile.return %7 : tensor<?x50257xbf16>
 }
+
+// Rows of which shared memory has no room for two blocks stay in registers.
+// CHECK-LABEL: @too_long_to_keep
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 131072, cluster = 4>,
+tile.kernel @too_long_to_keep(%x: tensor<?x131072xf32>, %y: tensor<?x131072xf32>) -> tensor<?x131072xf32> {
+  %0 = arith.mulf %x, %y : tensor<?x131072xf32>
+  %1 = tile.reduce max %0 : tensor<?x131072xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x131072xf32> -> tensor<?x131072xf32>
+  %3 = arith.subf %0, %2 : tensor<?x131072xf32>
+  %4 = math.exp %3 : tensor<?x131072xf32>
+  %5 = tile.reduce add %4 : tensor<?x131072xf32> -> tensor<?x1xf32>
+  %6 = tile.broadcast %5 like %x : tensor<?x1xf32>, tensor<?x131072xf32> -> tensor<?x131072xf32>
+  %7 = arith.divf %4, %6 : tensor<?x131072xf32>
+  tile.return %7 : tensor<?x131072xf32>
+}
+
+// One that no cluster holds is kept there although one reduction needs it.
+// CHECK-LABEL: @longer_than_registers
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 480, vector = 8, columns = 61440, cluster = 8, reread = shared>,
+tile.kernel @longer_than_registers(%x: tensor<?x300000xbf16>) -> tensor<?x300000xbf16> {
+  %0 = arith.extf %x : tensor<?x300000xbf16> to tensor<?x300000xf32>
+  %1 = tile.reduce max %0 : tensor<?x300000xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x300000xbf16> -> tensor<?x300000xf32>
+  %3 = arith.subf %0, %2 : tensor<?x300000xf32>
+  %4 = arith.truncf %3 : tensor<?x300000xf32> to tensor<?x300000xbf16>
+  tile.return %4 : tensor<?x300000xbf16>
+}

@@ -65,7 +65,8 @@ LogicalResult bastile::printReport(ModuleOp module,
   const Target &target = *options.target;
   os << "target " << target.name << ", " << rows << " rows, "
      << llvm::formatv("{0:f2} TB/s\n", target.memoryBytesPerSecond / 1e12);
-  for (const KernelCost &cost : getKernelCosts(*scheduled, *tiled, target)) {
+  for (const KernelCost &cost :
+       getKernelCosts(*scheduled, *tiled, target, rows)) {
     double bytes =
         static_cast<double>(cost.bytesPerRow) * rows + cost.bytesShared;
     os << "\n" << cost.name << "\n";
@@ -96,7 +97,10 @@ LogicalResult bastile::printReport(ModuleOp module,
                llvm::Twine(kernel.spillStoreBytes + kernel.spillLoadBytes) +
                " bytes spilled");
       line("shared memory",
-           llvm::Twine(kernel.staticSharedBytes) + " bytes a block");
+           llvm::Twine(kernel.staticSharedBytes) + " bytes a block" +
+               (cost.keptBytes > 0
+                    ? ", and " + llvm::Twine(cost.keptBytes) + " of rows"
+                    : llvm::Twine()));
     } else if (!target.isHost()) {
       line("registers", "unknown: " + unknown);
     }
