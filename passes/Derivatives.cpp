@@ -168,8 +168,8 @@ void Rule::applyJoin(tile::JoinOp join) {
       llvm::map_to_vector(join.getPieces().getTypes(), [&](Type type) -> Type {
         return cast<RankedTensorType>(type).clone(element);
       });
-  auto pieces = tile::SplitOp::create(builder, types, join.getStrands(),
-                                      g.getValue());
+  auto pieces =
+      tile::SplitOp::create(builder, types, join.getStrands(), g.getValue());
   for (auto [operand, piece] :
        llvm::zip_equal(join.getPieces(), pieces.getPieces()))
     gradients.add(operand, piece);

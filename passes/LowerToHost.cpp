@@ -88,8 +88,8 @@ void storeAsIntegers(LLVM::StoreOp store) {
   Type bits = builder.getI16Type();
   if (auto vector = dyn_cast<VectorType>(type))
     bits = vector.clone(bits);
-  store.getValueMutable().assign(LLVM::BitcastOp::create(
-      builder, store.getLoc(), bits, store.getValue()));
+  store.getValueMutable().assign(
+      LLVM::BitcastOp::create(builder, store.getLoc(), bits, store.getValue()));
 }
 
 struct LowerToHostPass

@@ -503,8 +503,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   const int64_t mostHeld = std::min<int64_t>(16, 64 / fields.vector);
   const bool isTooLong = !fields.cluster && shape.numReductions > 0 &&
                          chooseCluster(fields, pieces, shape, target);
-  // Nor does a row that is too long for one block, where two reductions need it,
-  // its vectors begin ahead of it, or no cluster holds it.
+  // Nor does a row that is too long for one block, where two reductions need
+  // it, its vectors begin ahead of it, or no cluster holds it.
   if (isTooLong && mayLoop &&
       (shape.numReductions > 1 || shape.isShifted(fields.vector) ||
        (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock)) &&

@@ -186,8 +186,7 @@ void Tiler::createProgram() {
       marks.set(tile::TileDialect::kBandAttrName, pack.getBandAttr());
     bool isWithoutGaps = !marks.empty();
     if (kernel.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
-      marks.set(tile::TileDialect::kApproximateAttrName,
-                builder.getUnitAttr());
+      marks.set(tile::TileDialect::kApproximateAttrName, builder.getUnitAttr());
     setPhase(marks, result);
     addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps, marks);
   }
