@@ -39,12 +39,14 @@ static int64_t countPrograms(tile::ScheduleAttr schedule, const Target &target,
 /// Of tensors that have rows of their own, how many these are.
 using RowCounts = llvm::SmallVector<std::optional<int64_t>>;
 
-/// The cost of a kernel in a call of `rows` rows; `inputs` are for its
-/// operands. Fills in those of its results.
-static KernelCost getCost(tile::KernelOp kernel, int64_t rows,
-                          const Target &target, const RowCounts &inputs,
-                          RowCounts &results) {
+/// The cost of a kernel in a call of `rows` rows, and the counts of its
+/// results; `inputs` are those of its operands.
+static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
+                                                int64_t rows,
+                                                const Target &target,
+                                                const RowCounts &inputs) {
   KernelCost cost;
+  RowCounts results;
   cost.name = kernel.getSymName();
   std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
   if (schedule) {
@@ -59,10 +61,9 @@ static KernelCost getCost(tile::KernelOp kernel, int64_t rows,
     if (isLoop(complete, shape))
       cost.passes = schedule->getThreads() > 1 ? shape.numWalks
                                                : shape.reductionDepth + 1;
+    cost.keptBytes = getStagedBytes(complete, shape);
     if (schedule->getReread() == tile::Reread::Shared)
-      cost.keptBytes = getKeptBytes(complete, shape);
-    if (schedule->getStages() > 2)
-      cost.keptBytes += getStagedBytes(complete, shape);
+      cost.keptBytes += getKeptBytes(complete, shape);
   }
   auto addTensor = [&](Type type, std::optional<int64_t> ownRows) {
     auto tensor = cast<RankedTensorType>(type);
@@ -89,19 +90,20 @@ static KernelCost getCost(tile::KernelOp kernel, int64_t rows,
     results.push_back(programs);
     addTensor(type, programs);
   }
+  if (walksOwnRows)
+    return {cost, results};
   for (Operation &op : body) {
     auto type = op.getNumResults() == 1
                     ? dyn_cast<RankedTensorType>(op.getResult(0).getType())
                     : RankedTensorType();
-    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op) ||
-        walksOwnRows)
+    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op))
       continue;
     // A reduction works on what it reads, not on its one result.
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       type = reduce.getInput().getType();
     cost.operationsPerRow += type.getShape().back();
   }
-  return cost;
+  return {cost, results};
 }
 
 /// Adds what `other`, the kernel of another row space, costs in the same
@@ -126,10 +128,9 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
     // The first variant has the name of the kernel.
     auto program = programs.lookup<tile::KernelOp>(
         cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
-    auto addKernel = [&](StringRef name, const RowCounts &inputs) {
-      auto kernel = kernels.lookup<tile::KernelOp>(name);
-      RowCounts results;
-      return std::pair(getCost(kernel, rows, target, inputs, results), results);
+    auto getCostOf = [&](StringRef name, const RowCounts &inputs) {
+      return getCost(kernels.lookup<tile::KernelOp>(name), rows, target,
+                     inputs);
     };
     auto merged =
         program->getAttrOfType<ArrayAttr>(tile::TileDialect::kMergedAttrName);
@@ -137,7 +138,7 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
       RowCounts inputs;
       for (Value input : launch.getInputs())
         inputs.push_back(counts.lookup(input));
-      auto [cost, results] = addKernel(program.getSymName(), inputs);
+      auto [cost, results] = getCostOf(program.getSymName(), inputs);
       costs.push_back(std::move(cost));
       for (auto [value, count] : llvm::zip_equal(launch.getResults(), results))
         counts[value] = count;
@@ -145,9 +146,9 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
     }
     // Kernels that leave or combine rows of programs are never merged.
     const RowCounts none(launch.getInputs().size());
-    costs.push_back(addKernel(program.getSymName(), none).first);
+    costs.push_back(getCostOf(program.getSymName(), none).first);
     for (auto name : merged.getAsRange<StringAttr>())
-      merge(costs.back(), addKernel(name.getValue(), none).first);
+      merge(costs.back(), getCostOf(name.getValue(), none).first);
   });
   return costs;
 }

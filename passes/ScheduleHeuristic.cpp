@@ -186,28 +186,32 @@ bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
   return blocks * (bytes + kOtherSharedBytes) <= target.maxSharedBytesPerBlock;
 }
 
-/// Chooses the threads and tiles of a loop over rows that `blocks` share: tiles
-/// of `perThread` elements a thread.
+/// Sets the threads, from `minThreads` to `maxThreads`, and the tiles, of
+/// `elements` a thread, of a loop over rows that `blocks` share.
+void setLoop(ScheduleFields &fields, const KernelShape &shape, int64_t blocks,
+             int64_t elements, int64_t minThreads, int64_t maxThreads) {
+  int64_t parts =
+      llvm::divideCeil(shape.getSpan(fields.vector), blocks * elements);
+  fields.cluster = blocks;
+  fields.threads = 0;
+  fields.threads = findThreads(fields, parts, minThreads, maxThreads,
+                               /*maxPieces=*/parts);
+  fields.columns = blocks * fields.threads * elements;
+}
+
+/// Chooses a loop over rows that `blocks` share, in tiles of `perThread`
+/// elements a thread.
 void chooseLoopThreads(ScheduleFields &fields, const KernelShape &shape,
                        const Target &target, int64_t blocks,
                        int64_t perThread) {
   const int64_t elements =
       fields.vector * std::clamp<int64_t>(perThread / fields.vector, 1, 8);
-  auto choose = [&](int64_t minThreads, int64_t maxThreads) {
-    int64_t parts =
-        llvm::divideCeil(shape.getSpan(fields.vector), blocks * elements);
-    fields.cluster = blocks;
-    fields.threads = 0;
-    fields.threads = findThreads(fields, parts, minThreads, maxThreads,
-                                 /*maxPieces=*/parts);
-    fields.columns = blocks * fields.threads * elements;
-  };
-  choose(8 * kWarp, 8 * kWarp);
+  setLoop(fields, shape, blocks, elements, 8 * kWarp, 8 * kWarp);
   if (haveRoom(3, getKeptBytes(fields, shape), target))
     return;
   // So many threads that little of the last tile lies beyond the row.
   const ScheduleFields few = fields;
-  choose(12 * kWarp, 16 * kWarp);
+  setLoop(fields, shape, blocks, elements, 12 * kWarp, 16 * kWarp);
   if (haveRoom(2, getKeptBytes(few, shape), target) &&
       !haveRoom(2, getKeptBytes(fields, shape), target))
     fields = few;
@@ -264,30 +268,24 @@ void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
 /// nothing, if rows do not fit like that.
 bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
                     const Target &target) {
+  constexpr int64_t kBytesPerThread = 32;
   ScheduleFields loop = fields;
-  loop.cluster = 1;
   if (!loop.rows)
     loop.rows = 1;
   const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
+  bool isKept = false;
   if (isOneTensor) {
-    int64_t pieces = llvm::divideCeil(shape.getSpan(loop.vector), loop.vector);
-    loop.threads = findThreads(loop, pieces, 12 * kWarp, 16 * kWarp,
-                               /*maxPieces=*/pieces);
-    loop.columns = loop.threads * loop.vector;
-    if (keepsRows(loop, shape, target, /*atOnce=*/3)) {
-      fields = loop;
-      return true;
-    }
+    setLoop(loop, shape, /*blocks=*/1, loop.vector, 12 * kWarp, 16 * kWarp);
+    isKept = keepsRows(loop, shape, target, /*atOnce=*/3);
   }
-  constexpr int64_t kBytesPerThread = 32;
   const int64_t fewest = fields.cluster ? 2 : 1;
-  for (int64_t atOnce = isOneTensor ? 3 : 2; atOnce >= fewest; --atOnce)
-    if (chooseSharers(loop, shape, target, atOnce,
-                      kBytesPerThread / shape.minElementBytes)) {
-      fields = loop;
-      return true;
-    }
-  return false;
+  for (int64_t atOnce = isOneTensor ? 3 : 2; !isKept && atOnce >= fewest;
+       --atOnce)
+    isKept = chooseSharers(loop, shape, target, atOnce,
+                           kBytesPerThread / shape.minElementBytes);
+  if (isKept)
+    fields = loop;
+  return isKept;
 }
 
 /// For rows too short to keep a block busy: several of them to a block, each
@@ -496,20 +494,20 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   const bool isFree = !fields.columns && !fields.threads;
   if (isWalked && isFree && shape.rowLength > kMostElementsHeld)
     return chooseLoop(fields, shape, target);
-  const bool mayLoop = isFree && !fields.cluster && !fields.stages &&
-                       shape.rereadBytes > 0 && shape.numLongPartialRows == 0;
   // Up to 64 elements a thread, which leaves room for the intermediate values,
   // and up to 16 vectors, each of which takes an address.
   const int64_t mostHeld = std::min<int64_t>(16, 64 / fields.vector);
-  const bool isTooLong = !fields.cluster && shape.numReductions > 0 &&
-                         chooseCluster(fields, pieces, shape, target);
-  // Nor does a row that is too long for one block, where two reductions need
-  // it, its vectors begin ahead of it, or no cluster holds it.
-  if (isTooLong && mayLoop &&
-      (shape.numReductions > 1 || shape.isShifted(fields.vector) ||
-       (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock)) &&
-      chooseKeptRows(fields, shape, target))
-    return;
+  if (!fields.cluster && shape.numReductions > 0 &&
+      chooseCluster(fields, pieces, shape, target)) {
+    // Nor does a row that is too long for one block, where two reductions need
+    // it, its vectors begin ahead of it, or no cluster holds it.
+    const bool isCrowded =
+        shape.numReductions > 1 || shape.isShifted(fields.vector) ||
+        (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
+    if (isCrowded && isFree && !fields.stages && shape.rereadBytes > 0 &&
+        shape.numLongPartialRows == 0 && chooseKeptRows(fields, shape, target))
+      return;
+  }
   // From here on, what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (shape.numLongPartialRows > 0)

@@ -26,8 +26,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         ptx, cubin = (os.path.join(folder, name) for name in ("a.ptx", "a.cubin"))
         options = [word for word in sys.argv[1:] if word.startswith("-")]
-        for path in sys.argv[1:]:
-            for target in TARGETS if path not in options else ():
+        paths = [word for word in sys.argv[1:] if not word.startswith("-")]
+        for path in paths:
+            for target in TARGETS:
                 run("tilec", path, *options, f"--target={target}", "-o", ptx)
                 report = run("ptxas", "-v", f"-arch={target}", ptx, "-o", cubin)
                 kernels = report.count("Compiling entry function")
