@@ -7,8 +7,11 @@
 #ifndef BASTILE_DIALECT_MODELOPBASE_TD
 #define BASTILE_DIALECT_MODELOPBASE_TD
 
-include "dialect/Primitives.td"
+include "dialect/RowTypes.td"
 include "dialect/TileInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 /// A model op stands in one file of dialect/ops/, its `decompose` and, where it
 /// has more to check than its types, its `verify` among it, written with the

@@ -86,6 +86,7 @@ def Tile_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 
     void registerAttributes();
+    void registerModelOps();
   }];
 }
 

@@ -1,0 +1,64 @@
+//===- RowTypes.td - What operands of ops can be -----------*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_ROWTYPES_TD
+#define BASTILE_DIALECT_ROWTYPES_TD
+
+include "dialect/TileDialect.td"
+
+/// Element types of operands and results.
+def Tile_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
+
+/// The row length is static and at least one; leading sizes are free.
+def Tile_IsRowTensor : And<[
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() >= 2">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getShape().back() > 0">
+  ]>;
+def Tile_RowTensor : Type<
+    And<[RankedTensorOf<[Tile_Float]>.predicate, Tile_IsRowTensor]>,
+    "row tensor of f16, bf16, f32 or f64 (at least one leading dimension and a "
+    "static last dimension of at least 1)",
+    "::mlir::RankedTensorType">;
+def Tile_RowVector : Type<
+    And<[RankedTensorOf<[Tile_Float]>.predicate,
+         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
+         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+               ".getShape().back() > 0">]>,
+    "row vector of f16, bf16, f32 or f64 (one static dimension of at least 1)",
+    "::mlir::RankedTensorType">;
+
+/// One number a row that counts or names something, such as a token's target.
+def Tile_IntegerStatistic : Type<
+    And<[RankedTensorOf<[I32, I64]>.predicate, Tile_IsRowTensor,
+         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+               ".getShape().back() == 1">]>,
+    "statistic of i32 or i64 (at least one leading dimension and a last "
+    "dimension of 1)",
+    "::mlir::RankedTensorType">;
+
+/// Reductions run in the precision that formulas are computed in.
+def Tile_ComputeTensor : Type<
+    And<[RankedTensorOf<[F32, F64]>.predicate, Tile_IsRowTensor]>,
+    "row tensor of f32 or f64 (at least one leading dimension and a static last "
+    "dimension of at least 1)",
+    "::mlir::RankedTensorType">;
+
+/// A row tensor or vector, in a precision that reductions have.
+def Tile_ComputeRows : Type<
+    And<[RankedTensorOf<[F32, F64]>.predicate,
+         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+               ".getShape().back() > 0">]>,
+    "row tensor or row vector of f32 or f64",
+    "::mlir::RankedTensorType">;
+
+/// Rows of 8-bit floats; of float64, where a reference stands for them.
+def Tile_SmallRows : Type<
+    And<[RankedTensorOf<[F8E4M3FN, F8E5M2, F64]>.predicate, Tile_IsRowTensor]>,
+    "row tensor of f8E4M3FN, f8E5M2 or f64 (at least one leading dimension and "
+    "a static last dimension of at least 1)",
+    "::mlir::RankedTensorType">;
+
+#endif // BASTILE_DIALECT_ROWTYPES_TD
