@@ -9,6 +9,7 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ScheduleFields.h"
 #include "passes/TargetLookup.h"
 #include "passes/ThreadGrid.h"
 
@@ -40,10 +41,10 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   }
 
   LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
+    if (failed(verifyIsScheduled(kernel)))
+      return failure();
     ThreadGrid grid{1, 1, 1};
-    tile::ScheduleAttr schedule = kernel.getSchedule().value_or(nullptr);
-    if (!schedule)
-      return kernel.emitError("has no schedule");
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
     if (!onHost) {
       FailureOr<ThreadGrid> found = ThreadGrid::get(schedule);
       if (failed(found))

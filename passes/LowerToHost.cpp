@@ -95,6 +95,9 @@ void storeAsIntegers(LLVM::StoreOp store) {
 struct LowerToHostPass
     : public bastile::impl::LowerToHostBase<LowerToHostPass> {
   void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (failed(verifyIsLowered(kernel)))
+        return signalPassFailure();
     eraseLaunchPlan(getOperation());
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<tile::KernelOp>()))

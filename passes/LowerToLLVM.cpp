@@ -28,6 +28,17 @@ void eraseLaunchPlan(ModuleOp module) {
     func.erase();
 }
 
+LogicalResult verifyIsLowered(tile::KernelOp kernel) {
+  if (!kernel.isTiled())
+    return kernel.emitError("is not tiled; run the 'tile' pass first");
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    if (!type.isIndex() && !LLVM::isCompatibleType(type))
+      return kernel.emitError("argument ")
+             << index << " of type " << type
+             << " is not lowered; run the 'lower-tiles' pass first";
+  return success();
+}
+
 /// Structured control flow becomes branches first: the conversion to the LLVM
 /// dialect knows only those.
 static LogicalResult lowerControlFlow(ModuleOp module) {

@@ -7,6 +7,7 @@
 #ifndef BASTILE_PASSES_LOWERTOLLVM_H
 #define BASTILE_PASSES_LOWERTOLLVM_H
 
+#include "dialect/Tile.h"
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -25,6 +26,9 @@ using AddPatternsFn = llvm::function_ref<void(mlir::LLVMTypeConverter &,
 /// and those that `addPatterns` adds.
 llvm::LogicalResult convertToLLVM(mlir::ModuleOp module,
                                   AddPatternsFn addPatterns);
+
+/// Checks that `lower-tiles` has left of `kernel` a program of one thread.
+llvm::LogicalResult verifyIsLowered(tile::KernelOp kernel);
 
 /// Erases the functions that launch kernels: their content has gone into the
 /// launch metadata.

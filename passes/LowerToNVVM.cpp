@@ -133,11 +133,23 @@ struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   }
 };
 
+/// Checks that the schedule of `kernel` says how many threads a block has.
+LogicalResult verifyThreads(tile::KernelOp kernel) {
+  std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
+  if (schedule && schedule->getThreads() > 0)
+    return success();
+  return kernel.emitError("has no number of threads; run the 'schedule' pass "
+                          "first");
+}
+
 struct LowerToNVVMPass
     : public bastile::impl::LowerToNVVMBase<LowerToNVVMPass> {
   using LowerToNVVMBase::LowerToNVVMBase;
 
   void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (failed(verifyIsLowered(kernel)) || failed(verifyThreads(kernel)))
+        return signalPassFailure();
     eraseLaunchPlan(getOperation());
     auto addPatterns = [&](LLVMTypeConverter &converter,
                            RewritePatternSet &patterns,

@@ -36,6 +36,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     findAuxiliary();
     auto nothing = ScheduleFields().getAttr(&getContext());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
+      // A program has followed its schedule already.
+      if (kernel.isTiled())
+        continue;
       tile::ScheduleAttr pinned = getPinned(kernel, *pins);
       // What a tuner pins is found on aligned operands.
       bool isForAligned =

@@ -32,6 +32,9 @@ struct ScheduleFields {
                                    persistent, cluster, stages, reread);
   }
 
+  /// Whether a kernel can be tiled by them.
+  bool isComplete() const { return rows && threads && vector && columns; }
+
   /// Blocks that share a row.
   int64_t getBlocks() const { return std::max<int64_t>(1, cluster); }
   /// Groups of rows whose loads are under way or that are computed on.
@@ -50,6 +53,9 @@ mlir::LogicalResult
 verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
                const ScheduleFields &fields, const KernelShape &shape,
                const Target &target, mlir::MLIRContext *context);
+
+/// Checks that `kernel` has a complete schedule, as `schedule` gives it one.
+mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
 
 /// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
 int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);

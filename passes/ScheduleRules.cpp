@@ -52,6 +52,17 @@ LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
 
 } // namespace
 
+LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
+  std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
+  if (!schedule)
+    return kernel.emitError("has no schedule; run the 'schedule' pass first");
+  if (!ScheduleFields(*schedule).isComplete())
+    return kernel.emitError("schedule ")
+           << *schedule
+           << " leaves fields to be chosen; run the 'schedule' pass first";
+  return success();
+}
+
 LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                                       const ScheduleFields &fields,
                                       const KernelShape &shape,

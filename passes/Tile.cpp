@@ -11,6 +11,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ScheduleFields.h"
 #include "passes/TargetLookup.h"
 #include "passes/Tiler.h"
 
@@ -37,10 +38,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
           cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
       if (!kernel || kernel.isTiled())
         return WalkResult::advance();
-      if (!kernel.getSchedule()) {
-        kernel.emitError("has no schedule; run the 'schedule' pass first");
+      if (failed(verifyIsScheduled(kernel)))
         return WalkResult::interrupt();
-      }
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;
       for (TileVariant &variant : getVariants(kernel, target->isHost())) {

@@ -23,3 +23,16 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1xf32> {
   %0 = tile.launch [@uneven](%x) : (tensor<?x1000xf32>) -> tensor<?x1xf32>
   return %0 : tensor<?x1xf32>
 }
+
+// -----
+
+// expected-error @below {{schedule #tile.schedule<threads = 128, persistent = 4, stages = 2> leaves fields to be chosen; run the 'schedule' pass first}}
+tile.kernel @incomplete(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {schedule = #tile.schedule<threads = 128, persistent = 4, stages = 2>} {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  tile.return %0 : tensor<?x8xf32>
+}
+func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.launch [@incomplete](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
