@@ -20,6 +20,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/BackwardCut.h"
 #include "passes/Derivatives.h"
+#include "passes/KernelSource.h"
 #include "passes/Names.h"
 #include "passes/Sizes.h"
 #include "llvm/ADT/StringSet.h"
@@ -43,6 +44,31 @@ void setInputName(func::FuncOp func, unsigned index, const Twine &name) {
 void setResultName(func::FuncOp func, unsigned index, const Twine &name) {
   func.setResultAttr(index, tile::TileDialect::kNameAttrName,
                      StringAttr::get(func.getContext(), name));
+}
+
+/// The result of `func` that may take the place of `argument`, if one may.
+std::optional<unsigned> findResultInPlace(func::FuncOp func,
+                                          unsigned argument) {
+  for (unsigned index = 0; index < func.getNumResults(); ++index) {
+    auto taken = func.getResultAttrOfType<IntegerAttr>(
+        index, tile::TileDialect::kInPlaceAttrName);
+    if (taken && taken.getInt() == argument)
+      return index;
+  }
+  return std::nullopt;
+}
+
+/// Makes `func` return `value` too, as a result called `name`. Returns which
+/// one it is.
+unsigned appendResult(func::FuncOp func, Value value, const Twine &name) {
+  unsigned index = func.getNumResults();
+  func.front().getTerminator()->insertOperands(index, value);
+  LogicalResult inserted =
+      func.insertResult(index, value.getType(), /*resultAttrs=*/nullptr);
+  assert(succeeded(inserted) && "a function takes results of any type");
+  (void)inserted;
+  setResultName(func, index, name);
+  return index;
 }
 
 /// The values of `func` that depend on `arguments` by differentiable ops.
@@ -146,21 +172,17 @@ LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace,
   FailureOr<SmallVector<Value>> gradients = buildGradients(func, seeds);
   if (failed(gradients))
     return failure();
-  SmallVector<Type> types(func.getResultTypes());
   SmallVector<std::pair<unsigned, unsigned>> added;
-  for (auto [index, gradient] : llvm::zip_equal(arguments, *gradients)) {
+  for (auto [argument, gradient] : llvm::zip_equal(arguments, *gradients)) {
     if (!gradient)
       continue;
-    added.push_back({types.size(), index});
-    types.push_back(gradient.getType());
-    returnOp->insertOperands(returnOp->getNumOperands(), gradient);
-  }
-  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(), types));
-  for (auto [result, argument] : added) {
-    setResultName(func, result, "grad_" + getInputName(func, argument));
-    bool hasRows = cast<RankedTensorType>(types[result]).getRank() >= 2;
-    if (inPlace && hasRows &&
-        types[result] == func.getArgumentTypes()[argument])
+    unsigned result =
+        appendResult(func, gradient, "grad_" + getInputName(func, argument));
+    added.push_back({result, argument});
+    auto type = cast<RankedTensorType>(gradient.getType());
+    if (inPlace && type.getRank() >= 2 &&
+        type == func.getArgumentTypes()[argument] &&
+        !findResultInPlace(func, argument))
       func.setResultAttr(result, tile::TileDialect::kInPlaceAttrName,
                          builder.getIndexAttr(argument));
   }
@@ -168,7 +190,7 @@ LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace,
     returnOp->eraseOperand(0);
     return func.eraseResult(0);
   }
-  auto value = cast<RankedTensorType>(types.front());
+  auto value = cast<RankedTensorType>(func.getResultTypes().front());
   if (value.getRank() == 1 && value.getDimSize(0) == 1 && !added.empty())
     createScale(symbols, added);
   return success();
@@ -283,27 +305,24 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   for (auto [index, seed] : llvm::enumerate(seeds))
     if (seed && cut.isRead(seed))
       addInput(seed, "grad", index, "grad_" + getResultName(func, index));
-  for (unsigned index = 0; index < numArguments; ++index)
-    if (cut.isRead(body.getArgument(index)))
-      addInput(body.getArgument(index), "input", index,
-               getInputName(func, index));
+  for (unsigned index = 0; index < numArguments; ++index) {
+    if (!cut.isRead(body.getArgument(index)))
+      continue;
+    addInput(body.getArgument(index), "input", index,
+             getInputName(func, index));
+    // The backward would find a result in the argument's place.
+    if (std::optional<unsigned> result = findResultInPlace(func, index))
+      func.removeResultAttr(*result, tile::TileDialect::kInPlaceAttrName);
+  }
   for (unsigned index : cut.getResults())
     addInput(returnOp->getOperand(index), "output", index,
              getResultName(func, index));
-  auto forwardReturn = cast<func::ReturnOp>(func.front().getTerminator());
-  SmallVector<Type> forwardTypes(func.getResultTypes());
-  unsigned firstSaved = forwardTypes.size();
-  for (Value saved : cut.getStatistics()) {
-    unsigned index = forwardTypes.size();
-    addInput(saved, "output", index,
-             "saved" + std::to_string(index - firstSaved));
-    forwardTypes.push_back(saved.getType());
-    forwardReturn->insertOperands(index, cut.getForward(saved));
+  unsigned firstSaved = func.getNumResults();
+  for (auto [number, saved] : llvm::enumerate(cut.getStatistics())) {
+    std::string name = "saved" + std::to_string(number);
+    addInput(saved, "output", appendResult(func, cut.getForward(saved), name),
+             name);
   }
-  func.setFunctionType(
-      builder.getFunctionType(func.getArgumentTypes(), forwardTypes));
-  for (unsigned index = firstSaved; index < forwardTypes.size(); ++index)
-    setResultName(func, index, "saved" + std::to_string(index - firstSaved));
 
   // One result for each gradient that differs from the others.
   NamedAttrList gradientAttrs;
@@ -331,7 +350,7 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   }
 
   if (llvm::all_of(*gradients, isRounded))
-    for (unsigned index = firstSaved; index < forwardTypes.size(); ++index)
+    for (unsigned index = firstSaved; index < func.getNumResults(); ++index)
       func.setResultAttr(index, tile::TileDialect::kApproximateAttrName,
                          builder.getUnitAttr());
 
@@ -395,8 +414,8 @@ struct DifferentiatePass
     bool isAll = llvm::is_contained(gradients, "all");
     llvm::StringSet<> found;
     for (func::FuncOp func : functions) {
-      if (func.isExternal() || !func.getBody().hasOneBlock())
-        continue;
+      if (failed(verifyKernelSignature(func)))
+        return failure();
       SmallVector<unsigned> arguments;
       for (unsigned index = 0; index < func.getNumArguments(); ++index) {
         std::string name = getInputName(func, index);

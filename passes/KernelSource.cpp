@@ -49,10 +49,14 @@ static LogicalResult verifyArgument(BlockArgument argument) {
   Type type = argument.getType();
   if (hasRows(type) && isOperandType(getElementTypeOrSelf(type)))
     return success();
-  return emitError(argument.getLoc())
-         << "argument " << argument.getArgNumber() << " of type " << type
-         << " must be a row tensor or row vector of " << kOperandTypes
-         << " with a static row length from 1 to " << kMaxRowLength;
+  InFlightDiagnostic error =
+      emitError(argument.getLoc())
+      << "argument " << argument.getArgNumber() << " of type " << type
+      << " must be a row tensor or row vector of " << kOperandTypes
+      << " with a static row length from 1 to " << kMaxRowLength;
+  if (isOperandType(type))
+    error << "; pass one number as " << RankedTensorType::get({1}, type);
+  return error;
 }
 
 static LogicalResult verifyOp(Operation &op) {
@@ -94,6 +98,32 @@ static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
   return success();
 }
 
+/// Checks that each result that may take the place of an argument has one of
+/// its type to itself.
+static LogicalResult verifyInPlace(func::FuncOp func) {
+  DenseSet<uint64_t> taken;
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
+    StringRef name = tile::TileDialect::kInPlaceAttrName;
+    Attribute attribute = func.getResultAttr(index, name);
+    if (!attribute)
+      continue;
+    auto error = [&] {
+      return func.emitOpError("result ")
+             << index << " has '" << name << "' " << attribute << ", ";
+    };
+    auto number = dyn_cast<IntegerAttr>(attribute);
+    if (!number || number.getValue().uge(func.getNumArguments()))
+      return error() << "which is the number of no argument";
+    uint64_t argument = number.getValue().getZExtValue();
+    if (func.getArgumentTypes()[argument] != type)
+      return error() << "but is a " << type << ", and that argument a "
+                     << func.getArgumentTypes()[argument];
+    if (!taken.insert(argument).second)
+      return error() << "which another result has as well";
+  }
+  return success();
+}
+
 /// The attributes of this dialect that a function may have: a misspelled one
 /// must not go unnoticed.
 static LogicalResult verifyAttributes(func::FuncOp func) {
@@ -113,7 +143,7 @@ static LogicalResult verifyAttributes(func::FuncOp func) {
   return success();
 }
 
-LogicalResult bastile::verifyKernelSource(func::FuncOp func) {
+LogicalResult bastile::verifyKernelSignature(func::FuncOp func) {
   if (func.isExternal())
     return func.emitOpError("has no body to compile");
   if (failed(verifyAttributes(func)))
@@ -125,12 +155,18 @@ LogicalResult bastile::verifyKernelSource(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments())
     if (failed(verifyArgument(argument)))
       return failure();
-  for (Operation &op : func.front().without_terminator())
-    if (failed(verifyOp(op)))
-      return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   for (unsigned index = 0; index < returnOp.getNumOperands(); ++index)
     if (failed(verifyResult(returnOp, index)))
+      return failure();
+  return verifyInPlace(func);
+}
+
+LogicalResult bastile::verifyKernelSource(func::FuncOp func) {
+  if (failed(verifyKernelSignature(func)))
+    return failure();
+  for (Operation &op : func.front().without_terminator())
+    if (failed(verifyOp(op)))
       return failure();
   return success();
 }

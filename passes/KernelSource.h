@@ -15,6 +15,10 @@ class FuncOp;
 
 namespace bastile {
 
+/// Checks that `func` takes and returns row tensors and row vectors, in
+/// straight-line code. Reports the first thing that is not so.
+llvm::LogicalResult verifyKernelSignature(mlir::func::FuncOp func);
+
 /// Checks that `func`, of decomposed ops, can become kernels: straight-line
 /// code on row tensors and row vectors. Reports the first thing that cannot.
 llvm::LogicalResult verifyKernelSource(mlir::func::FuncOp func);

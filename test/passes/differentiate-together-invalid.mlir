@@ -5,3 +5,10 @@ func.func @integers(%x: tensor<?x8xf32>) -> tensor<?x8xi32> {
   %0 = arith.fptosi %x : tensor<?x8xf32> to tensor<?x8xi32>
   return %0 : tensor<?x8xi32>
 }
+
+// -----
+
+// expected-error @below {{'func.func' op returns nothing, so there is nothing to compute}}
+func.func @nothing(%x: tensor<?x8xf32>) {
+  return
+}

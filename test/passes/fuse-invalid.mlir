@@ -205,3 +205,32 @@ func.func @both_ways(%x: tensor<?x8xf32>, %y: tensor<?x16xf32>)
       : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
   return %1, %3 : tensor<?x16xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// expected-error @below {{'func.func' op result 0 has 'tile.in_place' 2 : index, which is the number of no argument}}
+func.func @in_place_of_nothing(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 2 : index}) {
+  %0 = arith.addf %x, %y : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op result 0 has 'tile.in_place' 0 : index, but is a 'tensor<?x8xf32>', and that argument a 'tensor<?x8xbf16>'}}
+func.func @in_place_of_another_type(%x: tensor<?x8xbf16>)
+    -> (tensor<?x8xf32> {tile.in_place = 0 : index}) {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op result 1 has 'tile.in_place' 0 : index, which another result has as well}}
+func.func @twice_in_place(%x: tensor<?x8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 0 : index},
+        tensor<?x8xf32> {tile.in_place = 0 : index}) {
+  %0 = math.exp %x : tensor<?x8xf32>
+  %1 = math.sin %x : tensor<?x8xf32>
+  return %0, %1 : tensor<?x8xf32>, tensor<?x8xf32>
+}
