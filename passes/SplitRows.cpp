@@ -174,27 +174,30 @@ void SplitAnalysis::relate(Operation *op) {
 
 /// A part of a row has the strands of the row, and a strand of n has n times
 /// fewer. Raises the strands of the row and the pieces of `op` to the least
-/// with which that is so, in which the strands they had are whole. Returns
+/// with which that is so, in which the strands they had are whole. A uniform
+/// piece has no strands to raise: it has those that the row asks for. Returns
 /// whether rows and pieces are long enough.
 bool SplitAnalysis::relateStrands(Operation *op, bool &changed) {
   auto [whole, pieces] = getWholeAndPieces(op);
   if (!numbers.contains(whole))
     return true;
   int64_t ratio = *::getStrands(op);
-  int64_t &outer = strands[groups[numbers.lookup(whole)]];
+  auto raise = [&](Value value, int64_t count) {
+    int64_t &held = strands[groups[numbers.lookup(value)]];
+    changed |= held != count;
+    held = count;
+  };
   for (Value piece : pieces) {
-    int64_t alone = 1;
-    int64_t &inner = numbers.contains(piece)
-                         ? strands[groups[numbers.lookup(piece)]]
-                         : alone;
+    bool isUniform = !numbers.contains(piece);
+    int64_t inner = isUniform ? 1 : getStrands(piece);
     if (getLength(whole) % (ratio * inner) != 0)
       return false;
-    int64_t least = std::lcm(outer, ratio * inner);
+    int64_t least = std::lcm(getStrands(whole), ratio * inner);
     if (getLength(piece) % (least / ratio) != 0)
       return false;
-    changed |= least != outer || least / ratio != inner;
-    outer = least;
-    inner = least / ratio;
+    raise(whole, least);
+    if (!isUniform)
+      raise(piece, least / ratio);
   }
   return true;
 }
@@ -230,7 +233,9 @@ LogicalResult SplitAnalysis::reportMisfit(Operation *op,
 
 LogicalResult SplitAnalysis::findStrands(ArrayRef<Operation *> splits) {
   strands.assign(groups.getNumClasses(), 1);
-  // Ends, as strands only grow to larger divisors of the rows' lengths.
+  // Ends, as every change replaces the strands of some group by a multiple of
+  // them that still divides the length of the group's rows: no group changes
+  // more often than that length has prime factors.
   for (bool changed = true; changed;) {
     changed = false;
     for (Operation *op : splits)

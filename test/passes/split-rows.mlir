@@ -435,6 +435,24 @@ func.func @half_of_odd(%x: tensor<?x8xf32>) -> tensor<?x2xf32> {
 
 // -----
 
+// Beside half a row of zeros, as the gradient of half a row is: what is uniform
+// has no strands of its own, and as many as the row asks for.
+// CHECK-LABEL: func @strands_of_uniform_half(
+// CHECK:         %[[GS:.*]]:2 = tile.split interleaved
+// CHECK:         %[[ZERO:.*]] = tile.broadcast %{{.*}} -> tensor<?x2xf32>
+// CHECK-NEXT:    %[[EVEN:.*]] = tile.join %[[ZERO]], %[[GS]]#0
+// CHECK-NEXT:    %[[ODD:.*]] = tile.join %[[ZERO]], %[[GS]]#1
+// CHECK-NEXT:    return %[[EVEN]], %[[ODD]]
+func.func @strands_of_uniform_half(%g: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %0 = tile.broadcast %zero like %g : f32, tensor<?x4xf32> -> tensor<?x4xf32>
+  %1 = tile.join %0, %g : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %even, %odd = tile.split interleaved %1 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  return %even, %odd : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
 // The strands of a part are taken apart into more of them, and put together to
 // what the parts had: of 16 elements, 4, 6 are the even ones of the even ones of
 // the second part.
