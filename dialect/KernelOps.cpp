@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/ElementBytes.h"
 #include "dialect/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -14,8 +15,7 @@ using namespace bastile::tile;
 
 int64_t BufferOp::getEnd(int64_t blocks) {
   auto type = cast<MemRefType>(getType());
-  return getOffset() + type.getNumElements() / blocks *
-                           llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return getOffset() + type.getNumElements() / blocks * getElementBytes(type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -48,9 +48,27 @@ void KernelOp::print(OpAsmPrinter &printer) {
       getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
+/// Checks that operands in memory have elements of whole bytes.
+static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
+                                    StringRef what) {
+  for (auto [index, type] : llvm::enumerate(types)) {
+    Type element = getElementTypeOrSelf(type);
+    if (isa<ShapedType>(type) && element.isIntOrFloat() &&
+        element.getIntOrFloatBitWidth() % 8 != 0)
+      return kernel.emitOpError(what)
+             << " " << index << " of type " << type
+             << " cannot lie in memory, where elements have whole bytes; "
+                "compute it in the kernels that need it";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (getBody().empty())
     return emitOpError("has no body");
+  if (failed(verifyElements(*this, getArgumentTypes(), "argument")) ||
+      failed(verifyElements(*this, getResultTypes(), "result")))
+    return failure();
   if (!isTiled())
     return success();
   if (getNumResults() != 0)

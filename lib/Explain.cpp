@@ -6,6 +6,7 @@
 
 #include "bastile/Explain.h"
 
+#include "dialect/ElementBytes.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/SymbolTable.h"
@@ -23,7 +24,7 @@ double KernelCost::getSeconds(int64_t rows, const Target &target) const {
 
 /// Bytes of one row of `type`.
 static int64_t getRowBytes(RankedTensorType type) {
-  return type.getShape().back() * (type.getElementTypeBitWidth() / 8);
+  return type.getShape().back() * getElementBytes(type);
 }
 
 /// The programs that a call of `rows` rows launches, each of which leaves a row

@@ -6,6 +6,7 @@
 
 #include "passes/BackwardCut.h"
 
+#include "dialect/ElementBytes.h"
 #include "dialect/Tile.h"
 #include "passes/Derivatives.h"
 #include "passes/Sizes.h"
@@ -18,8 +19,7 @@ static int64_t getRowBytes(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getRank() < 2)
     return 0;
-  return type.getShape().back() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return type.getShape().back() * getElementBytes(type);
 }
 
 BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)

@@ -6,6 +6,7 @@
 
 #include "passes/CopyAhead.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -43,7 +44,7 @@ static bool hasWidePieces(tile::LoadOp load) {
   auto kernel = load->getParentOfType<tile::KernelOp>();
   tile::ScheduleAttr schedule = *kernel.getSchedule();
   RankedTensorType type = load.getType();
-  int64_t bytes = schedule.getVector() * type.getElementTypeBitWidth() / 8;
+  int64_t bytes = schedule.getVector() * getElementBytes(type);
   return type.getDimSize(1) == schedule.getColumns() &&
          (bytes == 4 || bytes == 8 || bytes == 16) &&
          load.getAlignment().value_or(1) >= static_cast<uint64_t>(bytes);

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Conditions.h"
 #include "passes/Grouping.h"
 #include "passes/KernelSource.h"
 #include "passes/Sizes.h"
@@ -241,6 +242,7 @@ LogicalResult FunctionFuser::run() {
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   builder.setInsertionPoint(returnOp);
   copyRepeatedResults(returnOp);
+  moveConditionsBehindRows(func);
   replaceSizeSources(func.front(), [](Value root) { return root; });
   FailureOr<SmallVector<Group>> groups = collectGroups(func);
   if (failed(groups))

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Conditions.h"
 #include "passes/KernelShape.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -134,6 +135,7 @@ private:
   LogicalResult formRowGroups();
   void formVectorGroups();
   void formSharedGroups();
+  bool isRepeated(OpOperand &use, int64_t stage) const;
   void addInputs(Group &group, Operation *op, int64_t stage);
   void collectOutputs();
 
@@ -217,6 +219,17 @@ void Grouper::findStages() {
   }
 }
 
+/// Leaves out the conditions that only other groups need.
+void dropForeignConditions(SmallVectorImpl<Operation *> &ops) {
+  DenseSet<Operation *> kept;
+  for (Operation *op : llvm::reverse(ops))
+    if (canBeStored(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
+          return kept.contains(user);
+        }))
+      kept.insert(op);
+  llvm::erase_if(ops, [&](Operation *op) { return !kept.contains(op); });
+}
+
 LogicalResult Grouper::formRowGroups() {
   // A kernel walks rows of one length, statistics aside.
   llvm::EquivalenceClasses<Operation *> classes;
@@ -261,6 +274,9 @@ LogicalResult Grouper::formRowGroups() {
     if (isRowOp(&op))
       byLeader[classes.getLeaderValue(&op)].push_back(&op);
   for (auto &entry : byLeader) {
+    dropForeignConditions(entry.second);
+    if (entry.second.empty())
+      continue;
     for (Operation *op : entry.second)
       owners[op] = groups.size();
     Group &group = groups.emplace_back();
@@ -285,25 +301,35 @@ bool isPieceOfArgument(Operation *op) {
   return split && isa<BlockArgument>(split.getInput());
 }
 
-/// Adds what `op` reads from outside the group. Ops on row vectors and scalars
-/// join the group that needs them, and so do pieces of arguments and ops of
-/// earlier stages, down to arguments and row statistics: computing again costs
-/// less than storing.
+/// Whether a group of `stage` computes what `use` reads again. It does so with
+/// row vectors and scalars, pieces of arguments and what earlier stages
+/// compute, down to arguments and row statistics, as that costs less than
+/// storing; and with conditions, which no group can leave for another.
+bool Grouper::isRepeated(OpOperand &use, int64_t stage) const {
+  Operation *producer = use.get().getDefiningOp();
+  if (!producer)
+    return false;
+  if (!canBeStored(producer))
+    return true;
+  if (isCombined(use.get()))
+    return false;
+  if (!isRowOp(producer))
+    return true;
+  if (isPieceOfArgument(producer))
+    return !readsBands(use);
+  return rowStages.lookup(producer) < stage && !readsOtherRows(use) &&
+         !isa<tile::ReduceOp, tile::ReduceBandsOp, tile::PackBandsOp>(producer);
+}
+
+/// Adds what `op` reads from outside the group, and the ops that the group
+/// computes again.
 void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
   for (OpOperand &use : op->getOpOperands()) {
     Value operand = use.get();
     Operation *producer = operand.getDefiningOp();
     if (producer && group.ops.contains(producer))
       continue;
-    bool repeat = producer && !isCombined(operand);
-    if (repeat && isRowOp(producer))
-      repeat = isPieceOfArgument(producer)
-                   ? !readsBands(use)
-                   : rowStages.lookup(producer) < stage &&
-                         !readsOtherRows(use) &&
-                         !isa<tile::ReduceOp, tile::ReduceBandsOp,
-                              tile::PackBandsOp>(producer);
-    if (!repeat) {
+    if (!isRepeated(use, stage)) {
       group.inputs.insert(operand);
       continue;
     }
@@ -349,7 +375,11 @@ void Grouper::formVectorGroups() {
   }
 
   for (Group &group : MutableArrayRef(groups).drop_front(firstGroup)) {
-    for (Operation *op : llvm::to_vector(group.ops))
+    SmallVector<Operation *> ops = llvm::to_vector(group.ops);
+    dropForeignConditions(ops);
+    group.ops.clear();
+    group.ops.insert(ops.begin(), ops.end());
+    for (Operation *op : ops)
       addInputs(group, op, /*stage=*/0);
     for (tile::ReduceRowsOp reduce : group.combined)
       group.inputs.remove(reduce.getResult());

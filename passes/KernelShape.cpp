@@ -6,6 +6,7 @@
 
 #include "passes/KernelShape.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Sizes.h"
@@ -117,8 +118,7 @@ public:
 
   static int64_t getRowBytes(Type type) {
     auto tensor = cast<RankedTensorType>(type);
-    return tensor.getShape().back() *
-           llvm::divideCeil(tensor.getElementTypeBitWidth(), 8);
+    return tensor.getShape().back() * getElementBytes(tensor);
   }
 
 private:
@@ -211,7 +211,7 @@ static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
     bool isRow = type.getRank() >= 2 && type.getShape().back() == rowLength &&
                  !value.getDefiningOp<tile::BroadcastOp>();
     if (isRow && kept.insert(value).second)
-      bytes += llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+      bytes += getElementBytes(type);
   };
   for (Operation &op : kernel.getBody().front()) {
     // What combines rows does so at once.
@@ -286,8 +286,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     if (tensor.getShape().back() == 1 ||
         tensor.getShape().back() % shape.rowLength != 0)
       return;
-    int64_t bytes = tensor.getElementTypeBitWidth() / 8;
-    shape.minElementBytes = std::min(shape.minElementBytes, bytes);
+    shape.minElementBytes =
+        std::min(shape.minElementBytes, getElementBytes(tensor));
   };
   for (Type type : kernel.getArgumentTypes())
     visitOperand(type);

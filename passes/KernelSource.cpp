@@ -25,7 +25,7 @@ static bool isIntegerOf(Type elementType, ArrayRef<unsigned> widths) {
 static constexpr StringLiteral kOperandTypes =
     "f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64";
 
-static bool isOperandType(Type elementType) {
+bool bastile::isOperandType(Type elementType) {
   return isa<Float8E4M3FNType, Float8E5M2Type, Float16Type, BFloat16Type,
              Float32Type, Float64Type>(elementType) ||
          isIntegerOf(elementType, {8, 32, 64});

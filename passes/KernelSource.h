@@ -23,6 +23,10 @@ llvm::LogicalResult verifyKernelSignature(mlir::func::FuncOp func);
 /// code on row tensors and row vectors. Reports the first thing that cannot.
 llvm::LogicalResult verifyKernelSource(mlir::func::FuncOp func);
 
+/// Whether arguments and results of functions, and what one kernel leaves for
+/// another, may have elements of this type. Conditions are only computed with.
+bool isOperandType(mlir::Type elementType);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_KERNELSOURCE_H

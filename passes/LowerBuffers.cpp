@@ -6,6 +6,7 @@
 
 #include "passes/LowerTiles.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -44,7 +45,7 @@ void bastile::forEachKeptPiece(
   Type element = getMemoryType(type.getElementType());
   auto vector = dyn_cast<VectorType>(getPieceType(type));
   int64_t elements = vector ? vector.getNumElements() : 1;
-  uint64_t bytes = elements * type.getElementTypeBitWidth() / 8;
+  uint64_t bytes = elements * getElementBytes(type);
   auto alignment = static_cast<unsigned>(llvm::MinAlign(bytes, 16));
   Value first =
       arith::MulIOp::create(builder, loc, slot, constant(count * threads));

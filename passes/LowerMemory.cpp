@@ -6,6 +6,7 @@
 
 #include "passes/LowerTiles.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -91,8 +92,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index[0]);
     TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
-    unsigned alignment =
-        op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
+    unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
     SmallVector<Value> pieces;
     forEachLoadedPiece(rewriter, loc, address, type, [&](Value pointer) {
       auto load = LLVM::LoadOp::create(
@@ -147,8 +147,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index[0]);
     TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
-    unsigned alignment =
-        op.getAlignment().value_or(type.getElementTypeBitWidth() / 8);
+    unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
     int64_t columns = layout.getColumnRepeats(type.getShape());
     bool hasGroups = layout.getGroup() > 1;
     Value rowAddress, threadAddress;
@@ -208,7 +207,7 @@ struct LowerIsDone : public OpConversionPattern<tile::IsDoneOp> {
     Type bits = withIntegers(element);
     Value factor =
         LLVM::LoadOp::create(rewriter, loc, bits, adaptor.getFactor().front(),
-                             element.getWidth() / 8);
+                             getElementBytes(element));
     APInt one = APFloat::getOne(element.getFloatSemantics()).bitcastToAPInt();
     Value isDone =
         isEqual(factor, arith::ConstantOp::create(

@@ -13,6 +13,7 @@
 
 #include "passes/LowerTiles.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -55,7 +56,7 @@ private:
   }
   /// How far a piece is aligned in shared memory.
   unsigned getAlignment(Value piece) const {
-    int64_t bytes = input.getElementTypeBitWidth() / 8;
+    int64_t bytes = getElementBytes(input);
     auto vector = dyn_cast<VectorType>(piece.getType());
     return std::min<int64_t>(16, bytes * (vector ? vector.getDimSize(0) : 1));
   }
@@ -149,8 +150,8 @@ Value RowsReducer::getScratch(int64_t elements) {
     waitForReaders(rewriter, op);
     return scratch;
   }
-  Value scratch = getCommonScratch(rewriter, op,
-                                   elements * type.getIntOrFloatBitWidth() / 8);
+  Value scratch =
+      getCommonScratch(rewriter, op, elements * getElementBytes(type));
   gpu::BarrierOp::create(rewriter, loc);
   return scratch;
 }

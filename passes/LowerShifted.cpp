@@ -13,6 +13,7 @@
 
 #include "passes/TileAddress.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -206,7 +207,7 @@ private:
         columns.getFirstInside(piece.rowRepeat));
     return address.getAddress(piece.rowAddress, inner);
   }
-  unsigned getElementBytes() const { return tile.getElementTypeBitWidth() / 8; }
+  unsigned getElementBytes() const { return bastile::getElementBytes(tile); }
   /// Builds a branch, and goes on inside.
   void enterIf(Value condition);
   Value loadElements(const Piece &piece, bool isInvariant);
@@ -398,7 +399,7 @@ struct LowerShift : public OpConversionPattern<tile::ShiftOp> {
           LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI32Type(), begin);
       begin = arith::ShRUIOp::create(
           rewriter, loc, begin,
-          constant(llvm::Log2_64(memref.getElementTypeBitWidth() / 8)));
+          constant(llvm::Log2_64(getElementBytes(memref))));
       shifts.push_back(arith::AndIOp::create(rewriter, loc, begin,
                                              constant(op.getPhase() - 1)));
     }

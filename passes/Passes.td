@@ -111,6 +111,9 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     allow, and what a later stage shares with an earlier one is computed again,
     from arguments and from statistics, which are stored.
 
+    No kernel leaves a condition, or an integer of 16 bits, for another: what
+    needs one computes it again from the operands of the comparison.
+
     Arguments and values that are returned twice are copied. A kernel is told
     which operands are written in place, unless a later one reads them.
   }];

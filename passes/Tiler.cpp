@@ -6,6 +6,7 @@
 
 #include "passes/Tiler.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "passes/RowMask.h"
@@ -106,14 +107,14 @@ void Tiler::setRow(Value newRow) {
 
 /// What a shifted access begins at is aligned, not the row.
 int64_t Tiler::getAccessAlignment(RankedTensorType type) const {
-  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = getElementBytes(type);
   if (isShifted(type) && type.getRank() >= 2)
     return std::min(kMaxAlignment, schedule.getVector() * bytes);
   return getAlignment(type);
 }
 
 int64_t Tiler::getAlignment(RankedTensorType type) const {
-  int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  int64_t bytes = getElementBytes(type);
   bool vectorized = getLength(type) != 1 && getLength(type) >= shape.rowLength;
   if (!variant.aligned || !vectorized)
     return bytes;

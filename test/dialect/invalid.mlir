@@ -534,6 +534,22 @@ tile.kernel @kernel_without_body(tensor<?x8xf32>) -> tensor<?x8xf32>
 
 // -----
 
+// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x8xi1>' cannot lie in memory, where elements have whole bytes; compute it in the kernels that need it}}
+tile.kernel @condition(%c: tensor<?x8xi1>, %x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = arith.select %c, %x, %x : tensor<?x8xi1>, tensor<?x8xf32>
+  tile.return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op result 0 of type 'tensor<?x8xi1>' cannot lie in memory}}
+tile.kernel @leaves_condition(%x: tensor<?x8xf32>) -> tensor<?x8xi1> {
+  %0 = arith.cmpf oeq, %x, %x : tensor<?x8xf32>
+  tile.return %0 : tensor<?x8xi1>
+}
+
+// -----
+
 // expected-error @below {{'tile.kernel' op is tiled and must return nothing: results are operands in memory}}
 tile.kernel @tiled_with_result(%rows: index) -> tensor<4x8xf32>
     attributes {leading = 1 : i64} {

@@ -143,6 +143,23 @@ def test_conditions_choose_between_numbers():
     np.testing.assert_array_equal(nans, np.isnan(x))
 
 
+def test_conditions_between_kernels():
+    """What other kernels, or fewer rows, have to be compared for."""
+    x, t = random(3, 2, 16), random(1, 2, 16, seed=1)
+    kernel = compile_f64(
+        lambda x: where(F.sum_of_rows(x) > 0, x, 0.0), x, grad=True
+    )
+    np.testing.assert_array_equal(kernel(x), np.where(x.sum((0, 1)) > 0, x, 0))
+    kernel = compile_f64(lambda x, t: where(t < 0.5, x, 0.0), x, t, grad="x")
+    np.testing.assert_array_equal(kernel(x, t), np.where(t < 0.5, x, 0))
+    kernel = bastile.compile(
+        lambda x, t: where(F.sum_of_rows(x) > 0, x, where(t < 0.5, x, 0.0)),
+        {"x": (3, 2, 64), "t": (1, 2, 64)},
+        target="sm_90",
+    )
+    assert ".visible .entry" in kernel.ptx
+
+
 def test_reductions():
     x = random(3, 16)
     check(

@@ -1,0 +1,24 @@
+//===- ElementBytes.h - What an element takes in memory ---------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_ELEMENTBYTES_H
+#define BASTILE_DIALECT_ELEMENTBYTES_H
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace bastile {
+
+/// The bytes of an element of `type`, a number or a tensor or vector of such:
+/// at least 1, also for a condition, of which no memory has less.
+inline int64_t getElementBytes(mlir::Type type) {
+  return llvm::divideCeil(
+      mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);
+}
+
+} // namespace bastile
+
+#endif // BASTILE_DIALECT_ELEMENTBYTES_H
