@@ -38,8 +38,8 @@ def apply(
             have them.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
-            makes no logits unless ``skip_logits=False`` is given to a forward or
-            ``outputs.logits`` is asked for.
+            makes no logits unless ``skip_logits=False`` is given to a forward or the
+            logits in its outputs are read.
 
     What is patched already stays as it is. Returns a ``Patched`: what it patched
     is undone by its ``reset()`` or, as a context manager, on leaving.

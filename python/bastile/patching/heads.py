@@ -54,6 +54,26 @@ def _of_logits(logits, targets, items, options):
     return divide(loss, items), correct.view(targets.shape)
 
 
+def logits(head, hidden):
+    """The logits of hidden states whose loss was made by `loss`."""
+    layer = _chosen(head)
+    if torch.is_grad_enabled() and _is_sharded_apart(layer):
+        # Without the layer's hooks, as the loss has it: behind a call, FSDP reduces
+        # the weight's gradient before the loss has added its own.
+        found = _operands(layer, hidden)
+        if found is not None:
+            return torch.nn.functional.linear(*found)
+    return head(hidden)
+
+
+def _is_sharded_apart(head):
+    """Whether FSDP2 shards the layer, or what an adapter wraps, by itself."""
+    distributed = sys.modules.get("torch.distributed.fsdp")
+    if distributed is None:
+        return False
+    return any(isinstance(x, distributed.FSDPModule) for x in head.modules())
+
+
 def divide(loss, items):
     """A sum of losses as the mean over ``items``; the loss itself without them."""
     if items is None:

@@ -51,7 +51,8 @@ def fused(original, patch):
         labels = given.get("labels")
         targets = given.get("shift_labels")
         has_labels = labels is not None or targets is not None
-        if skip_logits is None:
+        is_asked = skip_logits is not None
+        if not is_asked:
             skip_logits = self.training and has_labels and not _wants(self, given)
         if not skip_logits:
             return original(self, *args, **kwargs)
@@ -60,7 +61,7 @@ def fused(original, patch):
                 f"{type(self).__name__}: 'skip_logits' needs 'labels', of which "
                 "the loss is made instead"
             )
-        return _forward(self, patch, balance, given)
+        return _forward(self, patch, balance, given, is_asked)
 
     return forward
 
@@ -80,7 +81,8 @@ def _has_own_loss(model):
     return loss_utils.LOSS_MAPPING["ForCausalLM"] is not loss_utils.ForCausalLMLoss
 
 
-def _forward(model, patch, balance, given):
+def _forward(model, patch, balance, given, is_asked):
+    """``is_asked`` says that the caller does without logits, and not this."""
     given.pop("logits_to_keep", None)
     labels = given.pop("labels", None)
     targets = given.pop("shift_labels", None)
@@ -125,6 +127,9 @@ def _forward(model, patch, balance, given):
         loss = loss + model.router_aux_loss_coef * aux.to(loss.device)
     if as_dictionary and model.training and not _sees_outputs(model):
         extra["logits_on_request"] = outputs.Logits(model, hidden, **of_logits)
+    elif not as_dictionary and not is_asked:
+        # A tuple's elements are there, and the one behind the loss is the logits.
+        extra["logits"] = outputs.Logits(model, hidden, **of_logits)()
     kind = outputs.KINDS[balance is not None, "logits_on_request" in extra]
     result = kind(
         loss=loss,

@@ -90,6 +90,11 @@ def run(model, inputs, **options):
     }
 
 
+def has_logits(outputs):
+    """Whether logits are there, in outputs that may make them when they are read."""
+    return isinstance(dict(outputs.items()).get("logits"), torch.Tensor)
+
+
 def losses_of_training(model, steps, lr=1e-3):
     """The losses of training on a few batches in turn."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
