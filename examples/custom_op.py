@@ -4,10 +4,11 @@ import bastile
 import torch
 from bastile.functions import sigmoid
 
-# x * sigmoid(1.702 * x) for the gate, times up: the "quick" GELU, gated.
-quick_geglu = bastile.compile(
-    lambda g, up: g * sigmoid(1.702 * g) * up, (8192, 256), dtype="f32", grad=True
-)
+
+@bastile.compile
+def quick_geglu(gate, up):
+    """x * sigmoid(1.702 * x) of the gate, times up: the "quick" GELU, gated."""
+    return gate * sigmoid(1.702 * gate) * up
 
 
 class Block(torch.nn.Module):

@@ -94,6 +94,7 @@ class Operator:
         specialize: Callable[[Any, Any, Any], Kernel],
         name: str,
         operands: Sequence[str],
+        gradients: bool = True,
     ) -> None: ...
     def caller(self) -> Callable[[tuple[Any, ...], Any], Any]: ...
     def find(

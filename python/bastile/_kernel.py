@@ -1,16 +1,12 @@
 """Kernels that were compiled ahead of their first call."""
 
 import json
-import os
-import pathlib
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from bastile import _bastile, _loading, _operators, _types
-from bastile._definitions import definitions
 from bastile._tuning import lookup
 
 _kernels = weakref.WeakSet()
@@ -58,7 +54,7 @@ class Kernel:
         for one of another shape, type or device than the rest or the kernel.
         """
         if named:
-            tensors = self._arrange(tensors, named)
+            tensors = arrange(self.name, self.operands, tensors, named)
         if not tensors:
             raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
         if _operators.is_compiling():
@@ -69,24 +65,6 @@ class Kernel:
         from bastile import _torch
 
         return _torch.call_kernel(self, tensors)
-
-    def _arrange(self, tensors, named):
-        rest = self.operands[len(tensors) :]
-        for name in named:
-            if name not in rest:
-                raise TypeError(
-                    f"{self.name}: "
-                    + (
-                        f"operand '{name}' is given twice"
-                        if name in self.operands
-                        else f"there is no operand '{name}'"
-                    )
-                    + f"; the operands are {', '.join(self.operands)}"
-                )
-        missing = [name for name in rest if name not in named]
-        if missing:
-            raise TypeError(f"{self.name}: missing {', '.join(missing)}")
-        return (*tensors, *(named[name] for name in rest))
 
     def native(self, device, operands=None):
         """The extension module's kernel for a GPU or, for ``None``, the CPU.
@@ -197,7 +175,7 @@ class Kernel:
 
     def __repr__(self):
         request = self._request
-        inputs = _functions_of(request)[0]["inputs"]
+        inputs = functions_of(request)[0]["inputs"]
         operands = (f"{x['name']}: {_types.row_type(x)}" for x in inputs)
         parts = [self.name, f"({', '.join(operands)})"]
         if request.gradients:
@@ -218,14 +196,39 @@ class Kernel:
         )
 
 
+def arrange(name, operands, tensors, named, optional=()) -> tuple:
+    """The operands of a call in order, from those by position and those by name;
+    None for an optional one that is missing."""
+    if len(tensors) > len(operands):
+        raise TypeError(f"{name}: takes {len(operands)} tensors, but got {len(tensors)}")
+    rest = operands[len(tensors) :]
+    for given in named:
+        if given not in rest:
+            raise TypeError(
+                f"{name}: "
+                + (
+                    f"operand '{given}' is given twice"
+                    if given in operands
+                    else f"there is no operand '{given}'"
+                )
+                + f"; the operands are {', '.join(operands)}"
+            )
+    missing = [x for x in rest if x not in named and x not in optional]
+    if missing:
+        raise TypeError(f"{name}: missing {', '.join(missing)}")
+    return (*tensors, *(named.get(x) for x in rest))
+
+
 def _specialize(kernel, operands, gradients):
     """The extension module's kernel for a call of ``kernel``, which is handed over
     with each, so that the two do not hold one another."""
-    _warn_of_lost_gradients(kernel, operands, gradients)
+    warn_of_lost_gradients(kernel, operands, gradients)
     return kernel.native(_bastile.locate(operands[0]), operands)
 
 
-def _warn_of_lost_gradients(kernel, operands, wanted):
+def warn_of_lost_gradients(kernel, operands, wanted):
+    """Warns of gradients that a call wants and ``kernel`` does not compute;
+    ``wanted`` says of which operands, or is None where nobody has asked yet."""
     torch = sys.modules.get("torch")
     if wanted is None and torch is not None and torch.is_grad_enabled():
         wanted = [getattr(x, "requires_grad", False) for x in operands]
@@ -244,123 +247,8 @@ def _warn_of_lost_gradients(kernel, operands, wanted):
         )
 
 
-def compile(
-    op: str | os.PathLike | Callable,
-    shape: Sequence[int] | Mapping[str, Sequence[int]] | None = None,
-    *,
-    dtype: Any = "bf16",
-    grad: bool | str | Sequence[str] = False,
-    target: str | None = None,
-    schedule: str = "",
-    results: Sequence[str] | None = None,
-    **attributes: Any,
-) -> Kernel:
-    """Compiles ``op`` for rows of the length in ``shape``.
-
-    Args:
-        op: the name of an op of the dialect; the path of a ``.mlir`` file or
-            MLIR text with one function, which is compiled as it stands; or a
-            Python function over symbolic tensors, which is traced.
-        shape: sizes of the first operand; those of the others follow from the
-            op. A dictionary of shapes by name gives them all. Only the last size
-            is fixed by it, and which leading sizes are 1 where those of other
-            operands are not. Not needed for MLIR.
-        dtype: the element type of the first operand, which the others follow,
-            or a dictionary by name.
-        grad: ``True`` for gradients of every floating operand, or the names of
-            some.
-        target: ``"host"``, ``"sm_90"``, ...; by default whatever the tensors lie
-            on.
-        schedule: fields pinned in every kernel's schedule, as in ``"rows=2"``.
-        results: the types of the results as MLIR spells them, for an op where
-            they do not follow from the operands.
-        attributes: the op's attributes, as in ``eps=1e-5``.
-
-    Raises:
-        ValueError: (``CompileError``) for what the compiler rejects, with its
-            words; for a shape, an attribute or a target that does not fit.
-    """
-    if target is not None and target not in _bastile.targets():
-        raise ValueError(
-            f"there is no target {target!r}; there are "
-            + ", ".join(_bastile.targets())
-        )
-    if results and (callable(op) or _is_text(op)):
-        raise TypeError(
-            "results are given to an op by its name; a function and a module say "
-            "themselves what they return"
-        )
-    if callable(op):
-        from bastile import _trace
-
-        name, source = _trace.trace(op, shape, dtype, attributes)
-    elif _is_text(op):
-        name, source = _read_module(op, attributes)
-    else:
-        name, source = op, _op_source(op, shape, dtype, attributes, results)
-    request = _loading.Request(
-        source,
-        target or _operators.DESCRIBED_TARGET,
-        name=name,
-        schedule=schedule,
-        gradients=_gradients(grad),
-    )
-    function, *others = _functions_of(request)
-    if others:
-        raise ValueError(
-            f"{name} has {1 + len(others)} functions, "
-            f"{', '.join(x['name'] for x in (function, *others))}; bastile.compile "
-            "takes one"
-        )
-    return Kernel(
-        request,
-        [operand["name"] for operand in function["inputs"]],
-        sum(not x["name"].startswith("saved") for x in function["outputs"]),
-        target,
-    )
-
-
-def _functions_of(request):
+def functions_of(request):
     """What there is to call, without the backwards of these."""
     found = json.loads(_bastile.describe_text(request.native()))["functions"]
     backwards = [x.get("backward", {}).get("function") for x in found]
     return [x for x in found if x["name"] not in backwards]
-
-
-def _gradients(grad):
-    if grad is True:
-        return ("all",)
-    if not grad:
-        return ()
-    return (grad,) if isinstance(grad, str) else tuple(grad)
-
-
-def _is_text(op):
-    return isinstance(op, os.PathLike) or (
-        isinstance(op, str) and (op.endswith(".mlir") or "func.func" in op)
-    )
-
-
-def _read_module(op, attributes):
-    if attributes:
-        raise TypeError(
-            f"a module says its attributes itself, but got {', '.join(attributes)}"
-        )
-    if isinstance(op, str) and "func.func" in op:
-        return "source", op
-    path = pathlib.Path(op)
-    return str(path), path.read_text()
-
-
-def _op_source(op, shape, dtype, attributes, results):
-    if op not in definitions():
-        raise ValueError(
-            f"the dialect has no op '{op}'; it has {', '.join(definitions())}"
-        )
-    definition = definitions()[op]
-    if shape is None:
-        raise TypeError(f"compile('{op}', shape): the shape is missing")
-    values = definition.attribute_values(attributes)
-    operands = definition.operand_shapes(shape, dtype)
-    types = _types.row_types(*zip(*operands))
-    return definition.source(types, values, results or ())

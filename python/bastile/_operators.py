@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import json
 import sys
+import weakref
 
 from bastile import _adapter, _bastile, _checks, _loading, _types
 from bastile._definitions import definitions
@@ -114,6 +115,20 @@ OPERATORS: dict = {}
 
 #: Every op that is traced from a Python function, by name.
 TRACED: dict = {}
+
+#: By its key, what each `bastile.Function` is compiled of, while it lives.
+FUNCTIONS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
+
+
+def find_traced(key):
+    """What is registered as ``key`` in one of the two."""
+    found = TRACED.get(key) or FUNCTIONS.get(key)
+    if found is None:
+        raise LookupError(
+            f"bastile: a traced program calls a function '{key}' that is not there "
+            "any more, or was compiled in another process"
+        )
+    return found
 
 
 @lookup.on_change

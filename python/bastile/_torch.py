@@ -15,6 +15,7 @@ import torch
 from bastile import _autograd, _bastile, _inductor, _loading, _operators, _types, ops
 from bastile._definitions import definitions
 from bastile._linear_loss import operators  # noqa: F401  registers its own
+from bastile._recipe import Recipe
 from torch.autograd import forward_ad
 
 _LIBRARY = torch.library.Library("bastile", "DEF")
@@ -52,13 +53,17 @@ def connect():
 
 
 def _dispatch(native, operands, attributes):
+    # A kernel or a recipe comes in the place of attributes.
     is_kernel = type(native) is _bastile.FixedOperator
-    name = attributes.name if is_kernel else _name_of(native)
+    is_recipe = type(attributes) is Recipe
+    name = attributes.name if is_kernel or is_recipe else _name_of(native)
     _refuse_tangents(name, operands)
     if is_kernel:
         return call_kernel(attributes, operands)
-    traced = _operators.TRACED.get(name)
+    traced = attributes if is_recipe else _operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
+        if is_recipe:
+            attributes.require_gradients(_wanted(operands))
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
         )
@@ -68,7 +73,8 @@ def _dispatch(native, operands, attributes):
             count = _result_count(traced.request(operands, attributes, None))
         return outputs[0] if count == 1 else outputs[:count]
     if not _is_watched(operands):
-        return _call_promoted(name, native, operands, attributes)
+        op = attributes.op if is_recipe else name
+        return _call_promoted(op, native, operands, attributes)
     if traced is not None:
         return call_traced(traced, operands, attributes)
     return REGISTERED[name](*operands, *attributes)
@@ -99,7 +105,8 @@ def _name_of(native):
 
 
 def _call_promoted(name, native, operands, attributes):
-    """A call under autocast, which is all that keeps it from being a plain one."""
+    """A call under autocast, which is all that keeps it from being a plain one;
+    ``name`` is that of an op of the dialect, or something else."""
     if name in _SAME_TYPES:
         operands = _promote(name, operands)
     wanted = _wanted(operands)
@@ -151,9 +158,14 @@ def _find_registered(name):
 
 
 def call_traced(operator, operands, attributes):
-    """Calls an op that is traced from a Python function; traceable itself."""
+    """Calls an op that is traced from a Python function, or what a `Recipe` is of;
+    traceable itself."""
+    if type(operator) is Recipe and not torch.compiler.is_dynamo_compiling():
+        # A program that is exported has to say all of it.
+        kernel = operator.kernel(operands, _wanted(operands))
+        return call_kernel(kernel, [x for x in operands if x is not None])
     results = torch.ops.bastile.traced.default(
-        operator.name, attributes, list(operands)
+        operator.key, attributes, list(operands)
     )
     return results[0] if len(results) == 1 else tuple(results)
 
@@ -370,9 +382,9 @@ def _call_kernel(text, operands):
 
 def _call_traced(name, attributes, operands):
     """The implementation of the operator `traced`, for tracing."""
-    operator = _operators.TRACED[name]
+    operator = _operators.find_traced(name)
     request = operator.request(operands, tuple(attributes), _wanted(operands))
-    return list(_trace(request, operands))
+    return list(_trace(request, [x for x in operands if x is not None]))
 
 
 def _description(request):
@@ -525,7 +537,7 @@ def _register():
     _LIBRARY.define("call(str request, Tensor[] operands) -> Tensor[]")
     _LIBRARY.impl("call", _call_kernel, "CompositeImplicitAutograd")
     _LIBRARY.define(
-        "traced(str name, float[] attributes, Tensor[] operands) -> Tensor[]"
+        "traced(str name, float[] attributes, Tensor?[] operands) -> Tensor[]"
     )
     _LIBRARY.impl("traced", _call_traced, "CompositeImplicitAutograd")
     for name, definition in definitions().items():

@@ -272,6 +272,11 @@ def _repeat_product(base, exponent):
 _define_operators()
 
 
+def is_tracing() -> bool:
+    """Whether this thread traces a function now."""
+    return getattr(_tracing, "graph", None) is not None
+
+
 def _graph_of(name, operands):
     """The graph being built, which all symbols among ``operands`` are of."""
     graph = getattr(_tracing, "graph", None)
@@ -404,10 +409,10 @@ def trace(function, shape, dtype, attributes):
     defaults, and become constants, as everything does that the function finds in
     its closure. Equal functions, shapes, types and attributes give equal texts.
     """
-    name = _name_of(function)
-    tensors, values = _parameters(function, name, shape, dtype, attributes)
-    shapes = _shapes(name, tensors, shape)
-    elements = _elements(name, tensors, dtype)
+    name = name_of(function)
+    tensors, values = parameters(function, name, shape, dtype, attributes)
+    shapes = read_shapes(name, tensors, shape)
+    elements = read_elements(name, tensors, dtype)
     graph = _bastile.Graph(name)
     types = _types.row_types(shapes, elements)
     symbols = {
@@ -441,14 +446,15 @@ def _finish(graph, name, results):
         raise ValueError(f"{name}: {error}") from None
 
 
-def _name_of(function):
+def name_of(function) -> str:
+    """What kernels of a function and messages call it."""
     while hasattr(function, "func"):  # functools.partial
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     return "function" if name == "<lambda>" else name
 
 
-def _parameters(function, name, shape, dtype, attributes):
+def parameters(function, name, shape, dtype, attributes):
     """The names of the tensors in order, and the values of the rest."""
     named = {
         key
@@ -502,9 +508,8 @@ def _call(function, symbols, values):
     return function(*positional, **keywords)
 
 
-def _shapes(name, tensors, shape):
-    if shape is None:
-        raise TypeError(f"compile({name}, shape): the shape is missing")
+def read_shapes(name, tensors, shape) -> list:
+    """The sizes of each tensor, from those of the first or a dictionary."""
     by_name = shape if isinstance(shape, dict) else {tensors[0]: shape}
     first = by_name.get(tensors[0])
     if first is None:
@@ -521,7 +526,8 @@ def _shapes(name, tensors, shape):
     return shapes
 
 
-def _elements(name, tensors, dtype):
+def read_elements(name, tensors, dtype) -> list:
+    """The element type of each tensor, from the first's or a dictionary."""
     by_name = dtype if isinstance(dtype, dict) else {tensors[0]: dtype}
     first = by_name.get(tensors[0])
     if first is None:

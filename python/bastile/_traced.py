@@ -24,7 +24,8 @@ class TracedOperator:
 
     def __init__(self, function, check=None, differentiated=()):
         parameters = inspect.signature(function).parameters.values()
-        self.name = function.__name__
+        #: What traced programs call it.
+        self.key = self.name = function.__name__
         self.operands = [p.name for p in parameters if p.default is p.empty]
         self.attributes = [p.name for p in parameters if p.default is not p.empty]
         self._function = function
@@ -33,7 +34,7 @@ class TracedOperator:
         self._requests = {}
         self.native = _bastile.Operator(self._specialize, self.name, self.operands)
         self._call = self.native.caller()
-        _operators.TRACED[self.name] = self
+        _operators.TRACED[self.key] = self
 
     def __call__(self, *operands, attributes=()):
         """The result, or a tuple of them. ``attributes`` are floats, in the order
@@ -74,7 +75,7 @@ class TracedOperator:
         try:
             _, source = _trace.trace(
                 self._function,
-                dict(zip(self.operands, map(_pattern, shapes))),
+                dict(zip(self.operands, map(pattern, shapes))),
                 dict(zip(self.operands, elements)),
                 dict(zip(self.attributes, attributes)),
             )
@@ -98,7 +99,7 @@ class TracedOperator:
         return _torch.call_traced(self, operands, attributes)
 
 
-def _pattern(shape):
+def pattern(shape) -> tuple:
     """A shape of the same kind without sizes that torch.compile may change."""
     *leading, length = shape
     return (*(1 if size == 1 else 2 for size in leading), int(length))

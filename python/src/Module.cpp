@@ -271,8 +271,8 @@ static void bindKernels(py::module_ &module) {
       },
       "function"_a);
   py::class_<Operator>(module, "Operator")
-      .def(py::init<py::object, std::string, std::vector<std::string>>(),
-           "specialize"_a, "name"_a, "operands"_a)
+      .def(py::init<py::object, std::string, std::vector<std::string>, bool>(),
+           "specialize"_a, "name"_a, "operands"_a, "gradients"_a = true)
       .def("caller", &makeCaller)
       .def(
           "find",

@@ -29,11 +29,11 @@ public:
   /// `specialize(attributes, operands, gradients)` returns the kernel for a
   /// call like this one; `gradients` has a boolean for each operand, or is None
   /// for a kernel without a backward. `name` and `operandNames` are for
-  /// messages.
+  /// messages. With `gradients`, a call can be recorded for its gradients.
   Operator(pybind11::object specialize, std::string name,
-           std::vector<std::string> operandNames)
+           std::vector<std::string> operandNames, bool gradients)
       : specialize(std::move(specialize)), name(std::move(name)),
-        operandNames(std::move(operandNames)) {}
+        operandNames(std::move(operandNames)), gradients(gradients) {}
   virtual ~Operator();
 
   /// "rms_norm: operand 'weight'"
@@ -46,7 +46,7 @@ public:
        const pybind11::object &gradients);
 
   /// Whether a call can be recorded for its gradients.
-  virtual bool hasGradients() const { return true; }
+  bool hasGradients() const { return gradients; }
 
   /// Whether operands are what the kernel takes, one by one.
   virtual bool isFixed() const { return false; }
@@ -73,6 +73,7 @@ private:
 
   std::string name;
   std::vector<std::string> operandNames;
+  bool gradients;
   /// By the attributes, which are compared as Python does.
   pybind11::dict kernelsOfAttributes;
   std::vector<std::shared_ptr<Kernels>> storage;
@@ -90,20 +91,17 @@ public:
   FixedOperator(pybind11::object specialize, std::string name,
                 std::vector<std::string> operandNames, bool gradients)
       : Operator(std::move(specialize), std::move(name),
-                 std::move(operandNames)),
-        gradients(gradients) {}
+                 std::move(operandNames), gradients) {}
 
   std::shared_ptr<Specialization>
   find(const pybind11::tuple &operands, const pybind11::object &attributes,
        const pybind11::object &gradients) override;
-  bool hasGradients() const override { return gradients; }
   bool isFixed() const override { return true; }
   void clear() override { kernels.clear(); }
 
 private:
   /// By the GPU's number, -1 for the CPU.
   std::unordered_map<int, std::shared_ptr<Specialization>> kernels;
-  bool gradients;
 };
 
 /// How a call on tensors of some type is carried out.

@@ -88,7 +88,7 @@ def test_a_module_from_a_file_or_as_text():
 def test_says_what_it_is(norm):
     assert repr(norm) == "<bastile.Kernel rms_norm(input: ?x64xf32, weight: 64xf32)>"
     with_gradients = bastile.compile(
-        "swiglu", (2, 8, 64), grad="gate", schedule="threads = 32", target="sm_90"
+        "swiglu", (2, 8, 64), dtype="bf16", grad="gate", schedule="threads = 32", target="sm_90"
     )
     assert repr(with_gradients) == (
         "<bastile.Kernel swiglu(gate: ?x?x64xbf16, up: ?x?x64xbf16) with gradients "
@@ -161,7 +161,7 @@ def test_rejects_attributes_that_are_not_the_ops():
     with pytest.raises(ValueError, match="'form' must be one of .*tanh"):
         bastile.compile("geglu", (8, 64), form="sigmoid")
     with pytest.raises(ValueError, match="eps must not be negative"):
-        bastile.compile("rms_norm", (8, 64), eps=-1.0)
+        bastile.compile("rms_norm", (8, 64), dtype="bf16", eps=-1.0)
 
 
 def test_points_into_a_source_that_is_wrong():

@@ -436,13 +436,13 @@ def test_a_function_is_one_launch():
         return [len(f["launches"]) for f in kernel.metadata["functions"]]
 
     function = lambda gate, up: F.silu(gate) * up  # noqa: E731
-    traced = bastile.compile(function, (8, 64), grad=True)
+    traced = bastile.compile(function, (8, 64), dtype="bf16", grad=True)
     assert launches(traced) == [1, 1]
     shapes = {"q": (2, 8, 4, 64), "cos": (1, 8, 1, 32), "sin": (1, 8, 1, 32)}
-    rotated = bastile.compile(lambda q, cos, sin: op.rope(q * 2, cos, sin), shapes)
+    rotated = bastile.compile(lambda q, cos, sin: op.rope(q * 2, cos, sin), shapes, dtype="bf16")
     assert launches(rotated) == [1]
     shapes["cos"] = (1, 8, 1, 64)
-    repeated = bastile.compile(lambda q, cos, sin: q * cos, shapes)
+    repeated = bastile.compile(lambda q, cos, sin: q * cos, shapes, dtype="bf16")
     assert launches(repeated) == [1]
 
 
@@ -463,7 +463,7 @@ def test_the_documentation_is_right():
 
 def test_tracing_is_for_each_thread():
     def function(x):
-        inner = bastile.compile(gated, (8, 64))
+        inner = bastile.compile(gated, (8, 64), dtype="bf16")
         assert inner.operands == ("gate", "up")
         return x + 1
 
@@ -475,7 +475,7 @@ def test_tracing_is_for_each_thread():
 
 
 def test_gradients_are_derived():
-    kernel = bastile.compile(gated, (8192, 2880), grad=True)
+    kernel = bastile.compile(gated, (8192, 2880), dtype="bf16", grad=True)
     backward = kernel.metadata["functions"][0]["backward"]
     assert list(backward["gradients"]) == ["gate", "up"]
     assert ".visible .entry" in kernel.ptx

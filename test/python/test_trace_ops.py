@@ -27,10 +27,10 @@ def test_an_op_alone_is_the_op():
     x, weight = bfloat16(random(4, 16)), bfloat16(random(16, seed=1))
     traced = compile_f64(lambda x, w: op.rms_norm(x, w, eps=1e-5), x, weight)
     alone = bastile.compile(
-        "rms_norm", {"input": (4, 16), "weight": (16,)}, eps=1e-5
+        "rms_norm", {"input": (4, 16), "weight": (16,)}, dtype="bf16", eps=1e-5
     )
     np.testing.assert_array_equal(traced(x, weight), alone(x, weight))
-    itself = bastile.compile(op.rms_norm, {"input": (4, 16), "weight": (16,)})
+    itself = bastile.compile(op.rms_norm, {"input": (4, 16), "weight": (16,)}, dtype="bf16")
     assert itself.name == "rms_norm"
 
 

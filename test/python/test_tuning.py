@@ -27,7 +27,7 @@ def autotune(cache, monkeypatch):
 
 
 def test_tunes_an_op(autotune, cache):
-    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")
     before = kernel.schedule["rms_norm_kernel"]
     (result,) = autotune("rms_norm", (8192, 2880))
     assert result.name == "rms_norm"
@@ -54,14 +54,14 @@ def test_tunes_gradients_function_by_function(autotune):
         "rms_norm_backward",
     ]
     assert result.schedule.count(";") == 1
-    kernel = bastile.compile("rms_norm", (8, 2880), grad=True, target="sm_90")
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", grad=True, target="sm_90")
     assert list(kernel.schedule.values()) == [
         tuned.schedule for tuned in result.kernels
     ]
 
 
 def test_tunes_a_list_and_kernels(autotune):
-    kernel = bastile.compile("silu", (8, 64))
+    kernel = bastile.compile("silu", (8, 64), dtype="bf16")
     results = autotune(
         [
             ("swiglu", (16, 64)),
@@ -93,7 +93,7 @@ def test_what_time_was_too_short_for_stays_untuned(autotune):
             clock.now += 10
             return 0.0
 
-    kernel = bastile.compile("silu", (8, 64), target="sm_90")
+    kernel = bastile.compile("silu", (8, 64), dtype="bf16", target="sm_90")
     job = jobs.make_job(kernel, "sm_90", (8, 64))
     assert api.run_jobs([job], budget=5, clock=clock, meter=Slow) == []
     assert lookup.find_entry(kernel._request, GPU) is None
@@ -118,7 +118,7 @@ def test_what_fails_does_not_keep_others(autotune, monkeypatch):
 
 
 def test_there_is_nothing_to_tune_in_what_is_pinned(autotune):
-    kernel = bastile.compile("silu", (8, 64), schedule="threads = 64")
+    kernel = bastile.compile("silu", (8, 64), dtype="bf16", schedule="threads = 64")
     with pytest.raises(ValueError, match="silu: its schedule is pinned"):
         autotune(kernel, (8, 64))
 
@@ -127,13 +127,13 @@ def test_mistakes(autotune):
     with pytest.raises(ValueError, match="no op 'sliu'"):
         autotune("sliu", (8, 64))
     with pytest.raises(TypeError, match="the shape of input is missing"):
-        autotune(bastile.compile("silu", (8, 64)))
+        autotune(bastile.compile("silu", (8, 64), dtype="bf16"))
 
 
 def test_an_unreadable_cache_is_no_cache(cache, monkeypatch):
     monkeypatch.setenv("BASTILE_CACHE_DIR", "/proc/nothing")
     lookup.changed()
-    kernel = bastile.compile("silu", (8, 64), target="sm_90")
+    kernel = bastile.compile("silu", (8, 64), dtype="bf16", target="sm_90")
     assert kernel.schedule
 
 
@@ -141,7 +141,7 @@ def test_without_a_folder_results_last_as_long_as_the_process(
     autotune, monkeypatch, tmp_path
 ):
     monkeypatch.setenv("BASTILE_CACHE_DIR", "")
-    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")
     (result,) = autotune(kernel, (8192, 2880))
     assert kernel.schedule["rms_norm_kernel"] == result.kernels[0].schedule
     assert list(tmp_path.iterdir()) == []
@@ -165,7 +165,7 @@ def test_ops_take_what_was_found(autotune, monkeypatch):
 
 def test_the_cache_is_cleared(autotune, cache):
     autotune("rms_norm", (8192, 2880))
-    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")
     tuned = kernel.schedule
     bastile.clear_autotune_cache()
     assert list((cache / "tuning").iterdir()) == []
@@ -189,18 +189,18 @@ def first_call(cache, monkeypatch):
 
 
 def test_a_first_call_tunes_and_no_other(first_call):
-    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
     assert first_call(request, 0) == 0  # there is nothing to time
     assert first_call(request, 512) == 1
     assert lookup.find_entry(request, GPU)["rows"] == 512
     # Neither do other numbers of rows, nor another epsilon.
     assert first_call(request, 100000) == 1
-    other = bastile.compile("rms_norm", (8, 2880), eps=1e-5, target="sm_90")
+    other = bastile.compile("rms_norm", (8, 2880), dtype="bf16", eps=1e-5, target="sm_90")
     assert first_call(other._request, 512) == 1
 
 
 def test_a_first_call_tunes_only_where_it_is_asked_to(first_call, monkeypatch):
-    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
     for value in ("", "0"):
         monkeypatch.setenv("BASTILE_AUTOTUNE", value)
         assert first_call(request, 512) == 0
@@ -208,7 +208,7 @@ def test_a_first_call_tunes_only_where_it_is_asked_to(first_call, monkeypatch):
 
 def test_a_first_call_waits_for_another_process(first_call, monkeypatch):
     # One that has tuned this meanwhile, and one that takes too long.
-    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
     monkeypatch.setattr(api, "FIRST_CALL_BUDGET", 0.1)
     store.open_log(GPU).path.parent.mkdir(parents=True)
     with open(store.open_log(GPU).path.with_suffix(".lock"), "w") as file:
@@ -228,7 +228,7 @@ def test_a_first_call_that_cannot_tune_goes_on(first_call, monkeypatch):
         raise RuntimeError("cannot allocate 1 byte")
 
     monkeypatch.setattr(api, "run_jobs", fail)
-    request = bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
     with pytest.warns(
         UserWarning, match="rms_norm is not tuned: cannot allocate"
     ):
@@ -326,12 +326,12 @@ def test_the_command_needs_a_shape(autotune, capsys):
 
 
 def test_a_candidate_is_known_by_its_code():
-    request = bastile.compile("silu", (8, 64), target="sm_90")._request
+    request = bastile.compile("silu", (8, 64), dtype="bf16", target="sm_90")._request
     meter = measure.GpuMeter(request, ((8, 64),), 0)
     schedules = ["", "silu_kernel: rows = 32", "silu_kernel: rows = 16"]
     codes = [meter.compile(s).code for s in schedules]
     (chosen,) = bastile.compile(
-        "silu", (8, 64), target="sm_90"
+        "silu", (8, 64), dtype="bf16", target="sm_90"
     ).schedule.values()
     assert "rows = 32" in chosen
     assert codes[0] == codes[1] != codes[2]

@@ -61,7 +61,7 @@ def test_finds_schedules_that_are_right_and_no_slower(cache):
 
 
 def test_a_tuned_kernel_computes_the_same(cache):
-    kernel = bastile.compile("rms_norm", (8, 2880))
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16")
     check(kernel)
     bastile.autotune("rms_norm", (8192, 2880), budget=20)
     check(kernel)
@@ -69,7 +69,7 @@ def test_a_tuned_kernel_computes_the_same(cache):
 
 def test_a_first_call_tunes_where_it_is_asked_to(cache, monkeypatch):
     monkeypatch.setenv("BASTILE_AUTOTUNE", "1")
-    kernel = bastile.compile("rms_norm", (8, 2880))
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16")
     check(kernel)
     before = bastile.compilations()
     check(kernel, rows=77)

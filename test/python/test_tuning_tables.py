@@ -17,8 +17,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
 from tuning import GPU, cache  # noqa: E402, F401
 
 
-def request(op="rms_norm", shape=(8, 2880), **options):
-    return bastile.compile(op, shape, target="sm_90", **options)._request
+def request(op="rms_norm", shape=(8, 2880), dtype="bf16", **options):
+    kernel = bastile.compile(op, shape, dtype=dtype, target="sm_90", **options)
+    return kernel._request
 
 
 def line(request, schedule, rows=8192, **more):
@@ -145,7 +146,7 @@ def test_what_a_user_pins_stays(cache, shipped):
 
 
 def test_a_kernel_has_the_schedule_that_was_found(cache):
-    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")
     assert "threads = 192" in kernel.schedule["rms_norm_kernel"]
     tune(kernel._request, "rms_norm_kernel: threads = 128")
     assert "threads = 128" in kernel.schedule["rms_norm_kernel"]
@@ -161,7 +162,7 @@ def test_the_host_has_its_own(cache, shipped):
 
 
 def test_a_table_that_does_not_fit_the_compiler_is_no_error(cache):
-    kernel = bastile.compile("rms_norm", (8, 2880), target="sm_90")
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")
     tune(kernel._request, "a_kernel_of_old: threads = 128")
     assert ".reqntid 192" in kernel.ptx
     assert "threads = 192" in kernel.schedule["rms_norm_kernel"]

@@ -118,7 +118,7 @@ expected = x / numpy.sqrt((x * x).mean(-1, keepdims=True)) * weight
 numpy.testing.assert_allclose(kernel(x, weight), expected, rtol=1e-5)
 half = bastile.compile("softmax", (5, 96), dtype="f16")(x.astype(numpy.float16))
 numpy.testing.assert_allclose(half.sum(-1, dtype=float), 1, rtol=1e-2)
-kernel = bastile.compile("swiglu", (5, 96), target="sm_90")
+kernel = bastile.compile("swiglu", (5, 96), dtype="bf16", target="sm_90")
 assert ".target sm_90" in kernel.ptx
 maps = pathlib.Path("/proc/self/maps").read_text()
 assert "libLLVM" not in maps and "libMLIR" not in maps

@@ -5,7 +5,8 @@ import importlib.resources
 import json
 import math
 
-from bastile import _bastile, _kernel, _loading, _types
+from bastile import _bastile, _compile, _function, _kernel, _loading, _types
+from bastile._recipe import is_module
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Spec:
     together: bool = False
 
     def kernel(self, target=None) -> _kernel.Kernel:
-        kernel = _kernel.compile(
+        kernel = _compile.compile(
             self.op,
             self.shape,
             dtype=self.dtype,
@@ -146,10 +147,12 @@ def read_specs(items, shape, dtype, grad, attributes) -> list:
         if len(parts) > 2:
             options.update(parts[2])
         op = parts[0]
-        if isinstance(op, str) and not _kernel._is_text(op):
+        if isinstance(op, str) and not is_module(op):
             named = {key: options.pop(key) for key in ("dtype", "grad")}
             op = Spec(op, own, **named, attributes=options)
         elif not isinstance(op, (Spec, _kernel.Kernel)):
-            op = _kernel.compile(op, own, **options)
+            op = _compile.compile(op, own, **options)
+            if isinstance(op, _function.Function):
+                raise TypeError(f"the shape of {op.operands[0]} is missing")
         found.append((op, own))
     return found
