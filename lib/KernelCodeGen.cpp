@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen.h"
+#include "bastile/runtime/WorkerThreads.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,7 +17,6 @@
 #include "llvm/Support/Threading.h"
 #include <condition_variable>
 #include <deque>
-#include <future>
 #include <mutex>
 #include <optional>
 
@@ -206,7 +206,8 @@ static llvm::Error translateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
 }
 
 /// The kernels' texts, in the order of `kernels`, by as many threads as there
-/// are kernels and cores, of which the caller's is one.
+/// are kernels and cores, of which the caller's is one; by fewer where the
+/// process cannot have as many.
 static llvm::Expected<std::vector<std::string>>
 generateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
              const Target &target) {
@@ -214,18 +215,20 @@ generateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
       llvm::optimal_concurrency(kernels.size()).compute_thread_count();
   std::vector<std::string> texts(kernels.size());
   KernelQueue queue;
-  auto work = [&] { return generateQueued(queue, target, texts); };
-  std::vector<std::future<llvm::Error>> others;
-  for (unsigned thread = 1; thread < threads; ++thread)
-    others.push_back(std::async(std::launch::async, work));
+  std::mutex failing;
+  llvm::Error error = llvm::Error::success();
+  auto fail = [&](llvm::Error other) {
+    std::lock_guard<std::mutex> lock(failing);
+    error = llvm::joinErrors(std::move(error), std::move(other));
+  };
+  auto work = [&] { fail(generateQueued(queue, target, texts)); };
+  runtime::WorkerThreads others(threads - 1, work);
 
   // Only this thread touches MLIR's context, which expects no others.
-  llvm::Error error = translateEach(module, kernels, target, queue);
+  fail(translateEach(module, kernels, target, queue));
   queue.close();
-  error = llvm::joinErrors(std::move(error), work());
-  // This ends the threads as well.
-  for (std::future<llvm::Error> &other : others)
-    error = llvm::joinErrors(std::move(error), other.get());
+  work();
+  others.join();
   if (error)
     return error;
   return texts;

@@ -2,11 +2,11 @@
 
 #include "bastile/runtime/HostExecutor.h"
 #include "Text.h"
+#include "bastile/runtime/WorkerThreads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
-#include <thread>
-#include <vector>
 
 using namespace bastile::runtime;
 
@@ -33,18 +33,20 @@ Error HostExecutor::launch(const std::string &entry, const LaunchConfig &config,
 
   const int64_t count = config.grid;
   const int64_t parts = std::min<int64_t>(threads, count);
-  // The first `count % parts` threads run one block more than the others.
+  // The first `count % parts` parts have one block more than the others.
   auto begin = [&](int64_t part) {
     return part * (count / parts) + std::min(part, count % parts);
   };
-  std::vector<std::thread> workers;
-  for (int64_t part = 1; part < parts; ++part)
-    workers.emplace_back(*function, arguments, begin(part), begin(part + 1),
-                         count);
-  if (parts > 0)
-    (*function)(arguments, 0, begin(1), count);
-  for (std::thread &worker : workers)
-    worker.join();
+  // Parts are taken and not given out: there may be fewer threads than parts.
+  std::atomic<int64_t> next{0};
+  auto work = [&] {
+    for (int64_t part = next++; part < parts; part = next++)
+      (*function)(arguments, begin(part), begin(part + 1), count);
+  };
+  WorkerThreads others(static_cast<size_t>(std::max<int64_t>(parts - 1, 0)),
+                       work);
+  work();
+  others.join();
   return Error::success();
 }
 

@@ -21,8 +21,9 @@ public:
   /// Finds the address of an entry; null if there is none.
   using SymbolLookup = std::function<void *(const std::string &entry)>;
 
-  /// Each symbol is looked up once. With several threads, each runs a
-  /// contiguous part of the grid.
+  /// Each symbol is looked up once. With several threads, the grid is cut into
+  /// as many contiguous parts; where the process can have fewer, each runs
+  /// several of them, and the caller's all if it can have no other.
   explicit HostExecutor(SymbolLookup lookup, unsigned threads = 1);
 
   Error launch(const std::string &entry, const LaunchConfig &config,

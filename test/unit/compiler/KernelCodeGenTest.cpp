@@ -10,6 +10,7 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "test/unit/WithoutThreads.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Program.h"
@@ -160,6 +161,16 @@ TEST_F(KernelCodeGenTest, AnErrorInOneIsReported) {
     EXPECT_NE(said.find("unrealized_conversion_cast"), std::string::npos)
         << said;
   }
+}
+
+TEST_F(KernelCodeGenTest, OneThreadGeneratesAllWhereThereAreNoOthers) {
+  const std::string source =
+      blockMemory("a_scratch") + kernel("a", "a_scratch") +
+      blockMemory("b_scratch") + kernel("b", "b_scratch") +
+      blockMemory("c_scratch") + kernel("c", "c_scratch");
+  const std::string expected = generate(source);
+  WithoutThreads none;
+  EXPECT_EQ(cantFail(tryGenerate(source)), expected);
 }
 
 TEST_F(KernelCodeGenTest, MemoryThatKernelsShareIsThereOnce) {

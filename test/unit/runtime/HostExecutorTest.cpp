@@ -2,9 +2,11 @@
 
 #include "bastile/runtime/HostExecutor.h"
 #include "Support.h"
+#include "test/unit/WithoutThreads.h"
 
 #include <atomic>
 #include <numeric>
+#include <thread>
 
 using namespace bastile::runtime;
 
@@ -106,6 +108,32 @@ TEST_P(HostExecutorTest, coversTheGridOnce) {
       },
       GetParam());
   for (int64_t grid : {0, 1, 2, 3, 64}) {
+    for (auto &block : blocks)
+      block = 0;
+    LaunchConfig config;
+    config.grid = grid;
+    ASSERT_OK(executor.launch("count", config, nullptr));
+    for (int64_t i = 0; i != 64; ++i)
+      EXPECT_EQ(blocks[i], i < grid ? 1 : 0) << i << " of " << grid;
+  }
+}
+
+TEST_P(HostExecutorTest, runsEverythingItselfWhereThereAreNoThreads) {
+  static std::atomic<int64_t> blocks[64];
+  static std::thread::id caller;
+  caller = std::this_thread::get_id();
+  HostExecutor executor(
+      [](const std::string &) {
+        return reinterpret_cast<void *>(
+            +[](void **, int64_t begin, int64_t end, int64_t) {
+              EXPECT_EQ(std::this_thread::get_id(), caller);
+              for (int64_t i = begin; i != end; ++i)
+                ++blocks[i];
+            });
+      },
+      GetParam());
+  bastile::WithoutThreads none;
+  for (int64_t grid : {1, 3, 64}) {
     for (auto &block : blocks)
       block = 0;
     LaunchConfig config;
