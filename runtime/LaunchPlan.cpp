@@ -202,11 +202,13 @@ bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
     if (operand.rows && rows[operand.space] == 0)
       continue;
     const TensorView &tensor = view(operand);
-    // A power of two divides all of these if it divides their union.
-    int64_t bits = reinterpret_cast<intptr_t>(tensor.data);
+    // A power of two divides all of these if it divides their union. What is
+    // beyond 64 bits of a product makes no difference to that.
+    uint64_t bits = reinterpret_cast<uintptr_t>(tensor.data);
     for (int64_t stride : leadingStrides[k])
-      bits |= stride * byteSize(tensor.type);
-    if ((bits & (variant.alignment[k] - 1)) == 0)
+      bits |= static_cast<uint64_t>(stride) *
+              static_cast<uint64_t>(byteSize(tensor.type));
+    if ((bits & static_cast<uint64_t>(variant.alignment[k] - 1)) == 0)
       continue;
     if (reason)
       *reason =

@@ -5,6 +5,7 @@
 #include "Text.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace bastile::runtime;
 
@@ -38,11 +39,18 @@ static Expression readInputSize(const JsonCursor &cursor,
   return result;
 }
 
+/// Those of the compiler have a few levels; each takes some of the stack, here
+/// and at every launch.
+static constexpr unsigned maxExpressionDepth = 64;
+
 /// Reads an expression over the inputs of `function`; "rows" has a meaning
 /// only within a `launch`.
 static Expression readExpression(const JsonCursor &cursor,
-                                 const Function &function,
-                                 const Launch *launch) {
+                                 const Function &function, const Launch *launch,
+                                 unsigned depth = 1) {
+  if (depth > maxExpressionDepth)
+    cursor.fail(
+        concat("an expression of more than ", maxExpressionDepth, " levels"));
   Expression result;
   if (cursor.isInteger()) {
     result.value = cursor.asInteger();
@@ -81,7 +89,7 @@ static Expression readExpression(const JsonCursor &cursor,
     result.kind = candidate.kind;
     for (size_t i = 0; i != operands->size(); ++i)
       result.operands.push_back(
-          readExpression((*operands)[i], function, launch));
+          readExpression((*operands)[i], function, launch, depth + 1));
     if (result.operands.empty())
       operands->fail("expected at least one operand");
     if (candidate.kind == Expression::Kind::CeilDiv &&
@@ -296,6 +304,15 @@ static std::vector<int64_t> readPhases(const JsonCursor &cursor,
   return result;
 }
 
+/// Reads what the driver takes as an int.
+static int64_t readInt(const JsonCursor &cursor, int64_t least) {
+  const int64_t value = cursor.asInteger(least);
+  if (value > std::numeric_limits<int>::max())
+    cursor.fail(concat("expected at most ", std::numeric_limits<int>::max(),
+                       ", got ", value));
+  return value;
+}
+
 static Variant readVariant(const JsonCursor &cursor, const Function &function,
                            const Launch &launch) {
   Variant result;
@@ -314,15 +331,15 @@ static Variant readVariant(const JsonCursor &cursor, const Function &function,
         readArgument(arguments[i], launch, result.leading));
 
   result.grid = readExpression(cursor["grid"], function, &launch);
-  result.block = cursor["block"].asInteger(/*least=*/1);
+  result.block = readInt(cursor["block"], /*least=*/1);
   if (auto cluster = cursor.find("cluster"))
-    result.cluster = cluster->asInteger(/*least=*/1);
+    result.cluster = readInt(*cluster, /*least=*/1);
   if (auto bytes = cursor.find("shared_memory"))
-    result.sharedMemory = bytes->asInteger();
+    result.sharedMemory = readInt(*bytes, /*least=*/0);
   if (auto registers = cursor.find("max_registers"))
-    result.maxRegisters = registers->asInteger();
+    result.maxRegisters = readInt(*registers, /*least=*/0);
   if (auto bytes = cursor.find("static_shared_memory"))
-    result.staticSharedMemory = bytes->asInteger();
+    result.staticSharedMemory = readInt(*bytes, /*least=*/0);
   return result;
 }
 
@@ -408,8 +425,8 @@ static Backward readBackward(const JsonCursor &cursor,
       continue;
     }
     // How many results there are is known once all functions are read.
-    auto found =
-        findSource(*gradient, "result", Kind::Result, SIZE_MAX, "results");
+    auto found = findSource(*gradient, "result", Kind::Result,
+                            std::numeric_limits<unsigned>::max(), "results");
     if (!found)
       found = findSource(*gradient, "grad", Kind::Gradient,
                          function.outputs.size(), "outputs");

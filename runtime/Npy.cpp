@@ -15,6 +15,9 @@ using namespace bastile::runtime;
 static constexpr std::string_view magic = "\x93NUMPY";
 /// The elements start at a multiple of this many bytes.
 static constexpr size_t dataAlignment = 64;
+/// NumPy has no more. The header of each, as it is written, has a length of
+/// two bytes.
+static constexpr size_t maxArrayRank = 64;
 
 //===----------------------------------------------------------------------===//
 // Element types
@@ -129,8 +132,12 @@ static Expected<std::vector<int64_t>> readShape(std::string_view header) {
   bool inNumber = false;
   for (char c : value->substr(1, end - 1)) {
     if (c >= '0' && c <= '9') {
-      if (!inNumber)
+      if (!inNumber) {
+        if (shape.size() == maxArrayRank)
+          return makeError("the array has more than ", maxArrayRank,
+                           " dimensions");
         shape.push_back(0);
+      }
       inNumber = true;
       int64_t &size = shape.back();
       if (__builtin_mul_overflow(size, 10, &size) ||

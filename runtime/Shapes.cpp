@@ -34,6 +34,47 @@ static Error checkView(const Function &function, const Operand &operand,
   return Error::success();
 }
 
+static Error checkBytes(const Function &function, const Operand &operand,
+                        ElementType type, const Dimensions &sizes) {
+  if (countBytes(type, sizes))
+    return Error::success();
+  return makeError(prefix(function, operand), " of shape ", print(sizes),
+                   " has more bytes than an address counts");
+}
+
+/// Whether the elements of a view, whose bytes can be counted, lie so far apart
+/// that no address reaches all of them.
+static bool isTooWide(const TensorView &view) {
+  if (view.elementCount() == 0)
+    return false;
+  int64_t width = byteSize(view.type);
+  for (unsigned i = 0; i != view.rank(); ++i) {
+    int64_t distance;
+    if (view.sizes[i] == 1)
+      continue;
+    if (__builtin_mul_overflow(view.sizes[i] - 1, view.strides[i], &distance) ||
+        __builtin_mul_overflow(distance, byteSize(view.type), &distance))
+      return true;
+    if (distance < 0 ? __builtin_sub_overflow(width, distance, &width)
+                     : __builtin_add_overflow(width, distance, &width))
+      return true;
+  }
+  return false;
+}
+
+/// Checks that what the runtime computes of a view's sizes and strides has a
+/// meaning.
+static Error checkExtent(const Function &function, const Operand &operand,
+                         const TensorView &view) {
+  if (Error error = checkBytes(function, operand, view.type, view.sizes))
+    return error;
+  if (!isTooWide(view))
+    return Error::success();
+  return makeError(prefix(function, operand), " of shape ", print(view.sizes),
+                   " has strides ", print(view.strides),
+                   ", further apart than an address reaches");
+}
+
 static bool matches(const std::vector<std::optional<int64_t>> &shape,
                     const Dimensions &sizes) {
   if (shape.size() != sizes.size())
@@ -58,6 +99,8 @@ Error bastile::runtime::checkInputs(const Function &function,
       return makeError(prefix(function, operand), " has shape ",
                        print(inputs[i].sizes), ", expected ",
                        print(spec.shape));
+    if (Error error = checkExtent(function, operand, inputs[i]))
+      return error;
   }
   return Error::success();
 }
@@ -74,7 +117,7 @@ static Error resolve(const Function &function, const Operand &operand,
                        " overflows or divides by zero");
     result.push_back(*value);
   }
-  return Error::success();
+  return checkBytes(function, operand, spec.type, result);
 }
 
 static Error resolveAll(const Function &function, Operand::Kind kind,
@@ -116,7 +159,7 @@ static Error checkBuffer(const Function &function, const Operand &operand,
   if (view.sizes != expected)
     return makeError(prefix(function, operand), " has shape ",
                      print(view.sizes), ", expected ", print(expected));
-  return Error::success();
+  return checkExtent(function, operand, view);
 }
 
 /// Whether elements of `view` share memory because a stride is 0. Inputs may;

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -72,6 +73,8 @@ struct TensorView {
                                const Dimensions &sizes);
 
   unsigned rank() const { return sizes.size(); }
+  /// These are for views whose bytes can be counted (`countBytes`), as those of
+  /// every call are.
   int64_t elementCount() const;
   int64_t byteCount() const { return elementCount() * byteSize(type); }
 
@@ -86,6 +89,11 @@ struct TensorView {
   Dimensions sizes;
   Dimensions strides;
 };
+
+/// How many bytes elements of `type` take up without gaps; nothing if a size is
+/// negative or the bytes are more than 63 bits count. A size of 0 settles it,
+/// however large the others are.
+std::optional<int64_t> countBytes(ElementType type, const Dimensions &sizes);
 
 /// A sequence that somebody else owns (C++17 has no `std::span`).
 template <typename T>

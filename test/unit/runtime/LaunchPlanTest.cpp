@@ -284,20 +284,59 @@ TEST(LaunchPlanTest, launchesNothingForNoRows) {
   EXPECT_TRUE(inner.prepare().plan.launches().empty());
 }
 
-TEST(LaunchPlanTest, rejectsNullPointersAndTooManyRows) {
+TEST(LaunchPlanTest, rejectsNullPointers) {
   CopyPlan null(makeInput({4, 8}, {8, 1}, /*address=*/0));
   expectError(
       null.plan.prepare(null.function, {null.inputs, null.outputs, {}}, 132),
       "kernel 'copy': input 'x' is a null pointer");
+}
 
-  CopyPlan many(makeInput({2, 3, 8}, {0, 0, 1}));
+TEST(LaunchPlanTest, rejectsTooManyRows) {
+  // Each repeats its rows along the other's, so that neither has as many.
+  Function function = parseFunction(R"({
+    "name": "outer",
+    "inputs": [{"name": "a", "type": "f32", "shape": [null, 1, 4]},
+               {"name": "b", "type": "f32", "shape": [1, null, 4]}],
+    "outputs": [],
+    "launches": [{"kernel": "k", "leading": 2,
+      "operands": [{"input": 0, "rows": true}, {"input": 1, "rows": true}],
+      "variants": [{"entry": "k", "leading": 2, "alignment": [4, 4],
+                    "arguments": [], "grid": 1, "block": 32}]}]})");
   const int64_t huge = int64_t(1) << 40;
+  void *data = fakeAddress(64);
+  std::vector<TensorView> inputs = {
+      TensorView::contiguous(data, ElementType::F32, {huge, 1, 4}),
+      TensorView::contiguous(data, ElementType::F32, {1, huge, 4})};
+  LaunchPlan plan;
+  expectError(plan.prepare(function, {inputs, {}, {}}, 1),
+              "kernel 'k': leading sizes [1099511627776, 1099511627776] are "
+              "too many rows");
+}
+
+TEST(LaunchPlanTest, rejectsTensorsThatNoAddressReaches) {
+  const int64_t huge = int64_t(1) << 40;
+  // With strides of 0, no memory says that there are not so many.
+  CopyPlan many(makeInput({2, 3, 8}, {0, 0, 1}));
   many.inputs[0].sizes = many.outputs[0].sizes = {huge, huge, 8};
   many.outputs[0].strides = {8, 8, 1};
   expectError(
       many.plan.prepare(many.function, {many.inputs, many.outputs, {}}, 132),
-      "kernel 'copy': leading sizes [1099511627776, 1099511627776] are too "
-      "many rows");
+      "input 'x' of shape [1099511627776, 1099511627776, 8] has more bytes "
+      "than an address counts");
+}
+
+TEST(LaunchPlanTest, rejectsRowsThatNoAddressReaches) {
+  for (int64_t stride : {INT64_MAX - 7, INT64_MIN, int64_t(1) << 62}) {
+    CopyPlan copy(makeInput({2, 1, 8}, {stride, 8, 1}));
+    copy.outputs[0].strides = {8, 8, 1};
+    expectError(
+        copy.plan.prepare(copy.function, {copy.inputs, copy.outputs, {}}, 132),
+        ", 8, 1], further apart than an address reaches");
+    // Of a single row, the stride means nothing.
+    CopyPlan one(makeInput({1, 1, 8}, {stride, 8, 1}));
+    one.outputs[0].strides = {8, 8, 1};
+    EXPECT_EQ(one.prepare().plan.launches().size(), 1u);
+  }
 }
 
 TEST(LaunchPlanTest, checksAgreementOfLeadingSizes) {

@@ -150,6 +150,54 @@ TEST(MetadataTest, namesThePlaceOfAnError) {
                   "functions[0].temporaries[0].zeroed_by: expected 'nobody'");
 }
 
+/// An expression of `depth` levels.
+std::string nest(size_t depth) {
+  std::string text;
+  for (size_t i = 1; i != depth; ++i)
+    text += R"({"add": [)";
+  text += "1";
+  for (size_t i = 1; i != depth; ++i)
+    text += "]}";
+  return text;
+}
+
+TEST(MetadataTest, rejectsExpressionsThatTakeTheWholeStack) {
+  const std::string grid = R"({"ceildiv": ["rows", 4]})";
+  EXPECT_OK(
+      parseMetadata(replace(document(geglu), grid, nest(64))).takeError());
+  expectMalformed(grid, nest(65), "an expression of more than 64 levels");
+  expectMalformed(grid, nest(100000), "an expression of more than 64 levels");
+  // Lists that mean nothing are no error, however deep.
+  EXPECT_OK(parseMetadata(replace(document(geglu), R"("max_registers": 128)",
+                                  R"("max_registers": 128, "new": )" +
+                                      std::string(100000, '[') +
+                                      std::string(100000, ']')))
+                .takeError());
+}
+
+TEST(MetadataTest, rejectsNumbersThatTheDriverDoesNotTake) {
+  for (const char *key :
+       {"\"block\": 384", "\"cluster\": 2", "\"shared_memory\": 1024",
+        "\"max_registers\": 128", "\"static_shared_memory\": 64"}) {
+    const std::string text = key;
+    const std::string name = text.substr(0, text.find(' ') + 1);
+    expectMalformed(text, name + "4294967297",
+                    "expected at most 2147483647, got 4294967297");
+  }
+}
+
+TEST(MetadataTest, rejectsResultsPastThoseThatAreCounted) {
+  // The low 32 bits are those of result 0.
+  expectMalformed(
+      R"("overlap_next": true
+  }])",
+      R"("overlap_next": true
+  }], "backward": {"function": "geglu",
+       "inputs": [{"input": 0}, {"input": 1}],
+       "gradients": {"gate": {"result": 4294967296}}})",
+      "4294967296 is out of range");
+}
+
 TEST(MetadataTest, rejectsInconsistentLaunches) {
   const std::string launch = "functions[0].launches[0]";
   const std::string variant = launch + ".variants[0]";

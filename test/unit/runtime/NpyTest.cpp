@@ -105,6 +105,22 @@ TEST(NpyTest, readsHeadersOfLaterVersions) {
   EXPECT_EQ(array->shape, (std::vector<int64_t>{2, 1}));
 }
 
+TEST(NpyTest, rejectsMoreDimensionsThanNumPyHas) {
+  auto makeShape = [](size_t rank) {
+    std::string shape = "(";
+    for (size_t i = 0; i != rank; ++i)
+      shape += "1,";
+    return shape + ")";
+  };
+  std::string file = makeFile(makeHeader("'|i1'", makeShape(64)), "a");
+  Expected<NpyArray> most = parseNpy(file);
+  ASSERT_OK(most.takeError());
+  EXPECT_OK(parseNpy(formatNpy(*most)).takeError());
+  file = makeFile(makeHeader("'|i1'", makeShape(65)), "a");
+  expectError(parseNpy(file).takeError(),
+              "the array has more than 64 dimensions");
+}
+
 TEST(NpyTest, rejectsWhatItCannotRead) {
   auto expect = [](const std::string &file, const std::string &message) {
     expectError(parseNpy(file).takeError(), message);

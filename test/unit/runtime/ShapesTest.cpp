@@ -58,6 +58,37 @@ TEST(ShapesTest, reportsOverflow) {
               "function 'norm': temporary 0: size 0 overflows");
 }
 
+TEST(ShapesTest, reportsSizesWhoseProductOverflows) {
+  Function function = parseFunction(R"({
+    "name": "wide",
+    "inputs": [{"name": "x", "type": "f32", "shape": [null, 4]}],
+    "outputs": [{"name": "y", "type": "f32",
+                 "shape": [{"input": 0, "dimension": 0}, 4611686018427387904]}],
+    "launches": []})");
+  std::vector<TensorView> inputs = {
+      TensorView::contiguous(fakeAddress(64), ElementType::F32, {8, 4})};
+  ResolvedShapes shapes;
+  expectError(resolveShapes(function, inputs, 1, shapes),
+              "function 'wide': output 'y' of shape [8, 4611686018427387904] "
+              "has more bytes than an address counts");
+  // No rows are no bytes.
+  inputs = {TensorView::contiguous(nullptr, ElementType::F32, {0, 4})};
+  EXPECT_OK(resolveShapes(function, inputs, 1, shapes));
+  EXPECT_EQ(
+      TensorView::contiguous(nullptr, ElementType::F32, shapes.outputs.front())
+          .byteCount(),
+      0);
+}
+
+TEST(TensorViewTest, countsBytes) {
+  EXPECT_EQ(countBytes(ElementType::BF16, {}), 2);
+  EXPECT_EQ(countBytes(ElementType::BF16, {3, 5}), 30);
+  EXPECT_EQ(countBytes(ElementType::BF16, {INT64_MAX, INT64_MAX, 0}), 0);
+  EXPECT_EQ(countBytes(ElementType::I8, {INT64_MAX}), INT64_MAX);
+  EXPECT_EQ(countBytes(ElementType::BF16, {INT64_MAX}), std::nullopt);
+  EXPECT_EQ(countBytes(ElementType::BF16, {2, -1}), std::nullopt);
+}
+
 TEST(ShapesTest, checksInputs) {
   Norm norm;
   norm.inputs.pop_back();
