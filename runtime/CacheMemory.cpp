@@ -27,9 +27,10 @@ CacheMemory::findOrClaim(const std::string &hash, Claim &claim) {
       return Error("creating the entry " + hash + " of the cache asks for it");
     claimReleased->wait(guard);
   }
+  // Should there be no memory for one of these, nobody has the claim.
+  claim.hash = hash;
   claims.emplace(hash, std::this_thread::get_id());
   claim.memory = this;
-  claim.hash = hash;
   claim.generation = generation;
   return EntryPointer();
 }

@@ -16,6 +16,9 @@ namespace bastile::runtime {
 template <typename... Parts>
 std::string concat(const Parts &...parts) {
   std::ostringstream stream;
+  // Else what there is no memory for is left out in silence: the message of an
+  // error may be empty then, which means success.
+  stream.exceptions(std::ios_base::badbit);
   (stream << ... << parts);
   return stream.str();
 }

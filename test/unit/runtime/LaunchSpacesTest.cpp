@@ -1,23 +1,9 @@
 //===- LaunchSpacesTest.cpp - Repeated rows, several sets of rows ---------===//
 
+#include "Allocations.h"
 #include "Support.h"
 
-#include <cstdlib>
-#include <new>
-
 using namespace bastile::runtime;
-
-/// How often this program has taken memory from the heap.
-static size_t allocations = 0;
-
-void *operator new(size_t bytes) {
-  ++allocations;
-  if (void *memory = std::malloc(bytes ? bytes : 1))
-    return memory;
-  std::abort();
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
@@ -282,13 +268,13 @@ TEST(RowSpacesTest, runWhileAnyHasRows) {
 TEST(RowSpacesTest, takeNoMemoryAfterTheFirstCall) {
   Turn turn(5, 6, 2), other(3, 4, 0);
   ASSERT_OK(turn.prepare());
-  const size_t before = allocations;
+  const size_t before = allocationsMade;
   Error again = turn.prepare();
   turn.inputs = other.inputs;
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocationsMade, before);
   turn.outputs = other.outputs;
   Error smaller = turn.prepare();
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(allocationsMade, before);
   EXPECT_OK(std::move(again));
   EXPECT_OK(std::move(smaller));
   EXPECT_EQ(turn.launch().config.grid, 12);
