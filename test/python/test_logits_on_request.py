@@ -290,4 +290,5 @@ def test_ddp(looks_for_unused, mesh, monkeypatch):
     model.zero_grad()
     found = train(wrapped, READERS["attribute"])
     bastile.reset()
-    assert_close({name.removeprefix("module."): x for name, x in found.items()}, expected)
+    own = {name.removeprefix("module."): x for name, x in found.items()}
+    assert_close(own, expected)

@@ -175,10 +175,11 @@ MISMATCHES = [
     (table.Norm("LlamaNorm"), "LlamaNorm.forward: there is no such name"),
     (table.Rope("neighbours"), "does not turn pairs of the kind 'neighbours'"),
     (table.Mlp("LlamaMLP", up="w3"), "no layer of gate_proj, w3"),
-    (table.CausalLoss("LlamaForCausalLM", router=True), "loss of a router"),
+    (table.CausalLoss("LlamaForCausalLM", router=True), "the loss of a router"),
     (
         table.CausalLoss("LlamaForCausalLM", divisor="logits_scaling"),
-        r"changed by \['logits_scaling'\], but its forward uses nothing",
+        "LlamaForCausalLM: its logits are not those of the last layer, divided by "
+        "'logits_scaling', but 3 times these",
     ),
 ]
 

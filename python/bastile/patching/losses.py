@@ -61,6 +61,11 @@ def fused(original, patch):
                 f"{type(self).__name__}: 'skip_logits' needs 'labels', of which "
                 "the loss is made instead"
             )
+        if _has_own_loss(self):
+            raise ValueError(
+                f"{type(self).__name__}: 'skip_logits' would leave out the model's own "
+                "loss function, which is one of logits"
+            )
         return _forward(self, patch, balance, given, is_asked)
 
     return forward
@@ -76,8 +81,20 @@ def _wants(model, given):
 def _has_own_loss(model):
     if getattr(model, "_loss_function", cross_entropy) is not cross_entropy:
         return True
-    if type(model).loss_function is not transformers.PreTrainedModel.loss_function:
-        return True
+    return class_has_own_loss(type(model)) or _is_mapping_replaced()
+
+
+def class_has_own_loss(cls):
+    """Whether the models of a class have another loss than Transformers gives them."""
+    return cls.loss_function is not transformers.PreTrainedModel.loss_function
+
+
+def is_replaced(model):
+    """Whether Transformers' own loss of causal language models is replaced."""
+    return hasattr(model, "_loss_function") or _is_mapping_replaced()
+
+
+def _is_mapping_replaced():
     return loss_utils.LOSS_MAPPING["ForCausalLM"] is not loss_utils.ForCausalLMLoss
 
 

@@ -4,7 +4,6 @@ Each probe runs the original on a few numbers, on the CPU, beside the formula, a
 raises ``Mismatch`` with what differs. Nothing is compiled for it.
 """
 
-import inspect
 import types
 
 import torch
@@ -19,7 +18,7 @@ def numbers(*shape, seed=0, dtype=torch.float32):
     return torch.randn(*shape, generator=generator, dtype=dtype, device="cpu")
 
 
-def _run(kind, function, *operands):
+def run(kind, function, *operands):
     """What the original gives; whatever it raises is a mismatch."""
     try:
         return function(*operands)
@@ -38,7 +37,7 @@ def norm(original, patch, cls):
             raise ValueError(f"'{patch.eps}' is {getattr(module, patch.eps)}")
         return original(module, x)
 
-    result = _run(f"norm with 'weight' and '{patch.eps}'", make_and_run)
+    result = run(f"norm with 'weight' and '{patch.eps}'", make_and_run)
 
     def formula(casting, offset):
         wide = x.float()
@@ -75,7 +74,7 @@ def rope(original, patch, cls=None):
     q, k = numbers(2, 3, 5, 8, seed=3), numbers(2, 1, 5, 8, seed=4)
     angles = numbers(1, 5, 4, seed=5).repeat(1, 1, columns // 4)
     cos, sin = angles.cos(), angles.sin()
-    results = _run("function of q, k, cos and sin", original, q, k, cos, sin)
+    results = run("function of q, k, cos and sin", original, q, k, cos, sin)
     expected = [_rotate(x, cos, sin, patch.kind) for x in (q, k)]
     if any(difference(a, b) > 1e-5 for a, b in zip(results, expected)):
         raise Mismatch(f"it does not turn pairs of the kind {patch.kind!r}")
@@ -102,7 +101,7 @@ def mlp(original, patch, cls):
     if patch.packed:
         del parts[patch.up]
     stub = types.SimpleNamespace(**parts, config=types.SimpleNamespace())
-    result = _run(f"layer of {', '.join(parts)}", original, stub, gate)
+    result = run(f"layer of {', '.join(parts)}", original, stub, gate)
     if difference(result, 3 * torch.sigmoid(gate) * up) > 1e-5:
         raise Mismatch("it does not compute down(act(gate(x)) * up(x))")
 
@@ -111,7 +110,7 @@ def packed_gate(original, patch, cls):
     gate, up = numbers(3, 8, seed=6), numbers(3, 8, seed=7)
     stub = types.SimpleNamespace(act_fn=torch.sigmoid)
     packed = torch.cat((gate, up), -1)
-    result = _run("function of gate and up", original, stub, packed)
+    result = run("function of gate and up", original, stub, packed)
     if difference(result, torch.sigmoid(gate) * up) > 1e-5:
         raise Mismatch("it does not compute act(gate) * up")
 
@@ -120,7 +119,7 @@ def gpt_oss_gate(original, patch, cls):
     gate, up = 3 * numbers(3, 8, seed=6), 3 * numbers(3, 8, seed=7)
     stub = types.SimpleNamespace(alpha=1.5, limit=2.0)
     in_turn = torch.stack((gate, up), -1).flatten(-2)
-    result = _run("function of gate and up", original, stub, in_turn)
+    result = run("function of gate and up", original, stub, in_turn)
     gate, up = gate.clamp(max=2.0), up.clamp(-2.0, 2.0)
     if difference(result, (up + 1) * gate * torch.sigmoid(1.5 * gate)) > 1e-5:
         raise Mismatch("it does not compute GPT-OSS's activation of gate and up")
@@ -167,7 +166,7 @@ def _run_experts(original, cls, weights, **others):
     x, share = numbers(3, 4, seed=10), numbers(3, 1, seed=11)
     chosen = torch.zeros(3, 1, dtype=torch.int64)
     kind = f"layer of {', '.join(weights)}"
-    return x, share, _run(kind, original, stub, x, chosen, share)
+    return x, share, run(kind, original, stub, x, chosen, share)
 
 
 def _original_gate(cls):
@@ -179,33 +178,3 @@ def _check_experts(result, expected):
     # Transformers 4 returns another rank.
     if difference(result.reshape(-1, 4), expected) > 1e-5:
         raise Mismatch("it does not compute the experts that the table says")
-
-
-#: What a forward may do to logits, by the names in the configuration.
-_LOGIT_NAMES = {"final_logit_softcapping", "logits_scaling", "logit_scale"}
-
-
-def causal_loss(original, patch, cls):
-    """By names, as a model is too much to run."""
-    forward = inspect.unwrap(original)
-    parameters = inspect.signature(forward).parameters
-    for name in ("labels", "logits_to_keep"):
-        if name not in parameters:
-            raise Mismatch(f"its forward has no parameter '{name}'")
-    names = set(forward.__code__.co_names)
-    for name in ("model", "lm_head", "loss_function", "last_hidden_state"):
-        if name not in names:
-            raise Mismatch(f"its forward uses no '{name}'")
-    found = names & _LOGIT_NAMES
-    expected = {name for name in (patch.soft_cap, patch.divisor) if name}
-    if found != expected:
-        raise Mismatch(
-            f"the table has its logits changed by {sorted(expected) or 'nothing'}, "
-            f"but its forward uses {sorted(found) or 'nothing'}"
-        )
-    if ("load_balancing_loss_func" in names) != patch.router:
-        raise Mismatch(
-            "the table says that it "
-            + ("adds" if patch.router else "has no")
-            + " loss of a router, which its forward does not bear out"
-        )

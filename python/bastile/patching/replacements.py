@@ -1,5 +1,6 @@
 """From entries of the table to what is set on which class, checked beforehand."""
 
+import contextlib
 import dataclasses
 import importlib
 import importlib.util
@@ -39,8 +40,7 @@ def of_model(model_type, model, ops):
         if ops.isdisjoint(patch.ops):
             continue
         try:
-            # Whatever device a model is being made on.
-            with torch.device("cpu"), torch.no_grad():
+            with _on_the_cpu(), torch.no_grad():
                 built = list(_BUILDERS[type(patch)](patch, module, ops))
         except probes.Mismatch as problem:
             problems.append(f"{model.module}: {patch.target}: {problem}")
@@ -50,6 +50,14 @@ def of_model(model_type, model, ops):
                 Replacement(model_type, op, owner, name, value, bool(static))
             )
     return found, problems
+
+
+def _on_the_cpu():
+    """Whatever device a model is being made on; an unneeded context takes time with
+    each call of PyTorch."""
+    if torch.get_default_device().type == "cpu":
+        return contextlib.nullcontext()
+    return torch.device("cpu")
 
 
 def is_there(model):
@@ -138,11 +146,11 @@ def _experts(patch, module, ops):
 
 
 def _causal_loss(patch, module, ops):
-    from bastile.patching import losses
+    from bastile.patching import loss_probes, losses
 
     cls = _find(module, patch.cls)
     original = original_of(cls, "forward")
-    probes.causal_loss(original, patch, cls)
+    loss_probes.causal_loss(original, patch, cls)
     if "cross_entropy" in ops:
         yield "cross_entropy", cls, "_loss_function", losses.cross_entropy, True
     if "fused_linear_cross_entropy" in ops:
