@@ -550,6 +550,15 @@ void RowSplitter::run() {
       llvm::map_to_vector(block, [](Operation &op) { return &op; });
   splitArguments();
   llvm::for_each(ops, [&](Operation *op) { rewrite(op); });
+  // Pieces of one element leave nothing to reduce. In a kernel of longer rows
+  // such a reduction would be taken for one of those.
+  for (auto reduce :
+       llvm::make_early_inc_range(block.getOps<tile::ReduceOp>())) {
+    if (reduce.getInput().getType() != reduce.getType())
+      continue;
+    reduce.replaceAllUsesWith(reduce.getInput());
+    reduce.erase();
+  }
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();

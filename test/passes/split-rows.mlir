@@ -515,6 +515,21 @@ func.func @join_of_broadcasts(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %t: tens
 
 // -----
 
+// Once pieces of one element are combined, nothing is left to reduce.
+// CHECK-LABEL: func @sum_of_single_elements(
+// CHECK:         %[[SUM:.*]] = arith.addf %arg1, %arg1
+// CHECK-NOT:     tile.reduce
+// CHECK:         arith.mulf %[[SUM]], %[[SUM]]
+func.func @sum_of_single_elements(%x: tensor<?x33xf32>, %s: tensor<?x1xf32>)
+    -> (tensor<?x1xf32>, tensor<?x33xf32>) {
+  %0 = tile.join %s, %s : tensor<?x1xf32>, tensor<?x1xf32> -> tensor<?x2xf32>
+  %1 = tile.reduce add %0 : tensor<?x2xf32> -> tensor<?x1xf32>
+  %2 = arith.mulf %1, %1 : tensor<?x1xf32>
+  return %2, %x : tensor<?x1xf32>, tensor<?x33xf32>
+}
+
+// -----
+
 // CHECK-LABEL: func @nothing_to_split(
 // CHECK-NEXT:    arith.addf
 // CHECK-NEXT:    arith.subf
