@@ -58,6 +58,14 @@ std::optional<int64_t> getBand(tile::KernelOp kernel, unsigned position) {
   return band ? std::optional(band.getInt()) : std::nullopt;
 }
 
+/// The leading dimensions over which a program of `kernel` combines rows: all of
+/// them, or none.
+SmallVector<int64_t> getCombinedDimensions(tile::KernelOp kernel) {
+  return kernel.getRowPrograms()
+             ? llvm::to_vector(llvm::seq<int64_t>(0, *kernel.getLeading()))
+             : SmallVector<int64_t>();
+}
+
 /// Describes one function.
 class FunctionDescriber {
 public:
@@ -83,11 +91,6 @@ private:
   json::Array describeLeadingSizes(tile::LaunchOp launch);
   tile::KernelOp getKernel(tile::LaunchOp launch);
   unsigned getPosition(OpResult result);
-  /// Whether a launch writes `value` that is skipped where there are no rows.
-  bool walksRows(Value value) {
-    auto launch = value.getDefiningOp<tile::LaunchOp>();
-    return *getKernel(launch).getLeading() > 0;
-  }
   bool isPartial(OpResult result);
   std::optional<int64_t> getBand(OpResult result);
   int64_t getCluster(tile::KernelOp kernel);
@@ -373,13 +376,17 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
       name = kernel.getSymName();
     variants.push_back(describeVariant(launch, kernel));
   }
-  return json::Object{
+  json::Object description{
       {"kernel", name},
       {"operands", std::move(operands)},
       {"leading", leading},
       {"variants", std::move(variants)},
       {"overlap_next",
        launch->hasAttr(tile::TileDialect::kOverlapNextAttrName)}};
+  if (SmallVector<int64_t> combined = getCombinedDimensions(first);
+      !combined.empty())
+    description["combines"] = json::Array(combined);
+  return description;
 }
 
 json::Object FunctionDescriber::describe() {
@@ -392,8 +399,6 @@ json::Object FunctionDescriber::describe() {
     if (auto argument = func.getResultAttrOfType<IntegerAttr>(
             index, tile::TileDialect::kInPlaceAttrName))
       buffer["may_alias"] = argument.getInt();
-    if (!isRowTensor(value) && walksRows(value))
-      buffer["zero_if_no_rows"] = true;
     outputs[value] = outputs.size();
     outputBuffers.push_back(std::move(buffer));
   }
@@ -419,20 +424,23 @@ json::Object FunctionDescriber::describe() {
   return function;
 }
 
-/// Whether some variant may be chosen for operands of one phase only, or a grid
-/// depends on how many clusters run at once: a reader of the first version
-/// would not know of either.
-bool needsSecondVersion(ModuleOp module, const Target &target) {
+/// The first version of the schema whose readers know all that the document
+/// says: of launches that run without rows, of variants for operands of one
+/// phase only, and of grids that depend on how many clusters run at once.
+int64_t getSchemaVersion(ModuleOp module, const Target &target) {
+  int64_t version = 1;
   for (auto kernel : module.getOps<tile::KernelOp>()) {
+    if (!getCombinedDimensions(kernel).empty())
+      return 3;
     tile::ScheduleAttr schedule = *kernel.getSchedule();
     if (!target.isHost() && schedule.getPersistent() &&
         schedule.getBlocks() > 1)
-      return true;
+      version = 2;
     for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
       if (kernel.getArgAttr(position, tile::TileDialect::kPhaseAttrName))
-        return true;
+        version = 2;
   }
-  return false;
+  return version;
 }
 
 } // namespace
@@ -443,7 +451,7 @@ json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
   for (auto func : module.getOps<func::FuncOp>())
     functions.push_back(FunctionDescriber(func, symbols, target).describe());
   return json::Object{{"schema", "bastile.kernels"},
-                      {"version", needsSecondVersion(module, target) ? 2 : 1},
+                      {"version", getSchemaVersion(module, target)},
                       {"compiler", "bastile " BASTILE_VERSION},
                       {"target", target.name},
                       {"functions", std::move(functions)}};

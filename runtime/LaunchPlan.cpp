@@ -68,6 +68,25 @@ Error LaunchPlan::findSizes(const Launch &launch) {
     for (unsigned d = 0; d != launch.leading; ++d)
       if (Error error = findSize(launch, space, d))
         return error;
+  return checkCombined(launch);
+}
+
+/// Checks that what rows are combined to has their sizes in the other
+/// dimensions.
+Error LaunchPlan::checkCombined(const Launch &launch) const {
+  if (launch.combines.empty() || launch.spaces == 1)
+    return Error::success();
+  const Dimensions &rows = spaces[0].sizes, &left = spaces[1].sizes;
+  auto dimension = launch.combines.begin();
+  for (unsigned d = 0; d != launch.leading; ++d) {
+    const bool isCombined =
+        dimension != launch.combines.end() && *dimension == d;
+    if (isCombined)
+      ++dimension;
+    if (left[d] != (isCombined ? 1 : rows[d]))
+      return makeError(prefix(launch), "rows of leading sizes ", print(rows),
+                       " do not combine to those of ", print(left));
+  }
   return Error::success();
 }
 
@@ -140,6 +159,15 @@ void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
   const unsigned operandCount = launch.operands.size();
   const Dimensions &sizes = spaces[space].sizes;
   Dimensions &merged = spaces[space].merged;
+  // The kernel tells those that it combines from those that are left.
+  if (space == 0 && !launch.combines.empty() && !launch.combinesAll()) {
+    merged = sizes;
+    for (unsigned k = 0; k != operandCount; ++k)
+      for (unsigned d = 0; isMember(launch.operands[k]) && d != launch.leading;
+           ++d)
+        leadingStrides[k].push_back(leadingStride(launch.operands[k], d));
+    return;
+  }
   // Nobody walks rows that are not there, so their strides do not matter.
   if (rows[space] == 0) {
     merged.push_back(0);
@@ -304,7 +332,8 @@ void LaunchPlan::pack(const Launch &launch, const Variant &variant,
 bool LaunchPlan::lacksContents(const Launch &launch) const {
   for (const Operand &operand : launch.operands)
     if (operand.kind == Operand::Kind::Temporary &&
-        temporaryContents[operand.index] == Contents::Missing)
+        temporaryContents[operand.index] == Contents::Missing &&
+        view(operand).elementCount() != 0)
       return true;
   return false;
 }
@@ -343,6 +372,7 @@ Error LaunchPlan::prepareLaunch(const Launch &launch) {
   if (Error error = checkBands(launch))
     return error;
   const bool isEmpty =
+      !launch.combinesAll() &&
       std::all_of(rows.begin(), rows.end(), [](int64_t n) { return n == 0; });
   if (isEmpty || lacksContents(launch))
     return skip(launch);

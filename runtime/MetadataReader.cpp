@@ -10,7 +10,7 @@
 using namespace bastile::runtime;
 
 static constexpr const char *schemaName = "bastile.kernels";
-static constexpr int64_t schemaVersion = 2;
+static constexpr int64_t schemaVersion = 3;
 
 //===----------------------------------------------------------------------===//
 // Expressions
@@ -357,10 +357,26 @@ static void checkSpace(const JsonCursor &cursor, const Launch &launch,
     cursor["leading"].fail("no operand has rows to take the sizes from");
 }
 
+/// Reads the leading dimensions over which rows are combined.
+static std::vector<unsigned> readCombines(const JsonCursor &cursor,
+                                          unsigned leading) {
+  std::vector<unsigned> result;
+  for (size_t i = 0; i != cursor.size(); ++i) {
+    unsigned dimension = cursor[i].asIndex(leading, "leading dimensions");
+    if (!result.empty() && dimension <= result.back())
+      cursor[i].fail(concat("dimension ", dimension, " follows dimension ",
+                            result.back(), ", expected ascending order"));
+    result.push_back(dimension);
+  }
+  return result;
+}
+
 static Launch readLaunch(const JsonCursor &cursor, const Function &function) {
   Launch result;
   result.kernel = cursor["kernel"].asString();
   result.leading = readLeading(cursor["leading"]);
+  if (auto combines = cursor.find("combines"))
+    result.combines = readCombines(*combines, result.leading);
   JsonCursor operands = cursor["operands"];
   for (size_t i = 0; i != operands.size(); ++i)
     result.operands.push_back(

@@ -76,6 +76,7 @@ private:
   Error checkShared(const Launch &launch) const;
   Error findSizes(const Launch &launch);
   Error findSize(const Launch &launch, unsigned space, unsigned dimension);
+  Error checkCombined(const Launch &launch) const;
   Error countRows(const Launch &launch);
   Error checkBands(const Launch &launch) const;
   Error checkPointers(const Launch &launch) const;

@@ -35,8 +35,8 @@ struct BufferSpec {
   std::vector<Expression> shape;
   /// Temporaries: the runtime fills the buffer with zeros before the launches.
   bool zeroed = false;
-  /// Outputs: filled with zeros when a launch that would write it is skipped
-  /// because there is nothing to compute.
+  /// Outputs, in documents older than `Launch::combines`: filled with zeros when
+  /// a launch that would write it is skipped because there is nothing to compute.
   bool zeroIfNoRows = false;
   /// Outputs: the input whose memory the output may take.
   std::optional<unsigned> mayAlias;
@@ -86,9 +86,16 @@ struct Variant {
 };
 
 struct Launch {
+  /// Whether the kernel combines all rows of space 0, so that it has something
+  /// to write even where there are none.
+  bool combinesAll() const { return leading > 0 && combines.size() == leading; }
+
   std::string kernel;
   std::vector<Operand> operands;
   unsigned leading = 0;
+  /// The leading dimensions over which the kernel combines the rows of space 0,
+  /// in ascending order.
+  std::vector<unsigned> combines;
   /// How many sets of rows the kernel walks.
   unsigned spaces = 1;
   /// Fastest first.

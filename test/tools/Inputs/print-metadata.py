@@ -18,6 +18,7 @@ def main():
         re.DOTALL | re.MULTILINE,
     )
     document = json.loads(re.sub(r"^// ", "", block[1], flags=re.MULTILINE))
+    print("version", document["version"])
     for function in document["functions"]:
         print("function", function["name"])
         if "backward" in function:
@@ -27,7 +28,10 @@ def main():
                 print(kind, json.dumps(buffer))
         for launch in function["launches"]:
             variant = launch["variants"][0]
-            print("launch", launch["kernel"], json.dumps(launch["operands"]))
+            line = ["launch", launch["kernel"], json.dumps(launch["operands"])]
+            if "combines" in launch:
+                line += ["combines", str(launch["combines"])]
+            print(*line)
             print("grid", json.dumps(variant["grid"]))
             print("arguments", json.dumps(variant["arguments"]))
 

@@ -89,6 +89,33 @@ TEST(LaunchSequenceTest, readsZeroedTemporariesOfASkippedLaunch) {
   EXPECT_FALSE(sum.plan.launches()[0].config.overlapPrevious);
 }
 
+TEST(LaunchSequenceTest, runsWhatCombinesNoRows) {
+  // As many partial sums as there are blocks, which is none.
+  const char *count =
+      R"({"min": [{"input": 0, "dimension": 0}, "multiprocessors"]})";
+  Function function = makeColumnSum("nobody", count);
+  function.outputs[0].zeroIfNoRows = false;
+  function.launches[1].combines = {0};
+  std::vector<TensorView> inputs{
+      TensorView::contiguous(nullptr, ElementType::F32, {0, 8})};
+  std::vector<TensorView> outputs{TensorView::contiguous(
+      fakeAddress(0x2000), ElementType::F32, {8})};
+  std::vector<TensorView> temporaries{
+      TensorView::contiguous(nullptr, ElementType::F32, {0, 8})};
+  LaunchPlan plan;
+  EXPECT_OK(plan.prepare(function, {inputs, outputs, temporaries}, 4));
+  EXPECT_TRUE(plan.zeroFills().empty());
+  ASSERT_EQ(plan.launches().size(), 1u);
+  EXPECT_EQ(plan.launches()[0].variant->entry, "final");
+  EXPECT_EQ(plan.launches()[0].values, (std::vector<int64_t>{0, 0, 0x2000}));
+  EXPECT_FALSE(plan.launches()[0].config.overlapPrevious);
+
+  // A kernel that combines only some dimensions has nothing to write.
+  function.launches[1].combines.clear();
+  EXPECT_OK(plan.prepare(function, {inputs, outputs, temporaries}, 4));
+  EXPECT_TRUE(plan.launches().empty());
+}
+
 TEST(LaunchSequenceTest, resolvesSizesOfTemporaries) {
   const char *count =
       R"({"min": [{"input": 0, "dimension": 0}, "multiprocessors"]})";

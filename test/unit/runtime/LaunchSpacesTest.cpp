@@ -280,6 +280,80 @@ TEST(RowSpacesTest, takeNoMemoryAfterTheFirstCall) {
   EXPECT_EQ(turn.launch().config.grid, 12);
 }
 
+/// Sums batches and heads: what is left has rows of its own, a space.
+struct SumOfHeads {
+  SumOfHeads(int64_t batch, int64_t sequence, int64_t heads)
+      : inputs{Rotation::makeView(0x1000, {batch, sequence, heads, 8}),
+               Rotation::makeView(0x2000, {1, sequence, 1, 8})},
+        outputs{Rotation::makeView(0x3000, {1, sequence, 1, 8})} {}
+  Error prepare() { return plan.prepare(function, {inputs, outputs, {}}, 4); }
+  const PlannedLaunch &launch() { return plan.launches()[0]; }
+
+  Function function = parseFunction(R"({
+    "name": "sum",
+    "inputs": [{"name": "x", "type": "f32", "shape": [null, null, null, 8]},
+               {"name": "t", "type": "f32", "shape": [1, null, 1, 8]}],
+    "outputs": [{"name": "y", "type": "f32",
+                 "shape": [1, {"input": 0, "dimension": 1}, 1, 8]}],
+    "launches": [{"kernel": "sum", "leading": 3, "combines": [0, 2],
+      "operands": [{"input": 0, "rows": true},
+                   {"input": 1, "rows": true, "space": 1},
+                   {"output": 0, "rows": true, "space": 1}],
+      "variants": [{"entry": "sum", "leading": 3, "alignment": [4, 4, 4],
+        "arguments": [
+          {"size": 1}, {"size": 0}, {"size": 2},
+          {"size": 0, "space": 1}, {"size": 1, "space": 1},
+          {"size": 2, "space": 1},
+          {"stride": 0, "dimension": 1}, {"stride": 0, "dimension": 0},
+          {"stride": 0, "dimension": 2},
+          {"stride": 2, "dimension": 0}, {"stride": 2, "dimension": 1},
+          {"stride": 2, "dimension": 2}],
+        "grid": {"rows": 1}, "block": 32}]}]})");
+  std::vector<TensorView> inputs, outputs;
+  LaunchPlan plan;
+};
+
+TEST(RowSpacesTest, doNotMergeWhatIsCombined) {
+  // Contiguous dimensions, and some of size 1, stay apart.
+  SumOfHeads sum(2, 5, 3), single(1, 5, 1);
+  ASSERT_OK(sum.prepare());
+  EXPECT_EQ(sum.launch().values,
+            (std::vector<int64_t>{5, 2, 3, 1, 1, 5, 24, 120, 8, 0, 0, 8}));
+  EXPECT_EQ(sum.launch().config.grid, 5);
+  ASSERT_OK(single.prepare());
+  EXPECT_EQ(single.launch().values,
+            (std::vector<int64_t>{5, 1, 1, 1, 1, 5, 8, 40, 8, 0, 0, 8}));
+}
+
+TEST(RowSpacesTest, runWhereNothingIsCombined) {
+  SumOfHeads noHeads(2, 5, 0);
+  ASSERT_OK(noHeads.prepare());
+  EXPECT_EQ(noHeads.launch().config.grid, 5);
+  EXPECT_EQ((std::vector<int64_t>(noHeads.launch().values.begin(),
+                                  noHeads.launch().values.begin() + 3)),
+            (std::vector<int64_t>{5, 2, 0}));
+
+  SumOfHeads noResult(2, 0, 3);
+  ASSERT_OK(noResult.prepare());
+  EXPECT_TRUE(noResult.plan.launches().empty());
+}
+
+TEST(RowSpacesTest, agreeInWhatIsLeft) {
+  SumOfHeads sum(2, 5, 3);
+  sum.inputs[1] = Rotation::makeView(0x2000, {1, 4, 1, 8});
+  sum.outputs[0] = Rotation::makeView(0x3000, {1, 5, 1, 8});
+  expectError(sum.prepare(), "all but the last size must agree");
+  // No operand of its own space says so.
+  sum.function.launches[0].operands.pop_back();
+  for (Variant &variant : sum.function.launches[0].variants) {
+    variant.arguments.resize(9);
+    variant.alignment.pop_back();
+    variant.phase.pop_back();
+  }
+  expectError(sum.prepare(), "kernel 'sum': rows of leading sizes [2, 5, 3] do "
+                             "not combine to those of [1, 4, 1]");
+}
+
 void expectMalformed(const std::string &from, const std::string &to,
                      const std::string &message) {
   std::string text = turn;

@@ -125,12 +125,38 @@ TEST(MetadataTest, appliesDefaults) {
   EXPECT_FALSE(launch.variants[0].maxRegisters.has_value());
 }
 
+TEST(MetadataTest, readsWhatIsCombined) {
+  auto withCombines = [](const std::string &list) {
+    return document(R"({
+      "name": "f", "outputs": [],
+      "inputs": [{"name": "x", "type": "f32", "shape": [null, null, 8]}],
+      "launches": [{"kernel": "k", "leading": 2, "combines": )" +
+                    list + R"(,
+        "operands": [{"input": 0, "rows": true}],
+        "variants": [{"entry": "k", "leading": 2, "alignment": [4],
+                      "arguments": [], "grid": 1, "block": 32}]}]})");
+  };
+  for (const auto &[list, isAll] :
+       {std::pair("[]", false), {"[1]", false}, {"[0, 1]", true}}) {
+    Expected<Metadata> metadata = parseMetadata(withCombines(list));
+    ASSERT_OK(metadata.takeError());
+    EXPECT_EQ(metadata->functions[0].launches[0].combinesAll(), isAll) << list;
+  }
+  const std::string place = "functions[0].launches[0].combines";
+  expectError(parseMetadata(withCombines("[2]")).takeError(),
+              place + "[0]: 2 is out of range: there are 2 leading dimensions");
+  expectError(parseMetadata(withCombines("[1, 0]")).takeError(),
+              place + "[1]: dimension 0 follows dimension 1, expected "
+                      "ascending order");
+}
+
 TEST(MetadataTest, namesThePlaceOfAnError) {
   expectMalformed("\"bf16\", \"shape\": [null, 2880]},\n", "17,\n", "not JSON");
   expectMalformed("bastile.kernels", "other",
                   "schema: expected 'bastile.kernels', got 'other'");
-  expectMalformed("\"version\": 1", "\"version\": 3",
-                  "version: version 3 is unknown to this runtime");
+  expectMalformed("\"version\": 1", "\"version\": 4",
+                  "version: version 4 is unknown to this runtime, which reads "
+                  "versions 1 to 3");
   expectMalformed("\"compiler\"", "\"maker\"", "document: lacks 'compiler'");
   expectMalformed("\"gate\", \"type\": \"bf16\"", "\"gate\", \"type\": \"x\"",
                   "functions[0].inputs[0].type: unknown type 'x'");

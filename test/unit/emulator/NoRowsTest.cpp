@@ -1,0 +1,53 @@
+//===- NoRowsTest.cpp - What combines rows where there are none -----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CompiledTest.h"
+
+using namespace bastile;
+using namespace bastile::test;
+using runtime::ElementType;
+
+namespace {
+
+constexpr char kSums[] = R"mlir(
+  func.func @f(%x: tensor<?x1000xf32>, %w: tensor<1000xf32>)
+      -> (tensor<1000xf32>, tensor<1000xf32>) {
+    %0 = tile.reduce_rows add %x : tensor<?x1000xf32> -> tensor<1000xf32>
+    %1 = arith.addf %0, %w : tensor<1000xf32>
+    %2 = tile.reduce_rows max %x : tensor<?x1000xf32> -> tensor<1000xf32>
+    %3 = math.exp %2 : tensor<1000xf32>
+    return %1, %3 : tensor<1000xf32>, tensor<1000xf32>
+  })mlir";
+
+class NoRowsTest : public CompiledTest {};
+
+/// The kernel that combines what programs have left runs, and reads nothing.
+TEST_F(NoRowsTest, CombinesNothing) {
+  for (const char *schedule :
+       {"", "f_kernel1:stages=2", "f_kernel1:rows=8,threads=32,stages=2",
+        "f_kernel1:rows=1,threads=32,columns=128,stages=3",
+        "f_kernel0:persistent=1,stages=2"}) {
+    SCOPED_TRACE(schedule);
+    ASSERT_NO_FATAL_FAILURE(compile(kSums, schedule, {}));
+    std::mt19937 random(5);
+    Buffer x(ElementType::F32, 0, 1000), weight(ElementType::F32, 1, 1000),
+        sum(ElementType::F32, 1, 1000), power(ElementType::F32, 1, 1000);
+    weight.fill(random);
+    for (Emulator::Order order : kOrders) {
+      ASSERT_EQ(run({x.view(), weight.view(/*isVector=*/true)},
+                    {sum.view(/*isVector=*/true), power.view(/*isVector=*/true)},
+                    order),
+                "");
+      for (int64_t column = 0; column < 1000; ++column) {
+        ASSERT_EQ(sum.get(0, column), weight.get(0, column));
+        // Of the greatest of no numbers, which is minus infinity.
+        ASSERT_EQ(power.get(0, column), 0);
+      }
+    }
+  }
+}
+
+} // namespace
