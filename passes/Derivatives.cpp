@@ -5,8 +5,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Where a function has a corner, its derivative there is PyTorch's: a minimum
-// or maximum of a value and a constant passes the gradient on at equality, one
-// of two values shares it out.
+// or maximum of a value and a number passes the gradient on at equality, one
+// of two values shares it out. No rule computes a gradient in another way
+// because another operand's is not asked for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +16,7 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/Sizes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -71,7 +73,9 @@ private:
     return gradients.isActive(op->getOperand(index));
   }
 
-  void chooseOne(bool larger);
+  /// The gradient of a minimum or maximum of two values, which is NaN if
+  /// either is, or which `dropsNaN`.
+  void chooseOne(bool larger, bool dropsNaN);
   void applyPower();
   LogicalResult applyBroadcast(tile::BroadcastOp broadcast);
   void applyReduce(tile::ReduceOp reduce);
@@ -89,28 +93,79 @@ private:
   Expr g;
 };
 
-/// The gradient of a minimum or maximum of two values.
-void Rule::chooseOne(bool larger) {
-  Expr lhs = operand(0), rhs = operand(1), zero = g.constant(0);
-  auto orEqual = larger ? arith::CmpFPredicate::OGE : arith::CmpFPredicate::OLE;
-  auto strictly =
-      larger ? arith::CmpFPredicate::OGT : arith::CmpFPredicate::OLT;
-  if (!isActive(1))
-    return add(0, select(compare(orEqual, lhs, rhs), g, zero));
-  if (!isActive(0))
-    return add(1, select(compare(orEqual, rhs, lhs), g, zero));
-  Expr shared =
-      select(compare(arith::CmpFPredicate::OEQ, lhs, rhs), g * 0.5, zero);
-  add(0, select(compare(strictly, lhs, rhs), g, shared));
-  add(1, select(compare(strictly, rhs, lhs), g, shared));
+/// Whether `value` is a number repeated: no tensor that may have a gradient.
+bool isNumber(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tile::BroadcastOp, arith::ExtFOp, arith::TruncFOp, arith::NegFOp>(
+            op))
+      break;
+    value = op->getOperand(0);
+  }
+  DenseElementsAttr elements;
+  if (matchPattern(value, m_Constant(&elements)))
+    return elements.isSplat();
+  return !isa<ShapedType>(value.getType());
+}
+
+/// The constant that each element of `value` is.
+std::optional<double> getConstant(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tile::BroadcastOp, arith::ExtFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  APFloat number(0.0);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToDouble();
+}
+
+void Rule::chooseOne(bool larger, bool dropsNaN) {
+  using Predicate = arith::CmpFPredicate;
+  bool isBesideNumber =
+      isNumber(op->getOperand(0)) || isNumber(op->getOperand(1));
+  Predicate predicate = larger ? Predicate::OGE : Predicate::OLE;
+  if (!isBesideNumber && !dropsNaN)
+    predicate = larger ? Predicate::UGE : Predicate::ULE;
+  Expr share = g;
+  if (!isBesideNumber)
+    share = select(compare(Predicate::OEQ, operand(0), operand(1)), g * 0.5, g);
+  for (unsigned index : {0, 1}) {
+    if (!isActive(index))
+      continue;
+    Expr self = operand(index), other = operand(1 - index);
+    Value isResult = compare(predicate, self, other);
+    if (dropsNaN)
+      isResult = arith::OrIOp::create(builder, isResult,
+                                      compare(Predicate::UNO, other, other));
+    add(index, select(isResult, share, g.constant(0)));
+  }
 }
 
 void Rule::applyPower() {
-  Expr base = operand(0), exponent = operand(1);
-  if (isActive(0))
-    add(0, g * exponent * power(base, exponent - 1.0));
-  if (isActive(1))
-    add(1, g * result() * log(base));
+  using Predicate = arith::CmpFPredicate;
+  Expr base = operand(0), exponent = operand(1), zero = g.constant(0);
+  std::optional<double> constantBase = getConstant(op->getOperand(0));
+  std::optional<double> constant = getConstant(op->getOperand(1));
+  // What is the same for all bases has no gradient, also at 0, where the power
+  // below is infinite.
+  if (isActive(0) && constant && *constant != 0)
+    add(0, g * (power(base, base.constant(*constant - 1)) * *constant));
+  if (isActive(0) && !constant) {
+    Expr slope = exponent * power(base, exponent - 1.0);
+    add(0, select(compare(Predicate::OEQ, exponent, zero), zero, g * slope));
+  }
+  if (!isActive(1))
+    return;
+  Expr slope = result() * log(base);
+  if (!constantBase || *constantBase == 0) {
+    // There, the result is 0 or 1, and the logarithm infinite.
+    Value isFlat =
+        arith::AndIOp::create(builder, compare(Predicate::OEQ, base, zero),
+                              compare(Predicate::OGE, exponent, zero));
+    slope = select(isFlat, zero, slope);
+  }
+  add(1, g * slope);
 }
 
 LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
@@ -144,7 +199,9 @@ void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
   Value isEqual = compare(arith::CmpFPredicate::OEQ, input, repeated);
   Expr one = input.constant(1), zero = input.constant(0);
   Expr share = gradient / sum(select(isEqual, one, zero));
-  add(0, select(isEqual, share.like(input), zero));
+  // Where nothing equals a result of NaN, all gradients are NaN.
+  Expr rest = share * 0.0;
+  add(0, select(isEqual, share.like(input), rest.like(input)));
 }
 
 void Rule::applyReduce(tile::ReduceOp reduce) {
@@ -207,11 +264,11 @@ LogicalResult Rule::apply() {
         return success();
       })
       .Case<arith::MaximumFOp, arith::MaxNumFOp>([&](auto) {
-        chooseOne(/*larger=*/true);
+        chooseOne(/*larger=*/true, isa<arith::MaxNumFOp>(op));
         return success();
       })
       .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) {
-        chooseOne(/*larger=*/false);
+        chooseOne(/*larger=*/false, isa<arith::MinNumFOp>(op));
         return success();
       })
       .Case([&](arith::SelectOp choice) {

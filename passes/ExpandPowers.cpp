@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -117,13 +118,44 @@ struct ExpandPow : public OpRewritePattern<math::PowFOp> {
     if (!isFloat32(op.getType()))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
-    Value x = op.getLhs(), y = op.getRhs();
-    APFloat exponent(0.0f);
-    if (matchPattern(y, m_ConstantFloat(&exponent)) &&
-        exponent.isExactlyValue(2.0))
-      rewriter.replaceOp(op, f.mul(x, x));
-    else
-      rewriter.replaceOp(op, expandPower(f, x, y));
+    rewriter.replaceOp(op, expandPower(f, op.getLhs(), op.getRhs()));
+    return success();
+  }
+};
+
+/// x^n by as few products as there are bits to n, which is positive.
+Value createProduct(Formula &f, Value x, int64_t n) {
+  if (n == 1)
+    return x;
+  Value half = createProduct(f, x, n / 2);
+  Value square = f.mul(half, half);
+  return n % 2 ? f.mul(square, x) : square;
+}
+
+/// Small integral powers, also of float64: no library has products.
+struct ExpandIntegralPow : public OpRewritePattern<math::PowFOp> {
+  explicit ExpandIntegralPow(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::PowFOp op,
+                                PatternRewriter &rewriter) const override {
+    constexpr double largest = 8;
+    Type element = getElementTypeOrSelf(op.getType());
+    APFloat constant(0.0f);
+    if (!(element.isF32() || element.isF64()) ||
+        !matchPattern(op.getRhs(), m_ConstantFloat(&constant)))
+      return failure();
+    double n = constant.convertToDouble();
+    if (!(std::abs(n) <= largest) || n != std::trunc(n))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
+    Value one = f.number(1.0);
+    if (n == 0) {
+      rewriter.replaceOp(op, one);
+      return success();
+    }
+    Value product = createProduct(f, op.getLhs(), std::abs(n));
+    rewriter.replaceOp(op, n < 0 ? f.div(one, product) : product);
     return success();
   }
 };
@@ -153,7 +185,7 @@ struct ExpandRemainder : public OpRewritePattern<arith::RemFOp> {
 } // namespace
 
 void bastile::populatePowerPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandPow>(patterns.getContext());
+  patterns.add<ExpandPow, ExpandIntegralPow>(patterns.getContext());
 }
 
 void bastile::populateRemainderPatterns(RewritePatternSet &patterns) {

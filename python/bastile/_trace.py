@@ -255,9 +255,11 @@ def _power(base, exponent):
         return apply("sqrt", base, name="**")
     if exponent == -0.5:
         return apply("rsqrt", base, name="**")
-    if exponent.is_integer() and 1 <= abs(exponent) <= _LARGEST_PRODUCT:
-        product = _repeat_product(base, abs(int(exponent)))
-        return product if exponent > 0 else 1 / product
+    if exponent.is_integer() and 1 <= exponent <= _LARGEST_PRODUCT:
+        return _repeat_product(base, int(exponent))
+    if exponent == -1:
+        return 1 / base
+    # Of the reciprocal of a product, the derivative is NaN at 0 and at infinity.
     return apply("power", base, exponent, name="**")
 
 

@@ -187,14 +187,27 @@ def minimum(x, y):
 
 
 def clamp(x, min=None, max=None):
-    """x, but not below ``min`` nor above ``max``. The gradient passes at both."""
+    """x, but not below ``min`` nor above ``max``; NaN if any is.
+
+    Each is a number or a tensor. Where x is equal to a limit, x gets the whole
+    gradient.
+    """
     if min is None and max is None:
         raise TypeError("clamp: neither min nor max is given")
     if min is not None:
-        x = _trace.apply("max", x, min, name="clamp")
+        x = _limit("max", x, min, lambda x, limit: x >= limit)
     if max is not None:
-        x = _trace.apply("min", x, max, name="clamp")
+        x = _limit("min", x, max, lambda x, limit: x <= limit)
     return x
+
+
+def _limit(formula, x, limit, is_inside):
+    if not isinstance(limit, _trace.Symbol):
+        return _trace.apply(formula, x, limit, name="clamp")
+    # The extremum of two tensors would share the gradient out; what is neither
+    # inside nor outside is NaN.
+    beyond = where(is_inside(limit, x), limit, stop_gradient(x + limit))
+    return where(is_inside(x, limit), x, beyond)
 
 
 def where(condition, x, y):

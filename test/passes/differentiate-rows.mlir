@@ -57,7 +57,8 @@ func.func @reduce_add(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
 
 // -----
 
-// All elements that are the largest share the gradient.
+// All elements that are the largest share the gradient. The others have none of
+// it, which is NaN if the largest is.
 // CHECK-LABEL: func @reduce_max_backward(
 // CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg0"}
@@ -72,7 +73,9 @@ func.func @reduce_add(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
 // CHECK-DAG:     %[[COUNT:.*]] = tile.reduce {{ *}}add %[[COUNTED]]
 // CHECK-DAG:     %[[SHARE:.*]] = arith.divf %[[G]], %[[COUNT]]
 // CHECK-DAG:     %[[SHARES:.*]] = tile.broadcast %[[SHARE]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[EQUAL]], %[[SHARES]], %[[ZERO]]
+// CHECK-DAG:     %[[REST:.*]] = arith.mulf %[[SHARE]], %{{.*}}
+// CHECK-DAG:     %[[RESTS:.*]] = tile.broadcast %[[REST]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[EQUAL]], %[[SHARES]], %[[RESTS]]
 // CHECK:         return %[[DX]]
 func.func @reduce_max(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
   %0 = tile.reduce max %x : tensor<?x8xf32> -> tensor<?x1xf32>
@@ -95,7 +98,9 @@ func.func @reduce_max(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
 // CHECK-DAG:     %[[COUNT:.*]] = tile.reduce {{ *}}add %[[COUNTED]]
 // CHECK-DAG:     %[[SHARE:.*]] = arith.divf %[[G]], %[[COUNT]]
 // CHECK-DAG:     %[[SHARES:.*]] = tile.broadcast %[[SHARE]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[EQUAL]], %[[SHARES]], %[[ZERO]]
+// CHECK-DAG:     %[[REST:.*]] = arith.mulf %[[SHARE]], %{{.*}}
+// CHECK-DAG:     %[[RESTS:.*]] = tile.broadcast %[[REST]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[EQUAL]], %[[SHARES]], %[[RESTS]]
 // CHECK:         return %[[DX]]
 func.func @reduce_min(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
   %0 = tile.reduce min %x : tensor<?x8xf32> -> tensor<?x1xf32>
@@ -130,7 +135,9 @@ func.func @reduce_rows_add(%x: tensor<?x8xf32>) -> tensor<8xf32> {
 // CHECK-DAG:     %[[COUNT:.*]] = tile.reduce_rows add %[[COUNTED]]
 // CHECK-DAG:     %[[SHARE:.*]] = arith.divf %[[G]], %[[COUNT]]
 // CHECK-DAG:     %[[SHARES:.*]] = tile.broadcast %[[SHARE]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[EQUAL]], %[[SHARES]], %[[ZERO]]
+// CHECK-DAG:     %[[REST:.*]] = arith.mulf %[[SHARE]], %{{.*}}
+// CHECK-DAG:     %[[RESTS:.*]] = tile.broadcast %[[REST]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[EQUAL]], %[[SHARES]], %[[RESTS]]
 // CHECK:         return %[[DX]]
 func.func @reduce_rows_max(%x: tensor<?x8xf32>) -> tensor<8xf32> {
   %0 = tile.reduce_rows max %x : tensor<?x8xf32> -> tensor<8xf32>

@@ -81,7 +81,8 @@ func.func @negf(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-// Two equal values share the gradient.
+// Two equal values share the gradient; where either is NaN, as the result is,
+// both have all of it.
 // CHECK-LABEL: func @maximumf_backward(
 // CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg0"}
@@ -92,11 +93,11 @@ func.func @negf(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // CHECK-DAG:     %[[HALVES:.*]] = tile.broadcast %[[HALF]]
 // CHECK-DAG:     %[[EQUAL:.*]] = arith.cmpf oeq, %[[X]], %[[Y]]
 // CHECK-DAG:     %[[HALFG:.*]] = arith.mulf %[[G]], %[[HALVES]]
-// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[ZEROS]]
-// CHECK-DAG:     %[[ISX:.*]] = arith.cmpf ogt, %[[X]], %[[Y]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[G]], %[[SHARE]]
-// CHECK-DAG:     %[[ISY:.*]] = arith.cmpf ogt, %[[Y]], %[[X]]
-// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[G]], %[[SHARE]]
+// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[G]]
+// CHECK-DAG:     %[[ISX:.*]] = arith.cmpf uge, %[[X]], %[[Y]]
+// CHECK-DAG:     %[[ISY:.*]] = arith.cmpf uge, %[[Y]], %[[X]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[SHARE]], %[[ZEROS]]
+// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[SHARE]], %[[ZEROS]]
 // CHECK:         return %[[DX]], %[[DY]]
 func.func @maximumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
     -> tensor<?x8xf32> {
@@ -116,11 +117,11 @@ func.func @maximumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-DAG:     %[[HALVES:.*]] = tile.broadcast %[[HALF]]
 // CHECK-DAG:     %[[EQUAL:.*]] = arith.cmpf oeq, %[[X]], %[[Y]]
 // CHECK-DAG:     %[[HALFG:.*]] = arith.mulf %[[G]], %[[HALVES]]
-// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[ZEROS]]
-// CHECK-DAG:     %[[ISX:.*]] = arith.cmpf olt, %[[X]], %[[Y]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[G]], %[[SHARE]]
-// CHECK-DAG:     %[[ISY:.*]] = arith.cmpf olt, %[[Y]], %[[X]]
-// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[G]], %[[SHARE]]
+// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[G]]
+// CHECK-DAG:     %[[ISX:.*]] = arith.cmpf ule, %[[X]], %[[Y]]
+// CHECK-DAG:     %[[ISY:.*]] = arith.cmpf ule, %[[Y]], %[[X]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[SHARE]], %[[ZEROS]]
+// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[SHARE]], %[[ZEROS]]
 // CHECK:         return %[[DX]], %[[DY]]
 func.func @minimumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
     -> tensor<?x8xf32> {
@@ -130,6 +131,7 @@ func.func @minimumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 
 // -----
 
+// Of a number and NaN, the number is the result and has the gradient.
 // CHECK-LABEL: func @maxnumf_backward(
 // CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg0"}
@@ -140,11 +142,15 @@ func.func @minimumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-DAG:     %[[HALVES:.*]] = tile.broadcast %[[HALF]]
 // CHECK-DAG:     %[[EQUAL:.*]] = arith.cmpf oeq, %[[X]], %[[Y]]
 // CHECK-DAG:     %[[HALFG:.*]] = arith.mulf %[[G]], %[[HALVES]]
-// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[ZEROS]]
-// CHECK-DAG:     %[[ISX:.*]] = arith.cmpf ogt, %[[X]], %[[Y]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[G]], %[[SHARE]]
-// CHECK-DAG:     %[[ISY:.*]] = arith.cmpf ogt, %[[Y]], %[[X]]
-// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[G]], %[[SHARE]]
+// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[G]]
+// CHECK-DAG:     %[[WINSX:.*]] = arith.cmpf oge, %[[X]], %[[Y]]
+// CHECK-DAG:     %[[ISNANY:.*]] = arith.cmpf uno, %[[Y]], %[[Y]]
+// CHECK-DAG:     %[[ISX:.*]] = arith.ori %[[WINSX]], %[[ISNANY]]
+// CHECK-DAG:     %[[WINSY:.*]] = arith.cmpf oge, %[[Y]], %[[X]]
+// CHECK-DAG:     %[[ISNANX:.*]] = arith.cmpf uno, %[[X]], %[[X]]
+// CHECK-DAG:     %[[ISY:.*]] = arith.ori %[[WINSY]], %[[ISNANX]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[SHARE]], %[[ZEROS]]
+// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[SHARE]], %[[ZEROS]]
 // CHECK:         return %[[DX]], %[[DY]]
 func.func @maxnumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
     -> tensor<?x8xf32> {
@@ -164,11 +170,15 @@ func.func @maxnumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 // CHECK-DAG:     %[[HALVES:.*]] = tile.broadcast %[[HALF]]
 // CHECK-DAG:     %[[EQUAL:.*]] = arith.cmpf oeq, %[[X]], %[[Y]]
 // CHECK-DAG:     %[[HALFG:.*]] = arith.mulf %[[G]], %[[HALVES]]
-// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[ZEROS]]
-// CHECK-DAG:     %[[ISX:.*]] = arith.cmpf olt, %[[X]], %[[Y]]
-// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[G]], %[[SHARE]]
-// CHECK-DAG:     %[[ISY:.*]] = arith.cmpf olt, %[[Y]], %[[X]]
-// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[G]], %[[SHARE]]
+// CHECK-DAG:     %[[SHARE:.*]] = arith.select %[[EQUAL]], %[[HALFG]], %[[G]]
+// CHECK-DAG:     %[[WINSX:.*]] = arith.cmpf ole, %[[X]], %[[Y]]
+// CHECK-DAG:     %[[ISNANY:.*]] = arith.cmpf uno, %[[Y]], %[[Y]]
+// CHECK-DAG:     %[[ISX:.*]] = arith.ori %[[WINSX]], %[[ISNANY]]
+// CHECK-DAG:     %[[WINSY:.*]] = arith.cmpf ole, %[[Y]], %[[X]]
+// CHECK-DAG:     %[[ISNANX:.*]] = arith.cmpf uno, %[[X]], %[[X]]
+// CHECK-DAG:     %[[ISY:.*]] = arith.ori %[[WINSY]], %[[ISNANX]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISX]], %[[SHARE]], %[[ZEROS]]
+// CHECK-DAG:     %[[DY:.*]] = arith.select %[[ISY]], %[[SHARE]], %[[ZEROS]]
 // CHECK:         return %[[DX]], %[[DY]]
 func.func @minnumf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
     -> tensor<?x8xf32> {
@@ -469,18 +479,48 @@ func.func @absf(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg0"}
 // CHECK-SAME:      %[[Y:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg1"}
+// CHECK-DAG:     %[[ZERO0:.*]] = arith.constant 0.000000e+00
+// CHECK-DAG:     %[[ZERO:.*]] = tile.broadcast %[[ZERO0]]
 // CHECK-DAG:     %[[ONE0:.*]] = arith.constant 1.000000e+00
 // CHECK-DAG:     %[[ONE:.*]] = tile.broadcast %[[ONE0]]
 // CHECK-DAG:     %[[P:.*]] = math.powf %[[X]], %[[Y]]
-// CHECK-DAG:     %[[GY:.*]] = arith.mulf %[[G]], %[[Y]]
 // CHECK-DAG:     %[[Y1:.*]] = arith.subf %[[Y]], %[[ONE]]
 // CHECK-DAG:     %[[P1:.*]] = math.powf %[[X]], %[[Y1]]
-// CHECK-DAG:     %[[DX:.*]] = arith.mulf %[[GY]], %[[P1]]
-// CHECK-DAG:     %[[GP:.*]] = arith.mulf %[[G]], %[[P]]
+// CHECK-DAG:     %[[SLOPE:.*]] = arith.mulf %[[Y]], %[[P1]]
+// CHECK-DAG:     %[[GSLOPE:.*]] = arith.mulf %[[G]], %[[SLOPE]]
+// CHECK-DAG:     %[[ISCONSTANT:.*]] = arith.cmpf oeq, %[[Y]], %[[ZERO]]
+// CHECK-DAG:     %[[DX:.*]] = arith.select %[[ISCONSTANT]], %[[ZERO]], %[[GSLOPE]]
 // CHECK-DAG:     %[[L:.*]] = math.log %[[X]]
-// CHECK-DAG:     %[[DY:.*]] = arith.mulf %[[GP]], %[[L]]
+// CHECK-DAG:     %[[PL:.*]] = arith.mulf %[[P]], %[[L]]
+// CHECK-DAG:     %[[ISZERO:.*]] = arith.cmpf oeq, %[[X]], %[[ZERO]]
+// CHECK-DAG:     %[[ISNOTBELOW:.*]] = arith.cmpf oge, %[[Y]], %[[ZERO]]
+// CHECK-DAG:     %[[ISFLAT:.*]] = arith.andi %[[ISZERO]], %[[ISNOTBELOW]]
+// CHECK-DAG:     %[[YSLOPE:.*]] = arith.select %[[ISFLAT]], %[[ZERO]], %[[PL]]
+// CHECK-DAG:     %[[DY:.*]] = arith.mulf %[[G]], %[[YSLOPE]]
 // CHECK:         return %[[DX]], %[[DY]]
 func.func @powf(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = math.powf %x, %y : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// A constant exponent takes no logarithm, and no comparison.
+// CHECK-LABEL: func @constant_power_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "arg0"}
+// CHECK-NOT:     select
+// CHECK-DAG:     %[[C0:.*]] = arith.constant -3.000000e+00
+// CHECK-DAG:     %[[C:.*]] = tile.broadcast %[[C0]]
+// CHECK-DAG:     %[[P:.*]] = math.powf %[[X]], %[[C]]
+// CHECK-DAG:     %[[D0:.*]] = arith.constant -2.000000e+00
+// CHECK-DAG:     %[[D:.*]] = tile.broadcast %[[D0]]
+// CHECK-DAG:     %[[SLOPE:.*]] = arith.mulf %[[P]], %[[D]]
+// CHECK-DAG:     %[[DX:.*]] = arith.mulf %[[G]], %[[SLOPE]]
+// CHECK:         return %[[DX]]
+func.func @constant_power(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %c = arith.constant -2.0 : f32
+  %y = tile.broadcast %c like %x : f32, tensor<?x8xf32> -> tensor<?x8xf32>
   %0 = math.powf %x, %y : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }

@@ -16,6 +16,38 @@ tile.kernel @functions(%p: !llvm.ptr, %x: vector<8xf32>)
 
 // -----
 
+// Small integral powers are products, of float64 as well.
+// CHECK-LABEL: tile.kernel @integral_power(
+// CHECK-SAME:      %{{[^:]*}}: !llvm.ptr, %[[X:[^:]*]]: vector<8xf64>)
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1.000000e+00>
+// CHECK-DAG:     %[[SQUARE:.*]] = arith.mulf %[[X]], %[[X]]
+// CHECK-DAG:     %[[CUBE:.*]] = arith.mulf %[[SQUARE]], %[[X]]
+// CHECK:         %[[RESULT:.*]] = arith.divf %[[ONE]], %[[CUBE]]
+// CHECK-NEXT:    llvm.store %[[RESULT]]
+tile.kernel @integral_power(%p: !llvm.ptr, %x: vector<8xf64>)
+    attributes {leading = 0 : i64} {
+  %n = arith.constant dense<-3.0> : vector<8xf64>
+  %0 = math.powf %x, %n : vector<8xf64>
+  llvm.store %0, %p : vector<8xf64>, !llvm.ptr
+  tile.return
+}
+
+// -----
+
+// The zeroth is 1, of NaN as well.
+// CHECK-LABEL: tile.kernel @zeroth_power(
+// CHECK-NEXT:    %[[ONE:.*]] = arith.constant dense<1.000000e+00>
+// CHECK-NEXT:    llvm.store %[[ONE]]
+tile.kernel @zeroth_power(%p: !llvm.ptr, %x: vector<8xf32>)
+    attributes {leading = 0 : i64} {
+  %n = arith.constant dense<0.0> : vector<8xf32>
+  %0 = math.powf %x, %n : vector<8xf32>
+  llvm.store %0, %p : vector<8xf32>, !llvm.ptr
+  tile.return
+}
+
+// -----
+
 // Its division and square root are exact.
 // CHECK-LABEL: tile.kernel @division(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr, %[[X:[^:]*]]: f32

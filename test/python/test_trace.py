@@ -200,7 +200,8 @@ def test_derivatives_at_corners_and_in_tails():
         (F.softplus, [tail, half, half, 1]),
         (F.sigmoid, [tail, half / 2, half / 2, tail]),
         (lambda x: F.maximum(x, 0), [0, 1, 1, 1]),
-        (lambda x: F.maximum(x, F.stop_gradient(x)), [1, 1, 1, 1]),
+        (lambda x: F.maximum(x, F.stop_gradient(x)), [half] * 4),
+        (lambda x: F.clamp(x, F.stop_gradient(x)), [1, 1, 1, 1]),
         (lambda x: F.clamp(x, 0, 100), [0, 1, 1, 1]),
         (lambda x: x**2, [-200, 0, 0, 200]),
     ]:
