@@ -223,37 +223,6 @@ Value expandErfc(Formula &f, Value x) {
   return f.select(sign, f.sub(two, r), r);
 }
 
-/// Sine of x + `quarters` quarter turns.
-///
-/// Reduced by pi / 2 in three parts, which serves to about 2^20. What is larger
-/// yields a number about the size of 1.
-template <int quarters>
-Value expandSine(Formula &f, Value x) {
-  constexpr double halfPi = 1.5707963267948966;
-  constexpr float first = static_cast<float>(halfPi);
-  constexpr float second = static_cast<float>(halfPi - first);
-  // What float64 lacks of pi / 2 is of no account.
-  constexpr double third = halfPi - first - second;
-  Nearest n(f, x, 1 / halfPi);
-  Value r = f.fma(n.value, f.number(-first), x);
-  r = f.fma(n.value, f.number(-second), r);
-  r = f.fma(n.value, f.number(-third), r);
-  r = f.clamp(r, -1.0, 1.0);
-  Value s = f.mul(r, r);
-  Value sine = f.polynomial(
-      s, {2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1});
-  sine = f.fma(sine, f.mul(s, r), r);
-  Value cosine = f.polynomial(
-      s, {2.44677067e-5, -1.38877297e-3, 4.16666567e-2, -0.5, 1.0});
-  Value quarter = f.toBits(n.shifted);
-  if (quarters)
-    quarter = f.addInt(quarter, f.integer(quarters));
-  Value isEven = f.isZero(f.andInt(quarter, f.integer(1)));
-  Value isPositive = f.isZero(f.andInt(quarter, f.integer(2)));
-  Value result = f.select(isEven, sine, cosine);
-  return f.select(isPositive, result, f.neg(result));
-}
-
 /// 1 - 2 / (exp(2|x|) + 1), which hides the error of an approximation, save
 /// near 0.
 Value expandTanh(Formula &f, Value x) {
@@ -336,8 +305,6 @@ void bastile::populateFunctionPatterns(RewritePatternSet &patterns) {
                ExpandFunction<math::Log1pOp, expandLog1p>,
                ExpandFunction<math::ErfOp, expandErf>,
                ExpandFunction<math::ErfcOp, expandErfc>,
-               ExpandFunction<math::SinOp, expandSine<0>>,
-               ExpandFunction<math::CosOp, expandSine<1>>,
                ExpandFunction<math::TanhOp, expandTanh>, ExpandDoubleExpM1,
                ExpandDoubleLog1p>(patterns.getContext());
 }

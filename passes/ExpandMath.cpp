@@ -103,6 +103,7 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
         markApproximate(kernel);
     }
     populateFunctionPatterns(patterns);
+    populateSinePatterns(patterns, *found);
     populatePowerPatterns(patterns);
     populateCastPatterns(patterns, *found);
     // Upstream's, for the functions that are not above.

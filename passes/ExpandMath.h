@@ -105,6 +105,9 @@ mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
 void populateApproximationPatterns(mlir::RewritePatternSet &patterns);
 /// exp and exp2 without an instruction for them.
 void populateExponentialPatterns(mlir::RewritePatternSet &patterns);
+/// sin and cos of float32, whatever the size of the angle.
+void populateSinePatterns(mlir::RewritePatternSet &patterns,
+                          const Target &target);
 /// All other functions of float32, and those of float64 that no library gives.
 void populateFunctionPatterns(mlir::RewritePatternSet &patterns);
 void populatePowerPatterns(mlir::RewritePatternSet &patterns);

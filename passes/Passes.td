@@ -267,13 +267,15 @@ def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
     The GPU has no exp, erf or division without a library, the host no vector
     ones and no rounding to bf16 or f8. Both get vectorizable arithmetic, with
     the GPU's own approximations for what is rounded to 16 bits or fewer before
-    it reaches a result, or reaches one that is marked `tile.approximate`.
+    it reaches a result, or reaches one that is marked `tile.approximate`. It is
+    free of branches, save that a vector with an angle above 2^20, which takes
+    many bits of pi to reduce, has its sines and cosines corrected.
   }];
   let options = [TargetOption];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {

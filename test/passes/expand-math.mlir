@@ -208,6 +208,29 @@ tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 
 // -----
 
+// Large angles take a branch, one element after the other.
+// CHECK-LABEL: tile.kernel @sine(
+// CHECK-SAME:      %[[X:[^:]*]]: vector<4xf32>)
+// CHECK-DAG:     %[[LIMIT:.*]] = arith.constant dense<0x49800000> : vector<4xf32>
+// CHECK-DAG:     %[[SIZE:.*]] = math.absf %[[X]]
+// CHECK:         %[[LARGE:.*]] = arith.cmpf olt, %[[LIMIT]], %[[SIZE]]
+// CHECK-COUNT-4: vector.extract %[[LARGE]]
+// CHECK:         %[[ANY:.*]] = arith.ori
+// CHECK-NEXT:    %[[RESULT:.*]] = scf.if %[[ANY]]
+// CHECK:           scf.for
+// CHECK-COUNT-2:     vector.shuffle %{{.*}} [1, 2, 3, 4] : vector<4xf32>, vector<1xf32>
+// CHECK:         } else {
+// CHECK-NEXT:      scf.yield
+// CHECK:         llvm.store %[[RESULT]]
+tile.kernel @sine(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.sin %x : vector<4xf32>
+  llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 // Two bfloat16 are the upper halves of two float32, in one word.
 // CHECK-LABEL: tile.kernel @extend(
 // CHECK-DAG:     %[[SHIFT:.*]] = arith.constant dense<16> : vector<2xi32>

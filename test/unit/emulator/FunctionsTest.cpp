@@ -133,9 +133,9 @@ const Function kFunctions[] = {
     {"math.erf", [](double x, double) { return std::erf(x); }, false, 4, 0.51},
     {"math.erfc", [](double x, double) { return std::erfc(x); }, false, 6.5,
      0.51},
-    {"math.sin", [](double x, double) { return std::sin(x); }, false, 2.5,
+    {"math.sin", [](double x, double) { return std::sin(x); }, false, 1.5,
      0.51},
-    {"math.cos", [](double x, double) { return std::cos(x); }, false, 2.5,
+    {"math.cos", [](double x, double) { return std::cos(x); }, false, 1.5,
      0.51},
     {"math.sqrt", [](double x, double) { return std::sqrt(x); }, false, 0.51,
      0.51},
@@ -200,11 +200,7 @@ TEST_F(FunctionsTest, AreNearToTheReference) {
         return;
       double worst = 0, whereX = 0, whereY = 0;
       for (int64_t i = 0; i < x.count(); ++i) {
-        bool isSine = llvm::StringRef(function.name) == "math.sin" ||
-                      llvm::StringRef(function.name) == "math.cos";
-        // Documented limits of the argument's reduction and of the quotient.
-        if (isSine && std::isfinite(x.get(i)) && std::abs(x.get(i)) > 0x1p20)
-          continue;
+        // Documented limit of the quotient.
         bool isRemainder = llvm::StringRef(function.name) == "arith.remf";
         if (isRemainder && std::abs(x.get(i) / y.get(i)) >= 0x1p24 &&
             std::isfinite(x.get(i)) && y.get(i) != 0)
