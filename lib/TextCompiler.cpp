@@ -11,6 +11,7 @@
 #include "bastile/Explain.h"
 #include "bastile/Registration.h"
 #include "bastile/ScheduleSpace.h"
+#include "bastile/SourceDiagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -73,7 +74,7 @@ private:
   llvm::raw_string_ostream stream;
   llvm::SourceMgr source;
   MLIRContext context;
-  SourceMgrDiagnosticHandler diagnostics;
+  SourceDiagnostics diagnostics;
 
 public:
   /// Goes before its context does.

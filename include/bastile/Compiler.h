@@ -8,6 +8,7 @@
 #define BASTILE_COMPILER_H
 
 #include "bastile/KernelSelection.h"
+#include "bastile/SourceDiagnostics.h"
 #include "bastile/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -90,7 +91,7 @@ private:
 
   llvm::SourceMgr source;
   mlir::MLIRContext context;
-  mlir::SourceMgrDiagnosticHandler diagnostics;
+  SourceDiagnostics diagnostics;
 };
 
 /// Lowers `module` to `stage`. If `metadata` is not null and the stage lies

@@ -430,6 +430,24 @@ func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 }
 
 // -----
+// a gradient of what is no argument
+// options: --grad=y
+// error: file: no function has an argument called 'y' to compute a gradient for
+func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.rms_norm %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+// a schedule of what is no kernel
+// options: --schedule=g:rows=2
+// error: file: in the schedule 'g:rows=2':
+func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.rms_norm %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
 // an empty module
 // error: 1:1: there is no function to compile
 module {
@@ -437,7 +455,7 @@ module {
 
 // -----
 // a comment and nothing else
-// error: 0:0: there is no function to compile
+// error: file: there is no function to compile
 // to do
 
 // -----

@@ -8,8 +8,8 @@ if there are any, and the place and text of the error:
     // options: --target=host
     // error: 2:8: custom op 'tile.geglue' is unknown
 
-Lines are counted from the one after `// error:`. Where there is no place in the
-source, the error starts with `tilec`.
+Lines are counted from the one after `// error:`. The place is `file` where an error
+is of the file and of no line, and `tilec` where it is of no file.
 
 Rejected means: exit status 1, one error, the one that is expected, and no output
 file, for every target among those that the options name (sm_90 and the host if
@@ -47,7 +47,9 @@ def check(case, options, folder):
     if len(errors) != 1:
         problems.append(f"{len(errors)} errors")
     place, text = case["error"].split(": ", 1)
-    place = place if place == "tilec" else f"case.mlir:{place}"
+    place = {"tilec": "tilec", "file": "case.mlir"}.get(
+        place, f"case.mlir:{place}"
+    )
     if not errors or not errors[0].startswith(f"{place}: error: {text}"):
         problems.append(f"expected '{place}: error: {text}'")
     left = sorted(set(os.listdir(folder)) - {"case.mlir"})
