@@ -44,6 +44,9 @@ run::makeOutputs(const Machine &machine, const Function &function,
     Placement outputPlacement = placement;
     if (needsNoGaps(function, runtime::Operand::Kind::Output, i))
       outputPlacement.gap = 0;
+    if (Error error = checkMemory("output '" + spec.name + "'", spec.type,
+                                  shapes.outputs[i], outputPlacement))
+      return error;
     outputs.emplace_back(spec.type, shapes.outputs[i], outputPlacement);
   }
   return outputs;
@@ -95,6 +98,10 @@ Expected<std::unique_ptr<Call>> Call::create(const Machine &machine,
                                         function.outputs[i], inPlace))
       return error;
   for (size_t i = 0; i != function.temporaries.size(); ++i) {
+    if (Error error = run::checkMemory("temporary " + std::to_string(i),
+                                       function.temporaries[i].type,
+                                       shapes.temporaries[i], Placement()))
+      return error;
     const Tensor &temporary = call->scratch.emplace_back(
         function.temporaries[i].type, shapes.temporaries[i], Placement());
     if (Error error = place(machine, temporary, call->temporaries))

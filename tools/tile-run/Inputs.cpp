@@ -265,6 +265,8 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
     Placement placement = options.placement;
     if (needsNoGaps(function, runtime::Operand::Kind::Input, i))
       placement.gap = 0;
+    if (Error error = checkMemory(describe(spec), spec.type, sizes, placement))
+      return error;
     Tensor &input = inputs.emplace_back(spec.type, sizes, placement);
     if (const NpyArray *array = given[i].array) {
       if (Error error =

@@ -11,7 +11,9 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cstring>
+#include <optional>
 #include <random>
+#include <unistd.h>
 
 using namespace bastile;
 using namespace bastile::run;
@@ -22,6 +24,50 @@ using runtime::TensorView;
 /// Guard bytes on either side; a multiple of every alignment that matters.
 static constexpr size_t kGuardBytes = 256;
 static constexpr char kPoison = static_cast<char>(0xFF);
+
+/// The bytes of a tensor with what lies between its rows and ahead of them;
+/// nothing if they are more than 63 bits count.
+static std::optional<int64_t> countAll(ElementType type,
+                                       const Dimensions &sizes,
+                                       const Placement &placement) {
+  int64_t elements = 0;
+  bool overflows = false;
+  auto add = [&](int64_t a) {
+    overflows |= __builtin_add_overflow(elements, a, &elements);
+  };
+  auto multiply = [&](int64_t a) {
+    overflows |= __builtin_mul_overflow(elements, a, &elements);
+  };
+  if (llvm::find(sizes, 0) == sizes.end()) {
+    elements = 1;
+    for (unsigned i = sizes.size(); i-- > 0;) {
+      multiply(sizes[i]);
+      add(placement.gap);
+    }
+  }
+  add(placement.offset);
+  multiply(runtime::byteSize(type));
+  add(2 * kGuardBytes);
+  if (overflows)
+    return std::nullopt;
+  return elements;
+}
+
+runtime::Error run::checkMemory(const std::string &what, ElementType type,
+                                const Dimensions &sizes,
+                                const Placement &placement) {
+  const std::optional<int64_t> bytes = countAll(type, sizes, placement);
+  const int64_t limit = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (bytes && *bytes <= limit)
+    return runtime::Error::success();
+  std::string shape;
+  for (int64_t size : sizes)
+    shape += (shape.empty() ? "" : "x") + std::to_string(size);
+  return runtime::Error(
+      what + " of shape " + shape + " takes " +
+      (bytes ? std::to_string(*bytes) : "more than 9223372036854775807") +
+      " bytes, but this machine has " + std::to_string(limit));
+}
 
 Tensor::Tensor(ElementType type, const Dimensions &sizes,
                const Placement &placement) {

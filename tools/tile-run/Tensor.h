@@ -7,8 +7,10 @@
 #ifndef BASTILE_TOOLS_TILERUN_TENSOR_H
 #define BASTILE_TOOLS_TILERUN_TENSOR_H
 
+#include "bastile/runtime/Error.h"
 #include "bastile/runtime/TensorView.h"
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace bastile::run {
@@ -20,6 +22,12 @@ struct Placement {
   /// Between the aligned address and the first element.
   int64_t offset = 0;
 };
+
+/// Checks that this machine has the memory of a tensor; `what` names it in the
+/// message.
+runtime::Error checkMemory(const std::string &what, runtime::ElementType type,
+                           const runtime::Dimensions &sizes,
+                           const Placement &placement);
 
 /// The memory of a tensor as it is to lie on the machine: its elements, and
 /// around and between them bytes that no kernel may touch. All of it starts out
