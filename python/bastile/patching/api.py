@@ -82,12 +82,14 @@ def apply_to_model(
 ):
     """As `apply`, for one model alone, before or after its weights are loaded.
 
-    ``model`` is a model of Transformers or PEFT's wrapper of one. Other models of
-    its type are left as they are.
+    ``model`` is a model of Transformers or a wrapper of one: PEFT's, DDP, a compiled
+    model. Other models of its type are left as they are, and so is what somebody else
+    has set on a module of this one, such as a trainer's own forward: a warning says
+    which op that leaves out.
     """
     wanted = _wanted(locals())
     _import_replacements()
-    base = model.get_base_model() if hasattr(model, "get_base_model") else model
+    base = _unwrapped(model)
     config = getattr(base, "config", None)
     if not hasattr(config, "model_type"):
         raise TypeError(
@@ -97,6 +99,19 @@ def apply_to_model(
         )
     name, entry = _find(config.model_type)
     return registry.patch_instance(base, _check({name: entry}, wanted))
+
+
+def _unwrapped(model):
+    """The model of Transformers beneath PEFT's, PyTorch's and DeepSpeed's wrappers."""
+    while True:
+        if hasattr(model, "get_base_model"):
+            model = model.get_base_model()
+        elif "_orig_mod" in getattr(model, "_modules", ()):
+            model = model._orig_mod
+        elif not hasattr(model, "config") and hasattr(model, "module"):
+            model = model.module
+        else:
+            return model
 
 
 def reset(names=None):
@@ -115,7 +130,11 @@ def reset(names=None):
 
 def get_patched_ops(model=None):
     """By model type, the ops that are patched in all models of that type or, with
-    ``model``, in that one alone."""
+    ``model``, in that one alone, be it wrapped, a part of a model or a copy.
+
+    What somebody has replaced after Bastile did, or lost by loading its module of
+    Python again, is not patched.
+    """
     if model is not None and not hasattr(model, "named_modules"):
         raise TypeError(
             f"get_patched_ops takes a model or nothing, but got {model!r}; without "

@@ -1,6 +1,7 @@
 """What is patched: applying all or nothing, and putting back what was there."""
 
 import inspect
+import sys
 import threading
 import types
 import warnings
@@ -14,6 +15,11 @@ _lock = threading.RLock()
 _applied = {}
 #: The same for each model that was patched alone, by model.
 _instances = weakref.WeakKeyDictionary()
+#: By function set on modules of models, one replacement that it was set for: copies
+#: of a module have the function, too.
+_set_on_modules = weakref.WeakKeyDictionary()
+#: Where Accelerate's hooks, which take the place of a module's forward, keep it.
+_HOOKED = "_old_forward"
 
 
 class Applied:
@@ -24,27 +30,58 @@ class Applied:
         self.op = replacement.op
         self.target = replacement.target
         self.name = name
-        self._function = _function_of(value)
+        self._module = replacement.module
+        self.function = _function_of(value)
         self._before = vars(owner).get(self.name, _MISSING)
         # A module of a model is not kept alive by what was done to it.
         self._owner = weakref.ref(owner)
         setattr(owner, self.name, value)
+        if not isinstance(owner, (type, types.ModuleType)):
+            _set_on_modules[self.function] = self
+
+    @property
+    def owner(self):
+        """What it was set on, unless that is gone."""
+        return self._owner()
+
+    def _current_name(self):
+        """The name under which the owner has the function now, if any: Accelerate
+        puts a forward away for its hooks, and back."""
+        own = vars(self.owner) if self.owner is not None else {}
+        for name in (self.name, "forward", _HOOKED):
+            if _function_of(own.get(name)) is self.function:
+                return name
+        return None
+
+    def is_in_force(self):
+        """Whether calls come here still. They do not where somebody has set another
+        function, or a module of Python was loaded again and has another class."""
+        if self._current_name() is None:
+            return False
+        owner = self.owner
+        module = sys.modules.get(self._module)
+        if module is None or not isinstance(owner, type):
+            return True
+        return any(value is owner for value in vars(module).values())
 
     def undo(self):
-        owner = self._owner()
+        owner = self.owner
         if owner is None:
             return
-        if _function_of(vars(owner).get(self.name)) is not self._function:
+        name = self._current_name()
+        if name is None:
             warnings.warn(
                 f"{self.target} was replaced again after Bastile had patched it, "
                 "and is left as it is",
                 RuntimeWarning,
                 stacklevel=5,
             )
-        elif self._before is _MISSING:
-            delattr(owner, self.name)
+        elif self._before is not _MISSING and name == self.name:
+            setattr(owner, name, self._before)
+        elif name == _HOOKED:
+            setattr(owner, name, getattr(type(owner), "forward").__get__(owner))
         else:
-            setattr(owner, self.name, self._before)
+            delattr(owner, name)
 
     def is_named(self, names):
         """Whether one of ``names`` is its model type, its op, or both as in
@@ -104,20 +141,62 @@ def patch_classes(wanted):
 
 
 def patch_instance(model, wanted):
-    """Makes replacements in the modules of one model."""
+    """Makes replacements in the modules of one model. What somebody else has set on a
+    module stays, and a warning names it."""
     place = _instances.setdefault(model, {})
+    left = {}
 
     def places():
         for path, module in model.named_modules():
             for replacement in wanted:
-                name, value = _for_class(replacement, type(module))
-                if value is None:
+                name, function = _for_class(replacement, type(module))
+                if function is None:
                     continue
+                name, present = _present(module, name)
+                if present is function:
+                    continue
+                if present is not _MISSING:
+                    left[replacement.target, replacement.op] = present
+                    continue
+                value = function
                 if not replacement.is_static:
-                    value = types.MethodType(value, module)
+                    value = types.MethodType(function, module)
                 yield place, (path, name), replacement, module, name, value
 
-    return _make(places())
+    patched = _make(places())
+    if left:
+        _warn_of(left)
+    return patched
+
+
+def _present(module, name):
+    """Where ``name`` of a module is to be set, and the function that somebody has set
+    there."""
+    own = vars(module)
+    if name == "forward" and _HOOKED in own:
+        hooked = _function_of(own[_HOOKED])
+        is_plain = hooked is _static(type(module), name)
+        return _HOOKED, _MISSING if is_plain else hooked
+    return name, _function_of(own.get(name, _MISSING))
+
+
+def _warn_of(left):
+    names = []
+    for (target, op), function in left.items():
+        # The name of a function may be that of what it wraps.
+        code = getattr(function, "__code__", None)
+        kind = type(function)
+        whose = f"{kind.__module__}.{kind.__qualname__}"
+        if code is not None:
+            whose = f"{function.__globals__['__name__']}.{code.co_name}"
+        names.append(f"{target} by {whose} ('{op}')")
+    warnings.warn(
+        "what somebody else has set on modules of this model stays, and Bastile does "
+        f"not patch it: {', '.join(names)}. Call apply_to_model before, or leave the "
+        "op out",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 def _for_class(replacement, cls):
@@ -143,7 +222,7 @@ def _make(places):
     with _lock:
         try:
             for place, key, replacement, owner, name, value in places:
-                if key not in place:
+                if key not in place or not place[key].is_in_force():
                     place[key] = Applied(replacement, owner, name, value)
                     made.append((place, key))
         except BaseException:
@@ -162,7 +241,19 @@ def undo(names=None):
 
 
 def in_place(model=None):
-    """What is patched in classes, or in ``model`` alone."""
+    """What is in force in classes, or in the modules of ``model`` alone."""
     with _lock:
-        place = _applied if model is None else _instances.get(model, {})
-        return list(place.values())
+        if model is None:
+            return [x for x in _applied.values() if x.is_in_force()]
+        modules = set(model.modules())
+        own = [x for place in _instances.values() for x in place.values()]
+        found = [x for x in own if x.owner in modules and x.is_in_force()]
+        functions = {
+            _function_of(value)
+            for module in modules
+            for value in vars(module).values()
+            if isinstance(value, (types.MethodType, types.FunctionType))
+        }
+        # Those of copies were made for other modules.
+        functions.difference_update(x.function for x in found)
+        return found + [_set_on_modules[x] for x in functions if x in _set_on_modules]

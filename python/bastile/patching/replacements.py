@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import weakref
 
 import torch
 from bastile.patching import experts, forwards, probes, table
@@ -22,6 +23,8 @@ class Replacement:
     name: str
     value: object
     is_static: bool = False
+    #: The name of the module of Python that has the model.
+    module: str | None = None
 
     @property
     def target(self):
@@ -47,7 +50,9 @@ def of_model(model_type, model, ops):
             continue
         for op, owner, name, value, *static in built:
             found.append(
-                Replacement(model_type, op, owner, name, value, bool(static))
+                Replacement(
+                    model_type, op, owner, name, value, bool(static), model.module
+                )
             )
     return found, problems
 
@@ -80,7 +85,8 @@ def _find(module, name):
 def original_of(owner, name):
     """What ``owner`` has, or had before Bastile replaced it."""
     value = inspect.getattr_static(owner, name)
-    return getattr(value, "bastile_original", value)
+    # Whoever wraps a function copies its attributes.
+    return value.bastile_original if value in _ours else value
 
 
 def _method(patch, cls, name, make, probe):
@@ -90,9 +96,14 @@ def _method(patch, cls, name, make, probe):
     return patch.ops[0], cls, name, _made(make, original, patch)
 
 
+#: The functions that were made to replace others.
+_ours = weakref.WeakSet()
+
+
 def _made(make, original, patch):
     value = make(original, patch)
     value.bastile_original = original
+    _ours.add(value)
     return value
 
 
