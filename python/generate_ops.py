@@ -159,22 +159,35 @@ def stub_attribute(attribute):
     return f"{attribute['name']}: {kind} = {attribute['default']!r}"
 
 
+def stub_options(description):
+    """What a call may say beside the attributes (`Definition.options`)."""
+    if len(description["results"]) > 1:
+        yield "returns: str | Sequence[str] | None = None"
+    if not description["infers_types"]:
+        yield "results: str | Sequence[str] | None = None"
+    if description["is_criterion"]:
+        yield "together: bool | None = None"
+        yield "in_place: bool = False"
+
+
 def stub_function(op, description):
     parameters = [
         f"{operand['name']}: Any" + (" | None = None" if operand["optional"] else "")
         for operand in description["operands"]
     ]
-    if description["attributes"]:
-        parameters += ["*", *map(stub_attribute, description["attributes"])]
-    count = len(description["results"])
-    result = "Any" if count == 1 else f"tuple[{', '.join(['Any'] * count)}]"
+    keywords = [*map(stub_attribute, description["attributes"])]
+    keywords += stub_options(description)
+    if keywords:
+        parameters += ["*", *keywords]
+    # One result, or a tuple of those that a call asks for.
     return (
-        f"def {op}({', '.join(parameters)}) -> {result}:\n"
+        f"def {op}({', '.join(parameters)}) -> Any:\n"
         f'    """{description["summary"]}."""\n'
     )
 
 
 STUB_IMPORTS = """\
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from bastile._linear_cross_entropy import (

@@ -135,8 +135,7 @@ def compile(
         )
     if target is not None and target not in _bastile.targets():
         raise ValueError(
-            f"there is no target {target!r}; there are "
-            + ", ".join(_bastile.targets())
+            f"there is no target {target!r}; there are " + ", ".join(_bastile.targets())
         )
     if results and (callable(op) or is_module(op)):
         raise TypeError(

@@ -6,6 +6,7 @@ import weakref
 from typing import Any
 
 from bastile import _bastile, _kernel, _operators, _trace
+from bastile._recipe import Recipe
 from bastile._tuning import lookup
 
 _functions = weakref.WeakSet()
@@ -25,7 +26,7 @@ class Function:
     fits. A new number of rows makes none.
     """
 
-    def __init__(self, recipe):
+    def __init__(self, recipe: Recipe) -> None:
         if callable(recipe.op):
             functools.update_wrapper(self, recipe.op)
         self._recipe = recipe
@@ -78,18 +79,18 @@ class Function:
         """The kernels that calls have made so far."""
         return tuple(self._recipe.kernels.values())
 
-    def forget_code(self):
+    def forget_code(self) -> None:
         """Has calls ask for code again, which may be scheduled otherwise now."""
         self._native.clear()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         count = len(self._recipe.kernels)
         return (
             f"<bastile.Function {self._recipe.name}({', '.join(self.operands)}) with "
             f"{count} kernel{'' if count == 1 else 's'}>"
         )
 
-    def __reduce__(self):
+    def __reduce__(self) -> str | tuple[Any, ...]:
         # Where it was a decorator, the function's own name leads here.
         module = sys.modules.get(getattr(self, "__module__", None))
         name = getattr(self, "__qualname__", None)

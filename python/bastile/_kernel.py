@@ -4,6 +4,7 @@ import json
 import sys
 import warnings
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from bastile import _bastile, _loading, _operators, _types
@@ -30,22 +31,28 @@ class Kernel:
     ``compile``, or for the device of the tensors.
     """
 
-    def __init__(self, request, operands, result_count, target):
+    def __init__(
+        self,
+        request: _loading.Request,
+        operands: Sequence[str],
+        result_count: int,
+        target: str | None,
+    ) -> None:
         self._request = request
         self._target = target
         self._natives = {}
         _kernels.add(self)
         #: The names of the operands, in order.
         self.operands: tuple[str, ...] = tuple(operands)
-        self.result_count = result_count
-        self.has_gradients = bool(request.gradients)
+        self.result_count: int = result_count
+        self.has_gradients: bool = bool(request.gradients)
         #: What a call is made on: it asks for the code of each device once.
-        self.fixed = _bastile.FixedOperator(
+        self.fixed: _bastile.FixedOperator = _bastile.FixedOperator(
             _specialize, self.name, self.operands, self.has_gradients
         )
         self._call = self.fixed.caller()
         #: What PyTorch's registered operators are told.
-        self.text = request.on("").to_text()
+        self.text: str = request.on("").to_text()
 
     def __call__(self, *tensors: Any, **named: Any) -> Any:
         """Runs the kernel and returns its result, or a tuple of them.
@@ -66,7 +73,9 @@ class Kernel:
 
         return _torch.call_kernel(self, tensors)
 
-    def native(self, device, operands=None):
+    def native(
+        self, device: int | None, operands: Sequence[Any] | None = None
+    ) -> _bastile.Kernel:
         """The extension module's kernel for a GPU or, for ``None``, the CPU.
         ``operands`` are those of a call, which may be what it is tuned for."""
         kernel = self._natives.get(device)
@@ -75,12 +84,12 @@ class Kernel:
             kernel = self._natives[device] = code.kernel()
         return kernel
 
-    def forget_code(self):
+    def forget_code(self) -> None:
         """Has calls ask for code again, which may be scheduled otherwise now."""
         self._natives.clear()
         self.fixed.clear()
 
-    def warm_up(self, device=None):
+    def warm_up(self, device: int | None = None) -> None:
         """Compiles and loads the kernel for GPU ``device``, or for the CPU."""
         self.native(device)
         if device is not None:
@@ -162,8 +171,7 @@ class Kernel:
             lines += [
                 f"  {row['kernel']}",
                 f"    schedule    {row['schedule']}",
-                f"    bytes       {row['bytes_per_row']} a row"
-                f" + {row['bytes_shared']}",
+                f"    bytes       {row['bytes_per_row']} a row + {row['bytes_shared']}",
                 f"    operations  {row['operations_per_row']} a row",
                 f"    passes      {row['passes']}",
                 f"    least time  {row['seconds'] * 1e6:.1f} us",
@@ -173,7 +181,7 @@ class Kernel:
     def _report(self, rows):
         return self._ask(_bastile.explain_text, rows)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         request = self._request
         inputs = functions_of(request)[0]["inputs"]
         operands = (f"{x['name']}: {_types.row_type(x)}" for x in inputs)
@@ -187,7 +195,7 @@ class Kernel:
             parts.append(f" for {self._target}")
         return f"<bastile.Kernel {''.join(parts)}>"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Kernel, (
             self._request,
             self.operands,
@@ -196,11 +204,13 @@ class Kernel:
         )
 
 
-def arrange(name, operands, tensors, named, optional=()) -> tuple:
+def arrange(name, operands, tensors, named, optional=()) -> tuple[Any, ...]:
     """The operands of a call in order, from those by position and those by name;
     None for an optional one that is missing."""
     if len(tensors) > len(operands):
-        raise TypeError(f"{name}: takes {len(operands)} tensors, but got {len(tensors)}")
+        raise TypeError(
+            f"{name}: takes {len(operands)} tensors, but got {len(tensors)}"
+        )
     rest = operands[len(tensors) :]
     for given in named:
         if given not in rest:
@@ -226,7 +236,7 @@ def _specialize(kernel, operands, gradients):
     return kernel.native(_bastile.locate(operands[0]), operands)
 
 
-def warn_of_lost_gradients(kernel, operands, wanted):
+def warn_of_lost_gradients(kernel, operands, wanted) -> None:
     """Warns of gradients that a call wants and ``kernel`` does not compute;
     ``wanted`` says of which operands, or is None where nobody has asked yet."""
     torch = sys.modules.get("torch")
@@ -247,7 +257,7 @@ def warn_of_lost_gradients(kernel, operands, wanted):
         )
 
 
-def functions_of(request):
+def functions_of(request: _loading.Request) -> list[dict[str, Any]]:
     """What there is to call, without the backwards of these."""
     found = json.loads(_bastile.describe_text(request.native()))["functions"]
     backwards = [x.get("backward", {}).get("function") for x in found]

@@ -1,26 +1,31 @@
 """The functions of `bastile.ops` that are no op of the dialect: PyTorch multiplies
 in them, and is imported when one is called."""
 
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def linear_cross_entropy(
-    hidden,
-    weight,
-    targets,
-    bias=None,
+    hidden: "Tensor",
+    weight: "Tensor",
+    targets: "Tensor",
+    bias: "Tensor | None" = None,
     *,
-    class_weights=None,
-    reduction="mean",
-    ignore_index=-100,
-    label_smoothing=0.0,
-    z_loss=0.0,
-    soft_cap=0.0,
-    temperature=1.0,
-    num_items=None,
-    skip_ignored=False,
-    budget=None,
-    recompute=False,
-    returns="loss",
-):
+    class_weights: "Tensor | None" = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    soft_cap: float = 0.0,
+    temperature: float = 1.0,
+    num_items: "float | Tensor | None" = None,
+    skip_ignored: bool = False,
+    budget: int | None = None,
+    recompute: bool = False,
+    returns: str | tuple[str, ...] = "loss",
+) -> Any:
     """The cross-entropy of ``hidden @ weight.T + bias``, a chunk of tokens at a time.
 
     PyTorch multiplies the matrices; the compiler's kernel makes of each chunk of
@@ -98,26 +103,26 @@ def linear_cross_entropy(
 
 
 def vocab_parallel_linear_cross_entropy(
-    hidden,
-    weight,
-    targets,
-    bias=None,
+    hidden: "Tensor",
+    weight: "Tensor",
+    targets: "Tensor",
+    bias: "Tensor | None" = None,
     *,
-    group=None,
-    first_class=None,
-    classes=None,
-    class_weights=None,
-    reduction="mean",
-    ignore_index=-100,
-    label_smoothing=0.0,
-    z_loss=0.0,
-    soft_cap=0.0,
-    temperature=1.0,
-    num_items=None,
-    skip_ignored=False,
-    budget=None,
-    returns="loss",
-):
+    group: Any = None,
+    first_class: int | None = None,
+    classes: int | None = None,
+    class_weights: "Tensor | None" = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    soft_cap: float = 0.0,
+    temperature: float = 1.0,
+    num_items: "float | Tensor | None" = None,
+    skip_ignored: bool = False,
+    budget: int | None = None,
+    returns: str | tuple[str, ...] = "loss",
+) -> Any:
     """`linear_cross_entropy` where each process of a group has some of the classes.
 
     Every process calls it with the same hidden states, targets and options, and

@@ -22,26 +22,26 @@ class Request:
     target: str
     name: str = "source"
     schedule: str = ""
-    gradients: tuple = ()
+    gradients: tuple[str, ...] = ()
     together: bool = False
     in_place: bool = False
     #: Of gradients computed together with the first result, these alone.
     drop_value: bool = False
 
-    def on(self, target):
+    def on(self, target: str) -> "Request":
         """The same request for another target."""
         return dataclasses.replace(self, target=target)
 
-    def to_text(self):
+    def to_text(self) -> str:
         """A string that `from_text` reads, the same in every process."""
         return json.dumps(dataclasses.asdict(self))
 
     @staticmethod
-    def from_text(text):
+    def from_text(text: str) -> "Request":
         fields = json.loads(text)
         return Request(**{**fields, "gradients": tuple(fields["gradients"])})
 
-    def native(self):
+    def native(self) -> _bastile.Request:
         return _bastile.Request(
             self.source,
             self.target,

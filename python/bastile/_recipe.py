@@ -3,6 +3,8 @@
 import dataclasses
 import os
 import pathlib
+from collections.abc import Sequence
+from typing import Any
 
 from bastile import _checks, _loading, _operators, _trace, _types
 from bastile._definitions import definitions
@@ -20,28 +22,30 @@ class Recipe:
     None.
     """
 
-    op: object
-    shape: object
-    dtype: object
-    grad: object
+    op: Any
+    shape: Any
+    dtype: Any
+    grad: Any
     target: str | None
     schedule: str
-    results: tuple
-    attributes: dict
+    results: tuple[str, ...]
+    attributes: dict[str, Any]
     #: Tells recipes apart in every process: what PyTorch has traced names one, and
     #: may be kept on disk.
     key: str = dataclasses.field(default_factory=lambda: os.urandom(16).hex())
-    kernels: dict = dataclasses.field(default_factory=dict)
+    kernels: dict[Any, Kernel] = dataclasses.field(default_factory=dict)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         fields = [f.name for f in dataclasses.fields(self)]
         return Recipe, tuple(getattr(self, x) for x in fields[: fields.index("key")])
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
+        self.name: str = "source"
+        self.operands: tuple[str, ...] = ()
         self.optional: tuple[str, ...] = ()
         if is_module(self.op):
-            self.name, self.operands = "source", ()
-        elif callable(self.op):
+            return
+        if callable(self.op):
             self.name = _trace.name_of(self.op)
             said = self.shape, self.dtype, self.attributes
             self.operands = tuple(_trace.parameters(self.op, self.name, *said)[0])
@@ -50,7 +54,7 @@ class Recipe:
             self.operands = tuple(x.name for x in operands)
             self.optional = tuple(x.name for x in operands if x.optional)
 
-    def check(self):
+    def check(self) -> None:
         """Raises for what is wrong whatever a call brings."""
         if not callable(self.op):
             definition = _find(self.op)
@@ -68,10 +72,10 @@ class Recipe:
         """The kernel, where nothing is left to a call."""
         return self._build(self.shape, self.dtype, _gradients(self.grad))
 
-    def kernel(self, operands, wanted) -> Kernel:
+    def kernel(self, operands: Sequence[Any], wanted: Any) -> Kernel:
         """The kernel of a call on ``operands``, some of which may be None;
         ``wanted`` says of which of them gradients are wanted, or is None."""
-        described = [_operators.describe(x) for x in operands]
+        described: list[Any] = [_operators.describe(x) for x in operands]
         if not callable(self.op):
             _checks.check(_find(self.op), described)
         shapes = [None if x is None else x[0] for x in described]
@@ -98,11 +102,13 @@ class Recipe:
             self.kernels.setdefault(key, made)
         return self.kernels[key]
 
-    def request(self, operands, attributes, wanted) -> _loading.Request:
+    def request(
+        self, operands: Sequence[Any], attributes: Any, wanted: Any
+    ) -> _loading.Request:
         """As `TracedOperator.request`; a recipe has its attributes itself."""
         return self.kernel(operands, wanted)._request
 
-    def require_gradients(self, wanted):
+    def require_gradients(self, wanted: Any) -> None:
         """Raises ``TypeError`` where gradients are wanted that kernels lack."""
         known = _gradients(self.grad)
         lost = [

@@ -8,10 +8,16 @@ import inspect
 import numbers
 import operator
 import threading
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bastile import _bastile, _types
 
 _tracing = threading.local()
+
+_NO_NUMBER = (
+    "a symbolic tensor is no number: functions of numbers, such as those of 'math', "
+    "have counterparts in bastile.functions"
+)
 
 
 class Symbol:
@@ -24,12 +30,12 @@ class Symbol:
 
     __slots__ = ("_graph", "_id")
 
-    def __init__(self, graph, id):
+    def __init__(self, graph: _bastile.Graph, id: Any) -> None:
         self._graph = graph
         self._id = id
 
     @property
-    def shape(self) -> tuple:
+    def shape(self) -> tuple[int | None, ...]:
         """The sizes, with ``None`` for those that are free in each call."""
         sizes, fixed, _ = self._graph.describe(self._id)
         return tuple(
@@ -38,6 +44,7 @@ class Symbol:
 
     @property
     def ndim(self) -> int:
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
@@ -45,7 +52,7 @@ class Symbol:
         """The element type by PyTorch's name, as in ``"bfloat16"``."""
         return _types.TORCH_NAMES[self._graph.describe(self._id)[2]]
 
-    def to(self, dtype):
+    def to(self, dtype: Any) -> "Symbol":
         """Rounds to ``dtype``, a type of floats. Formulas go on with the rounded
         numbers in their own precision; as a result of the function it has this
         type. Integers take part in formulas once they are converted."""
@@ -59,67 +66,93 @@ class Symbol:
 
     astype = to
 
-    def __neg__(self):
+    if TYPE_CHECKING:
+        # Defined below, each from its spelling and its formula.
+        def __add__(self, other: Any) -> "Symbol": ...
+        def __radd__(self, other: Any) -> "Symbol": ...
+        def __sub__(self, other: Any) -> "Symbol": ...
+        def __rsub__(self, other: Any) -> "Symbol": ...
+        def __mul__(self, other: Any) -> "Symbol": ...
+        def __rmul__(self, other: Any) -> "Symbol": ...
+        def __truediv__(self, other: Any) -> "Symbol": ...
+        def __rtruediv__(self, other: Any) -> "Symbol": ...
+        def __and__(self, other: Any) -> "Symbol": ...
+        def __rand__(self, other: Any) -> "Symbol": ...
+        def __or__(self, other: Any) -> "Symbol": ...
+        def __ror__(self, other: Any) -> "Symbol": ...
+        def __lt__(self, other: Any) -> "Symbol": ...
+        def __le__(self, other: Any) -> "Symbol": ...
+        def __gt__(self, other: Any) -> "Symbol": ...
+        def __ge__(self, other: Any) -> "Symbol": ...
+        def __eq__(self, other: Any) -> "Symbol": ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> "Symbol": ...  # type: ignore[override]
+
+    def __neg__(self) -> "Symbol":
         return apply("negate", self, name="-")
 
-    def __pos__(self):
+    def __pos__(self) -> "Symbol":
         return self
 
-    def __abs__(self):
+    def __abs__(self) -> "Symbol":
         return apply("abs", self)
 
-    def __pow__(self, exponent):
+    def __pow__(self, exponent: Any) -> "Symbol":
         if not is_number(exponent):
             return _operate("**", "power", self, exponent)
         return _power(self, exponent)
 
-    def __rpow__(self, base):
+    def __rpow__(self, base: Any) -> "Symbol":
         return _operate("**", "power", base, self)
 
-    def __invert__(self):
+    def __invert__(self) -> "Symbol":
         return apply("opposite", self, name="~")
 
     # Equal to nothing but by a condition, so that each is its own key.
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
         return f"<symbolic tensor ({sizes}) of {self.dtype}>"
 
-    def __bool__(self):
+    def __bool__(self) -> NoReturn:
         raise TypeError(
             "a symbolic tensor is neither true nor false while a function is "
             "traced: choose between values by where(condition, a, b), and between "
             "conditions by &, | and ~ instead of 'and', 'or' and 'not'"
         )
 
-    def __iter__(self):
+    def __iter__(self) -> NoReturn:
         raise TypeError(
             "a symbolic tensor cannot be iterated over; split(x, pieces) takes its "
             "rows apart"
         )
 
-    def __len__(self):
+    def __len__(self) -> NoReturn:
         raise TypeError(
             "a symbolic tensor has no length: the number of its rows is free; "
             "x.shape[-1] is the length of a row"
         )
 
-    def __getitem__(self, key):
+    def __getitem__(self, key: Any) -> NoReturn:
         raise TypeError(
             "a symbolic tensor has no elements to index; split(x, pieces) takes its "
             "rows apart"
         )
 
-    def __float__(self):
-        raise TypeError(
-            "a symbolic tensor is no number: functions of numbers, such as those "
-            "of 'math', have counterparts in bastile.functions"
-        )
+    def __float__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
 
-    __int__ = __index__ = __complex__ = __float__
+    def __int__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
 
-    def __getattr__(self, name):
+    def __index__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
+
+    def __complex__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
+
+    def __getattr__(self, name: str) -> NoReturn:
         from bastile import functions
 
         advice = f"; there is bastile.functions.{name}(x)"
@@ -131,7 +164,7 @@ class Symbol:
         )
 
     @property
-    def data_ptr(self):
+    def data_ptr(self) -> NoReturn:
         # What kernels ask a tensor for first.
         raise TypeError(
             "a symbolic tensor has no values: kernels and bastile.ops cannot be "
@@ -139,13 +172,13 @@ class Symbol:
             "bastile.functions.op"
         )
 
-    def __array__(self, *_, **__):
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(
             "a symbolic tensor cannot become an array: NumPy's functions have "
             "counterparts in bastile.functions"
         )
 
-    def __array_ufunc__(self, ufunc, method, *inputs, **_):
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         # NumPy's numbers on the left of an operator come here.
         operation = _UFUNC_OPERATORS.get(ufunc.__name__)
         if operation and method == "__call__" and len(inputs) == 2:
@@ -156,11 +189,11 @@ class Symbol:
                 return operation(left, right)
         raise TypeError(_advise("numpy", ufunc.__name__))
 
-    def __array_function__(self, function, *_):
+    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
         raise TypeError(_advise("numpy", function.__name__))
 
     @classmethod
-    def __torch_function__(cls, function, *_):
+    def __torch_function__(cls, function: Any, *_: Any) -> NoReturn:
         raise TypeError(_advise("torch", getattr(function, "__name__", "?")))
 
 
@@ -295,7 +328,7 @@ def _graph_of(name, operands):
     return graph
 
 
-def _make(graph, name, build, operands):
+def _make(graph, name, build, operands) -> Any:
     """What ``build`` makes of ``operands``, one number or several, as symbols."""
     _graph_of(name, operands)
     try:

@@ -4,13 +4,23 @@ What differs from PyTorch's functions is said where it does: losses are float32,
 and a loss of no token is 0.
 """
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from bastile import _rope, _types, ops
+from torch import Tensor
 
 
 def rms_norm(
-    input, normalized_shape, weight=None, eps=None, *, casting="gemma", offset=0.0
-):
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+    *,
+    casting: str = "gemma",
+    offset: float = 0.0,
+) -> Tensor:
     """As ``torch.nn.functional.rms_norm``.
 
     ``casting="llama"`` rounds before the multiplication by the weight, as Llama
@@ -24,8 +34,14 @@ def rms_norm(
 
 
 def add_rms_norm(
-    input, residual, weight, eps=None, *, casting="gemma", offset=0.0
-):
+    input: Tensor,
+    residual: Tensor,
+    weight: Tensor,
+    eps: float | None = None,
+    *,
+    casting: str = "gemma",
+    offset: float = 0.0,
+) -> tuple[Tensor, Tensor]:
     """The norm of ``input + residual``, and that sum, in one pass."""
     eps = _eps(eps, input)
     return ops.add_rms_norm(
@@ -41,7 +57,13 @@ def _eps(eps, input):
     return torch.finfo(wide).eps
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
     """As ``torch.nn.functional.layer_norm``."""
     rows, shape = _take_rows("layer_norm", input, normalized_shape)
     weight = _flat("layer_norm", "weight", weight, normalized_shape)
@@ -50,52 +72,56 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     return result if shape is None else result.reshape(shape)
 
 
-def softmax(input, dim=-1, dtype=None):
+def softmax(input: Tensor, dim: int = -1, dtype: torch.dtype | None = None) -> Tensor:
     """As ``torch.nn.functional.softmax``, along the last dimension."""
     return _along_rows(ops.softmax, "softmax", input, dim, dtype)
 
 
-def log_softmax(input, dim=-1, dtype=None):
+def log_softmax(
+    input: Tensor, dim: int = -1, dtype: torch.dtype | None = None
+) -> Tensor:
     """As ``torch.nn.functional.log_softmax``, along the last dimension."""
     return _along_rows(ops.log_softmax, "log_softmax", input, dim, dtype)
 
 
-def silu(input, inplace=False):
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
     """As ``torch.nn.functional.silu``."""
     if inplace:
         raise ValueError("silu: 'inplace' has to be False")
     return _elementwise(ops.silu, input)
 
 
-def gelu(input, approximate="none"):
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """As ``torch.nn.functional.gelu``."""
     return _elementwise(ops.gelu, input, form=gelu_form(approximate))
 
 
-def relu_squared(input):
+def relu_squared(input: Tensor) -> Tensor:
     """The square of the positive part."""
     return _elementwise(ops.relu_squared, input)
 
 
-def swiglu(gate, up, *, gate_scale=1.0, output_scale=1.0):
+def swiglu(
+    gate: Tensor, up: Tensor, *, gate_scale: float = 1.0, output_scale: float = 1.0
+) -> Tensor:
     """``silu(gate_scale * gate) * up * output_scale``."""
     return _elementwise(
         ops.swiglu, gate, up, gate_scale=gate_scale, output_scale=output_scale
     )
 
 
-def geglu(gate, up, approximate="none"):
+def geglu(gate: Tensor, up: Tensor, approximate: str = "none") -> Tensor:
     """``gelu(gate, approximate) * up``; the form of GPT-OSS is
     ``bastile.ops.geglu``'s."""
     return _elementwise(ops.geglu, gate, up, form=gelu_form(approximate))
 
 
-def reglu(gate, up):
+def reglu(gate: Tensor, up: Tensor) -> Tensor:
     """``relu(gate) * up``."""
     return _elementwise(ops.reglu, gate, up)
 
 
-def gelu_form(approximate):
+def gelu_form(approximate: str) -> str:
     """The dialect's word for PyTorch's ``approximate``."""
     forms = {"none": "erf", "tanh": "tanh"}
     if approximate not in forms:
@@ -105,7 +131,16 @@ def gelu_form(approximate):
     return forms[approximate]
 
 
-def rope(q, k, cos, sin, *, interleaved=False, rotary=None, unsqueeze_dim=1):
+def rope(
+    q: Tensor,
+    k: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    *,
+    interleaved: bool = False,
+    rotary: int | None = None,
+    unsqueeze_dim: int = 1,
+) -> tuple[Tensor, Tensor]:
     """Rotates the heads of ``q`` and ``k`` by the angles of their positions.
 
     ``cos`` and ``sin`` have one number for each pair of elements in their last
@@ -144,20 +179,20 @@ def _angles(name, angles, heads, length, interleaved, unsqueeze_dim):
 
 
 def cross_entropy(
-    input,
-    target,
-    weight=None,
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
     *,
-    ignore_index=-100,
-    reduction="mean",
-    label_smoothing=0.0,
-    z_loss=0.0,
-    soft_cap=0.0,
-    temperature=1.0,
-    return_lse=False,
-    return_correct=False,
-    in_place=False,
-):
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    soft_cap: float = 0.0,
+    temperature: float = 1.0,
+    return_lse: bool = False,
+    return_correct: bool = False,
+    in_place: bool = False,
+) -> Any:
     """As ``torch.nn.functional.cross_entropy`` with indices of classes.
 
     The loss is float32, of float64 logits float64. With ``reduction`` "mean" and
@@ -201,25 +236,25 @@ def cross_entropy(
 
 
 def linear_cross_entropy(
-    input,
-    linear_weight,
-    target,
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
     *,
-    linear_bias=None,
-    weight=None,
-    reduction="mean",
-    ignore_index=-100,
-    label_smoothing=0.0,
-    z_loss=0.0,
-    soft_cap=0.0,
-    temperature=1.0,
-    num_items=None,
-    skip_ignored=False,
-    budget=None,
-    recompute=False,
-    return_lse=False,
-    return_correct=False,
-):
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    z_loss: float = 0.0,
+    soft_cap: float = 0.0,
+    temperature: float = 1.0,
+    num_items: float | Tensor | None = None,
+    skip_ignored: bool = False,
+    budget: int | None = None,
+    recompute: bool = False,
+    return_lse: bool = False,
+    return_correct: bool = False,
+) -> Any:
     """As ``cross_entropy(linear(input, linear_weight, linear_bias), target,
     weight)``, without all the logits at a time.
 
@@ -284,7 +319,13 @@ def _disagree(input, target):
     )
 
 
-def quantize(input, format="e4m3", *, group=None, **attributes):
+def quantize(
+    input: Tensor,
+    format: str | torch.dtype = "e4m3",
+    *,
+    group: int | None = None,
+    **attributes: Any,
+) -> tuple[Tensor, Tensor]:
     """8-bit floats of ``input``, and what to multiply them by: one number for
     each ``group`` of neighbouring elements of a row, by default for each row."""
     length = input.shape[-1]
@@ -307,7 +348,9 @@ def quantize(input, format="e4m3", *, group=None, **attributes):
     )
 
 
-def dequantize(input, scale, dtype=torch.bfloat16, **attributes):
+def dequantize(
+    input: Tensor, scale: Tensor, dtype: torch.dtype = torch.bfloat16, **attributes: Any
+) -> Tensor:
     """The product of 8-bit floats and their scales."""
     sizes = [*[None] * (input.dim() - 1), input.shape[-1]]
     result = _types.tensor_type(sizes, _types.element_type(dtype))
@@ -353,13 +396,12 @@ def _along_rows(function, name, input, dim, dtype):
     check_last(name, dim)
     if dim not in (-1, input.dim() - 1):
         raise ValueError(
-            f"{name}: 'dim' must be the last dimension, but is {dim} of "
-            f"{input.dim()}"
+            f"{name}: 'dim' must be the last dimension, but is {dim} of {input.dim()}"
         )
     return _elementwise(function, input if dtype is None else input.to(dtype))
 
 
-def check_last(name, dim):
+def check_last(name: str, dim: int) -> None:
     """Raises for a dimension that is not the last of any tensor."""
     if dim is None or dim < -1:
         raise ValueError(f"{name}: 'dim' must be the last dimension, but is {dim}")

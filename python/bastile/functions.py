@@ -6,9 +6,12 @@ here works on tensors with values: it describes what a kernel will compute.
 """
 
 import inspect
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from bastile import _trace
 from bastile._definitions import definitions
+from bastile._trace import Symbol
 
 __all__ = [
     "abs",
@@ -53,90 +56,90 @@ __all__ = [
 ]
 
 
-def abs(x):
+def abs(x: Symbol) -> Symbol:
     """The absolute value, with the derivative 0 at 0."""
     return _trace.apply("abs", x)
 
 
-def ceil(x):
+def ceil(x: Symbol) -> Symbol:
     """The least integer that is not less; its derivative is 0."""
     return _trace.apply("ceil", x)
 
 
-def cos(x):
+def cos(x: Symbol) -> Symbol:
     return _trace.apply("cos", x)
 
 
-def erf(x):
+def erf(x: Symbol) -> Symbol:
     return _trace.apply("erf", x)
 
 
-def erfc(x):
+def erfc(x: Symbol) -> Symbol:
     """1 - erf(x), also where that is tiny."""
     return _trace.apply("erfc", x)
 
 
-def exp(x):
+def exp(x: Symbol) -> Symbol:
     return _trace.apply("exp", x)
 
 
-def exp2(x):
+def exp2(x: Symbol) -> Symbol:
     return _trace.apply("exp2", x)
 
 
-def expm1(x):
+def expm1(x: Symbol) -> Symbol:
     """exp(x) - 1, also where that is tiny."""
     return _trace.apply("expm1", x)
 
 
-def floor(x):
+def floor(x: Symbol) -> Symbol:
     """The greatest integer that is not greater; its derivative is 0."""
     return _trace.apply("floor", x)
 
 
-def log(x):
+def log(x: Symbol) -> Symbol:
     return _trace.apply("log", x)
 
 
-def log1p(x):
+def log1p(x: Symbol) -> Symbol:
     """log(1 + x), also where x is tiny."""
     return _trace.apply("log1p", x)
 
 
-def log2(x):
+def log2(x: Symbol) -> Symbol:
     return _trace.apply("log2", x)
 
 
-def reciprocal(x):
+def reciprocal(x: Symbol) -> Symbol:
     return _trace.apply("divide", 1, x, name="reciprocal")
 
 
-def round(x):
+def round(x: Symbol) -> Symbol:
     """The nearest integer, the even one of two; its derivative is 0."""
     return _trace.apply("round", x)
 
 
-def rsqrt(x):
+def rsqrt(x: Symbol) -> Symbol:
     return _trace.apply("rsqrt", x)
 
 
-def sin(x):
+def sin(x: Symbol) -> Symbol:
     return _trace.apply("sin", x)
 
 
-def sqrt(x):
+def sqrt(x: Symbol) -> Symbol:
     return _trace.apply("sqrt", x)
 
 
-def square(x):
+def square(x: Symbol) -> Symbol:
     return _trace.apply("multiply", x, x, name="square")
 
 
-def tanh(x):
+def tanh(x: Symbol) -> Symbol:
     return _trace.apply("tanh", x)
 
 
-def gelu(x, approximate="none"):
+def gelu(x: Symbol, approximate: str = "none") -> Symbol:
     """x times the normal distribution of x, or with ``approximate="tanh"`` the
     usual approximation of it."""
     formulas = {"none": "geluErf", "tanh": "geluTanh"}
@@ -147,32 +150,32 @@ def gelu(x, approximate="none"):
     return _trace.apply(formulas[approximate], x, name="gelu")
 
 
-def relu(x):
+def relu(x: Symbol) -> Symbol:
     """The positive part, with the derivative 0 at 0; NaN stays."""
     return _trace.apply("relu", x)
 
 
-def sigmoid(x):
+def sigmoid(x: Symbol) -> Symbol:
     """1 / (1 + exp(-x)), accurate in both tails."""
     return _trace.apply("sigmoid", x)
 
 
-def silu(x):
+def silu(x: Symbol) -> Symbol:
     """x * sigmoid(x)."""
     return _trace.apply("silu", x)
 
 
-def softplus(x):
+def softplus(x: Symbol) -> Symbol:
     """log(1 + exp(x)), accurate in both tails."""
     return _trace.apply("softplus", x)
 
 
-def stop_gradient(x):
+def stop_gradient(x: Symbol) -> Symbol:
     """x, as a constant to derivatives."""
     return _trace.apply("stopGradient", x, name="stop_gradient")
 
 
-def maximum(x, y):
+def maximum(x: Symbol | float, y: Symbol | float) -> Symbol:
     """The larger one; NaN if either is.
 
     Where both are equal, two tensors share the gradient; beside a number, the
@@ -181,12 +184,14 @@ def maximum(x, y):
     return _trace.apply("max", x, y, name="maximum")
 
 
-def minimum(x, y):
+def minimum(x: Symbol | float, y: Symbol | float) -> Symbol:
     """The smaller one; NaN if either is. For the gradient, see ``maximum``."""
     return _trace.apply("min", x, y, name="minimum")
 
 
-def clamp(x, min=None, max=None):
+def clamp(
+    x: Symbol, min: Symbol | float | None = None, max: Symbol | float | None = None
+) -> Symbol:
     """x, but not below ``min`` nor above ``max``; NaN if any is.
 
     Each is a number or a tensor. Where x is equal to a limit, x gets the whole
@@ -210,7 +215,7 @@ def _limit(formula, x, limit, is_inside):
     return where(is_inside(x, limit), x, beyond)
 
 
-def where(condition, x, y):
+def where(condition: Symbol, x: Symbol | float, y: Symbol | float) -> Symbol:
     """x where the condition holds, and y elsewhere.
 
     The condition is a comparison, or comparisons combined by ``&``, ``|`` and
@@ -219,44 +224,44 @@ def where(condition, x, y):
     return _trace.apply("select", condition, x, y, name="where")
 
 
-def row_sum(x, groups=1):
+def row_sum(x: Symbol, groups: int = 1) -> Symbol:
     """The sum of each row, or of each of ``groups`` groups of neighbouring
     columns: the last size becomes 1, or ``groups``."""
     return _trace.reduce("rowSum", x, groups, "row_sum")
 
 
-def row_mean(x, groups=1):
+def row_mean(x: Symbol, groups: int = 1) -> Symbol:
     """The mean of each row, as ``row_sum``."""
     return _trace.reduce("rowMean", x, groups, "row_mean")
 
 
-def row_max(x, groups=1):
+def row_max(x: Symbol, groups: int = 1) -> Symbol:
     """The maximum of each row, as ``row_sum``; equal ones share the gradient."""
     return _trace.reduce("rowMax", x, groups, "row_max")
 
 
-def row_min(x, groups=1):
+def row_min(x: Symbol, groups: int = 1) -> Symbol:
     """The minimum of each row, as ``row_max``."""
     return _trace.reduce("rowMin", x, groups, "row_min")
 
 
-def sum_of_rows(x):
+def sum_of_rows(x: Symbol) -> Symbol:
     """The sum of all rows: a row vector."""
     return _trace.reduce("sumOfRows", x, 1, "sum_of_rows")
 
 
-def max_of_rows(x):
+def max_of_rows(x: Symbol) -> Symbol:
     """The maximum of all rows, column by column: a row vector."""
     return _trace.reduce("maxOfRows", x, 1, "max_of_rows")
 
 
-def repeat_interleave(x, repeats):
+def repeat_interleave(x: Symbol, repeats: int) -> Symbol:
     """Each column ``repeats`` times: what a reduction made of groups, for each
     column of its group again."""
     return _trace.repeat_columns(x, repeats, "repeat_interleave")
 
 
-def split(x, pieces, interleaved=False):
+def split(x: Symbol, pieces: int, interleaved: bool = False) -> list[Symbol]:
     """A list of ``pieces`` tensors of equal length that together are ``x``.
 
     ``interleaved`` deals the columns out in turn.
@@ -264,7 +269,7 @@ def split(x, pieces, interleaved=False):
     return _trace.split(x, pieces, interleaved, "split")
 
 
-def concatenate(pieces, interleaved=False):
+def concatenate(pieces: Iterable[Symbol], interleaved: bool = False) -> Symbol:
     """Rows put together of the rows of pieces of one shape; undoes ``split``."""
     return _trace.join(list(pieces), interleaved, "concatenate")
 
@@ -281,7 +286,7 @@ class _Ops:
     to an op where they do not follow.
     """
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Callable[..., Any]:
         definition = definitions().get(name)
         if definition is None:
             raise AttributeError(
@@ -291,7 +296,7 @@ class _Ops:
         setattr(self, name, function)
         return function
 
-    def __dir__(self):
+    def __dir__(self) -> list[str]:
         return list(definitions())
 
 
@@ -344,4 +349,4 @@ def _signature(definition):
     return inspect.Signature([*operands, *attributes])
 
 
-op = _Ops()
+op: _Ops = _Ops()

@@ -6,9 +6,12 @@ kernel.
 """
 
 import inspect
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from bastile import functional as F
+from torch import Tensor
 
 __all__ = [
     "AddRMSNorm",
@@ -41,15 +44,15 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def __init__(
         self,
-        normalized_shape,
-        eps=None,
-        elementwise_affine=True,
-        device=None,
-        dtype=None,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
         *,
-        casting="gemma",
-        offset=0.0,
-    ):
+        casting: str = "gemma",
+        offset: float = 0.0,
+    ) -> None:
         if casting not in _CASTINGS:
             raise ValueError(
                 f"{type(self).__name__}: 'casting' must be one of "
@@ -59,11 +62,11 @@ class RMSNorm(torch.nn.RMSNorm):
         self.offset = offset
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
 
-    def reset_parameters(self):
+    def reset_parameters(self) -> None:
         if self.elementwise_affine:
             torch.nn.init.constant_(self.weight, 1.0 - self.offset)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(
             x,
             self.normalized_shape,
@@ -73,7 +76,7 @@ class RMSNorm(torch.nn.RMSNorm):
             offset=self.offset,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         extra = f", casting={self.casting!r}"
         if self.offset:
             extra += f", offset={self.offset}"
@@ -83,7 +86,12 @@ class RMSNorm(torch.nn.RMSNorm):
 class AddRMSNorm(RMSNorm):
     """``forward(x, residual)`` returns the norm of the sum, and the sum."""
 
-    def __init__(self, normalized_shape, eps=None, **arguments):
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float | None = None,
+        **arguments: Any,
+    ) -> None:
         if arguments.get("elementwise_affine", True) is not True:
             raise ValueError("AddRMSNorm: 'elementwise_affine' has to be True")
         super().__init__(normalized_shape, eps, **arguments)
@@ -93,7 +101,7 @@ class AddRMSNorm(RMSNorm):
                 f"{list(self.normalized_shape)}"
             )
 
-    def forward(self, x, residual):
+    def forward(self, x: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
         return F.add_rms_norm(
             x,
             residual,
@@ -107,7 +115,7 @@ class AddRMSNorm(RMSNorm):
 class LayerNorm(torch.nn.LayerNorm):
     """``torch.nn.LayerNorm``."""
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(
             input, self.normalized_shape, self.weight, self.bias, self.eps
         )
@@ -116,45 +124,45 @@ class LayerNorm(torch.nn.LayerNorm):
 class SiLU(torch.nn.SiLU):
     """``torch.nn.SiLU``, but not in place."""
 
-    def __init__(self, inplace=False):
+    def __init__(self, inplace: bool = False) -> None:
         if inplace:
             raise ValueError("SiLU: 'inplace' has to be False")
         super().__init__(inplace)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.silu(input)
 
 
 class GELU(torch.nn.GELU):
     """``torch.nn.GELU``."""
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: str = "none") -> None:
         F.gelu_form(approximate)
         super().__init__(approximate)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, self.approximate)
 
 
 class Softmax(torch.nn.Softmax):
     """``torch.nn.Softmax`` along the last dimension."""
 
-    def __init__(self, dim=-1):
+    def __init__(self, dim: int = -1) -> None:
         F.check_last("Softmax", dim)
         super().__init__(dim)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim)
 
 
 class LogSoftmax(torch.nn.LogSoftmax):
     """``torch.nn.LogSoftmax`` along the last dimension."""
 
-    def __init__(self, dim=-1):
+    def __init__(self, dim: int = -1) -> None:
         F.check_last("LogSoftmax", dim)
         super().__init__(dim)
 
-    def forward(self, input):
+    def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim)
 
 
@@ -165,18 +173,18 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
 
     def __init__(
         self,
-        weight=None,
-        size_average=None,
-        ignore_index=-100,
-        reduce=None,
-        reduction="mean",
-        label_smoothing=0.0,
+        weight: Tensor | None = None,
+        size_average: bool | None = None,
+        ignore_index: int = -100,
+        reduce: bool | None = None,
+        reduction: str = "mean",
+        label_smoothing: float = 0.0,
         *,
-        z_loss=0.0,
-        soft_cap=0.0,
-        temperature=1.0,
-        in_place=False,
-    ):
+        z_loss: float = 0.0,
+        soft_cap: float = 0.0,
+        temperature: float = 1.0,
+        in_place: bool = False,
+    ) -> None:
         if size_average is not None or reduce is not None:
             raise ValueError(
                 "CrossEntropyLoss: 'size_average' and 'reduce' are obsolete; "
@@ -198,7 +206,7 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
         self.temperature = temperature
         self.in_place = in_place
 
-    def forward(self, input, target):
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.cross_entropy(
             input,
             target,
@@ -212,7 +220,7 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
             in_place=self.in_place,
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"ignore_index={self.ignore_index}, reduction={self.reduction!r}, "
             f"label_smoothing={self.label_smoothing}, z_loss={self.z_loss}, "
@@ -231,8 +239,14 @@ class LinearCrossEntropy(torch.nn.Linear):
     """
 
     def __init__(
-        self, in_features, out_features, bias=False, device=None, dtype=None, **options
-    ):
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+        **options: Any,
+    ) -> None:
         for name in options:
             if name not in _LOSS_OPTIONS:
                 raise TypeError(
@@ -242,7 +256,7 @@ class LinearCrossEntropy(torch.nn.Linear):
         super().__init__(in_features, out_features, bias, device, dtype)
         self.options = options
 
-    def forward(self, hidden, targets, **options):
+    def forward(self, hidden: Tensor, targets: Tensor, **options: Any) -> Any:
         """The loss of hidden states [..., in_features]; ``options`` are of this call
         alone, as in ``num_items=count`` or ``weight=class_weights``."""
         return F.linear_cross_entropy(
@@ -253,7 +267,7 @@ class LinearCrossEntropy(torch.nn.Linear):
             **{**self.options, **options},
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         words = [f"{name}={value!r}" for name, value in self.options.items()]
         return ", ".join([super().extra_repr(), *words])
 
@@ -261,39 +275,39 @@ class LinearCrossEntropy(torch.nn.Linear):
 class SwiGLU(torch.nn.Module):
     """``forward(gate, up)`` is ``silu(gate_scale * gate) * up * output_scale``."""
 
-    def __init__(self, gate_scale=1.0, output_scale=1.0):
+    def __init__(self, gate_scale: float = 1.0, output_scale: float = 1.0) -> None:
         super().__init__()
         self.gate_scale = gate_scale
         self.output_scale = output_scale
 
-    def forward(self, gate, up):
+    def forward(self, gate: Tensor, up: Tensor) -> Tensor:
         return F.swiglu(
             gate, up, gate_scale=self.gate_scale, output_scale=self.output_scale
         )
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"gate_scale={self.gate_scale}, output_scale={self.output_scale}"
 
 
 class GeGLU(torch.nn.Module):
     """``forward(gate, up)`` is ``gelu(gate, approximate) * up``."""
 
-    def __init__(self, approximate="none"):
+    def __init__(self, approximate: str = "none") -> None:
         super().__init__()
         F.gelu_form(approximate)
         self.approximate = approximate
 
-    def forward(self, gate, up):
+    def forward(self, gate: Tensor, up: Tensor) -> Tensor:
         return F.geglu(gate, up, self.approximate)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return f"approximate={self.approximate!r}"
 
 
 class ReGLU(torch.nn.Module):
     """``forward(gate, up)`` is ``relu(gate) * up``."""
 
-    def forward(self, gate, up):
+    def forward(self, gate: Tensor, up: Tensor) -> Tensor:
         return F.reglu(gate, up)
 
 
@@ -305,16 +319,19 @@ class RotaryEmbedding(torch.nn.Module):
     of them is given, of shape [positions] or [batch, positions].
     """
 
+    cos: Tensor
+    sin: Tensor
+
     def __init__(
         self,
-        dim,
-        max_positions,
-        base=10000.0,
+        dim: int,
+        max_positions: int,
+        base: float = 10000.0,
         *,
-        interleaved=False,
-        device=None,
-        dtype=None,
-    ):
+        interleaved: bool = False,
+        device: Any = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
         if dim % 2:
             raise ValueError(f"RotaryEmbedding: 'dim' must be even, but is {dim}")
         super().__init__()
@@ -331,7 +348,9 @@ class RotaryEmbedding(torch.nn.Module):
             table = table.to(device=device, dtype=dtype)
             self.register_buffer(name, table, persistent=False)
 
-    def forward(self, q, k, positions=None):
+    def forward(
+        self, q: Tensor, k: Tensor, positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         if positions is None:
             count = q.shape[-2]
             if count > self.max_positions:
@@ -346,7 +365,7 @@ class RotaryEmbedding(torch.nn.Module):
                 cos, sin = cos[None], sin[None]
         return F.rope(q, k, cos, sin, interleaved=self.interleaved)
 
-    def extra_repr(self):
+    def extra_repr(self) -> str:
         return (
             f"{self.dim}, max_positions={self.max_positions}, base={self.base}, "
             f"interleaved={self.interleaved}"

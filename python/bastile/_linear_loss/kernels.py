@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from bastile import _bastile, _kernel, _loading, _types
+from bastile import _bastile, _compile, _loading, _types
 from bastile._linear_loss.options import RESULTS, Options
 from bastile._tuning import lookup
 from bastile.functions import exp, op, row_max, row_sum, sum_of_rows, tanh
@@ -102,7 +102,7 @@ def _request(formula, types, options, in_place, drop_value):
     def compute(operands):
         return formula(operands, options, wide)
 
-    kernel = _kernel.compile(_with_parameters(compute, shapes), shapes, dtype=dtypes)
+    kernel = _compile.compile(_with_parameters(compute, shapes), shapes, dtype=dtypes)
     if not in_place:
         return kernel._request
     return dataclasses.replace(

@@ -8,11 +8,13 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 from bastile import _bastile, _kernel, _loading
 from bastile._tuning import jobs, keys, lookup, measure, store
 from bastile._tuning.progress import Progress
-from bastile._tuning.search import Search
+from bastile._tuning.search import Outcome, Search
 
 #: Seconds that the first call of a kernel may take under BASTILE_AUTOTUNE.
 FIRST_CALL_BUDGET = 30.0
@@ -25,11 +27,11 @@ class TuningResult:
     name: str
     rows: int
     #: Sizes of each operand.
-    sizes: tuple
+    sizes: tuple[tuple[int, ...], ...]
     #: What pins the schedules found; empty where the heuristic's are the best.
     schedule: str
     #: An ``Outcome`` for each kernel.
-    kernels: tuple
+    kernels: tuple[Outcome, ...]
     job: jobs.Job
 
     @property
@@ -47,15 +49,15 @@ class TuningResult:
 
 
 def autotune(
-    op=None,
-    shape=None,
+    op: Any = None,
+    shape: Any = None,
     *,
-    dtype="bf16",
-    grad=False,
-    budget=60.0,
-    device=0,
-    **attributes,
-) -> list:
+    dtype: Any = "bf16",
+    grad: bool | str | Sequence[str] = False,
+    budget: float = 60.0,
+    device: int = 0,
+    **attributes: Any,
+) -> list[TuningResult]:
     """Times the schedules of kernels and has the fastest used from now on.
 
     Args:
@@ -258,7 +260,13 @@ def clear_autotune_cache() -> None:
 
 
 def warmup_all_kernels(
-    ops=None, shapes=None, *, dtype="bf16", grad=False, device=None, workers=4
+    ops: Sequence[Any] | None = None,
+    shapes: Sequence[Any] | None = None,
+    *,
+    dtype: Any = "bf16",
+    grad: bool | str | Sequence[str] = False,
+    device: int | None = None,
+    workers: int = 4,
 ) -> int:
     """Compiles and loads kernels ahead of their first call, and tunes nothing.
 

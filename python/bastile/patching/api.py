@@ -2,6 +2,8 @@
 
 import dataclasses
 import difflib
+from collections.abc import Sequence
+from typing import Any
 
 from bastile.patching import registry, table
 
@@ -18,16 +20,16 @@ OPS = (
 
 
 def apply(
-    model_type=None,
+    model_type: str | None = None,
     *,
-    rms_norm=True,
-    rope=True,
-    swiglu=True,
-    geglu=True,
-    moe=True,
-    cross_entropy=False,
-    fused_linear_cross_entropy=True,
-):
+    rms_norm: bool = True,
+    rope: bool = True,
+    swiglu: bool = True,
+    geglu: bool = True,
+    moe: bool = True,
+    cross_entropy: bool = False,
+    fused_linear_cross_entropy: bool = True,
+) -> registry.Patched:
     """Has models of Transformers run on Bastile's kernels, those that are there and
     those that are made later.
 
@@ -70,16 +72,16 @@ def apply(
 
 
 def apply_to_model(
-    model,
+    model: Any,
     *,
-    rms_norm=True,
-    rope=True,
-    swiglu=True,
-    geglu=True,
-    moe=True,
-    cross_entropy=False,
-    fused_linear_cross_entropy=True,
-):
+    rms_norm: bool = True,
+    rope: bool = True,
+    swiglu: bool = True,
+    geglu: bool = True,
+    moe: bool = True,
+    cross_entropy: bool = False,
+    fused_linear_cross_entropy: bool = True,
+) -> registry.Patched:
     """As `apply`, for one model alone, before or after its weights are loaded.
 
     ``model`` is a model of Transformers or a wrapper of one: PEFT's, DDP, a compiled
@@ -114,21 +116,22 @@ def _unwrapped(model):
             return model
 
 
-def reset(names=None):
+def reset(names: str | Sequence[str] | None = None) -> None:
     """Puts back what patches replaced.
 
     ``names``: a model type, an op, or both as in ``"qwen3.rope"``, or several of
     them; by default everything, in classes and in single models.
     """
+    wanted = None
     if names is not None:
-        names = list(names) if isinstance(names, (list, tuple, set)) else [names]
-        if not all(isinstance(name, str) for name in names):
-            raise TypeError(f"reset takes a name or several, but got {names!r}")
-        names = {_known_name(name) for name in names}
-    registry.undo(names)
+        listed = list(names) if isinstance(names, (list, tuple, set)) else [names]
+        if not all(isinstance(name, str) for name in listed):
+            raise TypeError(f"reset takes a name or several, but got {listed!r}")
+        wanted = {_known_name(name) for name in listed}
+    registry.undo(wanted)
 
 
-def get_patched_ops(model=None):
+def get_patched_ops(model: Any = None) -> dict[str, list[str]]:
     """By model type, the ops that are patched in all models of that type or, with
     ``model``, in that one alone, be it wrapped, a part of a model or a copy.
 
@@ -157,7 +160,7 @@ class PatchInfo:
     applied: bool
 
 
-def list_patches(model_type=None):
+def list_patches(model_type: str | None = None) -> list[PatchInfo]:
     """Every patch in the table, or those of one model type, as `PatchInfo`."""
     models = table.MODELS
     if model_type is not None:
@@ -171,7 +174,9 @@ def list_patches(model_type=None):
     ]
 
 
-def register_patch(model_type, module, *patches, aliases=()):
+def register_patch(
+    model_type: str, module: str, *patches: table.Patch, aliases: Sequence[str] = ()
+) -> None:
     """Adds a model to the table, or replaces its entry.
 
     Args:

@@ -6,6 +6,7 @@ import threading
 import types
 import warnings
 import weakref
+from typing import Any
 
 from bastile.patching import scopes
 
@@ -97,16 +98,16 @@ def _function_of(value):
 class Patched:
     """What one call patched. As a context manager, it undoes that on leaving."""
 
-    def __init__(self, places):
+    def __init__(self, places: list[tuple[Any, Any]]) -> None:
         self._places = places
 
     @property
-    def ops(self):
+    def ops(self) -> list[str]:
         """Model types and ops that were patched, as in ``qwen3.rope``, sorted."""
         made = (place[key] for place, key in self._places if key in place)
         return sorted({f"{x.model_type}.{x.op}" for x in made})
 
-    def reset(self):
+    def reset(self) -> None:
         """Puts back what was there before."""
         with _lock:
             for place, key in reversed(self._places):
@@ -115,13 +116,13 @@ class Patched:
                     applied.undo()
             self._places = []
 
-    def __enter__(self):
+    def __enter__(self) -> "Patched":
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.reset()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<bastile patches: {', '.join(self.ops) or 'none'}>"
 
 

@@ -6,6 +6,7 @@ fits is refused and not believed.
 """
 
 import dataclasses
+from typing import ClassVar
 
 
 class PatchError(RuntimeError):
@@ -32,13 +33,13 @@ class Norm:
     offset: float = 0.0
     eps: str = "variance_epsilon"
 
-    ops = ("rms_norm",)
+    ops: ClassVar[tuple[str, ...]] = ("rms_norm",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _expect("Norm", "casting", self.casting, ("llama", "gemma"))
 
     @property
-    def target(self):
+    def target(self) -> str:
         return f"{self.cls}.forward"
 
 
@@ -55,14 +56,14 @@ class Rope:
     kind: str = "halves"
     function: str = "apply_rotary_pos_emb"
 
-    ops = ("rope",)
+    ops: ClassVar[tuple[str, ...]] = ("rope",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         kinds = "halves", "half_angles", "neighbours"
         _expect("Rope", "kind", self.kind, kinds)
 
     @property
-    def target(self):
+    def target(self) -> str:
         return self.function
 
 
@@ -86,11 +87,11 @@ class Mlp:
     optional: bool = False
 
     @property
-    def ops(self):
+    def ops(self) -> tuple[str, ...]:
         return (self.op,)
 
     @property
-    def target(self):
+    def target(self) -> str:
         return f"{self.cls}.forward"
 
 
@@ -107,13 +108,13 @@ class Experts:
     kind: str = "packed"
     optional: bool = False
 
-    ops = ("moe",)
+    ops: ClassVar[tuple[str, ...]] = ("moe",)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         _expect("Experts", "kind", self.kind, ("packed", "gpt_oss"))
 
     @property
-    def target(self):
+    def target(self) -> str:
         return self.cls
 
 
@@ -131,14 +132,17 @@ class CausalLoss:
     divisor: str | None = None
     router: bool = False
 
-    ops = ("cross_entropy", "fused_linear_cross_entropy")
+    ops: ClassVar[tuple[str, ...]] = ("cross_entropy", "fused_linear_cross_entropy")
 
     @property
-    def target(self):
+    def target(self) -> str:
         return self.cls
 
 
 KINDS = (Norm, Rope, Mlp, Experts, CausalLoss)
+
+#: What a model's entry is made of.
+Patch = Norm | Rope | Mlp | Experts | CausalLoss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,9 +150,9 @@ class Model:
     """The patches of one model type, and the module that has the classes."""
 
     module: str
-    patches: tuple
+    patches: tuple[Patch, ...]
     #: Other values of ``config.model_type`` that the same classes serve.
-    aliases: tuple = ()
+    aliases: tuple[str, ...] = ()
 
 
 def _model(name, prefix, *patches, **arguments):
