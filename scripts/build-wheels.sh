@@ -36,8 +36,8 @@ for python in "$@"; do
   rm -rf "$raw"
   "$packager/bin/pip" wheel -q --disable-pip-version-check --no-deps \
     --no-build-isolation --config-settings=build-dir="$build" -w "$raw" .
-  rm -f "$build/dist/bastile-"*"-$tag-"*
+  rm -f "$build/dist/bastile_mlir-"*"-$tag-"*
   PATH="$venv/bin:$PATH" "$venv/bin/auditwheel" repair -z 9 \
-    --plat "$platform" -w "$build/dist" "$raw"/bastile-*.whl
+    --plat "$platform" -w "$build/dist" "$raw"/bastile_mlir-*.whl
 done
 ls -l "$build/dist"

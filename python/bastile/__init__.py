@@ -3,6 +3,7 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from bastile import _installation  # noqa: F401  raises, ahead of what it explains
 from bastile import _adapter, functions, ops  # noqa: F401  the adapter registers itself
 from bastile._bastile import (
     CompileError,

@@ -390,7 +390,7 @@ def test_without_torch_only_measuring_is_refused(tmp_path):
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True
     )
     assert done.stderr == (
-        "bastile.bench: error: measuring needs PyTorch; install bastile[torch]\n"
+        "bastile.bench: error: measuring needs PyTorch; install bastile-mlir[torch]\n"
     )
 
 

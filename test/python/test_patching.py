@@ -284,7 +284,7 @@ def test_without_transformers():
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True
     )
-    assert "pip install 'bastile[transformers]'" in result.stderr
+    assert "pip install 'bastile-mlir[transformers]'" in result.stderr
 
 
 @pytest.mark.parametrize(

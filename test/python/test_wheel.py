@@ -34,7 +34,7 @@ def wheel():
     if "BASTILE_WHEEL" in os.environ:
         return pathlib.Path(os.environ["BASTILE_WHEEL"])
     run(ROOT / "scripts" / "build-wheels.sh", sys.executable)
-    (built,) = (ROOT / "build-wheel" / "dist").glob(f"bastile-*-{TAG}-*.whl")
+    (built,) = (ROOT / "build-wheel" / "dist").glob(f"bastile_mlir-*-{TAG}-*.whl")
     return built
 
 
@@ -78,7 +78,9 @@ def test_has_what_it_should_and_no_more(wheel):
         assert f"bastile/{name}" in names
     licenses = {n.rpartition("/")[2] for n in names if "/licenses/" in n}
     assert {"LICENSE", "LLVM.txt", "pybind11.txt", "zlib.txt"} <= licenses
-    assert {name.partition("/")[0].partition("-")[0] for name in names} == {"bastile"}
+    folders = {name.partition("/")[0].partition("-")[0] for name in names}
+    assert folders == {"bastile", "bastile_mlir"}
+    assert "Name: bastile-mlir" in header
     assert not [
         line
         for line in header

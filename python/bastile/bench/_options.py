@@ -60,7 +60,7 @@ def require_torch():
         import torch
     except ImportError as error:
         raise ImportError(
-            "measuring needs PyTorch; install bastile[torch]"
+            "measuring needs PyTorch; install bastile-mlir[torch]"
         ) from error
     return torch
 

@@ -51,7 +51,7 @@ def _require_libraries():
         from bastile.bench import _figures
     except ImportError as error:
         raise ImportError(
-            f"drawing needs Matplotlib and Jinja2; install bastile[bench] ({error})"
+            f"drawing needs Matplotlib and Jinja2; install bastile-mlir[bench] ({error})"
         ) from error
     return _figures
 

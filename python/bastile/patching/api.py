@@ -209,7 +209,7 @@ def _import_replacements():
     except ImportError as error:
         raise ImportError(
             "bastile.apply patches Hugging Face Transformers, which cannot be "
-            f"imported ({error}): pip install 'bastile[transformers]'"
+            f"imported ({error}): pip install 'bastile-mlir[transformers]'"
         ) from None
     from bastile.patching import replacements
 

@@ -111,7 +111,7 @@ def device(arguments) -> str:
 def _require(name, why, extra):
     if importlib.util.find_spec(name) is None:
         raise ImportError(
-            f"{name} is not installed, and {why}: pip install 'bastile[{extra}]'"
+            f"{name} is not installed, and {why}: pip install 'bastile-mlir[{extra}]'"
         )
 
 
