@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Machine.h"
+#include "HostMemory.h"
 
 #include "bastile/runtime/HostExecutor.h"
 #include "lib/Jit.h"
-#include "llvm/Support/MemAlloc.h"
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -23,27 +23,18 @@ using runtime::LaunchPlan;
 Memory::~Memory() = default;
 Machine::~Machine() = default;
 
+Error Machine::write(const Memory &memory,
+                     const std::vector<char> &bytes) const {
+  std::memcpy(memory.data(), bytes.data(), bytes.size());
+  return Error::success();
+}
+
+Error Machine::read(const Memory &memory, std::vector<char> &bytes) const {
+  std::memcpy(bytes.data(), memory.data(), bytes.size());
+  return Error::success();
+}
+
 namespace {
-
-class HostMemory final : public Memory {
-public:
-  explicit HostMemory(size_t bytes)
-      : bytes(bytes), address(llvm::allocate_buffer(bytes, kAlignment)) {}
-  ~HostMemory() override {
-    llvm::deallocate_buffer(address, bytes, kAlignment);
-  }
-  HostMemory(const HostMemory &) = delete;
-  HostMemory &operator=(const HostMemory &) = delete;
-
-  void *data() const override { return address; }
-
-private:
-  /// A line of the cache, as frameworks have it.
-  static constexpr size_t kAlignment = 64;
-
-  size_t bytes;
-  void *address;
-};
 
 class HostMachine final : public Machine {
 public:
@@ -56,15 +47,6 @@ public:
 
   Expected<std::unique_ptr<Memory>> allocate(size_t bytes) const override {
     return std::unique_ptr<Memory>(std::make_unique<HostMemory>(bytes));
-  }
-  Error write(const Memory &memory,
-              const std::vector<char> &bytes) const override {
-    std::memcpy(memory.data(), bytes.data(), bytes.size());
-    return Error::success();
-  }
-  Error read(const Memory &memory, std::vector<char> &bytes) const override {
-    std::memcpy(bytes.data(), memory.data(), bytes.size());
-    return Error::success();
   }
 
   Error run(LaunchPlan &plan) override {

@@ -17,6 +17,7 @@
 #include <vector>
 
 namespace bastile {
+class Emulator;
 class Jit;
 } // namespace bastile
 
@@ -29,7 +30,7 @@ public:
   virtual void *data() const = 0;
 };
 
-/// The host or a GPU, with code loaded into it.
+/// The host, a GPU or an emulated one, with code loaded into it.
 class Machine {
 public:
   virtual ~Machine();
@@ -38,10 +39,12 @@ public:
 
   virtual runtime::Expected<std::unique_ptr<Memory>>
   allocate(size_t bytes) const = 0;
+  /// Copy all bytes to and from the machine; as they are, memory of this
+  /// process.
   virtual runtime::Error write(const Memory &memory,
-                               const std::vector<char> &bytes) const = 0;
+                               const std::vector<char> &bytes) const;
   virtual runtime::Error read(const Memory &memory,
-                              std::vector<char> &bytes) const = 0;
+                              std::vector<char> &bytes) const;
 
   /// Runs what is planned and waits for it.
   virtual runtime::Error run(runtime::LaunchPlan &plan) = 0;
@@ -64,6 +67,10 @@ std::unique_ptr<Machine> makeHostMachine(std::unique_ptr<Jit> jit,
 runtime::Expected<std::unique_ptr<Machine>>
 makeCudaMachine(std::shared_ptr<const runtime::CudaDevice> device,
                 const std::string &ptx);
+
+/// Runs kernels of a GPU on `emulator`, with approximations at their worst.
+std::unique_ptr<Machine>
+makeEmulatedMachine(std::unique_ptr<Emulator> emulator);
 
 /// The middle one of `samples`, of which there is at least one.
 double median(std::vector<double> samples);

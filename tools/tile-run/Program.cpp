@@ -9,6 +9,7 @@
 
 #include "bastile/Compiler.h"
 #include "lib/CodeGen.h"
+#include "lib/Emulator.h"
 #include "lib/Jit.h"
 #include "llvm/Support/WithColor.h"
 
@@ -71,12 +72,21 @@ loadGPU(mlir::ModuleOp module, const ProgramOptions &options) {
   return std::move(*machine);
 }
 
+static llvm::FailureOr<std::unique_ptr<Machine>>
+loadEmulator(mlir::ModuleOp module) {
+  auto emulator = Emulator::create(module);
+  if (!emulator)
+    return ::report(emulator.takeError());
+  return makeEmulatedMachine(std::move(*emulator));
+}
+
 llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
                                       const ProgramOptions &options) {
   CompileOptions compileOptions;
   compileOptions.target = options.target;
   compileOptions.schedule = options.schedule;
   compileOptions.gradients = options.gradients;
+  compileOptions.kernels = options.kernels;
   llvm::json::Value document = nullptr;
   if (failed(lower(module, Stage::NVVM, compileOptions, &document)))
     return llvm::failure();
@@ -88,6 +98,7 @@ llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
     return run::report(metadata.takeError());
   llvm::FailureOr<std::unique_ptr<Machine>> machine =
       options.target->isHost() ? loadHost(module, options)
+      : options.isEmulated     ? loadEmulator(module)
                                : loadGPU(module, options);
   if (failed(machine))
     return llvm::failure();

@@ -22,12 +22,16 @@ struct Program {
 
 struct ProgramOptions {
   const Target *target = nullptr;
-  /// The GPU to run on; null for the host.
+  /// The GPU to run on; null for the host, and for an emulator.
   std::shared_ptr<const runtime::CudaDevice> device;
+  /// Run a GPU's code on an emulator.
+  bool isEmulated = false;
   /// Fields pinned in every schedule.
   std::string schedule;
   /// Gradients to derive.
   GradientOptions gradients;
+  /// Which variants to make code of; only those may be needed.
+  KernelSelection kernels;
   /// How many threads run the functions on the host.
   unsigned threads = 1;
 };

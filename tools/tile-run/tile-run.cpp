@@ -40,6 +40,12 @@ cl::opt<std::string>
                cl::desc("Where to run: host (default), gpu for the first GPU, "
                         "or a GPU architecture to compile for, as in sm_90"),
                cl::init("host"), cl::cat(category));
+cl::opt<bool> isEmulated(
+    "emulate",
+    cl::desc("Run the code of a GPU architecture (default sm_90) on the host, "
+             "thread by thread: slow, with races and accesses out of bounds "
+             "as errors"),
+    cl::cat(category));
 cl::opt<std::string>
     schedule("schedule",
              cl::desc("Pin fields of every kernel's schedule, as for tilec"),
@@ -137,7 +143,7 @@ FailureOr<TrialOptions> getTrialOptions() {
   if (tolerance.getNumOccurrences() != 0)
     options.tolerance = tolerance;
   options.inPlace = inPlace;
-  options.repeat = repeat;
+  options.repeat = isEmulated && !repeat.getNumOccurrences() ? 0 : repeat;
   return options;
 }
 
@@ -148,14 +154,21 @@ FailureOr<ProgramOptions> getProgramOptions() {
   options.threads = threads;
   if (llvm::Error error = gradientFlags.apply(inPlace, options.gradients))
     return report(llvm::toString(std::move(error)));
-  if (targetName != "gpu") {
-    llvm::Expected<const Target &> target = Target::lookup(targetName);
+  options.isEmulated = isEmulated;
+  const bool isDefault = isEmulated && !targetName.getNumOccurrences();
+  if (isDefault || targetName != "gpu") {
+    llvm::Expected<const Target &> target =
+        Target::lookup(isDefault ? "sm_90" : targetName.c_str());
     if (!target)
       return report(llvm::toString(target.takeError()));
     options.target = &*target;
-    if (target->isHost())
-      return options;
   }
+  if (isEmulated && (!options.target || options.target->isHost()))
+    return report("--emulate runs the code of a GPU architecture, such as "
+                  "sm_90, but --target is " +
+                  targetName);
+  if (isEmulated || (options.target && options.target->isHost()))
+    return options;
   auto device = openDevice();
   if (!device)
     return report(device.takeError());
