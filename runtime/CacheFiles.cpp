@@ -135,13 +135,8 @@ FileDescriptor CacheFolder::openEntry(const std::string &hash, uint64_t &size,
     setUnreadable(reading);
     return FileDescriptor();
   }
-  if (!S_ISREG(status.st_mode)) {
-    setBad(reading, "it is no regular file");
-    return FileDescriptor();
-  }
-  if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH)) {
-    setBad(reading, concat("it belongs to user ", status.st_uid,
-                           " or others may write to it"));
+  if (std::optional<std::string> problem = findForeign(status)) {
+    setBad(reading, std::move(*problem));
     return FileDescriptor();
   }
   size = static_cast<uint64_t>(status.st_size);

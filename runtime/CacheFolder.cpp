@@ -8,7 +8,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <pwd.h>
-#include <sys/stat.h>
 
 using namespace bastile::runtime;
 
@@ -62,6 +61,16 @@ static Error checkFolder(const std::string &path, int folder) {
                          "' if nobody else has put anything there,"));
   }
   return Error::success();
+}
+
+std::optional<std::string>
+bastile::runtime::findForeign(const struct stat &status) {
+  if (!S_ISREG(status.st_mode))
+    return "it is no regular file";
+  if (status.st_uid != geteuid() || status.st_mode & (S_IWGRP | S_IWOTH))
+    return concat("it belongs to user ", status.st_uid,
+                  " or others may write to it");
+  return std::nullopt;
 }
 
 /// "/a/b" of "/a/b//": behind a slash, a symbolic link would pass for a folder.

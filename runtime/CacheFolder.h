@@ -22,6 +22,7 @@
 #include <ctime>
 #include <optional>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 namespace bastile::runtime {
@@ -103,6 +104,10 @@ private:
   FileDescriptor folder;
   std::string path;
 };
+
+/// Why a file is not to be trusted: it is no regular file, or somebody else may
+/// have written it. Nothing if it is the user's alone.
+std::optional<std::string> findForeign(const struct stat &status);
 
 /// Whether `file` is the name of an entry's file, and of which.
 std::optional<std::string> parseCacheFileName(const std::string &file);

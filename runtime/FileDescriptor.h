@@ -24,6 +24,9 @@ public:
   explicit operator bool() const { return number >= 0; }
   int get() const { return number; }
 
+  /// The number, which is the caller's to close from now on.
+  int release() { return std::exchange(number, -1); }
+
   /// False if the file system reports only now, in `errno`, that what was
   /// written is lost.
   bool close() {

@@ -12,6 +12,7 @@
 #include "TorchKernels.h"
 #include "bastile/KernelStore.h"
 #include "bastile/Version.h"
+#include "bastile/runtime/PrivateFile.h"
 
 #include <pybind11/stl.h>
 
@@ -342,6 +343,19 @@ static py::dict describeListing(const runtime::CacheListing &listing) {
 static void bindCache(py::module_ &module) {
   auto cache = []() -> runtime::DiskCache & { return getStore().cache(); };
   module.def("cache_folder", [cache] { return cache().options().folder; });
+  // As the environment says now; the cache's own is chosen once.
+  module.def("find_cache_folder", [] {
+    return runtime::CacheOptions::fromEnvironment([](const std::string &) {})
+        .folder;
+  });
+  module.def(
+      "open_private_file",
+      [](const std::vector<std::string> &folders, const std::string &name,
+         int flags) {
+        return take<std::runtime_error>(
+            runtime::openPrivateFile(folders, name, flags));
+      },
+      "folders"_a, "name"_a, "flags"_a);
   module.def("cache_list", [cache] {
     py::list result;
     for (const runtime::CacheListing &listing :

@@ -13,6 +13,7 @@ from typing import Any
 
 from bastile import _bastile, _kernel, _loading
 from bastile._tuning import jobs, keys, lookup, measure, store
+from bastile._tuning.pool import Pool
 from bastile._tuning.progress import Progress
 from bastile._tuning.search import Outcome, Search
 
@@ -195,9 +196,7 @@ def _exclusive(gpu, end, clock):
     if log.path is None:
         yield
         return
-    path = log.path.with_suffix(".lock")
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    file = log.open(os.O_RDWR | os.O_CREAT, ".lock")
     try:
         while not _try_lock(file):
             if clock() >= end:
@@ -285,10 +284,10 @@ def warmup_all_kernels(
     target = _loading.target_for(device)
     kernels = [
         op.kernel(target) if isinstance(op, jobs.Spec) else op
-        for op in _to_warm(ops, shapes, dtype, grad, device)
+        for op in _to_warm(ops, shapes, dtype, grad, device, target)
     ]
     with Progress("warming up", len(kernels)) as progress:
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        with Pool(workers) as pool:
             waiting = [
                 pool.submit(kernel.warm_up, device) for kernel in kernels
             ]
@@ -298,7 +297,7 @@ def warmup_all_kernels(
     return len(kernels)
 
 
-def _to_warm(ops, shapes, dtype, grad, device):
+def _to_warm(ops, shapes, dtype, grad, device, target):
     if ops is not None:
         return [
             op
@@ -308,9 +307,14 @@ def _to_warm(ops, shapes, dtype, grad, device):
     if device is None:
         return []
     gpu = _bastile.describe_gpu(device)["name"]
-    specs = {}
+    kernels = {}
     for table in (store.shipped_table(gpu), store.user_table(gpu)):
         for line in table.entries():
-            if "spec" in line:
-                specs[line["key"]] = jobs.Spec(**line["spec"])
-    return list(specs.values())
+            if "spec" not in line:
+                continue
+            # A log may be of another version, whose ops had other operands.
+            with contextlib.suppress(
+                TypeError, ValueError, AttributeError, _bastile.CompileError
+            ):
+                kernels[line["key"]] = jobs.Spec(**line["spec"]).kernel(target)
+    return list(kernels.values())

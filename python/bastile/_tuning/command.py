@@ -1,6 +1,7 @@
 """``python -m bastile tune``: tuning from the command line."""
 
 import json
+import pathlib
 
 from bastile import _bastile
 from bastile._tuning import api, jobs, store
@@ -93,8 +94,7 @@ def add_to_table(path, gpu, result) -> None:
     """Writes the table with one more line, so that all is there if this is the
     last."""
     try:
-        with open(path) as file:
-            table = store.Table(json.load(file)["entries"])
+        table = store.read_table(pathlib.Path(path))
     except FileNotFoundError:
         table = store.Table()
     table.add(api.entry(result, gpu))

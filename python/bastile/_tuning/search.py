@@ -1,7 +1,6 @@
 """Finding the fastest schedule of each kernel within a time budget."""
 
 import collections
-import concurrent.futures
 import contextlib
 import dataclasses
 import itertools
@@ -10,6 +9,7 @@ import statistics
 import time
 
 from bastile import _bastile
+from bastile._tuning.pool import Pool
 
 #: What another schedule must gain over the heuristic's to be worth a line in a
 #: table: less is noise.
@@ -146,7 +146,7 @@ class Search:
     def _compiled(self, launch, settled, deadline):
         """The candidates with their code, until time is up. The first, which is
         the heuristic's, comes in any case."""
-        pool = concurrent.futures.ThreadPoolExecutor(self._workers)
+        pool = Pool(self._workers)
         waiting = collections.deque()
         rest = iter(launch["candidates"])
         try:
@@ -169,7 +169,7 @@ class Search:
                 if code is not None:
                     yield candidate, code
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            pool.shutdown()
 
     def _compile(self, function, settled, pins):
         try:

@@ -4,30 +4,40 @@ import importlib.resources
 import json
 import os
 import pathlib
+import warnings
 
-from bastile._tuning import keys
+from bastile import _bastile
+from bastile._tuning import keys, records
+
+
+#: What was said of a log already.
+_warned: set = set()
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def cache_folder() -> pathlib.Path | None:
     """The folder that compiled kernels are kept in as well (docs/cache.md);
     ``None`` where the user wants nothing on disk."""
-    folder = os.environ.get("BASTILE_CACHE_DIR")
-    if folder == "" or os.environ.get("BASTILE_CACHE") == "0":
-        return None
-    if folder:
-        return pathlib.Path(folder)
-    base = os.environ.get("XDG_CACHE_HOME")
-    home = pathlib.Path(base) if base else pathlib.Path.home() / ".cache"
-    return home / "bastile"
+    folder = _bastile.find_cache_folder()
+    return pathlib.Path(folder) if folder else None
 
 
 def open_log(gpu: str):
-    """What was measured and found for a model of GPU; without a folder, by this
-    process."""
+    """What was measured and found for a model of GPU; of this process alone
+    where there is no folder, or one that others may write to."""
     folder = cache_folder()
-    if folder is None:
-        return _in_memory.setdefault(gpu, MemoryLog())
-    return Log(folder / "tuning" / f"{keys.slug(gpu)}.jsonl")
+    if folder is not None:
+        log = Log(folder / "tuning" / f"{keys.slug(gpu)}.jsonl", within=folder)
+        problem = log.find_problem()
+        if problem is None:
+            return log
+        _warn_once(f"{problem}; nothing that was tuned before is known")
+    return _in_memory.setdefault(gpu, MemoryLog())
 
 
 def clear() -> None:
@@ -64,16 +74,46 @@ class Log:
 
     A record is written by one call as soon as it is known, so a process that is
     killed loses nothing that it appended, and several may append at once.
+
+    A schedule is code that will run, as a cached kernel is: what the cache would
+    not trust is not read either.
+
+    Args:
+        path: of the file.
+        within: a folder around that of the file, which has to be the user's own
+            as well.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, within=None):
         self.path = pathlib.Path(path)
+        self._folders = [str(within)] if within else []
+        self._folders.append(str(self.path.parent))
+
+    def open(self, flags: int, suffix: str | None = None) -> int | None:
+        """A descriptor of the file, or of the one beside it with another suffix;
+        ``None`` if it is missing.
+
+        Raises ``OSError`` if somebody else may have written it.
+        """
+        path = self.path.with_suffix(suffix) if suffix else self.path
+        try:
+            return _bastile.open_private_file(self._folders, path.name, flags)
+        except RuntimeError as error:
+            raise OSError(str(error)) from None
+
+    def find_problem(self) -> str | None:
+        """Why the log is not to be used, if it is not."""
+        try:
+            file = self.open(os.O_RDONLY)
+        except OSError as error:
+            return str(error)
+        if file is not None:
+            os.close(file)
+        return None
 
     def append(self, record: dict) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         line = json.dumps(record, sort_keys=True) + "\n"
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND
-        file = os.open(self.path, flags, 0o600)
+        file = self.open(os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
             # What somebody was killed over must not spoil this record as well.
             size = os.fstat(file).st_size
@@ -86,18 +126,39 @@ class Log:
     def records(self) -> list:
         """All records in the order of writing, less those that are damaged."""
         try:
-            text = self.path.read_text(errors="replace")
+            file = self.open(os.O_RDONLY)
+            if file is None:
+                return []
+            with os.fdopen(file, errors="replace") as stream:
+                text = stream.read()
         except OSError:
             return []
-        found = []
-        for line in text.splitlines():
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict):
-                found.append(record)
+        found, strange = read_records(text)
+        if strange:
+            _warn_once(f"lines of '{self.path}' that no tuner wrote are skipped")
         return found
+
+
+def read_records(text: str) -> tuple:
+    """The records in the lines of a log, and how many lines hold something else.
+
+    What is no JSON counts as neither: a process that is killed leaves half a
+    line.
+    """
+    found, strange = [], 0
+    for line in text.split("\n"):
+        try:
+            record = json.loads(line)
+        except RecursionError:
+            strange += 1
+        except ValueError:
+            continue
+        else:
+            if records.is_record(record):
+                found.append(record)
+            else:
+                strange += 1
+    return found, strange
 
 
 class Table:
@@ -131,13 +192,8 @@ class Table:
 
 def user_table(gpu: str) -> Table:
     """What was tuned on this machine."""
-    records = open_log(gpu).records()
-    return Table(
-        record
-        for record in records
-        if record.get("kind") == "best"
-        and {"key", "name", "rows", "schedule"} <= set(record)
-    )
+    found = open_log(gpu).records()
+    return Table(record for record in found if record.get("kind") == "best")
 
 
 def shipped_table(gpu: str) -> Table:
@@ -151,7 +207,18 @@ def shipped_table(gpu: str) -> Table:
 
 
 def read_table(file) -> Table:
-    return Table(json.loads(file.read_text())["entries"])
+    """The table that ``write_table`` wrote.
+
+    Raises ``ValueError`` where the file holds anything else.
+    """
+    try:
+        document = json.loads(file.read_text())
+    except (ValueError, RecursionError):
+        document = None
+    entries = document.get("entries") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(map(records.is_entry, entries)):
+        raise ValueError(f"'{file}' is no table of tuned schedules")
+    return Table(entries)
 
 
 def write_table(path, gpu: str, version: str, entries) -> None:
