@@ -27,7 +27,8 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
     ```
 
     (Zhang and Sennrich, arXiv 1910.07467.) Without `weight`, the last factor is
-    one. `offset` is 1 for models that store the weight less one, as Gemma does.
+    one, whatever the `offset`, which is 1 for models that store the weight less
+    one, as Gemma does.
 
     Computed in float32 (float64 for float64 operands). With the casting order
     `llama` (the default) `x * rstd` is rounded to x's type before the weight
@@ -61,11 +62,8 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
     ::llvm::LogicalResult $cppClass::verify() {
       if (double eps = getEps().convertToDouble(); !(eps >= 0))
         return emitOpError("eps must not be negative, but is ") << eps;
-      if (!getWeight()) {
-        if (!getOffset().isZero())
-          return emitOpError("has an 'offset' but no weight to add it to");
+      if (!getWeight())
         return ::mlir::success();
-      }
       return verifyRowLength(*this, getWeight(), "weight", getInput(), "input");
     }
 

@@ -52,10 +52,10 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
     ::llvm::LogicalResult $cppClass::verify() {
       int64_t size = getType().getShape().back();
       int64_t rotary = getRotary().value_or(size);
-      if (rotary < 2 || rotary > size || size % (rotary / 2) != 0 || rotary % 2)
+      if (rotary < 2 || rotary > size || rotary % 2)
         return emitOpError("rotary size of ")
-               << rotary << " must be even, and half of it divide the row "
-               << "length of the input of type " << getType();
+               << rotary << " must be even, and no larger than the rows of the "
+               << "input of type " << getType();
       if (getInterleaved() && size % 2)
         return emitOpError("interleaved pairs of the input of type ")
                << getType() << " need rows of an even length";
@@ -82,12 +82,12 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
     $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
       int64_t size = getType().getShape().back();
       int64_t rotary = getRotary().value_or(size);
-      // Interleaved pairs lie in parts of the row, each of two pieces. So do the
-      // elements behind them, whence the parts are as long as divides both.
+      // Pieces are as long as divides both the row and what turns. Interleaved
+      // pairs lie in parts of the row, each of two pieces, and so do the elements
+      // behind them; otherwise the two of a pair lie half of what turns apart.
       int64_t strands = getInterleaved() ? 2 : 1;
-      int64_t length = rotary / 2;
-      if (getInterleaved() && size % rotary)
-        length /= 2;
+      int64_t length = std::gcd(size * 2 / strands, rotary) / 2;
+      int64_t pairs = rotary / 2 / length;
       ::mlir::SmallVector<::mlir::Value> pieces =
           splitRows(builder, getInput(), size / length, strands);
       // One angle for both elements of a pair, or one for each.
@@ -101,8 +101,9 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
       auto cosines = split(getCosine()), sines = split(getSine());
       // Repeated before it is converted: what is computed of angles alone would
       // be a kernel of its own.
-      auto repeat = [&](::mlir::ArrayRef<::mlir::Value> angles, int64_t piece) {
-        ::mlir::Value angle = angles[isForEach ? piece : piece / 2];
+      auto repeat = [&](::mlir::ArrayRef<::mlir::Value> angles, int64_t pair,
+                        int64_t piece) {
+        ::mlir::Value angle = angles[isForEach ? piece : pair];
         auto like =
             ::mlir::cast<::mlir::RankedTensorType>(pieces[piece].getType());
         return Expr(builder,
@@ -111,12 +112,16 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
                         pieces[piece]));
       };
       ::mlir::Type type = getType().getElementType();
-      for (int64_t piece = 0; piece < rotary / length; piece += 2) {
-        Expr cosA = repeat(cosines, piece), cosB = repeat(cosines, piece + 1);
-        Expr sinA = repeat(sines, piece), sinB = repeat(sines, piece + 1);
-        Expr a(builder, pieces[piece]), b(builder, pieces[piece + 1]);
-        pieces[piece] = (a * cosA - b * sinA).as(type);
-        pieces[piece + 1] = (b * cosB + a * sinB).as(type);
+      for (int64_t pair = 0; pair < pairs; ++pair) {
+        int64_t first = pair * strands;
+        int64_t second = first + (getInterleaved() ? 1 : pairs);
+        Expr cosA = repeat(cosines, pair, first);
+        Expr cosB = repeat(cosines, pair, second);
+        Expr sinA = repeat(sines, pair, first);
+        Expr sinB = repeat(sines, pair, second);
+        Expr a(builder, pieces[first]), b(builder, pieces[second]);
+        pieces[first] = (a * cosA - b * sinA).as(type);
+        pieces[second] = (b * cosB + a * sinB).as(type);
       }
       return {joinRows(builder, pieces, strands)};
     }

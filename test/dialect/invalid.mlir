@@ -192,14 +192,6 @@ func.func @rms_norm_eps_type(%x: tensor<?x8xf32>) {
 
 // -----
 
-func.func @rms_norm_offset_without_weight(%x: tensor<?x8xf32>) {
-  // expected-error @below {{'tile.rms_norm' op has an 'offset' but no weight to add it to}}
-  %0 = tile.rms_norm %x {offset = 1.0} : tensor<?x8xf32>
-  return
-}
-
-// -----
-
 func.func @rms_norm_i32(%x: tensor<?x8xi32>) {
   // expected-error @below {{operand #0 must be row tensor of f16, bf16, f32 or f64}}
   %0 = tile.rms_norm %x : tensor<?x8xi32>

@@ -177,7 +177,7 @@ func.func @add_rms_norm_residual(%x: tensor<?x8xf32>, %y: tensor<?x4xf32>, %w: t
 // -----
 
 func.func @rope_odd(%q: tensor<?x?x8xf32>, %c: tensor<1x?x3xf32>) {
-  // expected-error @below {{'tile.rope' op rotary size of 3 must be even, and half of it divide the row length of the input of type 'tensor<?x?x8xf32>'}}
+  // expected-error @below {{'tile.rope' op rotary size of 3 must be even, and no larger than the rows of the input of type 'tensor<?x?x8xf32>'}}
   %0 = tile.rope %q, %c, %c {rotary = 3} : tensor<?x?x8xf32>, tensor<1x?x3xf32>
   return
 }

@@ -94,7 +94,18 @@ def check(
 
 
 @pytest.mark.parametrize(
-    "size,rotary", ((64, None), (64, 16), (64, 32), (96, 64), (8, 2), (12, 8))
+    "size,rotary",
+    (
+        (64, None),
+        (64, 16),
+        (64, 32),
+        (96, 64),
+        (8, 2),
+        (12, 8),
+        # Half of what turns does not divide the head; the first is Phi-4-mini's.
+        (128, 96),
+        (10, 6),
+    ),
 )
 @pytest.mark.parametrize("interleaved", (False, True))
 @pytest.mark.parametrize("full", (False, True))

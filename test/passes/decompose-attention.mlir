@@ -77,7 +77,8 @@ func.func @rope_angle_for_each(%q: tensor<?x8xf32>, %cos: tensor<?x8xf32>, %sin:
 
 // -----
 
-// What is not rotated is passed on: the row is cut into halves of the rotary size.
+// What is not rotated is passed on: the row is cut into pieces that divide it and half
+// of the rotary size, which here are the same.
 // CHECK-LABEL: func @rope_rotary(
 // CHECK-NEXT:    %[[P:.*]]:4 = tile.split %{{.*}} : tensor<?x8xf32>
 // CHECK:         tile.join %{{.*}}, %{{.*}}, %[[P]]#2, %[[P]]#3
@@ -85,6 +86,27 @@ func.func @rope_rotary(%q: tensor<?x8xf32>, %cos: tensor<?x2xf32>, %sin: tensor<
     -> tensor<?x8xf32> {
   %0 = tile.rope %q, %cos, %sin {rotary = 4} : tensor<?x8xf32>, tensor<?x2xf32>
   return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// Of a head of 128 turn 96, as in Phi-4-mini: its pieces are of 16, of which the first
+// three pair with the next three, and the last two are passed on.
+// CHECK-LABEL: func @rope_three_quarters(
+// CHECK-NEXT:    %[[P:.*]]:8 = tile.split %{{.*}} : tensor<?x128xf32>
+// CHECK-NEXT:    %[[COS:.*]]:3 = tile.split %arg1 : tensor<?x48xf32>
+// CHECK-NEXT:    %[[SIN:.*]]:3 = tile.split %arg2
+// CHECK-DAG:     arith.mulf %[[P]]#0, %[[COS]]#0
+// CHECK-DAG:     arith.mulf %[[P]]#3, %[[SIN]]#0
+// CHECK-DAG:     arith.mulf %[[P]]#1, %[[COS]]#1
+// CHECK-DAG:     arith.mulf %[[P]]#4, %[[SIN]]#1
+// CHECK-DAG:     arith.mulf %[[P]]#5, %[[COS]]#2
+// CHECK-DAG:     arith.mulf %[[P]]#2, %[[SIN]]#2
+// CHECK:         tile.join {{.*}}, %[[P]]#6, %[[P]]#7
+func.func @rope_three_quarters(%q: tensor<?x128xf32>, %cos: tensor<?x48xf32>, %sin: tensor<?x48xf32>)
+    -> tensor<?x128xf32> {
+  %0 = tile.rope %q, %cos, %sin {rotary = 96} : tensor<?x128xf32>, tensor<?x48xf32>
+  return %0 : tensor<?x128xf32>
 }
 
 // -----

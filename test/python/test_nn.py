@@ -80,6 +80,18 @@ def test_norm_of_gemma():
     assert torch.equal(norm.weight, torch.zeros(16))
 
 
+def test_norms_without_a_weight_have_no_offset():
+    """What would be added to the weight is left out with it."""
+    x = torch.randn(3, 16, requires_grad=True)
+    expected = F.rms_norm(x, (16,), eps=1e-6)
+    norm = nn.RMSNorm(16, eps=1e-6, offset=1.0, elementwise_affine=False)
+    for result in (norm(x), bastile.ops.rms_norm(x, eps=1e-6, offset=1.0)):
+        torch.testing.assert_close(result, expected)
+        (gradient,) = torch.autograd.grad(result.sin().sum(), x)
+        (wanted,) = torch.autograd.grad(expected.sin().sum(), x, retain_graph=True)
+        torch.testing.assert_close(gradient, wanted)
+
+
 def test_norm_of_llama_rounds_before_its_weight():
     norm = nn.RMSNorm(64, eps=1e-6, casting="llama", dtype=torch.bfloat16)
     torch.nn.init.normal_(norm.weight)
@@ -139,6 +151,38 @@ def test_rope_with_angles_repeated_over_the_halves():
     for result, x in zip(bastile.functional.rope(q, k, cos, sin), (q, k)):
         expected = turn(x, angles.cos()[:, None], angles.sin()[:, None])
         torch.testing.assert_close(result, expected)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("size, rotary", [(128, 96), (16, 12), (10, 6), (8, 2)])
+def test_rope_of_a_part_of_each_head(size, rotary, interleaved):
+    """Also where half of what turns does not divide the head, as in Phi-4-mini."""
+    q, k = torch.randn(2, 4, 3, size), torch.randn(2, 1, 3, size)
+    angles = torch.randn(1, 3, rotary // 2)
+    cos, sin = angles.cos(), angles.sin()
+
+    def formula(x):
+        x, others = x[..., :rotary], x[..., rotary:]
+        if interleaved:
+            x = torch.cat((x[..., 0::2], x[..., 1::2]), -1)
+        x = turn(x, cos[:, None], sin[:, None])
+        if interleaved:
+            x = torch.stack(x.chunk(2, -1), -1).flatten(-2)
+        return torch.cat((x, others), -1)
+
+    results = []
+    for function in (
+        lambda *pair: bastile.functional.rope(
+            *pair, cos, sin, interleaved=interleaved, rotary=rotary
+        ),
+        lambda *pair: [formula(x) for x in pair],
+    ):
+        pair = [x.clone().requires_grad_() for x in (q, k)]
+        turned = function(*pair)
+        sum(x.sin().sum() for x in turned).backward()
+        results.append([*turned, *(x.grad for x in pair)])
+    for a, b in zip(*results):
+        torch.testing.assert_close(a, b)
 
 
 LOSSES = [

@@ -196,6 +196,82 @@ def test_a_class_that_differs(patch, message, monkeypatch):
     assert state("llama") == before
 
 
+@pytest.mark.parametrize(
+    "forward",
+    [
+        # Epsilon counts where operands are small; NaN is within no bound.
+        lambda self, x: self.weight * (x / x.float().norm(dim=-1, keepdim=True) * 8),
+        lambda self, x: self.weight * x * float("nan"),
+        lambda self, x: self.weight
+        * (x.float() / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + 1e-3)).to(x),
+    ],
+)
+def test_norms_that_differ(forward, monkeypatch):
+    monkeypatch.setattr(modeling("llama").LlamaRMSNorm, "forward", forward)
+    with pytest.raises(patching.PatchError, match="LlamaRMSNorm.forward: its numbers"):
+        bastile.apply("llama")
+
+
+def test_a_rotation_that_differs_where_a_part_of_a_head_turns(monkeypatch):
+    module = modeling("phi3")
+    original = module.apply_rotary_pos_emb
+
+    def rotate(q, k, cos, sin, unsqueeze_dim=1):
+        if cos.shape[-1] == q.shape[-1]:
+            return original(q, k, cos, sin)
+        count = cos.shape[-1]
+        turned = original(q[..., -count:], k[..., -count:], cos, sin)
+        parts = zip((q, k), turned)
+        return [torch.cat((x[..., :-count], part), -1) for x, part in parts]
+
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", rotate)
+    with pytest.raises(patching.PatchError, match="where 8 of 16 elements turn"):
+        bastile.apply("phi3")
+
+
+@pytest.mark.parametrize("with_scale", [False, True])
+def test_norms_without_a_weight(with_scale, monkeypatch):
+    """As in Gemma 4, whose class says so, or in one of which nobody knows."""
+    module, calls = types.ModuleType("modeling_own"), []
+
+    class Norm(torch.nn.Module):
+        def __init__(self, size, eps=1e-6, with_scale=True):
+            super().__init__()
+            self.eps, self.with_scale = eps, with_scale
+            if with_scale:
+                self.weight = torch.nn.Parameter(torch.ones(size))
+
+        def forward(self, x):
+            calls.append(self)
+            wide = torch.nn.functional.rms_norm(x.float(), x.shape[-1:], eps=self.eps)
+            return (wide * self.weight.float() if self.with_scale else wide).to(x)
+
+    class Unknown(Norm):
+        def __init__(self, size, eps=1e-6):
+            super().__init__(size, eps)
+
+        def forward(self, x):
+            calls.append(self)
+            wide = torch.nn.functional.rms_norm(x.float(), x.shape[-1:], eps=self.eps)
+            weight = getattr(self, "weight", torch.full((), 3.0))
+            return (wide * weight.float()).to(x)
+
+    cls = module.Norm = Norm if with_scale else Unknown
+    monkeypatch.setitem(sys.modules, "modeling_own", module)
+    monkeypatch.setattr(table, "MODELS", dict(table.MODELS))
+    entry = patching.Norm("Norm", casting="gemma", eps="eps")
+    bastile.register_patch("own", "modeling_own", entry)
+    norm = cls(16, **({"with_scale": False} if with_scale else {}))
+    if not with_scale:
+        del norm.weight, norm.with_scale
+    x = torch.randn(3, 16)
+    expected = norm(x)
+    with bastile.apply("own"):
+        calls.clear()
+        torch.testing.assert_close(norm(x), expected)
+    assert bool(calls) == (not with_scale)
+
+
 def test_experts_that_differ(monkeypatch):
     module = modeling("gpt_oss")
     original = module.GptOssExperts.forward

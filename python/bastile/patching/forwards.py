@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bastile import _rope, ops
 from bastile._traced import TracedOperator
-from bastile.patching import gated, kernels
+from bastile.patching import gated, kernels, probes
 
 
 @functools.cache
@@ -21,9 +21,13 @@ def norm(original, patch):
 
     @functools.wraps(original)
     def forward(self, hidden_states):
+        weight = getattr(self, "weight", None)
+        # Of other classes nobody knows what they do without one.
+        if weight is None and not hasattr(self, probes.WITH_WEIGHT):
+            return original(self, hidden_states)
         return rms_norm(
             hidden_states,
-            self.weight,
+            weight,
             casting=casting,
             eps=getattr(self, eps),
             offset=offset,

@@ -25,7 +25,8 @@ class Norm:
     """A class ``cls(size, eps)`` with ``weight`` that computes an RMS norm.
 
     ``casting`` and ``offset`` are those of `bastile.ops.rms_norm`; ``eps`` is the
-    attribute that holds epsilon.
+    attribute that holds epsilon. Where the class takes ``with_scale``, as Gemma 4's
+    does, there may be norms without a weight; those of other classes run as they are.
     """
 
     cls: str
