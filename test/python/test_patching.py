@@ -155,14 +155,49 @@ def test_what_others_replaced_later_stays():
 
 
 def test_unknown_names():
-    with pytest.raises(ValueError, match="type 'qwen33'; did you mean 'qwen3'"):
-        bastile.apply("qwen33")
+    with pytest.raises(ValueError, match="type 'qwem3'; did you mean 'qwen3'"):
+        bastile.apply("qwem3")
     with pytest.raises(ValueError, match="'norm' is neither a model type"):
         bastile.reset("norm")
     with pytest.raises(TypeError, match="apply takes a model type as in 'qwen3'"):
         bastile.apply(torch.nn.Linear(2, 2))
     with pytest.raises(TypeError, match="takes a model of Transformers"):
         bastile.apply_to_model(torch.nn.Linear(2, 2))
+
+
+MISSPELLED = {
+    "Qwen3": "qwen3",
+    "gpt-oss": "gpt_oss",
+    "gptoss": "gpt_oss",
+    "lama": "llama",
+    "mistrall": "mistral",
+    "qwen3-mo": "qwen3_moe",
+    # Other models, which Transformers knows or might.
+    "qwen3_vl": None,
+    "qwen3_next": None,
+    "qwen33": None,
+    "gemma": None,
+    "gemma3n": None,
+    "gemma4": None,
+    "llama4": None,
+    "llama_x": None,
+    "ministral": None,
+    "olmo3": None,
+    "phi": None,
+    "phi4": None,
+    "bert": None,
+}
+
+
+@pytest.mark.parametrize("name", MISSPELLED)
+def test_what_was_meant(name):
+    with pytest.raises(ValueError) as raised:
+        bastile.apply(name)
+    meant = MISSPELLED[name]
+    hint = f"; did you mean '{meant}'? There are" if meant else ". There are gemma2,"
+    expected = f"Bastile has no patches for models of type '{name}'{hint}"
+    assert str(raised.value).startswith(expected)
+    assert "qwen3_moe, and register_patch adds others" in str(raised.value)
 
 
 MISMATCHES = [

@@ -2,6 +2,8 @@
 
 import dataclasses
 import difflib
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -221,13 +223,32 @@ def _find(model_type):
     for name, model in table.MODELS.items():
         if model_type == name or model_type in model.aliases:
             return name, model
-    close = difflib.get_close_matches(str(model_type), table.MODELS, 1)
+    meant = _misspelled(str(model_type))
     raise ValueError(
         f"Bastile has no patches for models of type '{model_type}'"
-        + (f"; did you mean '{close[0]}'?" if close else ".")
+        + (f"; did you mean '{meant}'?" if meant else ".")
         + f" There are {', '.join(sorted(table.MODELS))}, and register_patch adds "
         "others"
     )
+
+
+def _misspelled(model_type):
+    """The model type that was meant, if it is one that was typed wrong: other numbers
+    and further words make other models, and so do types that Transformers knows."""
+    auto = sys.modules.get("transformers.models.auto.configuration_auto")
+    if auto is not None and model_type in auto.CONFIG_MAPPING:
+        return None
+    typed = re.sub(r"\W", "_", model_type.lower())
+    for name in table.MODELS:
+        if name.replace("_", "") == typed.replace("_", ""):
+            return name
+    alike = [
+        name
+        for name in table.MODELS
+        if re.findall(r"\d+", name) == re.findall(r"\d+", typed)
+        and name.count("_") == typed.count("_")
+    ]
+    return next(iter(difflib.get_close_matches(typed, alike, 1, 0.8)), None)
 
 
 def _known_name(name):
