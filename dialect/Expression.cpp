@@ -252,17 +252,25 @@ Expr rowMean(const Expr &operand, int64_t groups) {
          static_cast<double>(operand.getType().getShape().back() / groups);
 }
 
-static Expr reduceRows(const Expr &operand, ReduceKind kind) {
+/// Combines the rows of `operand` to those of `shape`.
+static Expr reduceRows(const Expr &operand, ReduceKind kind,
+                       ArrayRef<int64_t> shape) {
   ImplicitLocOpBuilder &builder = operand.getBuilder();
-  RankedTensorType type = operand.getType();
-  return wrap(builder, ReduceRowsOp::create(
-                           builder, type.clone(type.getShape().take_back()),
-                           kind, operand.getValue(),
-                           /*partial=*/false));
+  return wrap(builder,
+              ReduceRowsOp::create(builder, operand.getType().clone(shape),
+                                   kind, operand.getValue(),
+                                   /*partial=*/false));
+}
+
+static Expr reduceRows(const Expr &operand, ReduceKind kind) {
+  return reduceRows(operand, kind, operand.getType().getShape().take_back());
 }
 
 Expr sumOfRows(const Expr &operand) {
   return reduceRows(operand, ReduceKind::Add);
+}
+Expr sumOfRows(const Expr &operand, ArrayRef<int64_t> shape) {
+  return reduceRows(operand, ReduceKind::Add, shape);
 }
 Expr maxOfRows(const Expr &operand) {
   return reduceRows(operand, ReduceKind::Max);

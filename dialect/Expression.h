@@ -126,6 +126,8 @@ Expr rowMax(const Expr &operand, int64_t groups = 1);
 Expr rowMin(const Expr &operand, int64_t groups = 1);
 /// The sum and the maximum of all rows, a row vector.
 Expr sumOfRows(const Expr &operand);
+/// The sums of the rows over the leading dimensions in which `shape` has 1.
+Expr sumOfRows(const Expr &operand, llvm::ArrayRef<int64_t> shape);
 Expr maxOfRows(const Expr &operand);
 
 /// The sum and the maximum of the rows of each band, in every row of it.

@@ -95,6 +95,18 @@ LogicalResult KernelOp::verify() {
     if (int64_t space = getSpace(position); space < 0 || space >= spaces)
       return emitOpError("argument ") << position << " is of row space "
                                       << space << ", but there are " << spaces;
+  if (std::optional<ArrayRef<int64_t>> combines = getCombines()) {
+    if (spaces != 2)
+      return emitOpError("combines rows, which leaves rows in a second space, "
+                         "but has ")
+             << spaces;
+    for (auto [index, dimension] : llvm::enumerate(*combines))
+      if (dimension < (index ? (*combines)[index - 1] + 1 : 0) ||
+          dimension >= leading)
+        return emitOpError("combines rows over dimension ")
+               << dimension << ", which does not ascend below the " << leading
+               << " leading ones";
+  }
   return success();
 }
 

@@ -46,7 +46,10 @@ def Tile_KernelOp : Tile_Op<"kernel", [
 
     Every row operand of a kernel has the same leading sizes. `column_blocks`
     programs share a group of rows, 1 if absent; with `row_programs`, as many
-    walk all of them, however many rows there are.
+    walk all of them, however many rows there are. With `combines`, a program
+    combines rows over these leading dimensions, and there is one for each index of
+    the others: space 0 is what is combined, its sizes and strides in the order of
+    the others first, and space 1 what is left.
 
     A program walks the rows of a band together where there is `band`, otherwise
     as many as the schedule says.
@@ -67,7 +70,8 @@ def Tile_KernelOp : Tile_Op<"kernel", [
                        OptionalAttr<I64Attr>:$column_blocks,
                        OptionalAttr<I64Attr>:$row_programs,
                        OptionalAttr<I64Attr>:$band,
-                       OptionalAttr<I64Attr>:$spaces);
+                       OptionalAttr<I64Attr>:$spaces,
+                       OptionalAttr<DenseI64ArrayAttr>:$combines);
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;

@@ -114,14 +114,31 @@ Value ReduceOp::combine(OpBuilder &builder, Location loc, ReduceKind kind,
   llvm_unreachable("unknown reduce kind");
 }
 
+SmallVector<int64_t> ReduceRowsOp::getCombinedDimensions() {
+  SmallVector<int64_t> dimensions;
+  RankedTensorType input = getInput().getType();
+  for (int64_t dim = 0; dim < input.getRank() - 1; ++dim)
+    if (!keepsRows() || input.getDimSize(dim) != getType().getDimSize(dim))
+      dimensions.push_back(dim);
+  return dimensions;
+}
+
 LogicalResult ReduceRowsOp::verify() {
   RankedTensorType input = getInput().getType();
   int64_t length = input.getShape().back();
   RankedTensorType expected = input.clone(ArrayRef(length));
   if (getPartial())
     expected = input.clone({ShapedType::kDynamic, length});
-  else if (input.hasStaticShape() && getType().getRank() == 2)
-    expected = input.clone({1, length});
+  else if (keepsRows() && getType().getRank() == input.getRank()) {
+    SmallVector<int64_t> sizes(input.getShape());
+    for (auto [size, kept] : llvm::zip(sizes, getType().getShape().drop_back()))
+      if (kept == 1)
+        size = 1;
+    if (ArrayRef(sizes) == input.getShape())
+      return emitOpError("combines no rows of ")
+             << input << ": some leading size of the result is to be 1";
+    expected = input.clone(sizes);
+  }
   if (getType().clone(expected.getElementType()).getShape() !=
           expected.getShape() ||
       getType().getElementType() != expected.getElementType())

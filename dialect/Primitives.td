@@ -89,11 +89,16 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 }
 
 def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
-  let summary = "combines all rows into one";
+  let summary = "combines all rows into one, or those over some dimensions";
   let description = [{
     The result is a row vector that combines the rows elementwise, such as the
     gradient of a weight that all rows share. The order is not defined; it is
     the same in every run of the same schedule on the same machine.
+
+    A result with leading dimensions has the static size 1 in those over which it
+    combines rows, and in the others the sizes of the input: it is what repeats
+    for the input's rows, such as angles that batches and heads share. It keeps
+    rows of its own.
 
     `fuse` makes two of it: one in the kernel that computes the rows, `partial`,
     whose result has one row for each program of the kernel, and one in a kernel
@@ -105,7 +110,9 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
     %0 = tile.reduce_rows add %x : tensor<?x2880xf32> -> tensor<2880xf32>
     %1 = tile.reduce_rows add %x partial
         : tensor<?x?x2880xf32> -> tensor<?x2880xf32>
-    %2 = tile.reduce_rows add %t : tensor<8x1024xf32> -> tensor<1x1024xf32>
+    %2 = tile.reduce_rows add %y
+        : tensor<?x?x?x64xf32> -> tensor<1x?x1x64xf32>
+    %3 = tile.reduce_rows add %t : tensor<8x1024xf32> -> tensor<1x1024xf32>
     ```
   }];
   let arguments = (ins Tile_ReduceKind:$kind, Tile_ComputeTensor:$input,
@@ -116,6 +123,13 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
     type($result)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether the result, on tensors, has rows of its own, each of which
+    /// combines some of the input's.
+    bool keepsRows() { return !getPartial() && getType().getRank() > 1; }
+    /// The leading dimensions over which rows are combined.
+    ::llvm::SmallVector<int64_t> getCombinedDimensions();
+  }];
 }
 
 class Tile_BandOp<string mnemonic, list<Trait> traits = []>

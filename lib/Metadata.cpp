@@ -14,6 +14,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 
 using namespace mlir;
 using namespace bastile;
@@ -58,12 +59,25 @@ std::optional<int64_t> getBand(tile::KernelOp kernel, unsigned position) {
   return band ? std::optional(band.getInt()) : std::nullopt;
 }
 
-/// The leading dimensions over which a program of `kernel` combines rows: all of
-/// them, or none.
+/// The leading dimensions over which a program of `kernel` combines rows.
 SmallVector<int64_t> getCombinedDimensions(tile::KernelOp kernel) {
+  if (std::optional<ArrayRef<int64_t>> combines = kernel.getCombines())
+    return SmallVector<int64_t>(*combines);
+  // One program combines all rows.
   return kernel.getRowPrograms()
              ? llvm::to_vector(llvm::seq<int64_t>(0, *kernel.getLeading()))
              : SmallVector<int64_t>();
+}
+
+/// The launch's dimensions in the order in which `kernel` takes those of
+/// `space`: of rows that are combined, those that are left come first.
+SmallVector<int64_t> getDimensionOrder(tile::KernelOp kernel, int64_t space) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, *kernel.getLeading()));
+  if (space == 0)
+    std::stable_partition(order.begin(), order.end(), [&](int64_t dimension) {
+      return !llvm::is_contained(getCombinedDimensions(kernel), dimension);
+    });
+  return order;
 }
 
 /// Describes one function.
@@ -128,8 +142,9 @@ Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
                                   result.getResultNumber());
   for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
     auto type = cast<RankedTensorType>(input.getType());
+    // What is left where rows are combined has their sizes.
     if (type.getRank() >= 2 && type.isDynamicDim(dimension) &&
-        kernel.getSpace(first + index) == space &&
+        (kernel.getSpace(first + index) == space || kernel.getCombines()) &&
         !::getBand(kernel, first + index))
       return input;
   }
@@ -280,9 +295,14 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
 }
 
 json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
-  json::Array spaces{describePrograms(kernel, "rows")};
-  for (int64_t space = 1; space < kernel.getNumSpaces(); ++space)
-    spaces.push_back(describePrograms(kernel, json::Object{{"rows", space}}));
+  json::Array spaces;
+  if (kernel.getCombines()) {
+    spaces.push_back(json::Object{{"rows", 1}});
+  } else {
+    spaces.push_back(describePrograms(kernel, "rows"));
+    for (int64_t space = 1; space < kernel.getNumSpaces(); ++space)
+      spaces.push_back(describePrograms(kernel, json::Object{{"rows", space}}));
+  }
   json::Value grid =
       spaces.size() == 1
           ? std::move(spaces[0])
@@ -300,7 +320,7 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
   int64_t leading = *kernel.getLeading();
   json::Array alignment, arguments;
   for (int64_t space = 0; space < kernel.getNumSpaces(); ++space)
-    for (int64_t dimension = 0; dimension < leading; ++dimension) {
+    for (int64_t dimension : getDimensionOrder(kernel, space)) {
       json::Object size{{"size", dimension}};
       if (space != 0)
         size["space"] = space;
@@ -318,7 +338,8 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
     auto type = cast<MemRefType>(kernel.getArgumentTypes()[position]);
     if (type.getLayout().isIdentity())
       continue;
-    for (int64_t dimension = 0; dimension < type.getRank() - 1; ++dimension)
+    for (int64_t dimension :
+         getDimensionOrder(kernel, kernel.getSpace(position)))
       arguments.push_back(
           json::Object{{"stride", operand}, {"dimension", dimension}});
   }

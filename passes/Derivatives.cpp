@@ -168,10 +168,31 @@ void Rule::applyPower() {
   add(1, g * slope);
 }
 
+/// The first op that repeats the rows which `broadcast` does for rows of the
+/// same sizes.
+static tile::BroadcastOp findFirstAlike(tile::BroadcastOp broadcast) {
+  auto getSizes = [](tile::BroadcastOp op) {
+    return op.getLike() ? getSizeRoot(op.getLike()) : Value();
+  };
+  tile::BroadcastOp first = broadcast;
+  for (Operation *user : broadcast.getSource().getUsers()) {
+    auto other = dyn_cast<tile::BroadcastOp>(user);
+    if (other && other.getSource() == broadcast.getSource() &&
+        other.getType() == broadcast.getType() &&
+        getSizes(other) == getSizes(broadcast) && other->isBeforeInBlock(first))
+      first = other;
+  }
+  return first;
+}
+
 LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
+  // The rows of one sum are added up once.
   if (broadcast.repeatsRows())
-    return op->emitOpError("repeats rows over leading dimensions; a gradient "
-                           "with respect to such an operand is not supported");
+    if (tile::BroadcastOp first = findFirstAlike(broadcast);
+        first != broadcast) {
+      gradients.add(first.getResult(), g);
+      return success();
+    }
   auto source = cast<RankedTensorType>(broadcast.getSource().getType());
   auto result = cast<RankedTensorType>(broadcast.getType());
   if (result.getRank() == 1 && source != result)
@@ -184,6 +205,8 @@ LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
     sum = rowSum(sum, source.getShape().back());
   if (source.getRank() != result.getRank())
     sum = sumOfRows(sum);
+  else if (broadcast.repeatsRows())
+    sum = sumOfRows(sum, source.getShape());
   add(0, sum);
   return success();
 }
@@ -215,8 +238,9 @@ void Rule::applyReduce(tile::ReduceOp reduce) {
 void Rule::applyReduceRows(tile::ReduceRowsOp reduce) {
   if (reduce.getKind() == tile::ReduceKind::Add)
     return add(0, g.like(operand(0)));
-  shareAmongEqual(result().like(operand(0)), g,
-                  [](const Expr &tensor) { return sumOfRows(tensor); });
+  shareAmongEqual(result().like(operand(0)), g, [&](const Expr &tensor) {
+    return sumOfRows(tensor, reduce.getType().getShape());
+  });
 }
 
 void Rule::applyJoin(tile::JoinOp join) {

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Conditions.h"
 #include "passes/KernelShape.h"
+#include "passes/Sizes.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -47,13 +48,50 @@ bool readsBands(OpOperand &operand) {
          operand.getOperandNumber() == 0;
 }
 
+/// Whether `op` combines all rows to a vector, which ends a kernel.
+bool combinesAllRows(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
+  return reduce && !reduce.keepsRows();
+}
+
+/// Whether `op` combines rows to fewer of them.
+bool combinesSomeRows(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
+  return reduce && reduce.keepsRows();
+}
+
 /// Whether the rows that `operand` takes are others than those that its owner
-/// walks: fewer, each read for several of them.
+/// walks: fewer, each read for several of them, or more, to be combined.
 bool readsOtherRows(OpOperand &operand) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(operand.getOwner()))
     return operand.getOperandNumber() == 0 && broadcast.repeatsRows();
-  return readsBands(operand);
+  return readsBands(operand) || combinesSomeRows(operand.getOwner());
 }
+
+/// Whether `op` repeats a number or a vector for each row.
+bool repeatsVector(Operation *op) {
+  auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+  return broadcast && !isRowTensor(broadcast.getSource());
+}
+
+/// Whether `op` is computed on the one row that a program has left of those it
+/// combines: element by element.
+bool fitsCombinedRow(Operation *op) {
+  return OpTrait::hasElementwiseMappableTraits(op) || isa<tile::CopyOp>(op) ||
+         repeatsVector(op);
+}
+
+/// When an op on rows can run, as far as it waits for rows to be combined to
+/// fewer: for how many such combinations, one after the other, and which one it
+/// follows element by element, if that is all it waits for.
+struct CombinedRows {
+  int64_t depth = 0;
+  Operation *reduce = nullptr;
+
+  bool operator==(const CombinedRows &other) const {
+    return depth == other.depth && reduce == other.reduce;
+  }
+};
 
 /// What a kernel of some ops would walk.
 struct RowClass {
@@ -131,6 +169,8 @@ public:
   FailureOr<SmallVector<Group>> run();
 
 private:
+  void findCombinedRows();
+  LogicalResult verifyCombinedRows() const;
   void findStages();
   LogicalResult formRowGroups();
   void formVectorGroups();
@@ -147,10 +187,63 @@ private:
   DenseSet<Value> combinedValues;
   /// When an op on rows runs: a stage reads what earlier ones combine.
   DenseMap<Operation *, int64_t> rowStages;
+  /// Ops of one kernel wait for the same combinations of rows to fewer.
+  DenseMap<Operation *, CombinedRows> combinedRows;
   SmallVector<Group> groups;
   /// The group that an op belongs to, of those that it may be repeated in.
   DenseMap<Operation *, size_t> owners;
 };
+
+void Grouper::findCombinedRows() {
+  for (Operation &op : func.front().without_terminator()) {
+    CombinedRows found;
+    SmallVector<CombinedRows> operands;
+    // What has nothing but its sizes of rows goes where these are.
+    ValueRange values =
+        repeatsVector(&op) ? op.getOperands() : getValueOperands(&op);
+    for (Value operand : values)
+      if (Operation *producer = operand.getDefiningOp()) {
+        operands.push_back(combinedRows.lookup(producer));
+        found.depth = std::max(found.depth, operands.back().depth);
+      }
+    if (combinesSomeRows(&op)) {
+      found = {found.depth + 1, &op};
+    } else if (fitsCombinedRow(&op)) {
+      // Of the others, nothing is waited for.
+      llvm::erase_if(operands, [&](const CombinedRows &rows) {
+        return rows.depth < found.depth;
+      });
+      if (!operands.empty() && llvm::all_equal(operands))
+        found.reduce = operands.front().reduce;
+    }
+    combinedRows[&op] = found;
+  }
+}
+
+/// Checks that each group that combines rows to fewer has no others beside
+/// these and those.
+LogicalResult Grouper::verifyCombinedRows() const {
+  for (const Group &group : groups) {
+    const auto *it = llvm::find_if(group.ops, combinesSomeRows);
+    if (it == group.ops.end())
+      continue;
+    auto reduce = cast<tile::ReduceRowsOp>(*it);
+    auto fits = [&](Operation *op) {
+      if (op == reduce || !isRowTensor(op->getResult(0)))
+        return true;
+      auto type = cast<RankedTensorType>(op->getResult(0).getType());
+      return fitsCombinedRow(op) &&
+             type.getShape() == reduce.getType().getShape();
+    };
+    for (Operation *op : group.ops)
+      if (!fits(op))
+        return op->emitOpError("takes part in what follows rows of type ")
+               << reduce.getType()
+               << " that combine others, and is not computed element by "
+                  "element; split the function";
+  }
+  return success();
+}
 
 /// Finds the first stage in which each op could run, and from the last of those
 /// backwards the last one in which it may. What reduces bands runs after the
@@ -162,7 +255,7 @@ void Grouper::findStages() {
   int64_t last = 0;
   for (Operation &op : func.front().without_terminator()) {
     int64_t stage = 0, afterRows = 0;
-    bool combined = isa<tile::ReduceRowsOp>(op);
+    bool combined = combinesAllRows(&op);
     for (Value operand : op.getOperands()) {
       stage = std::max(stage, earliest.lookup(operand));
       afterRows = std::max(afterRows, reduced.lookup(operand));
@@ -173,12 +266,12 @@ void Grouper::findStages() {
     if (isRowReduction(&op))
       afterRows = std::max(afterRows, stage + 1);
     bool onRows = llvm::any_of(op.getResults(), isRowTensor);
-    if (onRows || isa<tile::ReduceRowsOp>(op)) {
+    if (onRows || combinesAllRows(&op)) {
       rowStages[&op] = 0;
       last = std::max(last, stage);
     }
     for (Value result : op.getResults()) {
-      earliest[result] = stage + isa<tile::ReduceRowsOp>(op);
+      earliest[result] = stage + combinesAllRows(&op);
       reduced[result] = afterRows;
       if (combined && !onRows)
         combinedValues.insert(result);
@@ -194,8 +287,7 @@ void Grouper::findStages() {
     it->second = std::min(it->second, stage);
   };
   for (Operation &op : llvm::reverse(func.front().without_terminator())) {
-    int64_t stage =
-        isRowOp(&op) && !isa<tile::ReduceRowsOp>(op) ? last : last + 1;
+    int64_t stage = isRowOp(&op) && !combinesAllRows(&op) ? last : last + 1;
     std::optional<int64_t> lastReduction;
     for (Value result : op.getResults()) {
       if (auto it = needed.find(result); it != needed.end())
@@ -203,7 +295,7 @@ void Grouper::findStages() {
       if (auto it = neededReduced.find(result); it != neededReduced.end())
         lastReduction = std::min(lastReduction.value_or(last), it->second);
     }
-    if (isa<tile::ReduceRowsOp>(op))
+    if (combinesAllRows(&op))
       --stage;
     if (isRowReduction(&op) && lastReduction)
       stage = std::min(stage, *lastReduction);
@@ -235,7 +327,8 @@ LogicalResult Grouper::formRowGroups() {
   llvm::EquivalenceClasses<Operation *> classes;
   DenseMap<Operation *, RowClass> rows;
   auto join = [&](Operation *lhs, Operation *rhs) {
-    if (rowStages.lookup(lhs) != rowStages.lookup(rhs))
+    if (rowStages.lookup(lhs) != rowStages.lookup(rhs) ||
+        !(combinedRows.lookup(lhs) == combinedRows.lookup(rhs)))
       return;
     if (classes.isEquivalent(lhs, rhs))
       return;
@@ -283,8 +376,8 @@ LogicalResult Grouper::formRowGroups() {
     group.ops.insert(entry.second.begin(), entry.second.end());
     for (Operation *op : entry.second) {
       addInputs(group, op, rowStages.lookup(op));
-      if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
-        group.partials.push_back(reduce);
+      if (combinesAllRows(op)) {
+        group.partials.push_back(cast<tile::ReduceRowsOp>(op));
         group.ops.remove(op);
       }
     }
@@ -317,8 +410,15 @@ bool Grouper::isRepeated(OpOperand &use, int64_t stage) const {
     return true;
   if (isPieceOfArgument(producer))
     return !readsBands(use);
-  return rowStages.lookup(producer) < stage && !readsOtherRows(use) &&
-         !isa<tile::ReduceOp, tile::ReduceBandsOp, tile::PackBandsOp>(producer);
+  if (readsOtherRows(use))
+    return false;
+  // Rows that combine others cost more to read than what is repeated for them.
+  if (repeatsVector(producer) &&
+      !(combinedRows.lookup(producer) == combinedRows.lookup(use.getOwner())))
+    return true;
+  return rowStages.lookup(producer) < stage &&
+         !isa<tile::ReduceOp, tile::ReduceRowsOp, tile::ReduceBandsOp,
+              tile::PackBandsOp>(producer);
 }
 
 /// Adds what `op` reads from outside the group, and the ops that the group
@@ -348,7 +448,8 @@ void Grouper::formVectorGroups() {
     return std::make_pair(stage, group);
   };
   for (Operation &op : func.front().without_terminator()) {
-    if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op)) {
+    if (combinesAllRows(&op)) {
+      auto reduce = cast<tile::ReduceRowsOp>(op);
       int64_t length = reduce.getType().getShape().back();
       auto [it, isNew] = byRows.try_emplace(
           std::make_pair(owners.lookup(&op), length), groups.size());
@@ -424,7 +525,7 @@ void Grouper::collectOutputs() {
 
 FailureOr<SmallVector<Group>> Grouper::run() {
   for (Operation &op : func.front().without_terminator()) {
-    if (isa<tile::ReduceRowsOp>(op))
+    if (combinesAllRows(&op))
       continue;
     for (Value result : op.getResults())
       if (isa<RankedTensorType>(result.getType()) && !isRowTensor(result) &&
@@ -432,8 +533,9 @@ FailureOr<SmallVector<Group>> Grouper::run() {
         return op.emitOpError("turns a row tensor into ")
                << result.getType() << ", which kernels cannot do";
   }
+  findCombinedRows();
   findStages();
-  if (failed(formRowGroups()))
+  if (failed(formRowGroups()) || failed(verifyCombinedRows()))
     return failure();
   formVectorGroups();
   formSharedGroups();

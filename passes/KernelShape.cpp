@@ -258,6 +258,11 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       // Its rank is that of the partial results, one row a program.
       if (reduce.getPartial())
         continue;
+      if (reduce.keepsRows()) {
+        shape.combinedDimensions = reduce.getCombinedDimensions();
+        shape.keptSizes =
+            SmallVector<int64_t>(reduce.getType().getShape().drop_back());
+      }
     }
     if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
       shape.band = reduce.getBand();

@@ -45,8 +45,11 @@ struct KernelShape {
   bool hasPartialRows = false;
   /// How much of what each program combines are rows, not statistics.
   int64_t numLongPartialRows = 0;
-  /// How often one program combines all rows.
+  /// How often one program combines rows, all or those over some dimensions.
   int64_t numCombinedRows = 0;
+  /// Where rows of their own are left: the leading dimensions over which rows
+  /// are combined, and the sizes of those that are left.
+  llvm::SmallVector<int64_t> combinedDimensions, keptSizes;
   /// Whether there may be nothing to do, which all programs are to notice.
   bool hasFactor = false;
   /// Whether what each column of a row needs is in that column of the others,
@@ -56,6 +59,12 @@ struct KernelShape {
   /// Whether a program should walk many rows: what it leaves of them is long.
   bool combinesLongRows() const {
     return numLongPartialRows > 0 || numCombinedRows > 0;
+  }
+
+  /// Whether rows of `type` are what is left where rows are combined.
+  bool isKept(mlir::RankedTensorType type) const {
+    return !combinedDimensions.empty() && type.getRank() > 1 &&
+           type.getShape().drop_back() == llvm::ArrayRef(keptSizes);
   }
 
   static KernelShape get(tile::KernelOp kernel);

@@ -64,7 +64,7 @@ struct OverlapLaunchesPass
   static bool isResident(tile::LaunchOp launch, const SymbolTable &symbols) {
     return isTiled(launch, symbols) &&
            llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
-             return kernel.getSchedule() &&
+             return kernel.getSchedule() && !kernel.getCombines() &&
                     kernel.getSchedule()->getPersistent() > 0;
            });
   }

@@ -114,6 +114,10 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     No kernel leaves a condition, or an integer of 16 bits, for another: what
     needs one computes it again from the operands of the comparison.
 
+    A `tile.reduce_rows` over some leading dimensions has a kernel of its own, which
+    reads the rows from memory and computes what follows element by element on those
+    that are left.
+
     Arguments and values that are returned twice are copied. A kernel is told
     which operands are written in place, unless a later one reads them.
   }];

@@ -47,7 +47,8 @@ Value bastile::buildRowCount(OpBuilder &builder, Location loc,
 Value bastile::getSizeRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     // Fewer rows than those of what it takes.
-    if (isa<tile::PackBandsOp>(op))
+    auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
+    if (isa<tile::PackBandsOp>(op) || (reduce && reduce.keepsRows()))
       return value;
     if (OpOperand *source = getSizeOperand(op)) {
       value = source->get();

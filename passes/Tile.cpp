@@ -97,8 +97,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     bool isAligned = vectorized && !isShifted;
     SmallVector<TileVariant> variants;
     // Rows that are repeated have other strides than the rest, so that leading
-    // dimensions do not merge.
-    bool merges = !repeatsRows(kernel);
+    // dimensions do not merge; nor do those that are combined and those that
+    // are left.
+    bool merges = !repeatsRows(kernel) && shape.combinedDimensions.empty();
     if (leading <= 1 || merges)
       variants.push_back({name,
                           std::min<int64_t>(leading, 1),

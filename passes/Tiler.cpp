@@ -125,7 +125,8 @@ int64_t Tiler::getAlignment(RankedTensorType type) const {
 /// a group statistic one as many times narrower.
 RankedTensorType Tiler::getTileType(RankedTensorType type) const {
   // Rows that are shifted have the columns that all share at other places each.
-  bool hasRows = type.getRank() >= 2 || isShifted(type);
+  bool hasRows =
+      (type.getRank() >= 2 && !shape.isKept(type)) || isShifted(type);
   int64_t rows = hasRows ? schedule.getRows() : 1;
   int64_t columns = 1;
   if (shape.rowLength == 1 || getLength(type) != 1)
@@ -150,14 +151,18 @@ void Tiler::addOperand(RankedTensorType type, bool isWithoutGaps,
     layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
   }
   operandTypes.push_back(MemRefType::get(sizes, type.getElementType(), layout));
+  if (IntegerAttr space = getSpace(type))
+    marks.set(tile::TileDialect::kSpaceAttrName, space);
   marks.set(tile::TileDialect::kAlignmentAttrName,
             builder.getI64IntegerAttr(getAlignment(type)));
   operandMarks.push_back(marks.getDictionary(builder.getContext()));
 }
 
 void Tiler::createProgram() {
-  operandTypes.append(variant.leading, builder.getIndexType());
-  operandMarks.append(variant.leading, builder.getDictionaryAttr({}));
+  bool keepsRows = !shape.combinedDimensions.empty();
+  int64_t spaces = keepsRows ? 2 : 1;
+  operandTypes.append(spaces * variant.leading, builder.getIndexType());
+  operandMarks.append(spaces * variant.leading, builder.getDictionaryAttr({}));
   bool isInPlace = false;
   auto setPhase = [&](NamedAttrList &marks, Value value) {
     if (hasPhase(value))
@@ -201,8 +206,12 @@ void Tiler::createProgram() {
     program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
   if (shape.band)
     program.setBandAttr(builder.getI64IntegerAttr(shape.band));
-  if (shape.numCombinedRows > 0)
+  if (keepsRows) {
+    program.setSpacesAttr(builder.getI64IntegerAttr(spaces));
+    program.setCombines(ArrayRef(shape.combinedDimensions));
+  } else if (shape.numCombinedRows > 0) {
     program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
+  }
   if (isInPlace)
     program->setAttr(tile::TileDialect::kInPlaceAttrName,
                      builder.getUnitAttr());
@@ -272,16 +281,20 @@ scf::IfOp Tiler::buildGuard() {
 
 void Tiler::buildPersistentRows(Value id) {
   rowProgram = id;
-  Value step = constantIndex(1);
+  Value step = constantIndex(1), first = rowProgram, rows;
   if (shape.numCombinedRows > 0) {
-    rowProgram = constantIndex(0);
+    first = constantIndex(0);
+    if (!shape.combinedDimensions.empty())
+      rows = buildCombinedRows();
   } else {
     step = tile::ProgramCountOp::create(builder);
     if (columnBlocks > 1)
       step = arith::DivUIOp::create(builder, step, constantIndex(columnBlocks));
   }
+  if (!rows)
+    rows = getRowCount();
   Value groups = arith::CeilDivUIOp::create(
-      builder, getRowCount(), constantIndex(program.getRowsPerProgram()));
+      builder, rows, constantIndex(program.getRowsPerProgram()));
   for (tile::ReduceRowsOp reduce : rowReductions)
     if (!isInRegisters(reduce))
       clearInMemory(reduce);
@@ -289,11 +302,11 @@ void Tiler::buildPersistentRows(Value id) {
   if (llvm::any_of(rowReductions, [&](tile::ReduceRowsOp reduce) {
         return isCompensated(reduce);
       }))
-    sums = buildBlocksOfRows(rowProgram, groups, step);
+    sums = buildBlocksOfRows(first, groups, step);
   else if (schedule.getStages() > 1)
-    sums = buildStagedLoop(rowProgram, groups, step);
+    sums = buildStagedLoop(first, groups, step);
   else
-    sums = buildLoopOverRows(rowProgram, groups, step);
+    sums = buildLoopOverRows(first, groups, step);
   rowScope.clear();
   columnScope.clear();
   finishAccumulators(sums);
@@ -313,10 +326,24 @@ SmallVector<Value> Tiler::buildLoopOverRows(Value first, Value last,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+/// Finds the rows that the program combines to one, and returns how many they
+/// are. They follow each other: sizes of what is combined come last.
+Value Tiler::buildCombinedRows() {
+  Value count = constantIndex(1);
+  for (Value size :
+       program.getSizes().take_back(shape.combinedDimensions.size()))
+    count = arith::MulIOp::create(builder, count, size);
+  firstCombined = arith::MulIOp::create(builder, rowProgram, count);
+  endCombined = arith::AddIOp::create(builder, firstCombined, count);
+  return count;
+}
+
 /// The first row of a group of them.
 Value Tiler::getFirstRow(Value group) {
-  return arith::MulIOp::create(builder, group,
-                               constantIndex(schedule.getRows()));
+  Value first =
+      arith::MulIOp::create(builder, group, constantIndex(schedule.getRows()));
+  return firstCombined ? arith::AddIOp::create(builder, firstCombined, first)
+                       : first;
 }
 
 void Tiler::buildRows(Value group) {
@@ -403,8 +430,8 @@ void Tiler::emitStore(Value tile, Value memory, Value firstRow,
       isShifted(part) ? shift : Value(),
       builder.getI64IntegerAttr(getAccessAlignment(part)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
-      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
+      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr, getSpace(type),
+      band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 /// The first column of a tile that is `width` wide.
@@ -422,9 +449,9 @@ Value Tiler::getColumn(int64_t width) {
 /// barriers; what more than two stages read of rows goes through shared memory.
 /// An assembler would delay the load of what never changes until it is needed.
 bool Tiler::isLoadedAhead(BlockArgument argument) const {
-  return schedule.getStages() > 1 &&
-         cast<RankedTensorType>(argument.getType()).getRank() >= 2 &&
-         (schedule.getStages() == 2 || !isRow(argument));
+  auto type = cast<RankedTensorType>(argument.getType());
+  return schedule.getStages() > 1 && type.getRank() >= 2 &&
+         !shape.isKept(type) && (schedule.getStages() == 2 || !isRow(argument));
 }
 
 /// Loads that depend on the row may have been made ahead.
@@ -463,12 +490,15 @@ Value Tiler::createLoad(BlockArgument argument, int64_t piece, int64_t pieces,
       builder.getI64IntegerAttr(getAccessAlignment(part)),
       mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
-      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      /*space=*/nullptr, band ? builder.getI64IntegerAttr(*band) : nullptr);
+      pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr, getSpace(type),
+      band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 void Tiler::emitArguments() {
   for (BlockArgument argument : kernel.getArguments()) {
+    // Rows that are left are read once those that are combined are.
+    if (shape.isKept(cast<RankedTensorType>(argument.getType())))
+      continue;
     bool isRead = false;
     for (OpOperand &use : argument.getUses()) {
       Operation *user = use.getOwner();

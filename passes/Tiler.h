@@ -60,6 +60,7 @@ private:
   void buildPersistentRows(mlir::Value id);
   llvm::SmallVector<mlir::Value>
   buildStagedLoop(mlir::Value first, mlir::Value last, mlir::Value step);
+  mlir::Value buildCombinedRows();
   mlir::Value getFirstRow(mlir::Value group);
   bool isLoadedAhead(mlir::BlockArgument argument) const;
   llvm::SmallVector<mlir::Value> emitRowLoads(mlir::Value group);
@@ -145,7 +146,7 @@ private:
                  std::optional<int64_t> band = std::nullopt);
 
   mlir::Value getMemory(unsigned operand) {
-    return program.getArgument(variant.leading + operand);
+    return program.getArgument(program.getNumSizes() + operand);
   }
   mlir::Value getResultMemory(unsigned result) {
     return getMemory(kernel.getNumArguments() + result);
@@ -158,6 +159,10 @@ private:
   mlir::Value getNeutralTile(mlir::RankedTensorType type,
                              tile::ReduceKind kind);
   mlir::Value getRowCount();
+  /// The attribute of an access to rows of `type`.
+  mlir::IntegerAttr getSpace(mlir::RankedTensorType type) {
+    return shape.isKept(type) ? builder.getI64IntegerAttr(1) : nullptr;
+  }
 
   tile::KernelOp kernel;
   const TileVariant &variant;
@@ -174,6 +179,9 @@ private:
   mlir::Value row, column, rowProgram;
   /// How far the tile's rows begin behind its columns, if it is shifted.
   mlir::Value shift;
+  /// Where rows are combined and others left, the first of those that are
+  /// combined to one, and what comes after the last.
+  mlir::Value firstCombined, endCombined;
   /// What combines rows, and the tiles in which it does, those in registers, as
   /// they come into the loop over rows and as they leave it.
   llvm::SmallVector<tile::ReduceRowsOp> rowReductions;

@@ -24,7 +24,8 @@ Value Tiler::emitRowMasked(Value value, tile::ReduceKind kind) {
   if (schedule.getRows() == 1)
     return tile;
   return tile::MaskRowsOp::create(
-      builder, value.getLoc(), tile, row, getRowCount(),
+      builder, value.getLoc(), tile, row,
+      endCombined ? endCombined : getRowCount(),
       tile::ReduceOp::getNeutral(kind, getElementTypeOrSelf(tile)));
 }
 
@@ -246,9 +247,11 @@ void Tiler::finishAccumulators(ValueRange sums) {
       (isRow(reduce.getResult()) ? columnScope : rowScope)
           .map(reduce.getResult(), tile);
   }
-  if (shape.numCombinedRows > 0)
-    for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
-      emitStore(index);
+  if (shape.numCombinedRows == 0)
+    return;
+  row = rowProgram;
+  for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
+    emitStore(index);
 }
 
 //===----------------------------------------------------------------------===//

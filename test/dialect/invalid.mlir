@@ -457,8 +457,24 @@ func.func @reduce_rows_partial(%x: tensor<?x8xf32>) {
 // -----
 
 func.func @reduce_rows_tile(%x: tensor<4x8xf32>) {
-  // expected-error @below {{combines the rows of 'tensor<4x8xf32>' to 'tensor<1x8xf32>', not to 'tensor<4x1xf32>'}}
-  %0 = tile.reduce_rows max %x : tensor<4x8xf32> -> tensor<4x1xf32>
+  // expected-error @below {{combines the rows of 'tensor<4x8xf32>' to 'tensor<1x8xf32>', not to 'tensor<1x1xf32>'}}
+  %0 = tile.reduce_rows max %x : tensor<4x8xf32> -> tensor<1x1xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_no_rows(%x: tensor<?x4x8xf32>) {
+  // expected-error @below {{combines no rows of 'tensor<?x4x8xf32>': some leading size of the result is to be 1}}
+  %0 = tile.reduce_rows add %x : tensor<?x4x8xf32> -> tensor<?x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_rows_to_others(%x: tensor<?x?x8xf32>) {
+  // expected-error @below {{combines the rows of 'tensor<?x?x8xf32>' to 'tensor<1x?x8xf32>', not to 'tensor<1x3x8xf32>'}}
+  %0 = tile.reduce_rows add %x : tensor<?x?x8xf32> -> tensor<1x3x8xf32>
   return
 }
 

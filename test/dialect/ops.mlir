@@ -163,6 +163,8 @@ func.func @reduce_rows(%x: tensor<?x?x8xf32>, %t: tensor<4x8xf64>) {
   %0 = tile.reduce_rows add %x : tensor<?x?x8xf32> -> tensor<8xf32>
   // CHECK: tile.reduce_rows {{ *}}max %[[X]] partial : tensor<?x?x8xf32> -> tensor<?x8xf32>
   %1 = tile.reduce_rows max %x partial : tensor<?x?x8xf32> -> tensor<?x8xf32>
+  // CHECK: tile.reduce_rows {{ *}}add %[[X]] : tensor<?x?x8xf32> -> tensor<1x?x8xf32>
+  %3 = tile.reduce_rows add %x : tensor<?x?x8xf32> -> tensor<1x?x8xf32>
   // CHECK: tile.reduce_rows {{ *}}min %[[T]] : tensor<4x8xf64> -> tensor<1x8xf64>
   %2 = tile.reduce_rows min %t : tensor<4x8xf64> -> tensor<1x8xf64>
   return

@@ -36,16 +36,6 @@ func.func @elsewhere(%x: tensor<?x8xf32> {tile.name = "x"}, %y: tensor<?x8xf32>)
 
 // -----
 
-func.func @repeated_rows(%x: tensor<1x?x8xf32> {tile.name = "x"}, %y: tensor<?x?x8xf32>)
-    -> tensor<?x?x8xf32> {
-  // expected-error @below {{'tile.broadcast' op repeats rows over leading dimensions; a gradient with respect to such an operand is not supported}}
-  %0 = tile.broadcast %x like %y : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
-  %1 = arith.mulf %y, %0 : tensor<?x?x8xf32>
-  return %1 : tensor<?x?x8xf32>
-}
-
-// -----
-
 func.func @number_along_a_vector(%s: tensor<1xf32> {tile.name = "x"}) -> tensor<8xf32> {
   // expected-error @below {{'tile.broadcast' op repeats a number along a row vector, and a gradient with respect to it, the sum of a vector, is not supported; repeat it over rows}}
   %0 = tile.broadcast %s : tensor<1xf32> -> tensor<8xf32>

@@ -214,3 +214,68 @@ func.func @integers(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>)
   %2 = arith.mulf %x, %1 : tensor<?x8xf32>
   return %2 : tensor<?x8xf32>
 }
+
+// -----
+
+// Rows that are repeated over leading dimensions get the sums over these.
+// CHECK-LABEL: func @repeated_rows_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
+// CHECK-NEXT:    %[[DX:.*]] = tile.reduce_rows add %[[G]] : tensor<?x?x?x8xf32> -> tensor<1x?x1x8xf32>
+// CHECK-NEXT:    return %[[DX]]
+func.func @repeated_rows(%x: tensor<1x?x1x8xf32>, %y: tensor<?x?x?x8xf32>)
+    -> tensor<?x?x?x8xf32> {
+  %0 = tile.broadcast %x like %y
+      : tensor<1x?x1x8xf32>, tensor<?x?x?x8xf32> -> tensor<?x?x?x8xf32>
+  %1 = arith.addf %y, %0 : tensor<?x?x?x8xf32>
+  return %1 : tensor<?x?x?x8xf32>
+}
+
+// -----
+
+// So do statistics, of the sums of their rows, and vectors that say that all rows
+// share them.
+// CHECK-LABEL: func @repeated_statistics_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}
+// CHECK-NEXT:    %[[DW:.*]] = tile.reduce_rows add %[[G]] : tensor<?x?x8xf32> -> tensor<1x1x8xf32>
+// CHECK-NEXT:    %[[ROW:.*]] = tile.reduce {{ *}}add %[[G]] : tensor<?x?x8xf32> -> tensor<?x?x1xf32>
+// CHECK-NEXT:    %[[DX:.*]] = tile.reduce_rows add %[[ROW]] : tensor<?x?x1xf32> -> tensor<1x?x1xf32>
+// CHECK-NEXT:    return %[[DX]], %[[DW]]
+func.func @repeated_statistics(%x: tensor<1x?x1xf32>, %w: tensor<1x1x8xf32>,
+                               %y: tensor<?x?x8xf32>) -> tensor<?x?x8xf32> {
+  %0 = tile.broadcast %x like %y
+      : tensor<1x?x1xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = tile.broadcast %w like %y
+      : tensor<1x1x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %2 = arith.addf %1, %0 : tensor<?x?x8xf32>
+  return %2 : tensor<?x?x8xf32>
+}
+
+// -----
+
+// Where they are repeated twice, there is one sum.
+// CHECK-LABEL: func @repeated_twice_backward(
+// CHECK:         %[[SUM:.*]] = arith.addf
+// CHECK-NEXT:    %[[DX:.*]] = tile.reduce_rows add %[[SUM]] : tensor<?x?x8xf32> -> tensor<1x?x8xf32>
+// CHECK-NEXT:    return %[[DX]]
+func.func @repeated_twice(%x: tensor<1x?x8xf32>, %y: tensor<?x?x16xf32>)
+    -> (tensor<?x?x8xf32>, tensor<?x?x8xf32>) {
+  %low, %high = tile.split %y
+      : tensor<?x?x16xf32> -> tensor<?x?x8xf32>, tensor<?x?x8xf32>
+  %0 = tile.broadcast %x like %low
+      : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %1 = tile.broadcast %x like %high
+      : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  return %0, %1 : tensor<?x?x8xf32>, tensor<?x?x8xf32>
+}
+
+// -----
+
+// A sum of some rows is repeated for them.
+// CHECK-LABEL: func @sum_of_some_rows_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<{{[^>]*}}> {tile.name = "grad_result0"}, %[[X:[^:]*]]:
+// CHECK-NEXT:    %[[DX:.*]] = tile.broadcast %[[G]] like %[[X]] : tensor<1x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+// CHECK-NEXT:    return %[[DX]]
+func.func @sum_of_some_rows(%x: tensor<?x?x8xf32>) -> tensor<1x?x8xf32> {
+  %0 = tile.reduce_rows add %x : tensor<?x?x8xf32> -> tensor<1x?x8xf32>
+  return %0 : tensor<1x?x8xf32>
+}

@@ -342,6 +342,37 @@ def test_gradients_in_pytorch():
     torch.testing.assert_close(computed, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_gradients_of_leading_sizes_of_one():
+    kernel = bastile.compile(
+        lambda x, angle: F.sin(angle) * x,
+        {"x": (2, 3, 4, 16), "angle": (1, 3, 1, 16)},
+        dtype="f32",
+        grad=True,
+    )
+    x = torch.randn(5, 7, 4, 16, requires_grad=True)
+    angle = torch.randn(1, 7, 1, 16, requires_grad=True)
+    upstream = torch.randn_like(x)
+    kernel(x, angle).backward(upstream)
+    computed = x.grad, angle.grad
+    expected = torch.autograd.grad(angle.sin() * x, (x, angle), upstream)
+    torch.testing.assert_close(computed, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", (0, 3))
+def test_gradients_without_rows(rows):
+    def function(x, w):
+        return x * w, w * 2
+
+    kernel = bastile.compile(
+        function, {"x": (8, 64), "w": (64,)}, dtype="f32", grad=True
+    )
+    x = torch.randn(rows, 64, requires_grad=True)
+    w = torch.randn(64, requires_grad=True)
+    scaled, doubled = kernel(x, w)
+    (scaled.sum() + doubled.sum()).backward()
+    torch.testing.assert_close(w.grad, x.detach().sum(0) + 2)
+
+
 # ---------------------------------------------------------------------------
 # Types
 # ---------------------------------------------------------------------------

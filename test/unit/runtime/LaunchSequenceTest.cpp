@@ -98,8 +98,8 @@ TEST(LaunchSequenceTest, runsWhatCombinesNoRows) {
   function.launches[1].combines = {0};
   std::vector<TensorView> inputs{
       TensorView::contiguous(nullptr, ElementType::F32, {0, 8})};
-  std::vector<TensorView> outputs{TensorView::contiguous(
-      fakeAddress(0x2000), ElementType::F32, {8})};
+  std::vector<TensorView> outputs{
+      TensorView::contiguous(fakeAddress(0x2000), ElementType::F32, {8})};
   std::vector<TensorView> temporaries{
       TensorView::contiguous(nullptr, ElementType::F32, {0, 8})};
   LaunchPlan plan;
