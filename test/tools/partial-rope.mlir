@@ -1,9 +1,16 @@
 // Where half of what turns does not divide the head, as in Phi-4-mini: both forms
-// compile, forward and backward, for every kind of target.
+// compile, forward and backward, for every kind of target, and are right.
 
 // RUN: tilec %s --target=sm_90a --grad=q | FileCheck %s --check-prefix=PTX
 // RUN: tilec %s --target=sm_80 --grad=q | FileCheck %s --check-prefix=PTX
 // RUN: tilec %s --target=host --grad=q | FileCheck %s --check-prefix=HOST
+
+// RUN: tile-run %s --emulate --target=sm_90a --rows=3 --grad=q --check | FileCheck %s
+
+// CHECK: halves {{.*}} result0 {{.*}} PASS
+// CHECK: halves_backward {{.*}} grad_q {{.*}} PASS
+// CHECK: neighbours {{.*}} result0 {{.*}} PASS
+// CHECK: neighbours_backward {{.*}} grad_q {{.*}} PASS
 
 // PTX-DAG:  .entry halves_kernel(
 // PTX-DAG:  .entry halves_backward_kernel(
