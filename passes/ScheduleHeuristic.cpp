@@ -492,8 +492,11 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
                   (shape.startsWithShared && shape.numWalks == 2 &&
                    shape.numLongPartialRows == 0);
   const bool isFree = !fields.columns && !fields.threads;
-  if (isWalked && isFree && shape.rowLength > kMostElementsHeld)
+  if (isWalked && isFree && shape.rowLength > kMostElementsHeld) {
+    if (shape.combinesLongRows() && !fields.persistent)
+      fields.persistent = 1;
     return chooseLoop(fields, shape, target);
+  }
   // Up to 64 elements a thread, which leaves room for the intermediate values,
   // and up to 16 vectors, each of which takes an address.
   const int64_t mostHeld = std::min<int64_t>(16, 64 / fields.vector);

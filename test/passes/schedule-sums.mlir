@@ -146,3 +146,21 @@ tile.kernel @cluster_of_two(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xf32>, t
   %2 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
   tile.return %2, %1 : tensor<?x16384xf32>, tensor<?x1xf32>
 }
+
+// A row that a loop walks for its reductions, beside the sum of all rows.
+// CHECK-LABEL: @walked
+// CHECK-SAME:  persistent = 1
+tile.kernel @walked(%x: tensor<?x65536xbf16>) -> (tensor<?x1xf32>, tensor<?x65536xf32>) {
+  %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
+  %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %0 : tensor<?x1xf32>, tensor<?x65536xf32> -> tensor<?x65536xf32>
+  %3 = arith.subf %0, %2 : tensor<?x65536xf32>
+  %4 = math.exp %3 : tensor<?x65536xf32>
+  %5 = tile.reduce add %4 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %6 = tile.broadcast %5 like %0 : tensor<?x1xf32>, tensor<?x65536xf32> -> tensor<?x65536xf32>
+  %7 = arith.divf %4, %6 : tensor<?x65536xf32>
+  %8 = arith.mulf %7, %7 : tensor<?x65536xf32>
+  %9 = tile.reduce add %8 : tensor<?x65536xf32> -> tensor<?x1xf32>
+  %10 = tile.reduce_rows add %7 partial : tensor<?x65536xf32> -> tensor<?x65536xf32>
+  tile.return %9, %10 : tensor<?x1xf32>, tensor<?x65536xf32>
+}
