@@ -1,0 +1,259 @@
+"""Numbers with a bound of how far off a computation in float32 may be.
+
+A value is computed in float64; beside it goes the sum of what each rounding on
+the way can have moved it by, to first order where that is enough. So a bound
+follows the size of the terms: where they cancel, it stays as large as theirs.
+A bound of 0 says that the value is known exactly, which sums, products and
+choices of numbers of few bits are; comparisons of such are sure, and ties ties.
+"""
+
+import math
+
+import numpy as np
+
+# Roundings of what is no sum, product or choice. A quotient may be a product
+# with a reciprocal, each an approximation where a rounding to 16 bits follows.
+QUOTIENT = 6
+FUNCTION = 8
+
+# What one rounding moves a number by, and the type computed in.
+_unit = 2.0**-24
+_type = np.float32
+
+
+def compute_in(kind):
+    """Chooses between f32 and f64, whose reference rounds as much itself."""
+    global _unit, _type
+    _unit = 2.0**-24 if kind == "f32" else 2.0**-52
+    _type = np.float32 if kind == "f32" else np.float64
+
+
+def unit():
+    return _unit
+
+
+class Bounded:
+    """Values, and as many bounds of their errors."""
+
+    __slots__ = ("value", "error")
+
+    def __init__(self, value, error=0.0):
+        self.value = np.asarray(value, dtype=np.float64)
+        error = np.asarray(error, dtype=np.float64)
+        self.error = np.broadcast_to(error, self.value.shape)
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+    def is_exact(self):
+        return not self.error.any()
+
+    def map(self, move):
+        """Values that are moved and repeated, but not computed on."""
+        return Bounded(move(self.value), move(self.error))
+
+    def __add__(self, other):
+        other = as_bounded(other)
+        return _rounded(self.value + other.value, self.error + other.error)
+
+    def __sub__(self, other):
+        return self + -as_bounded(other)
+
+    def __rsub__(self, other):
+        return as_bounded(other) + -self
+
+    def __mul__(self, other):
+        other = as_bounded(other)
+        with np.errstate(all="ignore"):
+            error = (
+                np.abs(self.value) * other.error
+                + np.abs(other.value) * self.error
+                + self.error * other.error
+            )
+            return _rounded(self.value * other.value, error)
+
+    def __truediv__(self, other):
+        other = as_bounded(other)
+        with np.errstate(all="ignore"):
+            value = self.value / other.value
+            least = np.abs(other.value) - other.error
+            error = (self.error + np.abs(value) * other.error) / least
+        error = np.where(least > 0, error, np.inf)
+        return Bounded(value, error + QUOTIENT * _unit * np.abs(value))
+
+    def __rtruediv__(self, other):
+        return as_bounded(other) / self
+
+    def __neg__(self):
+        return Bounded(-self.value, self.error)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def as_bounded(number):
+    return number if isinstance(number, Bounded) else Bounded(number)
+
+
+def _rounded(value, error):
+    """A sum or product: exact if its operands are and the type holds it."""
+    with np.errstate(all="ignore"):
+        is_held = (error == 0) & (value.astype(_type) == value)
+        if _type is np.float64:
+            is_held &= value.astype(np.float32) == value
+        return Bounded(
+            value, np.where(is_held, 0, error + _unit * (np.abs(value) + error))
+        )
+
+
+def monotone(function, x, units=FUNCTION, absolute=0.0, least=-np.inf):
+    """A function that rises or falls throughout, with errors of some roundings
+    of its value and of numbers as large as `absolute`."""
+    with np.errstate(all="ignore"):
+        value = function(x.value)
+        low = x.value - x.error
+        spread = np.maximum(
+            np.abs(function(x.value + x.error) - value),
+            np.abs(function(low) - value),
+        )
+    spread = np.where((low > least) | (x.error == 0), spread, np.inf)
+    return Bounded(value, spread + _unit * (units * np.abs(value) + absolute))
+
+
+def exp(x):
+    # The exponential makes of the rounding of its argument a relative error.
+    return monotone(np.exp, x, units=4 + 2 * np.abs(x.value))
+
+
+def log(x):
+    return monotone(np.log, x, absolute=2, least=0)
+
+
+def sqrt(x):
+    return monotone(np.sqrt, x, least=0)
+
+
+def rsqrt(x):
+    return monotone(lambda value: 1 / np.sqrt(value), x, least=0)
+
+
+_erf = np.vectorize(math.erf, otypes=[float])
+_erfc = np.vectorize(math.erfc, otypes=[float])
+
+
+def erf(x):
+    return monotone(_erf, x)
+
+
+def one_plus_erf(x):
+    """By `erfc`, where nothing cancels."""
+    return monotone(lambda value: _erfc(-value), x, units=2 * FUNCTION)
+
+
+def tanh(x):
+    return monotone(np.tanh, x)
+
+
+def _wave(function, x):
+    value = function(x.value)
+    return Bounded(value, np.minimum(x.error, 2) + _unit * 4)
+
+
+def sin(x):
+    return _wave(np.sin, x)
+
+
+def cos(x):
+    return _wave(np.cos, x)
+
+
+def power(x, y):
+    """Of a base that is not negative; 0 to the power of 0 is 1."""
+    with np.errstate(all="ignore"):
+        value = np.power(x.value, y.value)
+        ends = [
+            np.power(np.maximum(x.value + i * x.error, 0), y.value + j * y.error)
+            for i in (-1, 1)
+            for j in (-1, 1)
+        ]
+        turns = 8 + 4 * np.abs(y.value * np.log(x.value))
+        spread = np.max([np.abs(end - value) for end in ends], axis=0)
+    is_exact = (x.error == 0) & (y.error == 0)
+    turns = np.where(np.isfinite(turns), turns, 8)
+    return Bounded(
+        value, np.where(is_exact, 0, spread) + turns * _unit * np.abs(value)
+    )
+
+
+def total(x, axes):
+    """The sum along `axes`, which stay with a size of 1. Partial sums round at
+    random, the number of additions one after the other being the schedule's."""
+    count = math.prod(x.shape[axis] for axis in axes)
+    value = x.value.sum(axis=axes, keepdims=True)
+    size = np.abs(x.value).sum(axis=axes, keepdims=True)
+    error = x.error.sum(axis=axes, keepdims=True)
+    scaled = x.value * 4096
+    if x.is_exact() and (scaled == np.round(scaled)).all():
+        error = np.where(size * 4096 < 2**24, error, _unit * size)
+    elif count > 1:
+        error = error + _unit * (2 + math.sqrt(count)) * (size + error)
+    return Bounded(value, error)
+
+
+class Condition:
+    """Booleans, and which of them no rounding can change."""
+
+    def __init__(self, value, is_sure):
+        self.value = value
+        self.is_sure = is_sure
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+    def map(self, move):
+        return Condition(move(self.value), move(self.is_sure))
+
+    def __and__(self, other):
+        # One sure falsehood decides.
+        is_sure = (self.is_sure & other.is_sure) | (
+            (self.is_sure & ~self.value) | (other.is_sure & ~other.value)
+        )
+        return Condition(self.value & other.value, is_sure)
+
+    def __invert__(self):
+        return Condition(~self.value, self.is_sure)
+
+
+def compare(predicate, x, y):
+    """`predicate` is a function of NumPy."""
+    far = np.abs(x.value - y.value) > x.error + y.error
+    is_exact = (x.error == 0) & (y.error == 0)
+    return Condition(predicate(x.value, y.value), far | is_exact)
+
+
+def choose(condition, x, y):
+    x, y = as_bounded(x), as_bounded(y)
+    value = np.where(condition.value, x.value, y.value)
+    error = np.where(condition.value, x.error, y.error)
+    either = np.abs(x.value - y.value) + np.maximum(x.error, y.error)
+    return Bounded(value, np.where(condition.is_sure, error, either))
+
+
+def largest(x, y, sign=1):
+    """The larger, or with a sign of -1 the smaller."""
+    value = sign * np.maximum(sign * x.value, sign * y.value)
+    is_first = sign * (x.value - y.value) > x.error + y.error
+    is_second = sign * (y.value - x.value) > x.error + y.error
+    error = np.maximum(x.error, y.error)
+    error = np.where(is_first, x.error, np.where(is_second, y.error, error))
+    return Bounded(value, error)
+
+
+def extreme(x, axes, sign):
+    """The largest along `axes`, or the smallest."""
+    value = sign * (sign * x.value).max(axis=axes, keepdims=True)
+    least = (sign * x.value - x.error).max(axis=axes, keepdims=True)
+    could_be = sign * x.value + x.error >= least
+    return Bounded(value, np.where(could_be, x.error, 0).max(axis=axes, keepdims=True))

@@ -1,0 +1,52 @@
+"""The functions of all files of text in the tests and examples."""
+
+import os
+import re
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3))
+FOLDERS = ("examples", "test")
+# What comes after functions on tensors: kernels, programs on tiles, threads.
+LATER = re.compile(
+    r"tile\.(?:kernel|launch|program|load|store)|memref|gpu\.|llvm\.|nvvm\."
+    r"|#tile\.(?:blocked|schedule)|vector<"
+)
+
+
+# Files of what is no valid input.
+BAD = ("bad-input.mlir", "odd-input.mlir")
+
+
+class Function:
+    """One function of a file."""
+
+    def __init__(self, path, text, name):
+        self.text = text
+        self.name = f"{os.path.relpath(path, ROOT)}:{name}"
+        lengths = [int(n) for n in re.findall(r"x(\d+)x[bf]+\d+>", text)]
+        # A GPU computes no float64, and an emulator takes minutes for long rows.
+        self.is_for_host = "f64" in text or max(lengths, default=0) > 20000
+
+
+def _functions(path, section):
+    code = re.sub(r"//.*", "", section)
+    if LATER.search(code) or "expected-error" in section:
+        return
+    # Each stands in lines of its own, up to a brace at the beginning of one.
+    for match in re.finditer(
+        r"^func\.func (?:private )?@(\w+)(?:[^\n]*\}$|.*?^\})", code, re.M | re.S
+    ):
+        yield Function(path, match[0] + "\n", match[1])
+
+
+def find():
+    """All functions on tensors alone."""
+    for folder in FOLDERS:
+        for place, _, files in sorted(os.walk(os.path.join(ROOT, folder))):
+            for file in sorted(files):
+                if not file.endswith(".mlir") or file in BAD:
+                    continue
+                path = os.path.join(place, file)
+                with open(path, encoding="utf-8") as opened:
+                    parts = re.split(r"^// -----.*\n", opened.read(), flags=re.M)
+                for part in parts:
+                    yield from _functions(path, part)

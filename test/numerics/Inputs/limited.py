@@ -1,0 +1,40 @@
+"""Runs a tool under limits of processor time and memory."""
+
+import resource
+import signal
+import subprocess
+
+# Of addresses, of which an emulator's stacks take many and use few.
+MEMORY = 16 << 30
+# Beside the processor time, for what only waits. Tests share few cores.
+PATIENCE = 30
+
+
+def run(command, source, seconds):
+    """The finished process, or None if it took too long. `seconds` are of
+    processor time."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+    try:
+        done = subprocess.run(
+            command,
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE * seconds,
+            preexec_fn=limit,
+        )
+    except subprocess.TimeoutExpired:
+        return None
+    is_killed = -done.returncode in (signal.SIGXCPU, signal.SIGKILL)
+    return None if is_killed else done
+
+
+def largest_memory():
+    """The most bytes that a process had so far."""
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024

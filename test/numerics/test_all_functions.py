@@ -1,0 +1,73 @@
+# RUN: %pytest %s
+"""Every valid function of the tests and examples, with gradients of both kinds,
+as a GPU's code on an emulator: right, or refused in words, within ten seconds
+and 2 GB.
+
+What is refused stands in Inputs/refused.txt, so that it cannot grow unseen;
+BASTILE_UPDATE_REFUSED=1 writes that file."""
+
+import concurrent.futures
+import os
+import re
+
+import functions
+import limited
+from runner import find_tool, target
+
+SECONDS = 10
+EXPECTED = os.path.join(os.path.dirname(__file__), "Inputs", "refused.txt")
+MODES = {
+    "call": [],
+    "grad": ["--grad"],
+    "value-and-grad": ["--value-and-grad"],
+}
+
+
+def run(function, mode):
+    """What became of a function: nothing if it is right."""
+    options = ["--emulate"] if target() == "host" else ["--target=gpu"]
+    if function.is_for_host and target() == "host":
+        options = []
+    done = limited.run(
+        [find_tool(), "-", "--repeat=0", "--rows=3,0", *options, *MODES[mode]],
+        function.text,
+        SECONDS,
+    )
+    if done is None:
+        return f"takes more than {SECONDS} s"
+    if done.returncode == 0:
+        return ""
+    messages = re.findall(r"error: (.*)", done.stderr)
+    if done.returncode == 1 and messages:
+        return "refused: " + messages[0]
+    return f"ends with {done.returncode}: {done.stderr[-500:]}{done.stdout}"
+
+
+def run_all(function):
+    """By mode, for a function that is valid."""
+    plain = run(function, "call")
+    if plain:
+        return {"call": plain}
+    return {mode: run(function, mode) for mode in MODES if mode != "call"}
+
+
+def test_all_functions():
+    found = list(functions.find())
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(run_all, found))
+    refused, wrong = [], []
+    for function, result in zip(found, results):
+        for mode, text in result.items():
+            line = f"{function.name} {mode}: {text}"
+            if text.startswith("refused"):
+                refused.append(line)
+            elif text:
+                wrong.append(line)
+    assert not wrong, "\n".join(wrong)
+    assert len(found) > 200
+    assert limited.largest_memory() < 2 << 30
+    if os.environ.get("BASTILE_UPDATE_REFUSED"):
+        with open(EXPECTED, "w", encoding="utf-8") as file:
+            file.writelines(line + "\n" for line in sorted(refused))
+    with open(EXPECTED, encoding="utf-8") as file:
+        assert sorted(refused) == file.read().splitlines()
