@@ -7,6 +7,7 @@
 #include "bastile/TextCompiler.h"
 #include "CodeGen.h"
 #include "Jit.h"
+#include "RowSharing.h"
 #include "bastile/Compiler.h"
 #include "bastile/Explain.h"
 #include "bastile/Registration.h"
@@ -136,6 +137,19 @@ Expected<std::string> bastile::describeText(const CompileRequest &request) {
                    &metadata)))
     return compilation.fail();
   return print(metadata);
+}
+
+Expected<std::string> bastile::describeSharing(const CompileRequest &request) {
+  Compilation compilation(request);
+  if (Error error = compilation.open(request))
+    return error;
+  if (failed(
+          lower(*compilation.module, Stage::Decomposed, compilation.options)))
+    return compilation.fail();
+  llvm::json::Object functions;
+  for (auto func : compilation.module->getOps<func::FuncOp>())
+    functions[func.getSymName()] = describeRowSharing(func);
+  return print(llvm::json::Value(std::move(functions)));
 }
 
 Expected<std::string> bastile::lowerText(const CompileRequest &request,

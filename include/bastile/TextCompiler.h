@@ -62,6 +62,11 @@ runtime::Expected<CompiledText> compileText(const CompileRequest &request);
 /// The metadata alone, without generating code.
 runtime::Expected<std::string> describeText(const CompileRequest &request);
 
+/// JSON: for each function by name, what becomes of its results where its rows
+/// are parted among several calls: a list of "rows", "same", "add", "max" or
+/// "min", or null where rows cannot be parted.
+runtime::Expected<std::string> describeSharing(const CompileRequest &request);
+
 /// The module lowered to the stage of this name: "tile", "decomposed", "fused",
 /// "scheduled", "tiled", "distributed", "nvvm" or "llvm".
 runtime::Expected<std::string> lowerText(const CompileRequest &request,

@@ -17,20 +17,34 @@ def describe(tensor):
     for protocol, read in _PROTOCOLS:
         if hasattr(tensor, protocol):
             return read(tensor)
+    if hasattr(tensor, "__dlpack__"):
+        raise TypeError(
+            "a kernel of Bastile takes tensors with values, but got a "
+            f"{_full_name(tensor)}, which has none"
+            + (_UNDER_JAX if _library(tensor) in ("jax", "jaxlib") else "")
+        )
     raise TypeError(
-        f"a kernel takes tensors, but got an object of type "
-        f"{type(tensor).__module__}.{type(tensor).__qualname__}"
+        f"a kernel takes tensors, but got an object of type {_full_name(tensor)}"
     )
+
+
+_UNDER_JAX = (
+    ": jax.jit, jax.grad and jax.vmap cannot trace Bastile; call it outside of them, or "
+    "by jax.pure_callback"
+)
+
+
+def _full_name(tensor):
+    return f"{type(tensor).__module__}.{type(tensor).__qualname__}"
 
 
 def _describe_torch(tensor):
     device = tensor.device
     if device.type not in ("cpu", "cuda", "meta"):
         raise TypeError(f"a kernel takes no tensors on '{device}'")
-    if tensor.is_sparse:
-        raise TypeError(
-            f"a kernel takes dense tensors, but got one of layout {tensor.layout}"
-        )
+    kind = unusual_kind(tensor)
+    if kind:
+        raise TypeError(f"a kernel takes dense tensors, but got {kind}")
     return (
         None if device.type == "meta" else tensor.data_ptr(),
         _types.element_type(tensor.dtype),
@@ -39,6 +53,20 @@ def _describe_torch(tensor):
         device.index if device.type == "cuda" else None,
         tensor,
     )
+
+
+def unusual_kind(tensor):
+    """What a tensor of PyTorch is whose elements do not lie as sizes and strides say;
+    None if it is an ordinary one."""
+    # Of a nested tensor little else may be asked.
+    if tensor.is_nested:
+        return "a nested one; its values() and a mask of rows are dense"
+    if tensor.is_quantized:
+        return f"a quantized one of {tensor.dtype}; dequantize() makes it dense"
+    layout = str(tensor.layout)
+    if layout != "torch.strided":
+        return f"one of layout {layout}; to_dense() makes it dense"
+    return None
 
 
 def _describe_interface(tensor, interface, device):
@@ -122,7 +150,7 @@ _PROTOCOLS = (
     ("data_ptr", _describe_torch),
     ("__array_interface__", _describe_array),
     ("__cuda_array_interface__", _describe_cuda),
-    ("__dlpack__", _describe_dlpack),
+    ("__dlpack_device__", _describe_dlpack),
 )
 
 
@@ -208,6 +236,7 @@ def contiguous(tensor):
 
 class _Adapter:
     describe = staticmethod(describe)
+    unusual_kind = staticmethod(unusual_kind)
     allocate = staticmethod(allocate)
     deliver = staticmethod(deliver)
     current_stream = staticmethod(current_stream)

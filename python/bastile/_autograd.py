@@ -127,3 +127,10 @@ class _TransformedBackward(torch.autograd.Function):
     @staticmethod
     def backward(ctx, *gradients):
         raise RuntimeError(_NOT_TWICE.format("an op"))
+
+    @staticmethod
+    def vmap(info, in_dims, *arguments):
+        raise NotImplementedError(
+            "the gradients of ops of bastile have no rule for torch.func.vmap, which "
+            "jacrev calls; use torch.autograd.functional.jacobian"
+        )

@@ -73,6 +73,11 @@ class Kernel:
 
         return _torch.call_kernel(self, tensors)
 
+    def require_gradients(self, wanted: Any) -> None:
+        """Raises ``TypeError`` where gradients are wanted that the kernel lacks."""
+        known = self._request.gradients
+        require_gradients(self.name, self.operands, known, wanted)
+
     def native(
         self, device: int | None, operands: Sequence[Any] | None = None
     ) -> _bastile.Kernel:
@@ -227,6 +232,21 @@ def arrange(name, operands, tensors, named, optional=()) -> tuple[Any, ...]:
     if missing:
         raise TypeError(f"{name}: missing {', '.join(missing)}")
     return (*tensors, *(named.get(x) for x in rest))
+
+
+def require_gradients(name, operands, known, wanted) -> None:
+    """Raises ``TypeError`` where ``wanted`` says of an operand that is not in ``known``
+    that its gradient is wanted."""
+    lost = [
+        operand
+        for operand, want in zip(operands, wanted or ())
+        if want and not {"all", operand} & set(known)
+    ]
+    if lost:
+        raise TypeError(
+            f"{name} was compiled without gradients of {', '.join(lost)}, which "
+            "torch.func asks for: pass grad=True to bastile.compile"
+        )
 
 
 def _specialize(kernel, operands, gradients):

@@ -99,14 +99,15 @@ def describe(tensor):
     """Shape, element type and, for a library that tells, place of a tensor."""
     if tensor is None:
         return None
-    if not hasattr(tensor, "shape") or not hasattr(tensor, "dtype"):
+    if not hasattr(tensor, "data_ptr"):
+        # Each library has its own words for a place.
         _, element, shape, _, device, _ = _adapter.describe(tensor)
-        return shape, element, "the CPU" if device is None else f"GPU {device}"
-    place = getattr(tensor, "device", None)
+        return shape, element, "cpu" if device is None else f"cuda:{device}"
+    # Of one of PyTorch, sizes may be symbols, and memory may be missing.
     return (
         tuple(tensor.shape),
         _types.element_type(tensor.dtype),
-        None if place is None else str(place),
+        str(tensor.device),
     )
 
 
@@ -148,6 +149,8 @@ def classify(kind):
 
     _torch.install(classify)
     plain = kind is torch.Tensor or kind is torch.nn.Parameter
+    if not plain:
+        _torch.register_sharding()
     return 1 if plain else 2
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bastile import _checks, _loading, _operators, _trace, _types
 from bastile._definitions import definitions
-from bastile._kernel import Kernel, functions_of
+from bastile._kernel import Kernel, functions_of, require_gradients
 from bastile._traced import pattern
 
 
@@ -110,17 +110,9 @@ class Recipe:
 
     def require_gradients(self, wanted: Any) -> None:
         """Raises ``TypeError`` where gradients are wanted that kernels lack."""
-        known = _gradients(self.grad)
-        lost = [
-            name
-            for name, want in zip(self.operands, wanted or ())
-            if want and self.grad is not None and not {"all", name} & set(known)
-        ]
-        if lost:
-            raise TypeError(
-                f"{self.name} was compiled without gradients of {', '.join(lost)}, "
-                "which torch.func asks for: pass grad=True to bastile.compile"
-            )
+        if self.grad is not None:
+            known = _gradients(self.grad)
+            require_gradients(self.name, self.operands, known, wanted)
 
     def _build(self, shape, dtype, gradients):
         name, source = self._source(shape, dtype)

@@ -10,13 +10,23 @@ import dataclasses
 import functools
 import hashlib
 import json
+import sys
 
 import torch
-from bastile import _autograd, _bastile, _inductor, _loading, _operators, _types, ops
+from bastile import (
+    _adapter,
+    _autograd,
+    _bastile,
+    _inductor,
+    _loading,
+    _operators,
+    _transforms,
+    _types,
+    ops,
+)
 from bastile._definitions import definitions
 from bastile._linear_loss import operators  # noqa: F401  registers its own
 from bastile._recipe import Recipe
-from torch.autograd import forward_ad
 
 _LIBRARY = torch.library.Library("bastile", "DEF")
 _TYPES = {"f64": "float", "i64": "int", "enum": "str", "unit": "bool"}
@@ -30,7 +40,7 @@ def install(classify):
         watchers=[
             torch._C._are_functorch_transforms_active,
             torch._C._len_torch_dispatch_stack,
-            _has_forward_level,
+            _transforms.has_forward_level,
         ],
         casters=[torch._C._is_any_autocast_enabled],
         make_node=_autograd.make_node,
@@ -57,17 +67,20 @@ def _dispatch(native, operands, attributes):
     is_kernel = type(native) is _bastile.FixedOperator
     is_recipe = type(attributes) is Recipe
     name = attributes.name if is_kernel or is_recipe else _name_of(native)
-    _refuse_tangents(name, operands)
-    if is_kernel:
+    _refuse_unusual(name, operands)
+    _transforms.refuse(name, operands)
+    if is_kernel and not torch._C._are_functorch_transforms_active():
         return call_kernel(attributes, operands)
     traced = attributes if is_recipe else _operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
-        if is_recipe:
+        if is_kernel or is_recipe:
             attributes.require_gradients(_wanted(operands))
         outputs = _autograd.TransformedNode.apply(
             native, attributes, _wanted(operands), *operands
         )
-        if traced is None:
+        if is_kernel:
+            count = attributes.result_count
+        elif traced is None:
             count = _count_returned(name, attributes)
         else:
             count = _result_count(traced.request(operands, attributes, None))
@@ -80,25 +93,17 @@ def _dispatch(native, operands, attributes):
     return REGISTERED[name](*operands, *attributes)
 
 
-def _has_forward_level():
-    """Whether somebody differentiates in forward mode."""
-    return forward_ad._current_level >= 0
-
-
-def _refuse_tangents(name, operands):
-    if not _has_forward_level() or torch._C._are_functorch_transforms_active():
-        return
+def _refuse_unusual(name, operands):
+    """Raises for tensors of PyTorch whose memory is not what sizes and strides say."""
     for x in operands:
-        if x is not None and forward_ad.unpack_dual(x).tangent is not None:
-            raise NotImplementedError(
-                f"'{name}' of bastile has no derivative in forward mode; use "
-                "torch.autograd.grad or backward"
-            )
+        kind = None if x is None else _adapter.unusual_kind(x)
+        if kind:
+            raise TypeError(f"{name}: a kernel takes dense tensors, but got {kind}")
 
 
 def _name_of(native):
-    for operators in (_operators.OPERATORS, _operators.TRACED):
-        for name, operator in operators.items():
+    for known in (_operators.OPERATORS, _operators.TRACED):
+        for name, operator in known.items():
             if operator.native is native:
                 return name
     raise LookupError(f"{native!r} is no operator of bastile")
@@ -267,7 +272,7 @@ class _Traced(torch.autograd.Function):
         function, backward = _description(request)
         outputs = (
             _run_in_place(request, operands)
-            if request.in_place
+            if request.in_place and not _is_distributed(operands)
             else _run(request, None, operands)
         )
         ctx.request = request
@@ -339,6 +344,14 @@ def _trace(request, operands):
     if request.gradients:
         return _Traced.apply(request, *operands)
     return tuple(_run(request, None, operands)[: _result_count(request)])
+
+
+def _is_distributed(operands):
+    """Whether operands are DTensors, whose memory is their processes'."""
+    distributed = sys.modules.get("torch.distributed.tensor")
+    return distributed is not None and any(
+        isinstance(x, distributed.DTensor) for x in operands
+    )
 
 
 def _gradient_names(function):
@@ -472,7 +485,16 @@ def _run_in_python(key, text, inputs):
     return _load_function(text, index).run(inputs)
 
 
+def register_sharding():
+    """Has DTensor, where it is imported, part calls among processes."""
+    if "torch.distributed.tensor" in sys.modules:
+        from bastile import _sharding
+
+        _sharding.register()
+
+
 def _fake_run(key, text, inputs):
+    register_sharding()
     # Who traces is perhaps about to generate code.
     _inductor.install(torch.ops.bastile.run.default)
     request, function = json.loads(text)
@@ -552,6 +574,8 @@ _register()
 _inductor.offer(
     _bastile.shortcut_torch_kernels(_load_function, torch.ops.bastile.run.default)
 )
+
+from bastile import _flops  # noqa: E402, F401  of the operators that are there now
 
 #: By op, what calls its registered operator.
 REGISTERED = {name: _find_registered(name) for name in definitions()}

@@ -71,6 +71,13 @@ static void bindCompiler(py::module_ &module) {
       },
       "request"_a);
   module.def(
+      "describe_sharing",
+      [](const CompileRequest &request) {
+        py::gil_scoped_release unlocked;
+        return take<CompileError>(describeSharing(request));
+      },
+      "request"_a);
+  module.def(
       "lower_text",
       [](const CompileRequest &request, const std::string &stage) {
         py::gil_scoped_release unlocked;

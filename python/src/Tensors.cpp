@@ -110,6 +110,12 @@ TensorView dlpack::read(const dlpack::Tensor &tensor, Location &location) {
   return view;
 }
 
+/// Never destroyed: the interpreter may be gone by then.
+static py::object &adapter() {
+  static auto &object = *new py::object();
+  return object;
+}
+
 [[noreturn]] static void raisePythonError() { throw py::error_already_set(); }
 
 namespace {
@@ -124,11 +130,11 @@ public:
       py::error_already_set error;
       if (py::getattr(object, "is_meta", py::bool_(false)).cast<bool>())
         throw NoMemory();
-      if (!py::getattr(object, "is_sparse", py::bool_(false)).cast<bool>())
+      py::object kind = adapter().attr("unusual_kind")(object);
+      if (kind.is_none())
         throw error;
-      throw py::type_error(
-          "a kernel takes dense tensors, but got one of layout " +
-          std::string(py::str(object.attr("layout"))));
+      throw py::type_error("a kernel takes dense tensors, but got " +
+                           std::string(py::str(kind)));
     }
     try {
       return dlpack::read(tensor, location);
@@ -217,12 +223,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Through the package's adapter
 //===----------------------------------------------------------------------===//
-
-/// Never destroyed: the interpreter may be gone by then.
-static py::object &adapter() {
-  static auto &object = *new py::object();
-  return object;
-}
 
 void bastile::python::setTensorAdapter(py::object object) {
   adapter() = std::move(object);

@@ -96,8 +96,9 @@ pybind11::object copyContiguous(pybind11::handle tensor);
 /// methods are `describe(tensor)`, which returns (address or None, type, sizes,
 /// strides, device or None, owner); `allocate(like, type, sizes, device)`,
 /// which returns (tensor, address); `deliver(like, tensor)`, which returns what
-/// the caller gets of it once the call is made; `current_stream(device)`; and
-/// `contiguous(tensor)`, which returns a copy.
+/// the caller gets of it once the call is made; `current_stream(device)`;
+/// `contiguous(tensor)`, which returns a copy; and `unusual_kind(tensor)`,
+/// which says what a tensor of PyTorch is that is not dense, or returns None.
 void setTensorAdapter(pybind11::object adapter);
 
 } // namespace bastile::python

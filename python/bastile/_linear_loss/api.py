@@ -71,6 +71,11 @@ def _call(tensors, num_items, skip_ignored, fields):
     returns = fields.pop("returns")
     if returns is None:
         raise TypeError(f"{_NAME}: 'returns' must name results, but is None")
+    if torch._C._are_functorch_transforms_active():
+        raise NotImplementedError(
+            f"'{_NAME}' of bastile runs under no transformation of torch.func; use "
+            "torch.autograd.grad or backward"
+        )
     names = (returns,) if isinstance(returns, str) else tuple(returns)
     operands = "hidden", "weight", "targets", "bias", "class_weights"
     for name, tensor in zip(operands, tensors):

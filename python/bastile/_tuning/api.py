@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from bastile import _bastile, _kernel, _loading
+from bastile import _bastile, _loading
 from bastile._tuning import jobs, keys, lookup, measure, store
 from bastile._tuning.pool import Pool
 from bastile._tuning.progress import Progress

@@ -1,0 +1,45 @@
+"""What of PyTorch's transformations of functions is refused, and what to do instead."""
+
+import torch
+from torch._C import _functorch
+from torch.autograd import forward_ad
+
+_FORWARD = (
+    "'{}' of bastile has no derivative in forward mode (jvp, jacfwd, hessian, dual "
+    "tensors); use torch.func.vjp or grad, torch.autograd.grad, or backward"
+)
+_BATCHED = (
+    "'{}' of bastile has no rule for torch.func.vmap: any number of leading dimensions "
+    "are rows, so call it on the whole batch, without vmap"
+)
+
+
+def has_forward_level():
+    """Whether somebody differentiates in forward mode."""
+    return forward_ad._current_level >= 0
+
+
+def refuse(name, operands):
+    """Raises ``NotImplementedError`` for operands that `torch.func.vmap` batches, or
+    that have derivatives in forward mode: without a rule, these would be lost."""
+    if torch._C._are_functorch_transforms_active():
+        for operand in operands:
+            _refuse_wrapped(name, operand)
+    elif has_forward_level():
+        for x in operands:
+            if x is not None and forward_ad.unpack_dual(x).tangent is not None:
+                raise NotImplementedError(_FORWARD.format(name))
+
+
+def _refuse_wrapped(name, operand):
+    forward = {
+        interpreter.level()
+        for interpreter in _functorch.get_interpreter_stack() or ()
+        if interpreter.key() == _functorch.TransformType.Jvp
+    }
+    while operand is not None and _functorch.is_functorch_wrapped_tensor(operand):
+        if _functorch.is_batchedtensor(operand):
+            raise NotImplementedError(_BATCHED.format(name))
+        if _functorch.maybe_get_level(operand) in forward:
+            raise NotImplementedError(_FORWARD.format(name))
+        operand = _functorch.get_unwrapped(operand)
