@@ -59,12 +59,13 @@ wheel: setup ## build the wheel for each Python of PYTHONS into build-wheel/dist
 docs: all ## regenerate docs/ops.md and docs/passes.md
 	@scripts/generate-docs.sh docs
 
-format: setup ## clang-format every C++ file
+format: setup ## clang-format every C++ file, ruff every Python file
 	@git ls-files -z --cached --others --exclude-standard '*.cpp' '*.h' \
 	  | xargs -0 -r clang-format-22 -i
+	@$(BUILD)/venv/bin/ruff format --no-cache --quiet
 
-lint: all ## clang-tidy every C++ file
-	@run-clang-tidy-22 -quiet -p $(BUILD) '$(CURDIR)/(dialect|passes|lib|runtime|tools)/.*'
+lint: all ## clang-format, clang-tidy on what changed (LINT_BASE=all: all), ruff, pyright
+	@scripts/lint.sh
 
 install: all ## install the tools under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)

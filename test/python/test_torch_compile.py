@@ -4,7 +4,6 @@
 import bastile
 import pytest
 import torch
-import torch.nn.functional as F
 from bastile import functional, nn, ops
 from references import LENGTH, make_operands
 from torch._dynamo.testing import CompileCounterWithBackend

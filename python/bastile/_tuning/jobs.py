@@ -141,7 +141,7 @@ def read_specs(items, shape, dtype, grad, attributes) -> list:
     What a tuple leaves out is taken from the other arguments."""
     found = []
     for item in items:
-        parts = item if isinstance(item, tuple) else (item,)
+        parts = list(item) if isinstance(item, tuple) else [item]
         own = parts[1] if len(parts) > 1 else shape
         options = {"dtype": dtype, "grad": grad, **attributes}
         if len(parts) > 2:

@@ -1,0 +1,87 @@
+#!/bin/sh
+# Looks at what is written, not at what it does:
+#
+#   scripts/lint.sh [format] [tidy] [ruff] [types]
+#
+# by default all four. `tidy` looks at the C++ files that differ from LINT_BASE, by
+# default where this branch left origin/main or, on that itself or without it, the
+# commit before; with LINT_BASE=all at every file. It has LINT_SECONDS, by default 600,
+# and says which files it had no time for.
+set -u
+cd "$(dirname "$0")/.."
+
+build=${BASTILE_BUILD:-build}
+bin=$build/venv/bin
+seconds=${LINT_SECONDS:-600}
+status=0
+
+check_format() {
+  git ls-files -z --cached --others --exclude-standard '*.cpp' '*.h' |
+    xargs -0 clang-format-22 --dry-run --Werror
+}
+
+# The revision to compare with, or nothing in a clone of one commit.
+find_base() {
+  if [ -n "${LINT_BASE:-}" ]; then
+    echo "$LINT_BASE"
+    return
+  fi
+  base=$(git merge-base HEAD origin/main 2>/dev/null || true)
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
+    base=$(git rev-parse -q --verify HEAD~1 || true)
+  fi
+  echo "$base"
+}
+
+check_tidy() {
+  base=$(find_base)
+  if [ "$base" = all ]; then
+    files=$(git ls-files 'dialect/*.cpp' 'passes/*.cpp' 'lib/*.cpp' \
+      'runtime/*.cpp' 'tools/*.cpp')
+  elif [ -n "$base" ]; then
+    files=$(git diff --name-only --diff-filter=d "$base" -- 'dialect/*.cpp' \
+      'passes/*.cpp' 'lib/*.cpp' 'runtime/*.cpp' 'tools/*.cpp')
+  else
+    echo "lint: no commit to compare with; LINT_BASE=all looks at all files"
+    return 0
+  fi
+  end=$(($(date +%s) + seconds))
+  found=0
+  for file in $files; do
+    left=$((end - $(date +%s)))
+    if [ "$left" -le 0 ]; then
+      echo "lint: no time for $file"
+      continue
+    fi
+    timeout "$left" clang-tidy-22 --quiet -p "$build" "$file"
+    case $? in
+      0) ;;
+      124) echo "lint: no time for $file" ;;
+      *) found=1 ;;
+    esac
+  done
+  return $found
+}
+
+check_ruff() {
+  "$bin/ruff" check --no-cache --quiet
+}
+
+# Pyright finds packages by the environment that is active.
+check_types() {
+  VIRTUAL_ENV=$build/venv PATH="$PWD/$bin:$bin:$PATH" "$bin/pyright"
+}
+
+[ $# -gt 0 ] || set -- format tidy ruff types
+for step in "$@"; do
+  case $step in
+    format | tidy | ruff | types) ;;
+    *)
+      echo "lint: there is no step '$step', but format, tidy, ruff and types" >&2
+      exit 2
+      ;;
+  esac
+  echo "lint: $step"
+  "check_$step" || status=1
+done
+exit $status
