@@ -10,7 +10,6 @@ import bastile
 import pytest
 import tiny_models
 import torch
-import transformers
 
 ALL = ["fused_linear_cross_entropy", "rms_norm", "rope", "swiglu"]
 
