@@ -1,0 +1,167 @@
+//===- Derivatives.cpp - What ops pass on of a gradient -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// PyTorch's derivatives, corners included. A gradient is computed from values
+// as the forward has rounded them, and is not rounded by casts itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/reference/Operations.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bastile;
+using namespace bastile::reference;
+
+namespace {
+
+using N = const Number &;
+
+/// `number` times `factor`, from 0 to 1, or zero; if it is not sure which, all
+/// of it is an error.
+Number multiplyUnsure(N number, double factor, bool isUnsure) {
+  if (factor == 0 && !isUnsure)
+    return {0, 0, number.unit};
+  Number result(factor == 0 ? 0 : number.value * factor, number.error,
+                number.unit);
+  if (isUnsure)
+    result.error += std::fabs(number.value);
+  if (std::isnan(result.error))
+    result.error = kInfinity;
+  return result;
+}
+
+/// Whether two numbers that may be off may be equal.
+bool mayBeEqual(N a, N b) {
+  return a.error + b.error != 0 &&
+         std::fabs(a.value - b.value) <= a.error + b.error;
+}
+
+/// What base^exponent passes on to the base.
+Number propagateToBase(N g, N base, N exponent) {
+  if (exponent.value == 0 && exponent.error == 0)
+    return {0, 0, g.unit};
+  return g * (exponent * pow(base, exponent - 1.0));
+}
+
+/// What it passes on to the exponent. A power of 0 does not change with it.
+Number propagateToExponent(N g, N base, N exponent, N result) {
+  if (base.value == 0 && base.error == 0 && exponent.value >= 0)
+    return {0, 0, g.unit};
+  return g * (result * log(base));
+}
+
+Number getErrorFunctionSlope(N x) {
+  constexpr double twoOverSqrtPi = 1.12837916709551257390;
+  return exp(-(x * x)) * twoOverSqrtPi;
+}
+
+} // namespace
+
+/// The gradient of one of two values of which the larger or smaller is taken.
+/// Equal ones share it, but a number that does not depend on arguments takes
+/// nothing.
+Array ElementwiseGradient::choose(unsigned index, bool larger) const {
+  const double atTie = constants[1 - index] ? 1 : 0.5;
+  return mapGradient(
+      [=](N g, N mine, N other) {
+        const bool isTaken =
+            larger ? !(mine.value < other.value) : !(mine.value > other.value);
+        const double factor = mine.value == other.value ? atTie : isTaken;
+        return multiplyUnsure(g, factor, mayBeEqual(mine, other));
+      },
+      *operands[index], *operands[1 - index]);
+}
+
+/// The gradient of what is selected where the condition is `isTrue`.
+Array ElementwiseGradient::select(bool isTrue) const {
+  const Array &condition = *operands[0];
+  Array selected(gradient.elementType(), gradient.sizes());
+  const bool isOne = condition.sizes().empty();
+  for (int64_t i = 0, count = gradient.count(); i != count; ++i) {
+    Integer which = condition.integer(isOne ? 0 : i);
+    const bool isSelected = (which.value != 0) == isTrue;
+    selected.set(
+        i, multiplyUnsure(gradient.number(i), isSelected, which.error != 0));
+  }
+  return selected;
+}
+
+std::optional<Array> ElementwiseGradient::of(unsigned index) const {
+  using Result = std::optional<Array>;
+  const bool isFirst = index == 0;
+  const Array &x = *operands[0];
+  const Array &other = *operands[operands.size() > 1 ? 1 - index % 2 : 0];
+  constexpr double ln2 = 0.69314718055994530942;
+  constexpr double ln10 = 2.30258509299404568402;
+  auto with = [&](auto function, const auto &...arrays) {
+    return [=, &arrays...](auto) -> Result {
+      return mapGradient(function, arrays...);
+    };
+  };
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case<arith::AddFOp, arith::ExtFOp, arith::TruncFOp>(
+          [&](auto) { return gradient; })
+      .Case([&](arith::SubFOp) -> Result {
+        return isFirst ? gradient : mapGradient([](N g) { return -g; });
+      })
+      .Case<arith::MulFOp>(with([](N g, N y) { return g * y; }, other))
+      .Case([&](arith::DivFOp) -> Result {
+        const Array &divisor = *operands[1];
+        if (isFirst)
+          return mapGradient([](N g, N y) { return g / y; }, divisor);
+        return mapGradient([](N g, N y, N result) { return -g * (result / y); },
+                           divisor, result);
+      })
+      .Case<arith::NegFOp>(with([](N g) { return -g; }))
+      .Case<arith::MaximumFOp, arith::MaxNumFOp>(
+          [&](auto) { return choose(index, /*larger=*/true); })
+      .Case<arith::MinimumFOp, arith::MinNumFOp>(
+          [&](auto) { return choose(index, /*larger=*/false); })
+      .Case<arith::SelectOp>([&](auto) { return select(index == 1); })
+      .Case<math::ExpOp>(with([](N g, N y) { return g * y; }, result))
+      .Case<math::Exp2Op>(with([](N g, N y) { return g * y * ln2; }, result))
+      .Case<math::ExpM1Op>(with([](N g, N y) { return g * (y + 1.0); }, result))
+      .Case<math::LogOp>(with([](N g, N x) { return g / x; }, x))
+      .Case<math::Log2Op>(with([](N g, N x) { return g / (x * ln2); }, x))
+      .Case<math::Log10Op>(with([](N g, N x) { return g / (x * ln10); }, x))
+      .Case<math::Log1pOp>(with([](N g, N x) { return g / (x + 1.0); }, x))
+      .Case<math::SqrtOp>(with([](N g, N y) { return g / (y * 2.0); }, result))
+      .Case<math::RsqrtOp>(
+          with([](N g, N y) { return g * (y * y * y * -0.5); }, result))
+      .Case<math::TanhOp>(
+          with([](N g, N y) { return g * (1.0 - y * y); }, result))
+      .Case<math::ErfOp>(
+          with([](N g, N x) { return g * getErrorFunctionSlope(x); }, x))
+      .Case<math::ErfcOp>(
+          with([](N g, N x) { return -g * getErrorFunctionSlope(x); }, x))
+      .Case<math::SinOp>(with([](N g, N x) { return g * cos(x); }, x))
+      .Case<math::CosOp>(with([](N g, N x) { return -g * sin(x); }, x))
+      .Case<math::AbsFOp>(with(
+          [](N g, N x) {
+            if (!hasSureSign(x))
+              return Number(0, std::fabs(g.value) + g.error, g.unit);
+            return x.value == 0 ? Number(0, 0, g.unit) : x.value < 0 ? -g : g;
+          },
+          x))
+      .Case([&](math::PowFOp) -> Result {
+        if (isFirst)
+          return mapGradient(propagateToBase, x, *operands[1]);
+        return mapGradient(propagateToExponent, x, *operands[1], result);
+      })
+      .Case([&](math::FmaOp) -> Result {
+        if (index == 2)
+          return gradient;
+        return mapGradient([](N g, N y) { return g * y; }, other);
+      })
+      // Steps are flat.
+      .Case<math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+            math::TruncOp>([](auto) { return Array(); })
+      .Default(Result());
+}
