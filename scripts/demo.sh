@@ -25,15 +25,12 @@ for example in "$root"/examples/*.mlir; do
   echo "=> $out/$name.ptx, $(wc -l < "$out/$name.ptx") lines of PTX"
 done
 
-# Not the others: they subtract, and what nearly vanishes has no meaningful
-# error in units of its own last place.
-#
 # One table: every run prints the line of titles, and only the first is kept.
 echo
 first=1
 status=0
 for target in $targets; do
-  for name in geglu rms_norm add_rms_norm gated_norm; do
+  for name in geglu rms_norm add_rms_norm gated_norm gated_residual; do
     tile-run "$root/examples/$name.mlir" --target="$target" --check --rows=0,1,127,8192 \
       > "$out/table" || status=1
     tail -n "+$first" "$out/table"

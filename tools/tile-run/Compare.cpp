@@ -17,61 +17,89 @@
 using namespace bastile;
 using namespace bastile::run;
 
+static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 static double getRelativeError(double got, double expected) {
   if (got == expected || (std::isnan(got) && std::isnan(expected)))
     return 0;
   double error = std::fabs(got - expected) / std::fabs(expected);
-  return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+  return std::isnan(error) ? kInfinity : error;
 }
 
-/// Keeps what is worst of an element with an error.
-static void record(Comparison &result, size_t position, double ulps, double got,
+/// Keeps what is worst of an element with an error of `ulps`, of which
+/// `allowed` are allowed.
+static void record(Comparison &result, size_t position, double ulps,
+                   double allowed, double ofAllowed, double got,
                    double expected) {
+  result.ulps = std::max(result.ulps, ulps);
   result.relative = std::max(result.relative, getRelativeError(got, expected));
-  if (ulps <= result.ulps)
+  if (ofAllowed <= result.ofAllowed)
     return;
-  result.ulps = ulps;
+  result.ofAllowed = ofAllowed;
   result.position = static_cast<int64_t>(position);
   result.got = got;
   result.expected = expected;
+  result.error = ulps;
+  result.allowed = allowed;
+}
+
+/// `error` as a part of what is allowed, which may be nothing.
+static double divide(double error, double allowed) {
+  return error == 0 ? 0 : allowed == 0 ? kInfinity : error / allowed;
 }
 
 static Comparison compareIntegers(const Tensor &actual,
-                                  const Tensor &expected) {
+                                  const Expectation &expected,
+                                  std::optional<double> tolerance) {
   const std::vector<int64_t> values = actual.getIntegers();
-  const std::vector<int64_t> wanted = expected.getIntegers();
   Comparison result;
   for (size_t i = 0; i != values.size(); ++i) {
-    const auto [least, most] = std::minmax(values[i], wanted[i]);
+    const int64_t want = expected.integers[i];
+    const auto [least, most] = std::minmax(values[i], want);
     // The difference may need all 64 bits.
-    const uint64_t difference =
-        static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
-    if (difference != 0)
-      record(result, i, static_cast<double>(difference),
-             static_cast<double>(values[i]), static_cast<double>(wanted[i]));
+    const auto difference = static_cast<double>(static_cast<uint64_t>(most) -
+                                                static_cast<uint64_t>(least));
+    const double error = expected.errors.empty() ? 0 : expected.errors[i];
+    const double allowed = tolerance.value_or(error);
+    if (allowed == kInfinity)
+      ++result.unbounded;
+    else if (difference != 0)
+      record(result, i, difference, allowed, divide(difference, allowed),
+             static_cast<double>(values[i]), static_cast<double>(want));
   }
   return result;
 }
 
-Comparison run::compare(const Tensor &actual, const Tensor &expected) {
-  assert(actual.sizes() == expected.sizes() && "shapes were checked");
-  if (!runtime::isFloat(actual.type()) && expected.type() == actual.type())
-    return compareIntegers(actual, expected);
+Comparison run::compare(const Tensor &actual, const Expectation &expected,
+                        std::optional<double> tolerance) {
+  if (!runtime::isFloat(actual.type()) && expected.numbers.empty())
+    return compareIntegers(actual, expected, tolerance);
   const std::vector<double> numbers = actual.getNumbers();
-  const std::vector<double> wanted = expected.getNumbers();
-  // A unit is at least this part of a number, so that most elements are seen
-  // to be no worse than the worst so far without finding their unit.
-  const double leastUnit = runtime::ulp(actual.type(), 1.0) / 2;
+  assert(numbers.size() == expected.numbers.size() && "shapes were checked");
   Comparison result;
   for (size_t i = 0; i != numbers.size(); ++i) {
-    const double got = numbers[i], want = wanted[i];
-    if (std::fabs(got - want) <= result.ulps * leastUnit * std::fabs(want) &&
-        std::fabs(got - want) <= result.relative * std::fabs(want))
+    const double got = numbers[i], want = expected.numbers[i];
+    const double bound = expected.errors.empty() ? 0 : expected.errors[i];
+    if (!tolerance && bound == kInfinity) {
+      ++result.unbounded;
       continue;
-    const double ulps = runtime::ulpDistance(actual.type(), got, want);
+    }
+    if (got == want || (std::isnan(got) && std::isnan(want)))
+      continue;
     // An overflow to infinity that the type demands is no error.
-    if (ulps != 0)
-      record(result, i, ulps, got, want);
+    const double ulps = runtime::ulpDistance(actual.type(), got, want);
+    if (ulps == 0)
+      continue;
+    if (tolerance) {
+      record(result, i, ulps, *tolerance, divide(ulps, *tolerance), got, want);
+      continue;
+    }
+    // Infinities and NaN are off by infinity.
+    double error = std::fabs(got - want);
+    if (std::isnan(error))
+      error = kInfinity;
+    record(result, i, ulps, bound / runtime::ulp(actual.type(), want),
+           divide(error, bound), got, want);
   }
   return result;
 }

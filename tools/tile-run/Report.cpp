@@ -61,16 +61,18 @@ static void printFailure(const CheckedOutput &output, llvm::raw_ostream &os) {
   llvm::interleaveComma(getIndices(comparison.position, output.sizes), os);
   os << "]: got " << printNumber(format, comparison.got) << ", expected "
      << printNumber(format, comparison.expected) << "; "
-     << printNumber("%.3g", comparison.ulps) << " ulp, allowed "
-     << printNumber("%g", output.tolerance) << "\n";
+     << printNumber("%.3g", comparison.error) << " ulp, allowed "
+     << printNumber("%.3g", comparison.allowed) << "\n";
 }
 
 void run::printTable(llvm::ArrayRef<TrialResult> results, StringRef target,
                      llvm::raw_ostream &os) {
   constexpr const char *columns =
-      "{0,-20} {1,-16} {2,-8} {3,-10} {4,12} {5,12} {6,12} {7,8}  {8}\n";
+      "{0,-20} {1,-16} {2,-8} {3,-10} {4,12} {5,12} {6,12} {7,12} {8,8}  "
+      "{9}\n";
   os << llvm::formatv(columns, "function", "shape", "target", "output",
-                      "error (ulp)", "(relative)", "time", "GB/s", "result");
+                      "error (ulp)", "(relative)", "of allowed", "time", "GB/s",
+                      "result");
   for (const TrialResult &result : results) {
     std::string shape = printMainShape(result);
     std::string time = "-", rate = "-";
@@ -80,12 +82,13 @@ void run::printTable(llvm::ArrayRef<TrialResult> results, StringRef target,
     }
     if (result.outputs.empty())
       os << llvm::formatv(columns, result.function, shape, target, "-", "-",
-                          "-", time, rate, "not checked");
+                          "-", "-", time, rate, "not checked");
     for (const CheckedOutput &output : result.outputs) {
       os << llvm::formatv(columns, result.function, shape, target, output.name,
                           printNumber("%.3f", output.comparison.ulps),
-                          printNumber("%.2e", output.comparison.relative), time,
-                          rate, output.passed() ? "PASS" : "FAIL");
+                          printNumber("%.2e", output.comparison.relative),
+                          printNumber("%.3f", output.comparison.ofAllowed),
+                          time, rate, output.passed() ? "PASS" : "FAIL");
       if (!output.passed())
         printFailure(output, os);
     }
@@ -108,11 +111,13 @@ static json::Object getOutput(const CheckedOutput &output) {
                       {"type", StringRef(runtime::name(output.type))},
                       {"ulps", getNumber(comparison.ulps)},
                       {"relative", getNumber(comparison.relative)},
-                      {"tolerance", output.tolerance},
+                      {"of_allowed", getNumber(comparison.ofAllowed)},
+                      {"unbounded", comparison.unbounded},
                       {"pass", output.passed()}};
   if (comparison.position < 0)
     return object;
   object["index"] = getSizes(getIndices(comparison.position, output.sizes));
+  object["allowed"] = getNumber(comparison.allowed);
   object["got"] = getNumber(comparison.got);
   object["expected"] = getNumber(comparison.expected);
   return object;

@@ -8,8 +8,10 @@
 #include "Trial.h"
 
 #include "Call.h"
+#include "Chain.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <set>
 
 using namespace bastile;
 using namespace bastile::run;
@@ -28,15 +30,20 @@ bool TrialResult::passed() const {
 }
 
 /// Reads numbers of float64, or of the output's own type.
-static Expected<Tensor> loadExpected(const std::string &file,
-                                     const Tensor &output, ArrayFiles &files) {
+static Expected<Expectation>
+loadExpected(const std::string &file, const Tensor &output, ArrayFiles &files) {
   auto array = files.load(file, {ElementType::F64, output.type()});
   if (!array)
     return array.takeError();
   Tensor tensor((*array)->type, output.sizes(), Placement());
   if (Error error = setLeadingElements(tensor, **array, file))
     return error;
-  return tensor;
+  Expectation expected;
+  if (runtime::isFloat(tensor.type()))
+    expected.numbers = tensor.getNumbers();
+  else
+    expected.integers = tensor.getIntegers();
+  return expected;
 }
 
 static Error saveOutput(const std::string &file, const Tensor &output) {
@@ -57,37 +64,6 @@ static Error checkNames(const Function &function, const NamedValues &values) {
       return Error("function '" + function.name + "' has no output '" + name +
                    "'");
   return Error::success();
-}
-
-/// Runs the reference on the numbers of `inputs`, in memory of its own.
-static Expected<std::vector<Tensor>>
-computeReference(Program &reference, const std::string &name,
-                 const std::vector<Tensor> &inputs) {
-  Machine &machine = *reference.machine;
-  const Function &function = *reference.metadata.find(name);
-  std::vector<Tensor> promoted;
-  for (size_t i = 0; i != inputs.size(); ++i) {
-    ElementType type = function.inputs[i].type;
-    Tensor &input = promoted.emplace_back(type, inputs[i].sizes(), Placement());
-    if (type != ElementType::F64) {
-      input.setElements(inputs[i].getElements().data());
-      continue;
-    }
-    std::vector<double> numbers = inputs[i].getNumbers();
-    input.setElements(reinterpret_cast<const char *>(numbers.data()));
-  }
-  auto outputs = makeOutputs(machine, function, promoted, Placement());
-  if (!outputs)
-    return outputs.takeError();
-  auto call = Call::create(machine, function, promoted, *outputs,
-                           /*inPlace=*/false);
-  if (!call)
-    return call.takeError();
-  if (Error error = machine.run((*call)->plan()))
-    return error;
-  if (Error error = (*call)->read(machine, *outputs))
-    return error;
-  return outputs;
 }
 
 /// Measures the time of a call, going over enough copies of its tensors.
@@ -111,49 +87,65 @@ static Expected<double> measure(Machine &machine, const Function &function,
   return machine.time(plans, options.repeat);
 }
 
-/// The error that is allowed for an output.
-static double getTolerance(ElementType type, const TrialOptions &options) {
-  if (options.tolerance)
-    return *options.tolerance;
-  const double tolerance = getDefaultTolerance(type);
-  return runtime::isFloat(type) ? tolerance + options.innerRoundings
-                                : tolerance;
-}
-
-/// Compares the outputs with files and with the reference.
-static Error check(const std::vector<Tensor> &inputs,
-                   const std::vector<Tensor> &outputs, Program *reference,
-                   const Function &function, const TrialOptions &options,
-                   ArrayFiles &files, TrialResult &result) {
-  std::vector<Tensor> computed;
-  if (reference) {
-    auto results = computeReference(*reference, function.name, inputs);
-    if (!results)
-      return results.takeError();
-    computed = std::move(*results);
-  }
+/// Compares the outputs that files are given for, and says which.
+static Expected<std::set<std::string>>
+checkFiles(const std::vector<Tensor> &outputs, const Function &function,
+           const TrialOptions &options, ArrayFiles &files,
+           TrialResult &result) {
+  std::set<std::string> checked;
   for (size_t i = 0; i != outputs.size(); ++i) {
     const std::string &name = function.outputs[i].name;
     auto file = options.expectedFiles.find(name);
-    Comparison comparison;
-    if (file != options.expectedFiles.end()) {
-      Expected<Tensor> expected = loadExpected(file->second, outputs[i], files);
-      if (!expected)
-        return expected.takeError();
-      comparison = compare(outputs[i], *expected);
-    } else if (reference) {
-      comparison = compare(outputs[i], computed[i]);
-    } else {
+    if (file == options.expectedFiles.end())
       continue;
-    }
-    result.outputs.push_back({name, outputs[i].type(), outputs[i].sizes(),
-                              comparison,
-                              getTolerance(outputs[i].type(), options)});
+    Expected<Expectation> expected =
+        loadExpected(file->second, outputs[i], files);
+    if (!expected)
+      return expected.takeError();
+    const runtime::ElementType type = outputs[i].type();
+    result.outputs.push_back(
+        {name, type, outputs[i].sizes(),
+         compare(outputs[i], *expected,
+                 options.tolerance.value_or(getDefaultTolerance(type)))});
+    checked.insert(name);
   }
+  return checked;
+}
+
+/// Compares the outputs with files and with what the oracle says.
+static Error check(const std::vector<Tensor> &inputs, const Chain *chain,
+                   const std::vector<Tensor> &outputs, const Oracle *oracle,
+                   const Function &function, const TrialOptions &options,
+                   ArrayFiles &files, TrialResult &result) {
+  auto checked = checkFiles(outputs, function, options, files, result);
+  if (!checked)
+    return checked.takeError();
+  if (!oracle)
+    return Error::success();
+  auto add = [&](const std::string &name, const Tensor &tensor,
+                 const Expectation &expected) {
+    if (!checked->count(name))
+      result.outputs.push_back({name, tensor.type(), tensor.sizes(),
+                                compare(tensor, expected, options.tolerance)});
+  };
+  if (chain) {
+    auto expected = expectChained(*chain, function, outputs, *oracle);
+    if (!expected)
+      return expected.takeError();
+    for (const ChainedOutput &output : *expected)
+      add(output.name, *output.tensor, output.expected);
+    return Error::success();
+  }
+  auto expected = oracle->evaluate(function, inputs);
+  if (!expected)
+    return expected.takeError();
+  for (size_t i = 0; i != outputs.size(); ++i)
+    if (const std::optional<Expectation> &known = (*expected)[i])
+      add(function.outputs[i].name, outputs[i], *known);
   return Error::success();
 }
 
-Expected<TrialResult> run::runTrial(Program &program, Program *reference,
+Expected<TrialResult> run::runTrial(Program &program, const Oracle *oracle,
                                     const Function &function,
                                     const TrialOptions &options,
                                     ArrayFiles &files) {
@@ -162,7 +154,18 @@ Expected<TrialResult> run::runTrial(Program &program, Program *reference,
     if (Error error = checkNames(function, *values))
       return error;
   Machine &machine = *program.machine;
-  auto inputs = makeInputs(function, options.inputs, files);
+  const Function *forward =
+      oracle ? findForward(program.metadata, function) : nullptr;
+  std::optional<Chain> chain;
+  if (forward) {
+    auto made =
+        runForward(program, *forward, function, options.inputs, *oracle, files);
+    if (!made)
+      return made.takeError();
+    chain = std::move(*made);
+  }
+  Expected<std::vector<Tensor>> inputs =
+      chain ? chain->taken : makeInputs(function, options.inputs, files);
   if (!inputs)
     return inputs.takeError();
   auto poisoned =
@@ -189,8 +192,8 @@ Expected<TrialResult> run::runTrial(Program &program, Program *reference,
   }
   for (const Tensor &output : outputs)
     result.bytes += output.byteCount();
-  if (Error error =
-          check(*inputs, outputs, reference, function, options, files, result))
+  if (Error error = check(*inputs, chain ? &*chain : nullptr, outputs, oracle,
+                          function, options, files, result))
     return error;
   for (size_t i = 0; i != outputs.size(); ++i) {
     auto file = options.outputFiles.find(function.outputs[i].name);

@@ -9,6 +9,7 @@
 
 #include "Compare.h"
 #include "Inputs.h"
+#include "Oracle.h"
 #include "Program.h"
 #include <optional>
 
@@ -18,12 +19,11 @@ struct TrialOptions {
   InputOptions inputs;
   /// Where to write outputs, and what they should be, by their names.
   NamedValues outputFiles, expectedFiles;
-  /// In units in the last place; by default what `getDefaultTolerance` says,
-  /// and for floats one more for each inner rounding.
+  /// In units in the last place; by default what the oracle says of each
+  /// element, and for files what `getDefaultTolerance` does.
   std::optional<double> tolerance;
   /// Whether outputs that may take the memory of an input do.
   bool inPlace = false;
-  unsigned innerRoundings = 0;
   /// How often to run for the time; 0 for no time.
   unsigned repeat = 0;
 };
@@ -34,9 +34,8 @@ struct CheckedOutput {
   runtime::ElementType type;
   runtime::Dimensions sizes;
   Comparison comparison;
-  double tolerance = 0;
 
-  bool passed() const { return comparison.ulps <= tolerance; }
+  bool passed() const { return comparison.passed(); }
 };
 
 /// What came of calling one function on inputs of one shape.
@@ -52,8 +51,9 @@ struct TrialResult {
   bool passed() const;
 };
 
-/// Calls `function` of `program` and, if there is one, its `reference`.
-runtime::Expected<TrialResult> runTrial(Program &program, Program *reference,
+/// Calls `function` of `program` and compares with what `oracle`, if there is
+/// one, says. It is then called on what its forward has left, if it has one.
+runtime::Expected<TrialResult> runTrial(Program &program, const Oracle *oracle,
                                         const runtime::Function &function,
                                         const TrialOptions &options,
                                         ArrayFiles &files);

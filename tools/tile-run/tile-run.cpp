@@ -9,14 +9,12 @@
 #include "Report.h"
 #include "Trial.h"
 #include "bastile/Compiler.h"
-#include "bastile/Reference.h"
 #include "bastile/Version.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/GradientFlags.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
-#include <thread>
 
 using namespace mlir;
 using namespace bastile;
@@ -82,15 +80,15 @@ cl::list<std::string> expected(
     cl::desc("Compare an output with an .npy file of float64 or of its type"),
     cl::value_desc("name=file"), cl::cat(category));
 cl::opt<bool> check("check",
-                    cl::desc("Compare with the same function computed in "
-                             "float64 on the host"),
+                    cl::desc("Compare with what the function means, evaluated "
+                             "in float64 apart from the compiler"),
                     cl::cat(category));
 cl::opt<double>
     tolerance("tolerance",
-              cl::desc("Errors to allow, in units in the last place (default 1 "
-                       "for floats of at most 16 bits and one more for each "
-                       "rounding to them in the middle, 32 for f32 and f64, 0 "
-                       "for integers)"),
+              cl::desc("Errors to allow, in units in the last place (default, "
+                       "with --check, what rounding may cost each element; "
+                       "with --expect 1 for floats of at most 16 bits, 32 for "
+                       "f32 and f64, 0 for integers)"),
               cl::value_desc("ulps"), cl::cat(category));
 
 GradientFlags gradientFlags(category);
@@ -221,13 +219,6 @@ selectFunctions(const runtime::Metadata &metadata,
   return functions;
 }
 
-FailureOr<Program> compileReference(ModuleOp module) {
-  ProgramOptions options;
-  options.target = &Target::host();
-  options.threads = std::max(1u, std::thread::hardware_concurrency());
-  return run::compile(module, options);
-}
-
 /// Runs every function with every number of rows and prints the results.
 LogicalResult runAll(ModuleOp module) {
   FailureOr<TrialOptions> options = getTrialOptions();
@@ -242,19 +233,9 @@ LogicalResult runAll(ModuleOp module) {
   for (auto func : module.getOps<func::FuncOp>())
     inSource.insert(func.getName());
 
-  Reference reference;
-  std::optional<Program> referenceProgram;
-  if (check) {
-    FailureOr<Reference> built =
-        buildReference(module, programOptions->gradients);
-    if (failed(built))
-      return failure();
-    reference = std::move(*built);
-    FailureOr<Program> compiled = compileReference(*reference.module);
-    if (failed(compiled))
-      return failure();
-    referenceProgram = std::move(*compiled);
-  }
+  std::unique_ptr<Oracle> oracle;
+  if (check)
+    oracle = makeOracle(module, programOptions->gradients);
   FailureOr<Program> program = run::compile(module, *programOptions);
   if (failed(program))
     return failure();
@@ -274,12 +255,10 @@ LogicalResult runAll(ModuleOp module) {
   ArrayFiles files;
   std::vector<TrialResult> results;
   for (const runtime::Function *function : *functions) {
-    options->innerRoundings = reference.innerRoundings.lookup(function->name);
     for (std::optional<int64_t> count : rowCounts) {
       options->inputs.rows = count;
       auto result =
-          runTrial(*program, referenceProgram ? &*referenceProgram : nullptr,
-                   *function, *options, files);
+          runTrial(*program, oracle.get(), *function, *options, files);
       if (!result)
         return report(result.takeError());
       results.push_back(std::move(*result));

@@ -8,6 +8,7 @@
 
 #include "bastile/runtime/HostTypes.h"
 #include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 
 using namespace bastile;
@@ -65,11 +66,8 @@ protected:
   }
   Expected<TrialResult> tryRun(const std::string &function, HostEntry entry) {
     Program program = makeProgram(function, entry);
-    std::optional<Program> other;
-    if (reference)
-      other = makeProgram(
-          referenceFunction.empty() ? function : referenceFunction, reference);
-    return runTrial(program, other ? &*other : nullptr,
+    TestOracle oracle(expected);
+    return runTrial(program, expected ? &oracle : nullptr,
                     program.metadata.functions.front(), options, files);
   }
 
@@ -83,8 +81,7 @@ protected:
   TrialOptions options;
   ArrayFiles files;
   /// What computes the expected results, if anything.
-  HostEntry reference = nullptr;
-  std::string referenceFunction;
+  TestOracle::Evaluate expected = nullptr;
 };
 
 /// Adds 1 to what `Type` says of each element of a row of 4.
@@ -111,8 +108,12 @@ TEST_F(TrialTest, takesTheMemoryOfAnInput) {
     target = argument<void *>(arguments, 2);
     addOne<float>(arguments, begin, end, count);
   };
-  referenceFunction = makeCopy("f64", R"(, "may_alias": 0)");
-  reference = addOne<double>;
+  expected = [](const Tensor &x) {
+    Expectation result;
+    for (double number : x.getNumbers())
+      result.numbers.push_back(static_cast<float>(number + 1));
+    return result;
+  };
   for (Placement placement : {Placement{0, 0}, Placement{3, 1}}) {
     options.inputs.placement = placement;
     options.inPlace = false;
@@ -121,7 +122,7 @@ TEST_F(TrialTest, takesTheMemoryOfAnInput) {
     options.inPlace = true;
     TrialResult result = run(inPlace, entry);
     EXPECT_EQ(source, target);
-    // The reference has inputs of its own, which nobody has overwritten.
+    // What is expected is of the inputs as they were.
     ASSERT_EQ(result.outputs.size(), 1u);
     EXPECT_TRUE(result.passed()) << result.outputs[0].comparison.ulps;
   }
@@ -229,14 +230,15 @@ TEST_F(TrialTest, checksRanges) {
 TEST_F(TrialTest, comparesIntegersExactly) {
   // Numbers that float64 cannot tell apart.
   options.inputs.ranges["x"] = "9007199254740992:9007199254740993";
-  options.innerRoundings = 3;
-  reference = copyRows<32>;
+  expected = [](const Tensor &x) {
+    return Expectation{{}, x.getIntegers(), {}};
+  };
   EXPECT_TRUE(run(makeCopy("i64"), copyRows<32>).passed());
   TrialResult result = run(makeCopy("i64"), addOne<int64_t>);
   EXPECT_FALSE(result.passed());
   EXPECT_EQ(result.outputs[0].comparison.ulps, 1);
   EXPECT_EQ(result.outputs[0].comparison.position, 0);
-  EXPECT_EQ(result.outputs[0].tolerance, 0);
+  EXPECT_EQ(result.outputs[0].comparison.allowed, 0);
   options.tolerance = 1;
   EXPECT_TRUE(run(makeCopy("i64"), addOne<int64_t>).passed());
 }
@@ -249,9 +251,10 @@ TEST_F(TrialTest, measuresAnyDifferenceOfIntegers) {
     int64_t element = value;
     tensor->setElements(reinterpret_cast<const char *>(&element));
   }
-  EXPECT_EQ(compare(most, least).ulps, 0x1p64);
-  EXPECT_EQ(compare(least, least).ulps, 0);
-  EXPECT_EQ(compare(least, least).position, -1);
+  const Expectation expected{{}, {INT64_MIN}, {}};
+  EXPECT_EQ(compare(most, expected).ulps, 0x1p64);
+  EXPECT_EQ(compare(least, expected).ulps, 0);
+  EXPECT_EQ(compare(least, expected).position, -1);
 }
 
 TEST_F(TrialTest, readsAndWritesIntegers) {
@@ -284,12 +287,12 @@ TEST_F(TrialTest, readsAndWritesIntegers) {
 TEST_F(TrialTest, takesFloatsOf8Bits) {
   options.inputs.rows = 100;
   for (ElementType type : {ElementType::F8E4M3FN, ElementType::F8E5M2}) {
-    reference = copyRows<32>;
-    referenceFunction = makeCopy("f64");
+    expected = [](const Tensor &x) {
+      return Expectation{x.getNumbers(), {}, {}};
+    };
     const std::string copy = makeCopy(std::string(name(type)));
     TrialResult result = run(copy, Elements<uint8_t>::record);
     EXPECT_TRUE(result.passed());
-    EXPECT_EQ(result.outputs[0].tolerance, 1);
     double sum = 0, squares = 0;
     for (uint8_t bits : Elements<uint8_t>::seen) {
       const double number = loadElement(type, &bits);
@@ -300,6 +303,7 @@ TEST_F(TrialTest, takesFloatsOf8Bits) {
     EXPECT_NEAR(squares / 400, 1, 0.3);
 
     // The next pattern is the next number.
+    options.tolerance = 1;
     result = run(copy, addOne<uint8_t>);
     EXPECT_TRUE(result.passed());
     EXPECT_EQ(result.outputs[0].comparison.ulps, 1);
@@ -322,6 +326,50 @@ TEST_F(TrialTest, readsAndWritesFloatsOf8BitsAsBits) {
   Expected<NpyArray> written = loadNpy(out, ElementType::F8E5M2);
   ASSERT_TRUE(bool(written));
   EXPECT_EQ(written->data, "\x01\x3c\x7b\xc0");
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+TEST_F(TrialTest, allowsWhatIsAllowedOfEachElement) {
+  Tensor actual(ElementType::F32, {4}, Placement());
+  const float elements[] = {1, 2, 3, 4};
+  actual.setElements(reinterpret_cast<const char *>(elements));
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  Expectation expected{{1, 2.25, 4, 5}, {}, {0, 0.5, 2, infinity}};
+  Comparison comparison = compare(actual, expected);
+  EXPECT_TRUE(comparison.passed());
+  EXPECT_EQ(comparison.ofAllowed, 0.5);
+  EXPECT_EQ(comparison.position, 1);
+  EXPECT_EQ(comparison.unbounded, 1);
+  // The worst is what is furthest beyond what is allowed.
+  expected.errors[1] = 0.125;
+  comparison = compare(actual, expected);
+  EXPECT_FALSE(comparison.passed());
+  EXPECT_EQ(comparison.ofAllowed, 2);
+  EXPECT_EQ(comparison.got, 2);
+  EXPECT_EQ(comparison.expected, 2.25);
+  EXPECT_EQ(comparison.error, 2 * comparison.allowed);
+  // Nothing is allowed where there is no error.
+  expected.numbers[0] = 1 + 0x1p-22;
+  EXPECT_FALSE(compare(actual, expected).passed());
+  EXPECT_EQ(compare(actual, expected).position, 0);
+}
+
+TEST_F(TrialTest, findsNaNAndInfinity) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (auto [got, wanted, isRight] :
+       {std::tuple(nan, 1.0, false), std::tuple(1.0, nan, false),
+        std::tuple(infinity, 1.0, false), std::tuple(1.0, infinity, false),
+        std::tuple(nan, nan, true), std::tuple(infinity, infinity, true),
+        std::tuple(infinity, -infinity, false)}) {
+    Tensor actual(ElementType::F64, {1}, Placement());
+    actual.setElements(reinterpret_cast<const char *>(&got));
+    EXPECT_EQ(compare(actual, {{wanted}, {}, {1e300}}).passed(), isRight)
+        << got << " for " << wanted;
+  }
 }
 
 //===----------------------------------------------------------------------===//

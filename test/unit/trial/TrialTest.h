@@ -59,6 +59,30 @@ private:
   runtime::HostExecutor executor;
 };
 
+/// An oracle for functions of one input and one output.
+class TestOracle final : public Oracle {
+public:
+  using Evaluate = Expectation (*)(const Tensor &);
+  explicit TestOracle(Evaluate evaluateOne) : evaluateOne(evaluateOne) {}
+
+  unsigned countResults(const runtime::Function &) const override { return 1; }
+  bool returnsGradients() const override { return false; }
+  bool isGradientOf(const std::string &) const override { return false; }
+  runtime::Expected<Expectations>
+  evaluate(const runtime::Function &,
+           const std::vector<Tensor> &inputs) const override {
+    return Expectations{evaluateOne(inputs.front())};
+  }
+  runtime::Expected<Expectations>
+  differentiate(const runtime::Function &, const std::vector<Tensor> &,
+                const std::vector<std::optional<Tensor>> &) const override {
+    return runtime::Error("this oracle has no derivatives");
+  }
+
+private:
+  Evaluate evaluateOne;
+};
+
 /// The function that `json` describes, with `entry` as its kernel.
 inline Program makeProgram(const std::string &json, runtime::HostEntry entry) {
   auto metadata = runtime::parseMetadata(
