@@ -102,9 +102,12 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
                                            rows, /*partial=*/false)
                     .getResult());
   }
-  for (Operation &op : func.front().without_terminator())
-    if (group.ops.contains(&op))
-      builder.clone(op, mapping);
+  SmallVector<Operation *> ops(group.ops.getArrayRef());
+  llvm::sort(ops, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  for (Operation *op : ops)
+    builder.clone(*op, mapping);
   SmallVector<Value> results;
   for (Value output : group.outputs)
     results.push_back(mapping.lookup(output));

@@ -130,7 +130,9 @@ struct RowClass {
     length = std::max(length, other.length);
     band = std::max(band, other.band);
     reducesMore |= other.reducesMore;
-    groups.append(other.groups);
+    for (int64_t group : other.groups)
+      if (!llvm::is_contained(groups, group))
+        groups.push_back(group);
   }
 };
 
@@ -340,6 +342,7 @@ LogicalResult Grouper::formRowGroups() {
     classes.unionSets(lhs, rhs);
     rows[classes.getLeaderValue(lhs)] = left;
   };
+  // Of those that read a value, one of each class.
   DenseMap<Value, SmallVector<Operation *>> readers;
   for (Operation &op : func.front().without_terminator()) {
     if (!isRowOp(&op))
@@ -356,9 +359,13 @@ LogicalResult Grouper::formRowGroups() {
           producer && !isa<tile::PackBandsOp>(producer))
         join(&op, producer);
       SmallVector<Operation *> &others = readers[operand.get()];
-      for (Operation *other : others)
+      bool isFirst = true;
+      for (Operation *other : others) {
         join(&op, other);
-      others.push_back(&op);
+        isFirst &= !classes.isEquivalent(&op, other);
+      }
+      if (isFirst)
+        others.push_back(&op);
     }
   }
 
@@ -424,7 +431,15 @@ bool Grouper::isRepeated(OpOperand &use, int64_t stage) const {
 /// Adds what `op` reads from outside the group, and the ops that the group
 /// computes again.
 void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
-  for (OpOperand &use : op->getOpOperands()) {
+  // Chains may be longer than calls could be deep.
+  SmallVector<std::pair<Operation *, unsigned>> pending{{op, 0}};
+  while (!pending.empty()) {
+    auto &[reader, position] = pending.back();
+    if (position == reader->getNumOperands()) {
+      pending.pop_back();
+      continue;
+    }
+    OpOperand &use = reader->getOpOperand(position++);
     Value operand = use.get();
     Operation *producer = operand.getDefiningOp();
     if (producer && group.ops.contains(producer))
@@ -434,7 +449,7 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
       continue;
     }
     group.ops.insert(producer);
-    addInputs(group, producer, stage);
+    pending.push_back({producer, 0});
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "passes/KernelSource.h"
 
+#include "bastile/runtime/Limits.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -47,6 +48,13 @@ static bool hasRows(Type type) {
 
 static LogicalResult verifyArgument(BlockArgument argument) {
   Type type = argument.getType();
+  // Op results have no higher rank than what they are computed from.
+  if (auto tensor = dyn_cast<RankedTensorType>(type);
+      tensor && tensor.getRank() > runtime::maxRank)
+    return emitError(argument.getLoc())
+           << "argument " << argument.getArgNumber() << " of type " << type
+           << " has more than " << runtime::maxRank
+           << " dimensions; pass a view with some of them merged";
   if (hasRows(type) && isOperandType(getElementTypeOrSelf(type)))
     return success();
   InFlightDiagnostic error =

@@ -71,6 +71,11 @@ bool hasScratchRoom(const ScheduleFields &fields, const KernelShape &shape,
 /// Bytes of the rows that are copied ahead to a block's shared memory.
 int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);
 
+/// The ops on vectors of a program of the host, which is code of its tile's
+/// length; 0 for tiles of few vectors, whose ops are the source's own.
+int64_t countUnrolledOps(const ScheduleFields &fields,
+                         const KernelShape &shape);
+
 /// Whether a loop walks over rows that are reduced, tile by tile.
 bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
 

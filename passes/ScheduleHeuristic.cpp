@@ -18,6 +18,10 @@ namespace {
 constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Ops on vectors that a program of the host is to have, unless that is pinned.
 constexpr int64_t kMaxOpsOnHost = 256;
+/// Ops of a program of the host that are many without being repeated.
+constexpr int64_t kManyOpsOnHost = 1024;
+/// Ops of a program whose tile was meant for the threads of a GPU.
+constexpr int64_t kMaxOpsOfThreads = 4096;
 
 /// Elements of a row that a block of 512 threads keeps in registers with ease.
 constexpr int64_t kMostElementsHeld = 16384;
@@ -577,9 +581,20 @@ void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
     int64_t pieces = llvm::divideCeil(shape.rowLength, fields.vector);
     int64_t held = std::max<int64_t>(4, 64 / fields.vector);
     if (!shape.hasPartialRows || shape.numReductions == 0)
-      held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps, 4, held);
+      held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps,
+                                 shape.numOps > kManyOpsOnHost ? 1 : 4, held);
     fields.columns = std::min(pieces, held) * fields.vector;
     for (int64_t group : shape.groups)
       fields.columns = llvm::alignTo(fields.columns, group);
   }
+  // The columns of many threads are no tile for one.
+  auto isWhole = [&](int64_t columns) {
+    return columns % fields.vector == 0 &&
+           llvm::all_of(shape.groups,
+                        [&](int64_t group) { return columns % group == 0; });
+  };
+  while (fields.threads > 1 &&
+         countUnrolledOps(fields, shape) > kMaxOpsOfThreads &&
+         fields.columns % 2 == 0 && isWhole(fields.columns / 2))
+    fields.columns /= 2;
 }

@@ -16,10 +16,12 @@ using namespace bastile;
 namespace {
 
 constexpr int64_t kWarp = ThreadGrid::kWarp;
-/// Past this, the vectors that a thread holds no longer fit its registers (on
-/// the host: its program is too long to compile in reasonable time).
+/// Past this, the vectors that a thread holds no longer fit its registers.
 constexpr int64_t kMaxElementsPerThread = 256;
-constexpr int64_t kMaxPiecesOnHost = 2048;
+/// Past this, a program of the host takes seconds to compile. Tiles of few
+/// vectors may have more ops, which are the source's own.
+constexpr int64_t kMaxUnrolledOps = 16384;
+constexpr int64_t kFewPieces = 16;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
@@ -83,10 +85,12 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << fields.rows << " rows do not divide a band of "
                    << shape.band;
   if (target.isHost()) {
-    if (elements / fields.vector > kMaxPiecesOnHost)
+    if (countUnrolledOps(fields, shape) > kMaxUnrolledOps)
       return error() << "a tile of " << elements / fields.vector
-                     << " vectors is more than the " << kMaxPiecesOnHost
-                     << " that the host unrolls";
+                     << " vectors is more than the "
+                     << std::max(kFewPieces, kMaxUnrolledOps / shape.numOps)
+                     << " that the host unrolls of this kernel; use fewer "
+                        "'rows' or 'columns', or a wider 'vector'";
     return verifyGroups(error, fields, shape, /*threadColumns=*/1);
   }
 
@@ -164,6 +168,12 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                    << target.maxSharedBytesPerBlock
                    << " of a block's shared memory; use fewer 'stages'";
   return success();
+}
+
+int64_t bastile::countUnrolledOps(const ScheduleFields &fields,
+                                  const KernelShape &shape) {
+  int64_t pieces = fields.rows * fields.columns / fields.vector;
+  return pieces <= kFewPieces ? 0 : pieces * shape.numOps;
 }
 
 int64_t bastile::getStagedBytes(const ScheduleFields &fields,

@@ -102,6 +102,15 @@ func.func @integers(%x: tensor<?x8xi16>) -> tensor<?x8xi16> {
 
 // -----
 
+// No launch could take it.
+func.func @rank(%x: tensor<?x8xf32>,
+    // expected-error @below {{argument 1 of type 'tensor<?x1x1x1x1x1x1x1x8xf32>' has more than 8 dimensions; pass a view with some of them merged}}
+    %y: tensor<?x1x1x1x1x1x1x1x8xf32>) -> tensor<?x8xf32> {
+  return %x : tensor<?x8xf32>
+}
+
+// -----
+
 // expected-error @below {{argument 1 of type 'f32' must be a row tensor or row vector}}
 func.func @scalar(%x: tensor<?x8xf32>, %s: f32) -> tensor<?x8xf32> {
   %0 = tile.broadcast %s like %x : f32, tensor<?x8xf32> -> tensor<?x8xf32>

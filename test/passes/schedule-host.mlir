@@ -21,11 +21,23 @@ tile.kernel @gpu_schedule(%x: tensor<?x64xbf16>) -> tensor<?x64xbf16>
 
 // -----
 
-// expected-error @below {{does not fit host: a tile of 4096 vectors is more than the 2048 that the host unrolls}}
-tile.kernel @unrolled(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
-    attributes {schedule = #tile.schedule<vector = 1, columns = 4096>} {
-  %0 = arith.addf %x, %x : tensor<?x4096xf32>
-  tile.return %0 : tensor<?x4096xf32>
+// What a GPU's many threads hold would be a long program for one.
+// CHECK-LABEL: @long_gpu_schedule
+// CHECK-SAME:  #tile.schedule<rows = 1, threads = 512, vector = 2, columns = 4096>
+tile.kernel @long_gpu_schedule(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 512, vector = 2, columns = 16384>} {
+  %0 = arith.addf %x, %x : tensor<?x16384xbf16>
+  tile.return %0 : tensor<?x16384xbf16>
+}
+
+// -----
+
+// expected-error @below {{does not fit host: a tile of 8192 vectors is more than the 5461 that the host unrolls of this kernel; use fewer 'rows' or 'columns', or a wider 'vector'}}
+tile.kernel @unrolled(%x: tensor<?x8192xf32>) -> tensor<?x8192xf32>
+    attributes {schedule = #tile.schedule<vector = 1, columns = 8192>} {
+  %1 = arith.mulf %x, %x : tensor<?x8192xf32>
+  %0 = arith.addf %x, %1 : tensor<?x8192xf32>
+  tile.return %0 : tensor<?x8192xf32>
 }
 
 // -----
@@ -37,7 +49,8 @@ tile.kernel @unrolled(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
 // CHECK:       tile.return
 tile.kernel @hidden_latency(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
     attributes {schedule = #tile.schedule<persistent = 1, stages = 2, reread = shared>} {
-  %0 = arith.addf %x, %x : tensor<?x4096xf32>
+  %1 = arith.mulf %x, %x : tensor<?x4096xf32>
+  %0 = arith.addf %x, %1 : tensor<?x4096xf32>
   tile.return %0 : tensor<?x4096xf32>
 }
 

@@ -4,6 +4,7 @@
 #define BASTILE_RUNTIME_TENSORVIEW_H
 
 #include "bastile/runtime/ElementType.h"
+#include "bastile/runtime/Limits.h"
 
 #include <algorithm>
 #include <array>
@@ -16,10 +17,6 @@
 #include <vector>
 
 namespace bastile::runtime {
-
-/// The largest rank that metadata and views may have. It is a constant so that
-/// a launch needs no memory from the heap.
-constexpr unsigned maxRank = 8;
 
 /// The sizes or the strides of a tensor, stored in place.
 class Dimensions {
