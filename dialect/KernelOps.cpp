@@ -48,13 +48,23 @@ void KernelOp::print(OpAsmPrinter &printer) {
       getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
-/// Checks that operands in memory have elements of whole bytes.
+/// Checks that operands in memory have elements of whole bytes, in rows whose
+/// length is known.
 static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
                                     StringRef what) {
   for (auto [index, type] : llvm::enumerate(types)) {
     Type element = getElementTypeOrSelf(type);
-    if (isa<ShapedType>(type) && element.isIntOrFloat() &&
-        element.getIntOrFloatBitWidth() % 8 != 0)
+    if (isa<ShapedType>(type) && !element.isIntOrFloat())
+      return kernel.emitOpError(what)
+             << " " << index << " of type " << type
+             << " has neither integers nor floats as elements";
+    auto tensor = dyn_cast<TensorType>(type);
+    if (tensor && (!tensor.hasRank() || tensor.getRank() == 0 ||
+                   tensor.getShape().back() < 1))
+      return kernel.emitOpError(what)
+             << " " << index << " of type " << type
+             << " has no static row length of at least 1";
+    if (isa<ShapedType>(type) && element.getIntOrFloatBitWidth() % 8 != 0)
       return kernel.emitOpError(what)
              << " " << index << " of type " << type
              << " cannot lie in memory, where elements have whole bytes; "

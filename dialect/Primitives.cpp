@@ -37,7 +37,7 @@ LogicalResult BroadcastOp::verify() {
   int64_t length = tensor.getShape().back();
   bool fits = length == 1 || length == result.getShape().back();
   if (tensor.getRank() != 1) {
-    fits = result.getShape().back() % length == 0 &&
+    fits = length > 0 && result.getShape().back() % length == 0 &&
            tensor.getRank() == result.getRank();
     for (auto [from, to] : llvm::zip(tensor.getShape().drop_back(),
                                      result.getShape().drop_back()))
@@ -73,7 +73,7 @@ LogicalResult ReduceOp::verify() {
   RankedTensorType input = getInput().getType();
   int64_t length = input.getShape().back();
   int64_t groups = getType().getShape().back();
-  if (groups != 1 && (groups == length || length % groups != 0))
+  if (groups < 1 || (groups != 1 && (groups == length || length % groups != 0)))
     return emitOpError("cannot reduce ")
            << input << " to " << groups << " groups of columns of one size";
   SmallVector<int64_t> shape(input.getShape());

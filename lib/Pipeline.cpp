@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/KernelSource.h"
 #include "passes/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -103,6 +104,8 @@ LogicalResult bastile::lower(ModuleOp module, Stage stage,
       return failure();
     return passes.run(module);
   };
+  if (stage >= Stage::Decomposed && failed(verifyOnlyFunctions(module)))
+    return failure();
   if (failed(run([&](OpPassManager &passes) {
         addTensorPasses(passes, stage, options);
       })))

@@ -85,12 +85,33 @@ bool hasInstruction(Operation *op) {
              math::RoundEvenOp, math::RoundOp, math::SqrtOp, math::TruncOp>(op);
 }
 
+/// Some functions are taken element by element: no thread has more than these.
+constexpr int64_t maxElements = 1 << 16;
+
+/// Checks that no vector is so long that it would never end to be taken apart.
+LogicalResult verifyLengths(Operation *module) {
+  auto isTooLong = [](Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getNumElements() > maxElements;
+  };
+  auto result = module->walk([&](Operation *op) {
+    if (llvm::none_of(op->getResultTypes(), isTooLong))
+      return WalkResult::advance();
+    op->emitOpError("computes vectors of more than ")
+        << maxElements << " elements";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
   using ExpandMathBase::ExpandMathBase;
 
   void runOnOperation() override {
     const Target *found = lookupTarget(getOperation(), this->target);
     if (!found)
+      return signalPassFailure();
+    if (failed(verifyLengths(getOperation())))
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     bool onHost = found->isHost();

@@ -286,15 +286,8 @@ LogicalResult FunctionFuser::run() {
 struct FusePass : public bastile::impl::FuseBase<FusePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (module.getOps<func::FuncOp>().empty()) {
-      module.emitError("there is no function to compile");
+    if (failed(verifyOnlyFunctions(module)))
       return signalPassFailure();
-    }
-    for (Operation &op : *module.getBody())
-      if (!isa<func::FuncOp>(op)) {
-        op.emitOpError("cannot be compiled; only 'func.func' can");
-        return signalPassFailure();
-      }
     SymbolTable symbols(module);
     for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
       if (failed(FunctionFuser(func, symbols).run()))

@@ -91,6 +91,15 @@ static LogicalResult verifyOp(Operation &op) {
   return success();
 }
 
+LogicalResult bastile::verifyOnlyFunctions(ModuleOp module) {
+  if (module.getOps<func::FuncOp>().empty())
+    return module.emitError("there is no function to compile");
+  for (Operation &op : *module.getBody())
+    if (!isa<func::FuncOp>(op))
+      return op.emitOpError("cannot be compiled; only 'func.func' can");
+  return success();
+}
+
 static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
   Value value = returnOp.getOperand(index);
   Type type = value.getType();

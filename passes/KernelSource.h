@@ -9,11 +9,18 @@
 
 #include "mlir/Support/LLVM.h"
 
-namespace mlir::func {
+namespace mlir {
+class ModuleOp;
+namespace func {
 class FuncOp;
-} // namespace mlir::func
+} // namespace func
+} // namespace mlir
 
 namespace bastile {
+
+/// Checks that `module` has functions and nothing else. What stands outside of
+/// functions may use its own results, which no pass expects.
+llvm::LogicalResult verifyOnlyFunctions(mlir::ModuleOp module);
 
 /// Checks that `func` takes and returns row tensors and row vectors, in
 /// straight-line code. Reports the first thing that is not so.

@@ -1110,3 +1110,40 @@ func.func @dequantize_shape(%x: tensor<?x8xf8E4M3FN>, %s: tensor<1xf32>) {
   %0 = tile.dequantize %x, %s : tensor<?x8xf8E4M3FN>, tensor<1xf32> -> tensor<?x4xbf16>
   return
 }
+
+// -----
+
+func.func @broadcast_of_nothing(%s: tensor<2x0xf32>) -> tensor<4x0xf32> {
+  // expected-error @below {{'tile.broadcast' op cannot repeat a source of type 'tensor<2x0xf32>' to a result of type 'tensor<4x0xf32>'}}
+  %0 = tile.broadcast %s : tensor<2x0xf32> -> tensor<4x0xf32>
+  return %0 : tensor<4x0xf32>
+}
+
+// -----
+
+func.func @reduce_to_nothing(%x: tensor<?x8xf32>) -> tensor<?x0xf32> {
+  // expected-error @below {{'tile.reduce' op cannot reduce 'tensor<?x8xf32>' to 0 groups of columns of one size}}
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x0xf32>
+  return %0 : tensor<?x0xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op argument 1 of type 'tensor<8xindex>' has neither integers nor floats as elements}}
+tile.kernel @elements(%x: tensor<?x8xf32>, %w: tensor<8xindex>) -> tensor<?x8xf32> {
+  tile.return %x : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x0xf32>' has no static row length of at least 1}}
+tile.kernel @no_columns(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
+  tile.return %x : tensor<?x0xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x?xf32>' has no static row length of at least 1}}
+tile.kernel @any_columns(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  tile.return %x : tensor<?x?xf32>
+}
