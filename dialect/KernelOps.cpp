@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/ElementBytes.h"
+#include "dialect/RowLength.h"
 #include "dialect/Tile.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -60,10 +61,11 @@ static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
              << " has neither integers nor floats as elements";
     auto tensor = dyn_cast<TensorType>(type);
     if (tensor && (!tensor.hasRank() || tensor.getRank() == 0 ||
-                   tensor.getShape().back() < 1))
+                   tensor.getShape().back() < 1 ||
+                   tensor.getShape().back() > bastile::maxRowLength))
       return kernel.emitOpError(what)
              << " " << index << " of type " << type
-             << " has no static row length of at least 1";
+             << " has no static row length from 1 to " << bastile::maxRowLength;
     if (isa<ShapedType>(type) && element.getIntOrFloatBitWidth() % 8 != 0)
       return kernel.emitOpError(what)
              << " " << index << " of type " << type

@@ -56,6 +56,12 @@ LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (vector < 1 || threadRows < 1 || threadColumns < 1 || blocks < 1 ||
       group < 1)
     return emitError() << "layout fields must be at least 1";
+  // So that the product of all but the last fits into 64 bits.
+  constexpr int64_t most = 1 << 20, mostColumns = 1 << 24;
+  if (vector > most || threadRows > most || threadColumns > most ||
+      blocks > most || group > mostColumns)
+    return emitError() << "layout fields must be at most " << most
+                       << ", a group " << mostColumns;
   if (group == 1)
     return success();
   int64_t threads = std::min(threadColumns, group / vector);

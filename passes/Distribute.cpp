@@ -40,8 +40,32 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
         return signalPassFailure();
   }
 
+  /// Checks that the tiles of a kernel have elements, and no more than a
+  /// schedule can ask for.
+  static LogicalResult verifyTiles(tile::KernelOp kernel) {
+    constexpr int64_t most = 1 << 24;
+    auto isTile = [](Type type) {
+      auto tile = dyn_cast<RankedTensorType>(type);
+      if (!tile || !tile.hasStaticShape())
+        return true;
+      int64_t elements = 1;
+      for (int64_t size : tile.getShape())
+        if (size > most || size < 1 || (elements *= size) > most)
+          return false;
+      return true;
+    };
+    auto result = kernel.walk([&](Operation *op) {
+      if (llvm::all_of(op->getResultTypes(), isTile))
+        return WalkResult::advance();
+      op->emitOpError("computes a tile that does not have 1 to ")
+          << most << " elements";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
-    if (failed(verifyIsScheduled(kernel)))
+    if (failed(verifyIsScheduled(kernel)) || failed(verifyTiles(kernel)))
       return failure();
     ThreadGrid grid{1, 1, 1};
     tile::ScheduleAttr schedule = *kernel.getSchedule();

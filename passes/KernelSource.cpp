@@ -7,6 +7,7 @@
 #include "passes/KernelSource.h"
 
 #include "bastile/runtime/Limits.h"
+#include "dialect/RowLength.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,7 +16,6 @@ using namespace mlir;
 using namespace bastile;
 
 /// Sizes of tiles and grids stay far from overflow below this.
-static constexpr int64_t kMaxRowLength = int64_t(1) << 31;
 
 static bool isIntegerOf(Type elementType, ArrayRef<unsigned> widths) {
   auto integer = dyn_cast<IntegerType>(elementType);
@@ -42,7 +42,7 @@ static bool hasRows(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getRank() >= 1 && !tensor.getEncoding() &&
          tensor.getShape().back() > 0 &&
-         tensor.getShape().back() <= kMaxRowLength &&
+         tensor.getShape().back() <= maxRowLength &&
          (tensor.getRank() > 1 || tensor.hasStaticShape());
 }
 
@@ -61,7 +61,7 @@ static LogicalResult verifyArgument(BlockArgument argument) {
       emitError(argument.getLoc())
       << "argument " << argument.getArgNumber() << " of type " << type
       << " must be a row tensor or row vector of " << kOperandTypes
-      << " with a static row length from 1 to " << kMaxRowLength;
+      << " with a static row length from 1 to " << maxRowLength;
   if (isOperandType(type))
     error << "; pass one number as " << RankedTensorType::get({1}, type);
   return error;
@@ -129,7 +129,10 @@ static LogicalResult verifyInPlace(func::FuncOp func) {
              << index << " has '" << name << "' " << attribute << ", ";
     };
     auto number = dyn_cast<IntegerAttr>(attribute);
-    if (!number || number.getValue().uge(func.getNumArguments()))
+    // Narrower ones have a sign where the number has a digit.
+    if (!number ||
+        !(number.getType().isIndex() || number.getType().isInteger(64)) ||
+        number.getValue().uge(func.getNumArguments()))
       return error() << "which is the number of no argument";
     uint64_t argument = number.getValue().getZExtValue();
     if (func.getArgumentTypes()[argument] != type)

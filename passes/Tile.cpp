@@ -25,6 +25,18 @@ using namespace bastile;
 
 namespace {
 
+/// Checks that there are rows to walk.
+LogicalResult verifyHasRows(tile::KernelOp kernel) {
+  auto isRows = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() > 1;
+  };
+  if (llvm::any_of(kernel.getArgumentTypes(), isRows) ||
+      llvm::any_of(kernel.getResultTypes(), isRows))
+    return success();
+  return kernel.emitOpError("has no row tensor among its operands");
+}
+
 struct TilePass : public bastile::impl::TileBase<TilePass> {
   using TileBase::TileBase;
 
@@ -38,7 +50,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
           cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
       if (!kernel || kernel.isTiled())
         return WalkResult::advance();
-      if (failed(verifyIsScheduled(kernel)))
+      if (failed(verifyIsScheduled(kernel)) || failed(verifyHasRows(kernel)))
         return WalkResult::interrupt();
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;

@@ -243,3 +243,12 @@ func.func @twice_in_place(%x: tensor<?x8xf32>)
   %1 = math.sin %x : tensor<?x8xf32>
   return %0, %1 : tensor<?x8xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// expected-error @below {{'func.func' op result 0 has 'tile.in_place' true, which is the number of no argument}}
+func.func @narrow_number(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 1 : i1}) {
+  %0 = arith.addf %x, %y : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
