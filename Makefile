@@ -7,6 +7,8 @@ SETUP  ?= scripts/setup.sh
 LIT    ?= /usr/lib/llvm-22/bin/lit
 # For the benchmarks; the tests keep to Debian's Python.
 PYTHON ?= python3
+# For the fuzzers, all together.
+SECONDS ?= 600
 # For the wheels; by default that of the tests.
 PYTHONS ?=
 CMAKEFLAGS ?=
@@ -14,7 +16,7 @@ CMAKEFLAGS ?=
 export BASTILE_BUILD := $(abspath $(BUILD))
 
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test bench accuracy static wheel docs format lint install clean help
+.PHONY: all setup demo test fuzz bench accuracy static wheel docs format lint install clean help
 
 all: setup $(BUILD)/build.ninja ## build everything into build/bin
 	@ninja -C $(BUILD)
@@ -32,6 +34,9 @@ demo: all ## compile, run and check example kernels
 test: all ## run every test: lit, unit and Python
 	@rm -f $(BUILD)/test-results.xml
 	@$(LIT) -v --xunit-xml-output $(BUILD)/test-results.xml test
+
+fuzz: setup ## look for inputs that crash, for SECONDS (600), with sanitizers
+	@scripts/fuzz.py --seconds $(SECONDS)
 
 bench: all ## measure on the host and, with a GPU and PyTorch, beside other libraries
 	@$(PYTHON) benchmarks/host.py
@@ -71,7 +76,7 @@ install: all ## install the tools under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove the build folders
-	@rm -rf $(BUILD) build-static build-wheel gpu-package
+	@rm -rf $(BUILD) build-fuzz build-static build-wheel gpu-package
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18

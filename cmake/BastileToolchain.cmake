@@ -34,6 +34,25 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
                       -Wno-stringop-overread)
 endif()
 
+if(BASTILE_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "libFuzzer comes with clang, but the compiler is ${CMAKE_CXX_COMPILER}")
+  endif()
+  # MLIR itself is not instrumented. So types of its classes cannot be checked
+  # (vptr, which needs RTTI), nor those of its functions. What a null pointer
+  # does, the processor tells.
+  set(bastile_sanitizers address,undefined)
+  set(bastile_ignored "${PROJECT_SOURCE_DIR}/test/fuzz/sanitize-ignore.txt")
+  set(CMAKE_CXX_FLAGS_RELEASE "-O1 -gline-tables-only")
+  add_compile_options(-fsanitize=fuzzer-no-link,${bastile_sanitizers}
+                      -fno-sanitize=vptr,function,null,alignment,object-size
+                      -fno-sanitize-recover=all
+                      "-fsanitize-ignorelist=${bastile_ignored}"
+                      "-fsanitize-coverage-ignorelist=${bastile_ignored}"
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${bastile_sanitizers})
+endif()
+
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(BASTILE_PRECOMPILE_DEFAULT ON)
   # With a time stamp inside, every precompiled header would be another one to

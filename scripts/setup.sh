@@ -6,7 +6,7 @@ set -eu
 llvm=/usr/lib/llvm-22
 
 packages="
-  cmake ninja-build g++ clang-22 ccache
+  cmake ninja-build g++ clang-22 libclang-rt-22-dev ccache
   llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools lld-22
   clang-format-22 clang-tidy-22
   libcurl4-openssl-dev libz3-dev libzstd-dev zlib1g-dev

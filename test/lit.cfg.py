@@ -16,7 +16,7 @@ if not os.path.exists(os.path.join(build, "bin", "tile-opt")):
 config.name = "Bastile"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test", ".py"]
-config.excludes = ["CMakeLists.txt", "Inputs", "conftest.py", "lit.cfg.py"]
+config.excludes = ["CMakeLists.txt", "Inputs", "corpus", "conftest.py", "lit.cfg.py"]
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(build, "test")
 

@@ -1,0 +1,24 @@
+//===- NpyFuzzer.cpp - .npy files of any bytes ----------------------------===//
+
+#include "bastile/runtime/Npy.h"
+
+#include <cstdlib>
+
+using namespace bastile::runtime;
+
+/// Reads the bytes as each type; what is read and written again is the same.
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char *>(data), size);
+  for (std::optional<ElementType> type :
+       {std::optional<ElementType>(), std::optional(ElementType::BF16),
+        std::optional(ElementType::F8E4M3FN), std::optional(ElementType::F32),
+        std::optional(ElementType::I1)}) {
+    Expected<NpyArray> array = parseNpy(bytes, type);
+    if (!array)
+      continue;
+    Expected<NpyArray> again = parseNpy(formatNpy(*array), array->type);
+    if (!again || again->shape != array->shape || again->data != array->data)
+      std::abort();
+  }
+  return 0;
+}

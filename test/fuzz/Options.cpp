@@ -1,0 +1,14 @@
+//===- Options.cpp - What an input says of how it is to be run ------------===//
+
+#include "Options.h"
+
+using namespace bastile;
+using llvm::StringRef;
+
+llvm::SmallVector<StringRef> fuzz::getOptions(StringRef text) {
+  llvm::SmallVector<StringRef> options;
+  StringRef line = text.take_until([](char c) { return c == '\n'; });
+  if (line.consume_front(optionsPrefix))
+    line.split(options, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  return options;
+}

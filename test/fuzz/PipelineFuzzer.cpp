@@ -1,0 +1,149 @@
+//===- PipelineFuzzer.cpp - Text through the whole compiler ---------------===//
+//
+// Parses, verifies and lowers text as tilec does, with the options of its first
+// line. What compiles has metadata that the runtime reads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Mutator.h"
+#include "Options.h"
+#include "bastile/Compiler.h"
+#include "bastile/Registration.h"
+#include "bastile/SourceDiagnostics.h"
+#include "bastile/runtime/Metadata.h"
+#include "lib/CodeGen.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cstdlib>
+
+using namespace mlir;
+using namespace bastile;
+
+/// A line of options is given to a mutant that has none, and now and then to
+/// others.
+static const StringRef optionLines[] = {
+    "--target=sm_90a",
+    "--target=sm_90a --grad",
+    "--target=sm_90a --value-and-grad",
+    "--target=sm_90a --value-and-grad --in-place",
+    "--target=sm_90a --value-and-grad --drop-value",
+    "--target=sm_90a --grad --emit=ptx",
+    "--target=sm_80 --grad",
+    "--target=host",
+    "--target=host --grad",
+    "--target=host --grad --emit=asm",
+    "--target=host --value-and-grad",
+    "--target=host --value-and-grad --in-place",
+    "--target=host --value-and-grad --drop-value",
+};
+
+namespace {
+
+struct Options {
+  CompileOptions compile;
+  /// Whether LLVM makes code of it, too.
+  bool emits = false;
+};
+
+} // namespace
+
+static Options getOptions(StringRef text) {
+  Options options;
+  options.compile.target = &llvm::cantFail(Target::lookup("sm_90a"));
+  GradientOptions &gradients = options.compile.gradients;
+  auto setGradients = [&](StringRef names) {
+    gradients.arguments.clear();
+    if (!names.consume_front("="))
+      gradients.arguments.push_back("all");
+    for (StringRef name : llvm::split(names, ','))
+      if (!name.empty())
+        gradients.arguments.push_back(name.str());
+  };
+  for (StringRef option : fuzz::getOptions(text)) {
+    if (option.consume_front("--target=")) {
+      if (llvm::Expected<const Target &> target = Target::lookup(option))
+        options.compile.target = &*target;
+      else
+        llvm::consumeError(target.takeError());
+    } else if (option.consume_front("--grad")) {
+      setGradients(option);
+    } else if (option.consume_front("--value-and-grad")) {
+      setGradients(option);
+      gradients.together = true;
+    } else if (option.consume_front("--schedule=")) {
+      options.compile.schedule = option.str();
+    }
+    gradients.inPlace |= option == "--in-place";
+    gradients.dropValue |= option == "--drop-value";
+    options.emits |= option.starts_with("--emit=");
+  }
+  // The command line refuses these without the gradients.
+  gradients.inPlace &= gradients.together;
+  gradients.dropValue &= gradients.together;
+  return options;
+}
+
+static MLIRContext &getContext() {
+  // Types and attributes live as long as their context; one for each input
+  // would take most of the time, one for all would take all memory.
+  static std::unique_ptr<MLIRContext> context;
+  static unsigned uses = 0;
+  if (!context || ++uses == 200) {
+    uses = 0;
+    DialectRegistry registry;
+    registerDialects(registry);
+    registerTranslations(registry);
+    context = std::make_unique<MLIRContext>(registry,
+                                            MLIRContext::Threading::DISABLED);
+    context->printOpOnDiagnostic(false);
+  }
+  return *context;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  StringRef text(reinterpret_cast<const char *>(data), size);
+  const Options options = getOptions(text);
+  MLIRContext &context = getContext();
+  std::string messages;
+  llvm::raw_string_ostream stream(messages);
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, "fuzz"),
+                            llvm::SMLoc());
+  SourceDiagnostics diagnostics(source, &context, stream);
+
+  OwningOpRef<ModuleOp> module = parseSource(source, context);
+  llvm::json::Value metadata = nullptr;
+  if (!module ||
+      failed(lower(*module, Stage::NVVM, options.compile, &metadata))) {
+    // What is refused is refused with a reason.
+    if (messages.empty())
+      std::abort();
+    return 0;
+  }
+  auto read = runtime::parseMetadata(llvm::formatv("{0}", metadata).str());
+  if (!read) {
+    llvm::errs() << read.takeError().message() << "\n";
+    std::abort();
+  }
+  if (options.emits)
+    llvm::consumeError(
+        generateAssembly(*module, *options.compile.target).takeError());
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size,
+                                          size_t maxSize, unsigned seed) {
+  return fuzz::mutateText(data, size, maxSize, seed, optionLines);
+}
+
+extern "C" size_t LLVMFuzzerCustomCrossOver(const uint8_t *first,
+                                            size_t firstSize,
+                                            const uint8_t *second,
+                                            size_t secondSize, uint8_t *out,
+                                            size_t maxSize, unsigned seed) {
+  return fuzz::crossText({reinterpret_cast<const char *>(first), firstSize},
+                         {reinterpret_cast<const char *>(second), secondSize},
+                         out, maxSize, seed);
+}
