@@ -135,6 +135,8 @@ int64_t KernelOp::getSpace(unsigned position) {
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getKernels().empty())
     return emitOpError("names no kernel");
+  if ((*this)->getParentOfType<KernelOp>())
+    return emitOpError("cannot be part of a kernel");
   for (Attribute symbol : getKernels()) {
     auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(
         *this, cast<FlatSymbolRefAttr>(symbol));

@@ -108,8 +108,9 @@ struct LowerReturn : public OpConversionPattern<tile::ReturnOp> {
 bool hasCluster(Operation *op) {
   if (auto kernel = op->getParentOfType<tile::KernelOp>())
     return kernel.getSchedule()->getBlocks() > 1;
-  return op->getParentOfType<LLVM::LLVMFuncOp>()->hasAttr(
-      NVVM::NVVMDialect::getClusterDimAttrName());
+  auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+  return function &&
+         function->hasAttr(NVVM::NVVMDialect::getClusterDimAttrName());
 }
 
 /// Programs are numbered along the grid's first dimension, the only one that

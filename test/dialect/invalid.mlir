@@ -1151,3 +1151,11 @@ tile.kernel @huge(%x: tensor<?x4611686018427387904xf32>) -> tensor<?x46116860184
 
 // expected-error @below {{layout fields must be at most 1048576, a group 16777216}}
 func.func private @huge_layout(tensor<1x24xf32, #tile.blocked<vector = 4611686018427387904, threadRows = 1, threadColumns = 4>>)
+
+// -----
+
+tile.kernel @launches_itself(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'tile.launch' op cannot be part of a kernel}}
+  %0 = tile.launch [@launches_itself](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  tile.return %0 : tensor<?x8xf32>
+}
