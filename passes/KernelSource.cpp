@@ -15,8 +15,6 @@
 using namespace mlir;
 using namespace bastile;
 
-/// Sizes of tiles and grids stay far from overflow below this.
-
 static bool isIntegerOf(Type elementType, ArrayRef<unsigned> widths) {
   auto integer = dyn_cast<IntegerType>(elementType);
   return integer && integer.isSignless() &&
