@@ -44,11 +44,7 @@ def run(function, mode):
 
 
 def run_all(function):
-    """By mode, for a function that is valid."""
-    plain = run(function, "call")
-    if plain:
-        return {"call": plain}
-    return {mode: run(function, mode) for mode in MODES if mode != "call"}
+    return {mode: run(function, mode) for mode in MODES}
 
 
 def test_all_functions():
