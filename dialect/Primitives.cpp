@@ -10,6 +10,18 @@
 using namespace mlir;
 using namespace bastile::tile;
 
+/// Whether the elements of `narrow` stand for groups of as many columns each of
+/// a row of `length`; in a tile, as its layout says, the last one for the rest.
+static bool areGroups(RankedTensorType narrow, int64_t length) {
+  const int64_t groups = narrow.getShape().back();
+  if (groups < 1)
+    return false;
+  auto layout = dyn_cast_or_null<BlockedAttr>(narrow.getEncoding());
+  if (layout && layout.getColumns())
+    return layout.getColumns() == length;
+  return length % groups == 0;
+}
+
 LogicalResult BroadcastOp::verify() {
   auto result = cast<RankedTensorType>(getResult().getType());
   Type source = getSource().getType();
@@ -37,7 +49,8 @@ LogicalResult BroadcastOp::verify() {
   int64_t length = tensor.getShape().back();
   bool fits = length == 1 || length == result.getShape().back();
   if (tensor.getRank() != 1) {
-    fits = length > 0 && result.getShape().back() % length == 0 &&
+    fits = (length == result.getShape().back() ||
+            areGroups(tensor, result.getShape().back())) &&
            tensor.getRank() == result.getRank();
     for (auto [from, to] : llvm::zip(tensor.getShape().drop_back(),
                                      result.getShape().drop_back()))
@@ -73,7 +86,7 @@ LogicalResult ReduceOp::verify() {
   RankedTensorType input = getInput().getType();
   int64_t length = input.getShape().back();
   int64_t groups = getType().getShape().back();
-  if (groups < 1 || (groups != 1 && (groups == length || length % groups != 0)))
+  if (groups != 1 && (groups == length || !areGroups(getType(), length)))
     return emitOpError("cannot reduce ")
            << input << " to " << groups << " groups of columns of one size";
   SmallVector<int64_t> shape(input.getShape());

@@ -52,24 +52,22 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t vector, int64_t threadRows,
                                   int64_t threadColumns, int64_t blocks,
-                                  int64_t group) {
+                                  int64_t group, int64_t columns) {
   if (vector < 1 || threadRows < 1 || threadColumns < 1 || blocks < 1 ||
       group < 1)
     return emitError() << "layout fields must be at least 1";
   // So that the product of all but the last fits into 64 bits.
   constexpr int64_t most = 1 << 20, mostColumns = 1 << 24;
   if (vector > most || threadRows > most || threadColumns > most ||
-      blocks > most || group > mostColumns)
+      blocks > most || group > mostColumns || columns > mostColumns)
     return emitError() << "layout fields must be at most " << most
                        << ", a group " << mostColumns;
-  if (group == 1)
-    return success();
-  int64_t threads = std::min(threadColumns, group / vector);
-  if (group % vector != 0 || group % (vector * threads) != 0 ||
-      threadColumns % threads != 0)
+  if (columns < 0 || (columns > 0 && columns <= group))
+    return emitError() << "a group of " << group << " columns is no part of "
+                       << columns;
+  if (group > 1 && group % vector != 0)
     return emitError() << "a group of " << group
-                       << " columns does not divide into pieces of " << vector
-                       << " for " << threadColumns << " threads";
+                       << " columns does not divide into pieces of " << vector;
   return success();
 }
 
@@ -82,7 +80,15 @@ LogicalResult BlockedAttr::verifyEncoding(
     return emitError() << shape[0] << " rows do not divide into "
                        << getThreadRows() << " rows of threads";
   int64_t deal = getThreadColumns() * getVector();
-  if (shape[1] == 1 || shape[1] * getGroup() % (getBlocks() * deal) == 0)
+  int64_t columns = shape[1] * getGroup();
+  if (getColumns()) {
+    if (shape[1] * getGroup() < getColumns() ||
+        (shape[1] - 1) * getGroup() >= getColumns())
+      return emitError() << shape[1] << " columns are not one for each "
+                         << getGroup() << " of " << getColumns();
+    columns = getColumns();
+  }
+  if (shape[1] == 1 || columns % (getBlocks() * deal) == 0)
     return success();
   InFlightDiagnostic diagnostic = emitError();
   diagnostic << shape[1] << " columns do not divide into pieces of "

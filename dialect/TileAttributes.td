@@ -134,15 +134,21 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     threads  0,1  2,3  0,1  2,3
     piece     0    0    1    1
     ```
+
+    With `columns` = c as well, the other tile has c columns, which no whole
+    number of groups makes up: the last element stands for what is left.
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$threadRows,
                         "int64_t":$threadColumns,
                         DefaultValuedParameter<"int64_t", "1">:$blocks,
-                        DefaultValuedParameter<"int64_t", "1">:$group);
+                        DefaultValuedParameter<"int64_t", "1">:$group,
+                        DefaultValuedParameter<"int64_t", "0">:$columns);
   let builders = [AttrBuilder<(ins "int64_t":$vector, "int64_t":$threadRows,
                                    "int64_t":$threadColumns,
-                                   "int64_t":$blocks), [{
-    return $_get($_ctxt, vector, threadRows, threadColumns, blocks, 1);
+                                   "int64_t":$blocks,
+                                   CArg<"int64_t", "1">:$group), [{
+    return $_get($_ctxt, vector, threadRows, threadColumns, blocks, group,
+                 /*columns=*/0);
   }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -153,14 +159,24 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     }
     /// Number of times the deal repeats along the columns.
     int64_t getColumnRepeats(::llvm::ArrayRef<int64_t> shape) const {
-      return shape[1] == 1 ? 1
-                           : shape[1] * getGroup() / getColumnsPerDeal();
+      int64_t columns = getColumns() ? getColumns() : shape[1] * getGroup();
+      return shape[1] == 1 ? 1 : columns / getColumnsPerDeal();
     }
     /// Columns that one deal covers.
     int64_t getColumnsPerDeal() const {
       return getBlocks() * getThreadColumns() * getVector();
     }
-    /// Neighbouring threads that hold one group, and pieces of each of them.
+    /// Whether groups lie with as many neighbouring threads each, from a
+    /// multiple of their number on, and a whole number of pieces of these.
+    bool isGroupAligned() const {
+      if (getGroup() == 1)
+        return true;
+      int64_t threads = getGroupThreads();
+      return getGroup() % (getVector() * threads) == 0 &&
+             getThreadColumns() % threads == 0;
+    }
+    /// Neighbouring threads that hold one group, and pieces of each of them,
+    /// where it is aligned.
     int64_t getGroupThreads() const {
       return std::min(getThreadColumns(), getGroup() / getVector());
     }

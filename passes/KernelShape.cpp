@@ -15,6 +15,7 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -271,6 +272,10 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     shape.numReductions += isRowReduction(&op);
     ++shape.numOps;
   }
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
+    if (reduce.isOfGroups())
+      shape.reducedGroups.push_back(shape.rowLength /
+                                    reduce.getType().getShape().back());
   for (int64_t length : lengths)
     if (length != 1 && length != shape.rowLength)
       shape.groups.push_back(shape.rowLength / length);
@@ -306,6 +311,13 @@ bool KernelShape::canShift(int64_t vector) const {
   // Numbers of columns have 32 bits.
   constexpr int64_t kMostColumns = int64_t(1) << 30;
   return isAlongRows && rowLength >= 2 * vector - 1 && rowLength < kMostColumns;
+}
+
+int64_t KernelShape::getGroupColumns() const {
+  int64_t columns = 1;
+  for (int64_t group : groups)
+    columns = std::lcm(columns, group);
+  return columns;
 }
 
 int64_t KernelShape::getVector(int64_t bytes) const {

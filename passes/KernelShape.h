@@ -21,6 +21,8 @@ struct KernelShape {
   int64_t leading = 0;
   /// The columns that an element of each group statistic stands for.
   llvm::SmallVector<int64_t> groups;
+  /// Of each reduction of groups, their columns.
+  llvm::SmallVector<int64_t> reducedGroups;
   /// The rows of the bands that are reduced, 0 if none are.
   int64_t band = 0;
   /// Bytes of the narrowest element in memory.
@@ -66,6 +68,10 @@ struct KernelShape {
     return !combinedDimensions.empty() && type.getRank() > 1 &&
            type.getShape().drop_back() == llvm::ArrayRef(keptSizes);
   }
+
+  /// The fewest columns that are a whole number of groups of each size; 1 where
+  /// there are none. They divide the row.
+  int64_t getGroupColumns() const;
 
   static KernelShape get(tile::KernelOp kernel);
 

@@ -149,7 +149,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
     unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
     int64_t columns = layout.getColumnRepeats(type.getShape());
-    bool hasGroups = layout.getGroup() > 1;
+    bool hasGroups = layout.getGroup() > 1 && layout.isGroupAligned();
     Value rowAddress, threadAddress;
     SmallVector<Value> pointers;
     for (size_t index = 0; index < adaptor.getValue().size(); ++index) {

@@ -4,9 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/LowerTiles.h"
+#include "passes/Reducer.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -14,8 +13,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/ClusterExchange.h"
-#include "passes/Scratch.h"
-#include "passes/ThreadGrid.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -41,8 +38,10 @@ vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
   llvm_unreachable("unknown reduce kind");
 }
 
-Value reduceInThread(OpBuilder &builder, Location loc, tile::ReduceKind kind,
-                     ValueRange pieces) {
+} // namespace
+
+Value bastile::reduceInThread(OpBuilder &builder, Location loc,
+                              tile::ReduceKind kind, ValueRange pieces) {
   if (kind == tile::ReduceKind::Add)
     if (Value picked = sumPicked(builder, loc, pieces))
       return picked;
@@ -55,58 +54,6 @@ Value reduceInThread(OpBuilder &builder, Location loc, tile::ReduceKind kind,
   return vector::ReductionOp::create(builder, loc, getCombiningKind(kind),
                                      total, arith::FastMathFlags::reassoc);
 }
-
-/// Builds one reduction of a tile.
-class Reducer {
-public:
-  Reducer(ConversionPatternRewriter &rewriter, tile::ReduceOp op)
-      : rewriter(rewriter), loc(op.getLoc()), op(op),
-        input(op.getInput().getType()), layout(getLayout(input)),
-        grid{layout.getThreadRows(), layout.getThreadColumns(), /*blocks=*/1} {}
-
-  /// Returns one scalar for each repeat of the layout along the rows.
-  SmallVector<Value> run(ValueRange pieces);
-
-private:
-  SmallVector<Value> runOnGroups(ValueRange pieces);
-  Value reduceInThread(ValueRange pieces) {
-    return ::reduceInThread(rewriter, loc, op.getKind(), pieces);
-  }
-  Value reduceInWarp(Value value, int64_t lanes);
-  void reduceAcrossWarps(SmallVectorImpl<Value> &values);
-  void storePartials(ValueRange values, Value scratch, ValueRange slots,
-                     Value lane);
-  void waitForRow();
-  Value loadPartials(Value scratch, Value first, Value lane);
-  Value getFirstSlot();
-  Value createPlace(int64_t count);
-
-  /// Partial results of the rows that the block's threads cover at once.
-  int64_t getSlotsPerRepeat() const {
-    return grid.rows * grid.getWarpsPerRow();
-  }
-  Value combine(Value lhs, Value rhs) {
-    return tile::ReduceOp::combine(rewriter, loc, op.getKind(), lhs, rhs);
-  }
-  Value constantIndex(int64_t value) {
-    return arith::ConstantIndexOp::create(rewriter, loc, value);
-  }
-  Value add(Value lhs, Value rhs) {
-    return arith::AddIOp::create(rewriter, loc, lhs, rhs);
-  }
-  Value loadShared(Value base, Value index);
-  Value getSharedAddress(Value base, Value index) {
-    return getScratchAddress(rewriter, loc, base, input.getElementType(),
-                             index);
-  }
-
-  ConversionPatternRewriter &rewriter;
-  Location loc;
-  tile::ReduceOp op;
-  RankedTensorType input;
-  tile::BlockedAttr layout;
-  ThreadGrid grid;
-};
 
 /// Butterfly over groups of `lanes` lanes: every lane ends with the result.
 Value Reducer::reduceInWarp(Value value, int64_t lanes) {
@@ -168,7 +115,9 @@ void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
 /// side by side need not wait for the slowest of them. The first barrier is
 /// left to the block, so there are as many such rows as others.
 void Reducer::waitForRow() {
-  if (grid.rows == 1 || grid.rows > kMostRowBarriers) {
+  // Lanes of a warp may hold several rows.
+  if (grid.rows == 1 || grid.rows > kMostRowBarriers ||
+      grid.columns % kWarp != 0) {
     gpu::BarrierOp::create(rewriter, loc);
     return;
   }
@@ -230,18 +179,6 @@ void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   }
 }
 
-/// Returns the result of its group for each piece: no group goes beyond a warp.
-SmallVector<Value> Reducer::runOnGroups(ValueRange pieces) {
-  tile::BlockedAttr groups = getLayout(op.getType());
-  int64_t count = groups.getGroupPieces();
-  SmallVector<Value> values;
-  for (size_t first = 0; first < pieces.size(); first += count) {
-    Value value = reduceInThread(pieces.slice(first, count));
-    values.append(count, reduceInWarp(value, groups.getGroupThreads()));
-  }
-  return values;
-}
-
 SmallVector<Value> Reducer::run(ValueRange pieces) {
   if (op.isOfGroups())
     return runOnGroups(pieces);
@@ -255,6 +192,8 @@ SmallVector<Value> Reducer::run(ValueRange pieces) {
     reduceAcrossWarps(values);
   return values;
 }
+
+namespace {
 
 struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
   using OpConversionPattern::OpConversionPattern;

@@ -122,7 +122,8 @@ Value RowsReducer::isWriter() {
     require(arith::CmpIPredicate::eq, getColumn(), 0);
   }
   // Of a group, the first thread does.
-  if (layout.getGroup() > 1 && layout.getGroupThreads() > 1)
+  if (layout.getGroup() > 1 && layout.getGroupThreads() > 1 &&
+      layout.isGroupAligned())
     require(arith::CmpIPredicate::eq,
             arith::RemUIOp::create(rewriter, loc, getColumn(),
                                    constantIndex(layout.getGroupThreads())),
@@ -165,10 +166,17 @@ void RowsReducer::reduceAcrossWarps(SmallVectorImpl<Value> &pieces) {
     if (grid.getRowsPerWarp() > 1)
       group = arith::DivUIOp::create(rewriter, loc, group,
                                      constantIndex(grid.getRowsPerWarp()));
-    for (auto [repeat, piece] : llvm::enumerate(pieces))
+    for (auto [repeat, piece] : llvm::enumerate(pieces)) {
+      OpBuilder::InsertionGuard guard(rewriter);
+      if (!layout.isGroupAligned()) {
+        auto branch = scf::IfOp::create(
+            rewriter, loc, isGroupStart(rewriter, loc, layout, repeat));
+        rewriter.setInsertionPointToStart(branch.thenBlock());
+      }
       LLVM::StoreOp::create(rewriter, loc, piece,
                             getSlot(scratch, group, repeat),
                             getAlignment(piece));
+    }
   };
   if (Value condition = isWriter()) {
     auto branch = scf::IfOp::create(rewriter, loc, condition);

@@ -100,9 +100,9 @@ Value bastile::getBlockRank(OpBuilder &builder, Location loc,
       builder.getIndexAttr(layout.getBlocks()));
 }
 
-Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
-                              RankedTensorType tile, int64_t repeat) {
-  tile::BlockedAttr layout = getLayout(tile);
+/// The same in a tile that has an element for each column, not each group.
+static Value getUngroupedColumn(OpBuilder &builder, Location loc,
+                                tile::BlockedAttr layout, int64_t repeat) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
@@ -119,10 +119,27 @@ Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
         constant(layout.getThreadColumns() * layout.getVector()));
     offset = arith::AddIOp::create(builder, loc, part, offset);
   }
-  if (layout.getGroup() > 1)
-    offset = arith::DivUIOp::create(builder, loc, offset,
-                                    constant(layout.getGroup()));
   return offset;
+}
+
+Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
+                              RankedTensorType tile, int64_t repeat) {
+  tile::BlockedAttr layout = getLayout(tile);
+  Value column = getUngroupedColumn(builder, loc, layout, repeat);
+  if (layout.getGroup() == 1)
+    return column;
+  return arith::DivUIOp::create(
+      builder, loc, column,
+      arith::ConstantIndexOp::create(builder, loc, layout.getGroup()));
+}
+
+Value bastile::isGroupStart(OpBuilder &builder, Location loc,
+                            tile::BlockedAttr layout, int64_t repeat) {
+  Value group = arith::ConstantIndexOp::create(builder, loc, layout.getGroup());
+  Value within = arith::RemUIOp::create(
+      builder, loc, getUngroupedColumn(builder, loc, layout, repeat), group);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, within,
+                               arith::ConstantIndexOp::create(builder, loc, 0));
 }
 
 bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,

@@ -53,6 +53,11 @@ mlir::Value getBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value getPieceColumn(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::RankedTensorType tile, int64_t repeat);
 
+/// Whether these pieces begin a group, in a tile that has an element for each
+/// group and begins with one.
+mlir::Value isGroupStart(mlir::OpBuilder &builder, mlir::Location loc,
+                         tile::BlockedAttr layout, int64_t repeat);
+
 /// Whether the pieces in the given repetition end before `limit` in every
 /// thread, the tile's first column being `column`.
 bool isSurelyInside(tile::BlockedAttr layout, int64_t repeat,

@@ -12,6 +12,7 @@
 #include "passes/ScheduleFields.h"
 #include "passes/SchedulePins.h"
 #include "passes/TargetLookup.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace bastile {
@@ -102,7 +103,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     if (target.isHost())
       completeForHost(fields, shape, target);
     else
-      completeForGPU(fields, shape, target);
+      completeForGPU(fields, shape, target, &getContext());
     // Few programs, so that it takes no time to find that there is no work, and
     // no more than run at once.
     if (shape.hasFactor && !target.isHost() && !fields.persistent)
@@ -112,6 +113,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       return kernel.emitError() << "schedule " << fields.getAttr(context)
                                 << " does not fit " << target.name << ": ";
     };
+    if (pinned == ScheduleFields().getAttr(context) && !shape.groups.empty() &&
+        !isValidSchedule(fields, shape, target, context))
+      return reportGroups(kernel, shape, target);
     if (failed(verifySchedule(error, fields, shape, target, context)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(context));
@@ -122,6 +126,26 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     kernel.setUnalignedScheduleAttr(fields.getAttr(context));
     return isShifted ? verifySchedule(error, fields, shape, target, context)
                      : success();
+  }
+
+  /// Nobody has written a schedule that could be blamed.
+  static LogicalResult reportGroups(tile::KernelOp kernel,
+                                    const KernelShape &shape,
+                                    const Target &target) {
+    std::string sizes;
+    llvm::ListSeparator separator(" and of ");
+    for (int64_t group : shape.groups) {
+      sizes += StringRef(separator);
+      sizes += std::to_string(group);
+    }
+    InFlightDiagnostic error = kernel.emitError();
+    error << "groups of " << sizes << " columns in rows of " << shape.rowLength
+          << " are more than a program of " << target.name
+          << " holds of a row at a time; ";
+    if (shape.groups.size() > 1)
+      return error << "compute those of one size in a function of their own";
+    return error << "give the tensor as rows of " << shape.groups.front()
+                 << " columns, and reduce these whole";
   }
 
   DenseSet<Operation *> auxiliary;

@@ -43,7 +43,7 @@ struct ScheduleFields {
 
 /// Chooses the fields that are 0 for a kernel of `shape`.
 void completeForGPU(ScheduleFields &fields, const KernelShape &shape,
-                    const Target &target);
+                    const Target &target, mlir::MLIRContext *context);
 void completeForHost(ScheduleFields &fields, const KernelShape &shape,
                      const Target &target);
 
@@ -56,6 +56,17 @@ verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
 
 /// Checks that `kernel` has a complete schedule, as `schedule` gives it one.
 mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
+
+/// Whether `verifySchedule` has nothing to say against `fields`.
+bool isValidSchedule(const ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target, mlir::MLIRContext *context);
+
+/// Of the schedules that are like `fields` where these are not 0 and have room
+/// for the groups of columns of a kernel of `shape`, the best; none if there is
+/// none.
+std::optional<ScheduleFields>
+findScheduleForGroups(const ScheduleFields &fields, const KernelShape &shape,
+                      const Target &target, mlir::MLIRContext *context);
 
 /// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
 int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);

@@ -445,10 +445,7 @@ void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
         128,
         llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
             fields.vector);
-    for (int64_t group : shape.groups)
-      fields.columns = std::max(fields.columns, group);
-    for (int64_t group : shape.groups)
-      fields.columns = llvm::alignTo(fields.columns, group);
+    fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
   }
   if (fields.threads)
     return;
@@ -553,9 +550,16 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
 }
 
 void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
-                             const Target &target) {
+                             const Target &target, MLIRContext *context) {
+  const ScheduleFields given = fields;
   chooseForGPU(fields, shape, target);
   chooseReread(fields, shape, target);
+  if (shape.groups.empty() || isValidSchedule(fields, shape, target, context))
+    return;
+  if (auto found = findScheduleForGroups(given, shape, target, context)) {
+    fields = *found;
+    chooseReread(fields, shape, target);
+  }
 }
 
 void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
@@ -584,8 +588,7 @@ void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
       held = std::clamp<int64_t>(kMaxOpsOnHost / shape.numOps,
                                  shape.numOps > kManyOpsOnHost ? 1 : 4, held);
     fields.columns = std::min(pieces, held) * fields.vector;
-    for (int64_t group : shape.groups)
-      fields.columns = llvm::alignTo(fields.columns, group);
+    fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
   }
   // The columns of many threads are no tile for one.
   auto isWhole = [&](int64_t columns) {

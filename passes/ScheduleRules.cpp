@@ -6,6 +6,7 @@
 
 #include "passes/ScheduleFields.h"
 
+#include "passes/GroupChunks.h"
 #include "passes/ThreadGrid.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -29,25 +30,32 @@ constexpr int64_t kMaxBlocksPerCluster = 16;
 /// much; more has to be asked for at launch.
 constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
-/// Checks that no group goes beyond a tile or, between threads, beyond a warp.
+/// Checks that no group goes beyond a tile or, in a cluster, beyond what the
+/// threads of a block have of it at a time. A tile may end within a group where
+/// it ends behind the row.
 LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
                            const ScheduleFields &fields,
                            const KernelShape &shape, int64_t threadColumns) {
-  int64_t columns = fields.columns / fields.getBlocks();
+  // Nobody may listen to the diagnostic, which then says nothing of failure.
   for (int64_t group : shape.groups) {
-    if (columns % group != 0)
-      return error() << "a block's " << columns
-                     << " columns do not divide into groups of " << group;
-    if (group % fields.vector != 0)
-      return error() << "a vector of " << fields.vector
-                     << " does not divide a group of " << group << " columns";
-    int64_t pieces = group / fields.vector;
-    int64_t threads = std::min(pieces, threadColumns);
-    if (threads > kWarp || !llvm::isPowerOf2_64(threads) ||
-        pieces % threads != 0 || threadColumns % threads != 0)
-      return error() << "a group of " << group << " columns has " << pieces
-                     << " vectors, which must be a power of two up to " << kWarp
-                     << " for threads of one warp to hold them";
+    if (group % fields.vector != 0) {
+      error() << "a vector of " << fields.vector
+              << " does not divide a group of " << group << " columns";
+      return failure();
+    }
+    if (fields.columns % group != 0 && fields.columns < shape.rowLength) {
+      error() << "a tile's " << fields.columns
+              << " columns do not divide into groups of " << group;
+      return failure();
+    }
+    int64_t atOnce = threadColumns * fields.vector;
+    if (fields.getBlocks() > 1 && atOnce % group != 0) {
+      error() << "the " << atOnce
+              << " columns that the threads of a block have at a time do not "
+                 "divide into groups of "
+              << group << ", which blocks of a cluster do not share";
+      return failure();
+    }
   }
   return success();
 }
@@ -176,6 +184,19 @@ int64_t bastile::countUnrolledOps(const ScheduleFields &fields,
   return pieces <= kFewPieces ? 0 : pieces * shape.numOps;
 }
 
+bool bastile::isValidSchedule(const ScheduleFields &fields,
+                              const KernelShape &shape, const Target &target,
+                              MLIRContext *context) {
+  // A diagnostic that nobody sees is no failure.
+  bool isValid = true;
+  auto error = [&] {
+    isValid = false;
+    return InFlightDiagnostic();
+  };
+  (void)verifySchedule(error, fields, shape, target, context);
+  return isValid;
+}
+
 int64_t bastile::getStagedBytes(const ScheduleFields &fields,
                                 const KernelShape &shape) {
   if (fields.getStages() <= 2)
@@ -192,8 +213,15 @@ int64_t bastile::getScratchBytes(const ScheduleFields &fields,
   bool combinesRows =
       shape.hasPartialRows || shape.numCombinedRows > 0 || shape.band > 0;
   int64_t columns = combinesRows ? fields.columns / fields.getBlocks() : 0;
+  int64_t ofGroups = 0;
+  int64_t atOnce = fields.getBlocks() * grid.columns * fields.vector;
+  for (int64_t group : shape.reducedGroups)
+    ofGroups += GroupChunks::getScratchBytes(grid, fields.rows / grid.rows,
+                                             fields.columns / atOnce, group,
+                                             fields.vector);
+  int64_t groupPlaces = isLoop(fields, shape) ? 2 : places;
   return places * shape.numReductions * grid.getScratchBytes(fields.rows) +
-         grid.getRowScratchBytes(columns);
+         groupPlaces * ofGroups + grid.getRowScratchBytes(columns);
 }
 
 bool bastile::hasScratchRoom(const ScheduleFields &fields,
@@ -261,14 +289,15 @@ static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
 /// if it leaves one of partial results.
 static ScheduleFields completeForRows(const ScheduleFields &fields,
                                       const KernelShape &shape,
-                                      const Target &target) {
+                                      const Target &target,
+                                      MLIRContext *context) {
   ScheduleFields completed;
   completed.vector = fields.vector;
   if (shape.hasPartialRows) {
     completed.rows = fields.rows;
     completed.persistent = fields.persistent;
   }
-  completeForGPU(completed, shape, target);
+  completeForGPU(completed, shape, target, context);
   return completed;
 }
 
@@ -279,13 +308,7 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
                                      const Target &target,
                                      MLIRContext *context) {
   auto fits = [&](const ScheduleFields &candidate) {
-    bool isValid = true;
-    auto error = [&] {
-      isValid = false;
-      return InFlightDiagnostic();
-    };
-    (void)verifySchedule(error, candidate, shape, target, context);
-    return isValid;
+    return isValidSchedule(candidate, shape, target, context);
   };
   ScheduleFields narrow = fields;
   bool isShifted = shape.isShifted(fields.vector);
@@ -295,7 +318,7 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
   narrow.stages = 0;
   // One that is shifted cannot take their place.
   if (!fits(narrow) && isShifted)
-    narrow = completeForRows(narrow, shape, target);
+    narrow = completeForRows(narrow, shape, target, context);
   if (fits(narrow))
     fields = narrow;
   while (fields.rows * fields.columns >

@@ -128,10 +128,16 @@ SmallVector<Value> TileAddress::getRowConditions() {
 }
 
 Value TileAddress::getColumnCondition(int64_t repeat) {
+  // Of a group, the thread that has its first columns stores.
+  Value condition = layout.isGroupAligned()
+                        ? Value()
+                        : isGroupStart(builder, loc, layout, repeat);
   if (!mayLeaveColumns(repeat))
-    return Value();
+    return condition;
   Value elementColumn = getColumn(repeat);
-  return compare(arith::CmpIPredicate::ult, elementColumn, constant(length));
+  return combine(
+      builder, loc, condition,
+      compare(arith::CmpIPredicate::ult, elementColumn, constant(length)));
 }
 
 Value TileAddress::getRowCondition(int64_t repeat) {
@@ -157,7 +163,8 @@ Value TileAddress::getThreadCondition() {
   if (tile.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
     requireFirst(thread.column);
   // Of a group, the first thread does.
-  if (layout.getGroup() > 1 && layout.getGroupThreads() > 1)
+  if (layout.getGroup() > 1 && layout.getGroupThreads() > 1 &&
+      layout.isGroupAligned())
     requireFirst(arith::RemUIOp::create(builder, loc, thread.column,
                                         constant(layout.getGroupThreads())));
   if (tile.getDimSize(1) == 1 && layout.getBlocks() > 1)

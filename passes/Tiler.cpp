@@ -128,9 +128,22 @@ RankedTensorType Tiler::getTileType(RankedTensorType type) const {
   bool hasRows =
       (type.getRank() >= 2 && !shape.isKept(type)) || isShifted(type);
   int64_t rows = hasRows ? schedule.getRows() : 1;
-  int64_t columns = 1;
-  if (shape.rowLength == 1 || getLength(type) != 1)
-    columns = schedule.getColumns() * getLength(type) / shape.rowLength;
+  int64_t length = getLength(type), columns = schedule.getColumns();
+  // Where groups do not divide the tile, the layout says how many columns they
+  // have: the shape does not.
+  if (int64_t group = shape.rowLength / length;
+      length != 1 && group > 1 && columns % group != 0) {
+    const ThreadGrid grid = variant.grid.value_or(ThreadGrid{1, 1, 1});
+    return RankedTensorType::get(
+        {rows, static_cast<int64_t>(llvm::divideCeil(columns, group))},
+        type.getElementType(),
+        tile::BlockedAttr::get(builder.getContext(), schedule.getVector(),
+                               grid.rows, grid.columns, grid.blocks, group,
+                               columns));
+  }
+  columns = shape.rowLength == 1 || length != 1
+                ? columns * length / shape.rowLength
+                : 1;
   return RankedTensorType::get({rows, columns}, type.getElementType());
 }
 

@@ -37,7 +37,7 @@ def execute(source, *arguments):
             "-",
             "--json",
             "--repeat=0",
-            f"--target={target()}",
+            f"--target={'sm_90' if '--emulate' in arguments else target()}",
             *arguments,
         ],
         input=source,

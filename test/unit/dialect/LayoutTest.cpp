@@ -23,11 +23,13 @@ protected:
   /// The layout, if it fits `shape`.
   tile::BlockedAttr getLayout(ArrayRef<int64_t> shape, int64_t vector,
                               int64_t threadRows, int64_t threadColumns,
-                              int64_t blocks = 1, int64_t group = 1) {
+                              int64_t blocks = 1, int64_t group = 1,
+                              int64_t columns = 0) {
     ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
     auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };
-    auto layout = tile::BlockedAttr::getChecked(
-        emitError, &context, vector, threadRows, threadColumns, blocks, group);
+    auto layout =
+        tile::BlockedAttr::getChecked(emitError, &context, vector, threadRows,
+                                      threadColumns, blocks, group, columns);
     if (!layout)
       return {};
     if (failed(layout.verifyEncoding(shape, Float32Type::get(&context),
@@ -144,7 +146,9 @@ TEST_F(LayoutTest, GroupStatisticsLieWithTheirGroups) {
         {2, 4, 1, 16},
         {4, 32, 2, 128},
         {8, 1, 1, 32},
-        {4, 8, 2, 4}}) {
+        {4, 8, 2, 4},
+        {2, 6, 1, 4},
+        {2, 6, 1, 32}}) {
     int64_t columns = 8 * vector * threadColumns * blocks;
     int64_t tile[] = {8, columns}, groups[] = {8, columns / group};
     tile::BlockedAttr layout =
@@ -163,12 +167,35 @@ TEST_F(LayoutTest, GroupStatisticsLieWithTheirGroups) {
   }
 }
 
-TEST_F(LayoutTest, GroupsMustDivideIntoPiecesAndThreads) {
+TEST_F(LayoutTest, GroupsMustDivideIntoPieces) {
   int64_t shape[] = {1, 4};
   EXPECT_TRUE(getLayout(shape, 2, 1, 4, 1, /*group=*/4));
   EXPECT_FALSE(getLayout(shape, 4, 1, 4, 1, /*group=*/6));
   EXPECT_FALSE(getLayout(shape, 2, 1, 6, 1, /*group=*/8));
-  EXPECT_FALSE(getLayout(shape, 2, 1, 4, 1, /*group=*/12));
+}
+
+TEST_F(LayoutTest, GroupsAreAlignedWhereThreadsHoldThemAlike) {
+  int64_t shape[] = {1, 4};
+  EXPECT_TRUE(getLayout(shape, 2, 1, 4, 1, /*group=*/4).isGroupAligned());
+  EXPECT_TRUE(getLayout(shape, 2, 1, 6, 1, /*group=*/6).isGroupAligned());
+  EXPECT_FALSE(getLayout(shape, 2, 1, 4, 1, /*group=*/12).isGroupAligned());
+}
+
+/// The last group is cut where groups do not divide the columns.
+TEST_F(LayoutTest, TheLastGroupMayBeCut) {
+  int64_t tile[] = {1, 64}, groups[] = {1, 6};
+  tile::BlockedAttr layout = getLayout(tile, 2, 1, 16);
+  tile::BlockedAttr statistic =
+      getLayout(groups, 2, 1, 16, 1, /*group=*/12, /*columns=*/64);
+  ASSERT_TRUE(layout && statistic);
+  ASSERT_EQ(layout.getNumPieces(tile), statistic.getNumPieces(groups));
+  for (int64_t thread = 0; thread < 16; ++thread)
+    for (int64_t piece = 0; piece < layout.getNumPieces(tile); ++piece)
+      EXPECT_EQ(statistic.getElement(groups, 0, thread, piece).second,
+                layout.getElement(tile, 0, thread, piece).second / 12);
+  int64_t others[] = {1, 5};
+  EXPECT_FALSE(getLayout(others, 2, 1, 16, 1, /*group=*/12, /*columns=*/64));
+  EXPECT_FALSE(getLayout(groups, 2, 1, 16, 1, /*group=*/64, /*columns=*/64));
 }
 
 /// The example in the attribute's description.
