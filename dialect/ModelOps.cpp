@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one file that sees the classes of model ops: everything else knows them by
-// their interface, so that adding an op compiles this file alone.
+// The one file that sees the classes of model ops: everything else knows them
+// by their interface, so that adding an op compiles this file alone.
 //
 //===----------------------------------------------------------------------===//
 

@@ -218,9 +218,9 @@ private:
 } // namespace
 
 /// Multiplies in float32, and rounds, what would be multiplied in 16 bits. The
-/// product is the same, but instructions are selected with a licence to contract
-/// a product and the sum that takes it, and in 16 bits the rounding between the
-/// two, which the formula asks for, would be lost.
+/// product is the same, but instructions are selected with a licence to
+/// contract a product and the sum that takes it, and in 16 bits the rounding
+/// between the two, which the formula asks for, would be lost.
 static void widenProducts(llvm::Module &module) {
   llvm::SmallVector<llvm::BinaryOperator *> products;
   for (llvm::Function &function : module)

@@ -35,8 +35,9 @@ struct BufferSpec {
   std::vector<Expression> shape;
   /// Temporaries: the runtime fills the buffer with zeros before the launches.
   bool zeroed = false;
-  /// Outputs, in documents older than `Launch::combines`: filled with zeros when
-  /// a launch that would write it is skipped because there is nothing to compute.
+  /// Outputs, in documents older than `Launch::combines`: filled with zeros
+  /// when a launch that would write it is skipped because there is nothing to
+  /// compute.
   bool zeroIfNoRows = false;
   /// Outputs: the input whose memory the output may take.
   std::optional<unsigned> mayAlias;
