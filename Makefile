@@ -52,7 +52,7 @@ accuracy: all ## measure errors beside PyTorch's (PYTHON) and write docs/accurac
 static: setup ## build build-static/bin/tilec, which runs without LLVM installed
 	@cmake -S . -B build-static -G Ninja -DBASTILE_LINK_STATIC=ON \
 	  -DBASTILE_PYTHON=OFF $(CMAKEFLAGS) >/dev/null
-	@ninja -C build-static tilec tile-run
+	@ninja -C build-static tilec tile-run call-batch
 	@strip -o build-static/tilec.stripped build-static/bin/tilec
 	@size=$$(stat -c %s build-static/tilec.stripped); \
 	  echo "build-static/tilec.stripped: $$size bytes"; \

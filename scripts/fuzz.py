@@ -35,7 +35,7 @@ STATISTIC = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 PEAK = re.compile(r"stat::peak_rss_mb:\s*(\d+)")
 
 
-def build(jobs):
+def build(names, jobs):
     if not (BUILD / "build.ninja").exists():
         # Others' caches of objects are of other flags.
         subprocess.run(
@@ -46,7 +46,7 @@ def build(jobs):
             check=True,
             stdout=subprocess.DEVNULL,
         )
-    command = ["ninja", "-C", BUILD, "fuzzers"]
+    command = ["ninja", "-C", BUILD, *(f"fuzz-{name}" for name in names)]
     if jobs:
         command += ["-j", str(jobs)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -143,7 +143,7 @@ def main():
     for name in names:
         if name not in FUZZERS:
             parser.error(f"there is no fuzzer '{name}', only {', '.join(FUZZERS)}")
-    build(arguments.jobs)
+    build(names, arguments.jobs)
     parts = sum(FUZZERS[name][1] for name in names)
     findings = 0
     for name in names:

@@ -11,7 +11,7 @@ package=gpu-package
 make static
 rm -rf "$package"
 mkdir -p "$package/bin"
-for tool in tilec tile-run; do
+for tool in tilec tile-run call-batch; do
   strip -o "$package/bin/$tool" "build-static/bin/$tool"
   xz -T0 -9 "$package/bin/$tool"
 done
@@ -25,7 +25,7 @@ find "$package" -name __pycache__ -exec rm -r {} +
 
 cat > "$package/unpack.sh" <<'EOF'
 #!/bin/sh
-# Unpacks the tools beside their archives: bin/tilec and bin/tile-run.
+# Unpacks the tools beside their archives in bin/.
 set -eu
 cd "$(dirname "$0")/bin"
 for archive in *.xz; do
