@@ -6,7 +6,7 @@
 # by default all four. `tidy` looks at the C++ files that differ from LINT_BASE, by
 # default where this branch left origin/main or, on that itself or without it, the
 # commit before; with LINT_BASE=all at every file. It has LINT_SECONDS, by default 600,
-# and says which files it had no time for.
+# and says which files it had no time for. `types` takes a built package.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -68,8 +68,21 @@ check_ruff() {
 }
 
 # Pyright finds packages by the environment that is active.
+run_pyright() {
+  VIRTUAL_ENV=$build/venv PATH="$PWD/$bin:$bin:$PATH" "$bin/pyright" "$@"
+}
+
+# Every public name has a type that no checker has to infer: in the package as it was
+# built, which has what is generated as well.
 check_types() {
-  VIRTUAL_ENV=$build/venv PATH="$PWD/$bin:$bin:$PATH" "$bin/pyright"
+  found=0
+  run_pyright || found=1
+  if ! report=$(PYTHONPATH=$build/python \
+    run_pyright --verifytypes bastile --ignoreexternal 2>&1); then
+    echo "$report"
+    found=1
+  fi
+  return $found
 }
 
 [ $# -gt 0 ] || set -- format tidy ruff types

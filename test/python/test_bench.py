@@ -24,10 +24,8 @@ from bastile.bench import (  # noqa: E402
     _providers,
     _report,
     _summary,
-    compare,
-    kernels,
-    tables,
 )
+from bastile.bench._commands import compare, kernels, tables  # noqa: E402
 from bastile.bench._providers import of_bastile  # noqa: E402
 from bastile.bench._statistics import geometric_mean, summarize  # noqa: E402
 

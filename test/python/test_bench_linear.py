@@ -3,7 +3,7 @@
 
 import pytest
 from bastile.bench import __main__, _linear_losses, _report
-from bastile.bench import linear_cross_entropy as command
+from bastile.bench._commands import linear_cross_entropy as command
 from bastile.bench._linear_losses import Measured
 
 ROWS = "products bastile recompute budget torch"

@@ -15,7 +15,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bastile.bench import __main__, _report, generate, profile, train  # noqa: E402
+from bastile.bench import __main__, _report  # noqa: E402
+from bastile.bench._commands import generate, profile, train  # noqa: E402
 from bastile.bench._end_to_end import (  # noqa: E402
     agreement,
     annotations,
@@ -559,7 +560,7 @@ def test_mistakes_are_told_before_anything_runs(words, message, capsys):
 
 def test_help_imports_no_torch():
     code = (
-        "import sys; from bastile.bench import train, generate, profile; "
+        "import sys; from bastile.bench._commands import train, generate, profile; "
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

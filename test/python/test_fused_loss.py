@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.utils.prune
 import transformers
-from bastile.patching import heads
+from bastile._patching import heads
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ import bastile
 import pytest
 import tiny_models
 import torch
-from bastile.patching import gated
+from bastile._patching import gated
 from torch.utils.checkpoint import checkpoint
 
 WIDTHS = 64, 96

@@ -13,7 +13,7 @@ import pytest
 import tiny_models
 import torch
 import torch.distributed as dist
-from bastile.patching import outputs as kinds
+from bastile._patching import outputs as kinds
 from torch.utils import _pytree as pytree
 
 NAMES = ["llama", "gemma2", "granite", "mixtral"]

@@ -12,7 +12,7 @@ import tiny_models
 import torch
 import transformers
 from bastile import patching
-from bastile.patching import loss_probes, table
+from bastile._patching import loss_probes, table
 from transformers import modeling_outputs
 
 

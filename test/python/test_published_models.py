@@ -7,7 +7,7 @@ import published_models
 import pytest
 import tiny_models
 import torch
-from bastile.patching import table
+from bastile._patching import table
 
 
 def test_every_type_has_published_configurations():

@@ -9,7 +9,7 @@ import pytest
 import tiny_models
 import torch
 import transformers
-from bastile.patching import grouped, routing
+from bastile._patching import grouped, routing
 from torch.utils._python_dispatch import TorchDispatchMode
 
 EXPERTS, CHOSEN, SIZE = 4, 2, 64

@@ -1,21 +1,10 @@
-"""``python -m bastile.bench``: the commands of this folder."""
+"""The command line: ``python -m bastile.bench``."""
 
 import argparse
-import importlib
-import pkgutil
 import sys
 
-from bastile import __version__, bench
-
-
-def command_modules() -> dict:
-    """The module of each command, by the command's name."""
-    names = sorted(found.name for found in pkgutil.iter_modules(bench.__path__))
-    return {
-        name.replace("_", "-"): importlib.import_module(f"{bench.__name__}.{name}")
-        for name in names
-        if not name.startswith("_")
-    }
+from bastile import __version__
+from bastile.bench import _commands
 
 
 class _Parser(argparse.ArgumentParser):
@@ -37,7 +26,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )
-    for name, module in command_modules().items():
+    for name, module in _commands.modules().items():
         summary = module.__doc__.splitlines()[0]
         command = commands.add_parser(
             name,

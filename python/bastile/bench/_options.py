@@ -99,7 +99,7 @@ def left_out(arguments, providers) -> list:
 def finish(report, arguments) -> int:
     """Draws the results, says where they are, and returns the exit status: 1 if
     Bastile failed."""
-    from bastile.bench import plot
+    from bastile.bench._commands import plot
 
     print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
     if not arguments.no_plots and report.rows:

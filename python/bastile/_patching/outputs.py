@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 
 import torch
-from bastile.patching import heads
+from bastile._patching import heads
 from transformers import modeling_outputs
 
 

@@ -12,7 +12,7 @@ import warnings
 
 import torch
 import transformers
-from bastile.patching import losses, probes
+from bastile._patching import losses, probes
 from transformers import modeling_outputs
 from transformers.loss import loss_utils
 

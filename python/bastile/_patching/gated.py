@@ -8,7 +8,7 @@ writes that again: a third less is kept, for one more tensor written.
 
 import torch
 from bastile import _autograd, _operators
-from bastile.patching import modules
+from bastile._patching import modules
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
 
 #: Below, memory is no concern, and the host's time for a node in Python is.

@@ -12,6 +12,9 @@ from typing import ClassVar
 class PatchError(RuntimeError):
     """Transformers is not as the table has it; nothing was patched."""
 
+    # As users import it, and as tracebacks name it.
+    __module__ = "bastile.patching"
+
 
 def _expect(entry, field, value, known):
     if value not in known:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from bastile import _rope, ops
 from bastile._traced import TracedOperator
-from bastile.patching import gated, kernels, probes
+from bastile._patching import gated, kernels, probes
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import warnings
 import torch
 from bastile import functional as F
 from bastile import ops
-from bastile.patching import modules
+from bastile._patching import modules
 
 
 def loss(head, hidden, targets, *, items, ignore_index, soft_cap, temperature):

@@ -6,7 +6,7 @@ import inspect
 import torch
 import transformers
 from bastile import functional as F
-from bastile.patching import heads, outputs
+from bastile._patching import heads, outputs
 from transformers.loss import loss_utils
 
 

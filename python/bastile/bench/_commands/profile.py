@@ -11,7 +11,8 @@ idle is the GPU waiting for the host.
 
 import sys
 
-from bastile.bench import _statistics, train
+from bastile.bench import _statistics
+from bastile.bench._commands import train
 from bastile.bench._end_to_end import categories, jobs, options
 from bastile.bench._report import Column, describe_environment, format_table
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bastile.patching import registry, table
+from bastile._patching import registry, table
 
 #: Every op that patches are of, by the names of `apply`'s parameters.
 OPS = (
@@ -213,7 +213,7 @@ def _import_replacements():
             "bastile.apply patches Hugging Face Transformers, which cannot be "
             f"imported ({error}): pip install 'bastile-mlir[transformers]'"
         ) from None
-    from bastile.patching import replacements
+    from bastile._patching import replacements
 
     return replacements
 
@@ -269,7 +269,7 @@ def _check(models, wanted):
     """The replacements for all ``models``, or an error that says what of them this
     version of Transformers has otherwise."""
     import transformers
-    from bastile.patching import replacements
+    from bastile._patching import replacements
 
     found, problems = [], []
     for name, model in models.items():

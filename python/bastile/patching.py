@@ -3,7 +3,7 @@
 Nothing of Transformers is imported before the first call of `apply`.
 """
 
-from bastile.patching.api import (
+from bastile._patching.api import (
     OPS,
     PatchInfo,
     apply,
@@ -13,8 +13,8 @@ from bastile.patching.api import (
     register_patch,
     reset,
 )
-from bastile.patching.registry import Patched
-from bastile.patching.table import CausalLoss, Experts, Mlp, Norm, PatchError, Rope
+from bastile._patching.registry import Patched
+from bastile._patching.table import CausalLoss, Experts, Mlp, Norm, PatchError, Rope
 
 __all__ = [
     "OPS",

@@ -9,7 +9,7 @@ import sys
 import weakref
 
 import torch
-from bastile.patching import experts, forwards, probes, table
+from bastile._patching import experts, forwards, probes, table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _experts(patch, module, ops):
 
 
 def _causal_loss(patch, module, ops):
-    from bastile.patching import loss_probes, losses
+    from bastile._patching import loss_probes, losses
 
     cls = _find(module, patch.cls)
     original = original_of(cls, "forward")

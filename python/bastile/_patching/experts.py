@@ -9,7 +9,7 @@ Transformers 4, and the function of grouped products are replaced (`grouped`,
 import functools
 
 import torch
-from bastile.patching import forwards, grouped, kernels, routing
+from bastile._patching import forwards, grouped, kernels, routing
 
 
 @functools.cache

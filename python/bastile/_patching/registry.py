@@ -8,7 +8,7 @@ import warnings
 import weakref
 from typing import Any
 
-from bastile.patching import scopes
+from bastile._patching import scopes
 
 _MISSING = object()
 _lock = threading.RLock()

@@ -1,0 +1,1 @@
+"""What `bastile.patching` is made of: one step of patching models a module."""
