@@ -35,7 +35,8 @@ def mesh():
 
 
 def index_of_logits(outputs):
-    return list(outputs).index("logits")
+    """Behind the loss, whatever the name of its entry is."""
+    return [name.startswith("logits") for name in outputs].index(True)
 
 
 READERS = {
@@ -189,17 +190,78 @@ def test_what_libraries_do_behind_a_forward_makes_none(model, monkeypatch):
     assert torch.equal(moved.logits, outputs.logits)
 
 
-def test_pickled_outputs_have_logits(model):
-    outputs = model(**tiny_models.batch(), use_cache=False)
+def walk(function, value):
+    """As DeepSpeed goes through what each module returns under ZeRO-3."""
+    if isinstance(value, dict):
+        for key in value.keys():
+            value[key] = walk(function, value[key])
+    elif isinstance(value, (tuple, list)):
+        return type(value)([walk(function, element) for element in value])
+    elif isinstance(value, torch.Tensor):
+        return function(value)
+    return value
+
+
+def manage(model):
+    """The model with what ZeRO-3 gives to parameters that it manages."""
+    for index, parameter in enumerate(model.parameters()):
+        parameter.ds_id = index
+    return model
+
+
+@pytest.fixture
+def managed(model):
+    return manage(model)
+
+
+@pytest.mark.parametrize("name", ["llama", "mixtral"])
+def test_deepspeed_makes_no_logits(name, monkeypatch):
+    made = count_made(monkeypatch)
+    with bastile.apply(name):
+        outputs = manage(tiny_models.make(name))(**tiny_models.batch())
+    loss, accuracy = outputs.loss, outputs.token_accuracy
+    touched = []
+
+    def touch(tensor):
+        touched.append(tensor)
+        return tensor.view_as(tensor)
+
+    assert walk(touch, outputs) is outputs
+    assert not made and "logits" not in list(outputs) and "logits" in outputs
+    assert any(x is loss for x in touched) and any(x is accuracy for x in touched)
+    assert outputs.loss is outputs["loss"] is outputs[0] and outputs.loss is not loss
+    assert "logits_on_request=<logits of [2, 12] tokens, made" in repr(outputs)
+    assert outputs.logits is outputs["logits"] is outputs[1] and len(made) == 1
+
+
+@pytest.mark.parametrize(
+    "way", sorted({*READERS} - {"keys", "dictionary", "unpacking", "items", "values"})
+)
+def test_logits_behind_deepspeed(way, managed):
+    def read(outputs):
+        walk(lambda tensor: tensor.view_as(tensor), outputs)
+        return READERS[way](outputs)
+
+    expected = train(managed, READERS["attribute"], skip_logits=False)
+    assert_close(train(managed, read), expected)
+
+
+@pytest.fixture(params=["model", "managed"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_pickled_outputs_have_logits(either):
+    outputs = either(**tiny_models.batch(), use_cache=False)
     copied = pickle.loads(pickle.dumps(outputs))
     assert type(copied) is kinds.CausalLMOutput
     for name in ("loss", "logits", "token_accuracy"):
         assert torch.equal(copied[name], outputs[name]), name
-    assert list(copied) == list(outputs)
+    assert list(copied) == ["loss", "logits", "token_accuracy"]
 
 
-def test_logits_that_are_set(model):
-    outputs = model(**tiny_models.batch())
+def test_logits_that_are_set(either):
+    outputs = either(**tiny_models.batch())
     for other in (
         dataclasses.replace(outputs, logits=torch.ones(2)),
         type(outputs)(loss=outputs.loss, logits=torch.ones(2)),

@@ -74,6 +74,11 @@ def _is_sharded_apart(head):
     return any(isinstance(x, distributed.FSDPModule) for x in head.modules())
 
 
+def is_of_deepspeed(head):
+    """Whether DeepSpeed's ZeRO-3 manages the layer's parameters."""
+    return any(hasattr(x, "ds_id") for x in head.parameters())
+
+
 def divide(loss, items):
     """A sum of losses as the mean over ``items``; the loss itself without them."""
     if items is None:

@@ -131,7 +131,7 @@ def _forward(model, patch, balance, given, is_asked):
         **of_logits,
     )
 
-    extra = {}
+    extra, entry = {}, None
     if balance is not None:
         extra["router_logits"] = made.router_logits
     if routes:
@@ -144,10 +144,13 @@ def _forward(model, patch, balance, given, is_asked):
         loss = loss + model.router_aux_loss_coef * aux.to(loss.device)
     if as_dictionary and model.training and not _sees_outputs(model):
         extra["logits_on_request"] = outputs.Logits(model, hidden, **of_logits)
+        # DeepSpeed reads every entry by its name, and would make the logits.
+        is_read = heads.is_of_deepspeed(model.lm_head)
+        entry = "logits_on_request" if is_read else "logits"
     elif not as_dictionary and not is_asked:
         # A tuple's elements are there, and the one behind the loss is the logits.
         extra["logits"] = outputs.Logits(model, hidden, **of_logits)()
-    kind = outputs.KINDS[balance is not None, "logits_on_request" in extra]
+    kind = outputs.KINDS[balance is not None, entry]
     result = kind(
         loss=loss,
         past_key_values=made.past_key_values,

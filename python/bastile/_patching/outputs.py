@@ -68,31 +68,44 @@ def _autocast_of(device):
 
 _Dictionary = collections.OrderedDict
 
+#: The entries that may hold logits or what makes them, of which there is one at most.
+_NAMES = ("logits", "logits_on_request")
+
 
 class _OnRequest:
     """Outputs whose ``logits`` are made when they are read: as an attribute, by name,
-    by position, as part of a tuple or of another dictionary.
+    by position, as part of a tuple or, where the entry is 'logits', of another
+    dictionary.
 
     Whoever goes through outputs without reading one in particular (``items`` and
     ``values``, the fields, PyTorch's trees, ``repr``) sees `Logits` in their place,
-    which is no tensor: FSDP, DDP and Accelerate do so behind each forward.
+    which is no tensor: FSDP, DDP and Accelerate do so behind each forward. DeepSpeed
+    reads every entry by its name instead, for which there is the entry
+    'logits_on_request': read by that name, it is `Logits` still.
     """
 
     def __post_init__(self):
         super().__post_init__()
-        if "logits_on_request" in self:
-            _Dictionary.__delitem__(self, "logits_on_request")
         # As in the outputs of Transformers, since positions count.
         for name in self._order:
-            if name in self:
+            if _Dictionary.__contains__(self, name):
                 self.move_to_end(name)
+
+    def __contains__(self, key):
+        if key == "logits":
+            return _entry(self) is not None
+        return _Dictionary.__contains__(self, key)
 
     def __getitem__(self, key):
         if isinstance(key, str):
-            return _made(_Dictionary.__getitem__(self, key))
+            is_logits = key == "logits" and key in self
+            return self.logits if is_logits else _Dictionary.__getitem__(self, key)
         if isinstance(key, slice):
-            return tuple(self[name] for name in list(self)[key])
-        return self[list(self)[key]]
+            return tuple(map(_made, list(self.values())[key]))
+        return _made(list(self.values())[key])
+
+    def to_tuple(self):
+        return self[:]
 
     def get(self, key, default=None):
         return self[key] if key in self else default
@@ -104,7 +117,8 @@ class _OnRequest:
 
     def __reduce__(self):
         # Elsewhere, there is nothing that logits could be made of.
-        return self._plain(**self).__reduce__()
+        made = {name: self[name] for name in self if name not in _NAMES}
+        return self._plain(**made, logits=self.logits).__reduce__()
 
     def __repr__(self):
         entries = ", ".join(f"{name}={value!r}" for name, value in self.items())
@@ -117,32 +131,41 @@ def _made(value):
 
 def _entry(outputs):
     """The logits or what makes them."""
-    return _Dictionary.get(outputs, "logits")
+    found = (_Dictionary.get(outputs, name) for name in _NAMES)
+    return next((value for value in found if value is not None), None)
 
 
 def _set_logits(outputs, value):
+    used = outputs._entry_on_request if isinstance(value, Logits) else "logits"
+    for name in _NAMES:
+        if _Dictionary.__contains__(outputs, name) and (value is None or name != used):
+            _Dictionary.__delitem__(outputs, name)
     if value is not None:
-        _Dictionary.__setitem__(outputs, "logits", value)
-    elif "logits" in outputs:
-        _Dictionary.__delitem__(outputs, "logits")
+        _Dictionary.__setitem__(outputs, used, value)
 
 
 def _set_entry(outputs, value):
-    if "logits" not in outputs:
-        _set_logits(outputs, value)
+    # Logits that are there already are somebody's own.
+    own = _Dictionary.get(outputs, "logits")
+    _set_logits(outputs, value if own is None else own)
 
 
-def _on_request(kind):
-    """The subclass of the outputs ``kind`` whose logits may be made later."""
+def _on_request(kind, entry):
+    """The subclass of the outputs ``kind`` whose logits may be made later, of what
+    the entry of this name holds."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    names.insert(names.index("logits") + 1, "logits_on_request")
+    suffix = "OnRequest" if entry == "logits" else "OnExplicitRequest"
     # The field takes the place of 'logits' for whoever goes through the fields.
     own = dataclasses.make_dataclass(
-        f"{kind.__name__}OnRequest",
+        kind.__name__ + suffix,
         [("logits_on_request", Logits | torch.Tensor | None, None)],
         bases=(_OnRequest, kind),
         namespace={
             "__module__": __name__,
             "_plain": kind,
-            "_order": tuple(field.name for field in dataclasses.fields(kind)),
+            "_order": tuple(names),
+            "_entry_on_request": entry,
         },
         repr=False,
         eq=False,
@@ -153,13 +176,10 @@ def _on_request(kind):
     return own
 
 
-CausalLMOutputOnRequest = _on_request(CausalLMOutput)
-MoeCausalLMOutputOnRequest = _on_request(MoeCausalLMOutput)
-
-#: By whether there is a router, and whether logits are made on request.
+#: By whether there is a router, and by the entry that holds what makes logits on
+#: request, or None where nothing does.
 KINDS = {
-    (False, False): CausalLMOutput,
-    (False, True): CausalLMOutputOnRequest,
-    (True, False): MoeCausalLMOutput,
-    (True, True): MoeCausalLMOutputOnRequest,
+    (has_router, entry): kind if entry is None else _on_request(kind, entry)
+    for has_router, kind in ((False, CausalLMOutput), (True, MoeCausalLMOutput))
+    for entry in (None, *_NAMES)
 }
