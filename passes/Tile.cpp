@@ -25,18 +25,6 @@ using namespace bastile;
 
 namespace {
 
-/// Checks that there are rows to walk.
-LogicalResult verifyHasRows(tile::KernelOp kernel) {
-  auto isRows = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getRank() > 1;
-  };
-  if (llvm::any_of(kernel.getArgumentTypes(), isRows) ||
-      llvm::any_of(kernel.getResultTypes(), isRows))
-    return success();
-  return kernel.emitOpError("has no row tensor among its operands");
-}
-
 struct TilePass : public bastile::impl::TileBase<TilePass> {
   using TileBase::TileBase;
 
@@ -50,7 +38,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
           cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
       if (!kernel || kernel.isTiled())
         return WalkResult::advance();
-      if (failed(verifyIsScheduled(kernel)) || failed(verifyHasRows(kernel)))
+      if (failed(verifyIsScheduled(kernel)) ||
+          failed(verifyVectors(kernel, target->isHost())))
         return WalkResult::interrupt();
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;
@@ -69,6 +58,16 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     });
     if (result.wasInterrupted())
       signalPassFailure();
+  }
+
+  /// Checks that vectors divide the rows, or may begin ahead of them.
+  static LogicalResult verifyVectors(tile::KernelOp kernel, bool onHost) {
+    KernelShape shape = KernelShape::get(kernel);
+    int64_t vector = kernel.getSchedule()->getVector();
+    if (!shape.isShifted(vector) || (!onHost && shape.canShift(vector)))
+      return success();
+    return kernel.emitError("has a schedule whose vectors of ")
+           << vector << " do not divide the row of " << shape.rowLength;
   }
 
   /// Whether some operand's rows serve several of another's.
