@@ -1,6 +1,6 @@
 # RUN: %pytest %s
 """Every valid function of the tests and examples, with gradients of both kinds,
-as a GPU's code on an emulator: right, or refused in words, within ten seconds
+as a GPU's code on an emulator: as the evaluator has it, or refused in words, within ten seconds
 and 2 GB.
 
 What is refused stands in Inputs/refused.txt, so that it cannot grow unseen;
@@ -29,7 +29,10 @@ def run(function, mode):
     if function.is_for_host and target() == "host":
         options = []
     done = limited.run(
-        [find_tool(), "-", "--repeat=0", "--rows=3,0", *options, *MODES[mode]],
+        [
+            *(find_tool(), "-", "--repeat=0", "--rows=3,0", "--check"),
+            *(*options, *MODES[mode]),
+        ],
         function.text,
         SECONDS,
     )
