@@ -39,7 +39,9 @@ def test_a_kernel_of_the_host_runs_without_threads(no_threads):
 
 
 def test_several_kernels_are_compiled_without_threads(no_threads):
-    kernel = bastile.compile("layer_norm", (8, 1024), grad=True, target="sm_90")
+    kernel = bastile.compile(
+        "layer_norm", (8, 1024), dtype="bf16", grad=True, target="sm_90"
+    )
     assert kernel.ptx.count(".visible .entry") > 2
 
 

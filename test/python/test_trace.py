@@ -155,6 +155,7 @@ def test_conditions_between_kernels():
     kernel = bastile.compile(
         lambda x, t: where(F.sum_of_rows(x) > 0, x, where(t < 0.5, x, 0.0)),
         {"x": (3, 2, 64), "t": (1, 2, 64)},
+        dtype="bf16",
         target="sm_90",
     )
     assert ".visible .entry" in kernel.ptx

@@ -31,7 +31,7 @@ def no_warnings_before():
 
 
 def request():
-    return bastile.compile("rms_norm", (8, 2880), target="sm_90")._request
+    return bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
 
 
 def best(schedule="threads = 128", **changed):
@@ -99,7 +99,7 @@ def test_a_bad_line_is_skipped_with_one_warning(cache, line):
     assert str(path) in str(said[0].message)
     # A compilation is none the worse for it, and neither is a search.
     assert ".reqntid 128" in bastile.compile(
-        "rms_norm", (8, 2880), target="sm_90"
+        "rms_norm", (8, 2880), dtype="bf16", target="sm_90"
     ).ptx
     meter = Meter([launch("f", "k", 1)], lambda function, schedule: 1e-3)
     Search(meter, store.open_log(GPU), {"gpu": GPU}, 1e9, meter.clock).run()
