@@ -1,6 +1,7 @@
 //===- CodeGen.cpp - From the LLVM dialect to machine code ----------------===//
 
 #include "CodeGen.h"
+#include "Contract.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -9,8 +10,6 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -114,7 +113,8 @@ bastile::createTargetMachine(const Target &target) {
     return createStringError("target '" + target.name + "': " + message);
 
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // Contractions are written out (Contract.h).
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   // What the last level adds for a GPU, global value numbering, the kernels'
   // pipeline has done.
   auto level = target.isHost() ? llvm::CodeGenOptLevel::Aggressive
@@ -217,29 +217,6 @@ private:
 
 } // namespace
 
-/// Multiplies in float32, and rounds, what would be multiplied in 16 bits. The
-/// product is the same, but instructions are selected with a licence to
-/// contract a product and the sum that takes it, and in 16 bits the rounding
-/// between the two, which the formula asks for, would be lost.
-static void widenProducts(llvm::Module &module) {
-  llvm::SmallVector<llvm::BinaryOperator *> products;
-  for (llvm::Function &function : module)
-    for (llvm::Instruction &instruction : llvm::instructions(function))
-      if (instruction.getOpcode() == llvm::Instruction::FMul &&
-          instruction.getType()->getScalarSizeInBits() == 16)
-        products.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
-  for (llvm::BinaryOperator *product : products) {
-    llvm::IRBuilder<> builder(product);
-    llvm::Type *narrow = product->getType();
-    llvm::Type *wide = narrow->getWithNewType(builder.getFloatTy());
-    llvm::Value *result =
-        builder.CreateFMul(builder.CreateFPExt(product->getOperand(0), wide),
-                           builder.CreateFPExt(product->getOperand(1), wide));
-    product->replaceAllUsesWith(builder.CreateFPTrunc(result, narrow));
-    product->eraseFromParent();
-  }
-}
-
 static void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
                       unsigned level) {
   llvm::PassBuilder builder(&machine);
@@ -265,7 +242,7 @@ static void runPasses(llvm::Module &module, llvm::TargetMachine &machine,
 void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
                        unsigned level) {
   runPasses(module, machine, level);
-  widenProducts(module);
+  contract(module);
 }
 
 namespace {

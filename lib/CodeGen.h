@@ -37,12 +37,13 @@ llvm::Expected<std::unique_ptr<llvm::Module>>
 translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                 const Target &target);
 
-/// Creates the LLVM target machine; multiplications and additions contract.
+/// Creates the LLVM target machine.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const Target &target);
 
-/// Runs the IR optimizations. `level`, from 0 to 3, is for the host; kernels of
-/// a GPU always get the one pipeline made for them.
+/// Runs the IR optimizations, and contracts products and sums. `level`, from 0
+/// to 3, is for the host; kernels of a GPU always get the one pipeline made for
+/// them.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               unsigned level = 3);
 

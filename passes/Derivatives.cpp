@@ -66,6 +66,8 @@ public:
 private:
   Expr operand(unsigned index) { return Expr(builder, op->getOperand(index)); }
   Expr result() { return Expr(builder, op->getResult(0)); }
+  /// The result, for its operand's elements to be compared with.
+  Expr comparableResult();
   void add(unsigned index, const Expr &gradient) {
     gradients.add(op->getOperand(index), gradient);
   }
@@ -216,6 +218,29 @@ void Rule::applyRepeatBands(tile::RepeatBandsOp repeat) {
   add(0, packBands(sumOfBands(g, repeat.getBand()), repeat.getBand()));
 }
 
+/// Whether every kernel finds the same bits in `value`: what an argument holds,
+/// moved and widened, but never rounded.
+static bool isUnrounded(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::NegFOp, math::AbsFOp, tile::BroadcastOp,
+             tile::SplitOp>(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return true;
+}
+
+/// A minimum or maximum that the forward saves equals none of the elements that
+/// the backward computes again, should they be rounded otherwise there:
+/// products and sums contract, and sums over rows take the order that a
+/// schedule gives them. So it is found once more, among the elements it is
+/// compared with.
+Expr Rule::comparableResult() {
+  if (isUnrounded(op->getOperand(0)))
+    return result();
+  return Expr(builder, builder.clone(*op)->getResult(0));
+}
+
 void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
                            llvm::function_ref<Expr(const Expr &)> sum) {
   Expr input = operand(0);
@@ -230,17 +255,19 @@ void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
 void Rule::applyReduce(tile::ReduceOp reduce) {
   if (reduce.getKind() == tile::ReduceKind::Add)
     return add(0, g.like(operand(0)));
-  shareAmongEqual(result().like(operand(0)), g, [&](const Expr &tensor) {
-    return rowSum(tensor, reduce.getType().getShape().back());
-  });
+  shareAmongEqual(comparableResult().like(operand(0)), g,
+                  [&](const Expr &tensor) {
+                    return rowSum(tensor, reduce.getType().getShape().back());
+                  });
 }
 
 void Rule::applyReduceRows(tile::ReduceRowsOp reduce) {
   if (reduce.getKind() == tile::ReduceKind::Add)
     return add(0, g.like(operand(0)));
-  shareAmongEqual(result().like(operand(0)), g, [&](const Expr &tensor) {
-    return sumOfRows(tensor, reduce.getType().getShape());
-  });
+  shareAmongEqual(comparableResult().like(operand(0)), g,
+                  [&](const Expr &tensor) {
+                    return sumOfRows(tensor, reduce.getType().getShape());
+                  });
 }
 
 void Rule::applyJoin(tile::JoinOp join) {

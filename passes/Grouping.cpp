@@ -68,6 +68,12 @@ bool readsOtherRows(OpOperand &operand) {
   return readsBands(operand) || combinesSomeRows(operand.getOwner());
 }
 
+/// Whether `op` computes nothing: a piece of an argument is an address.
+bool isPieceOfArgument(Operation *op) {
+  auto split = dyn_cast<tile::SplitOp>(op);
+  return split && isa<BlockArgument>(split.getInput());
+}
+
 /// Whether `op` repeats a number or a vector for each row.
 bool repeatsVector(Operation *op) {
   auto broadcast = dyn_cast<tile::BroadcastOp>(op);
@@ -231,7 +237,8 @@ LogicalResult Grouper::verifyCombinedRows() const {
       continue;
     auto reduce = cast<tile::ReduceRowsOp>(*it);
     auto fits = [&](Operation *op) {
-      if (op == reduce || !isRowTensor(op->getResult(0)))
+      if (op == reduce || !isRowTensor(op->getResult(0)) ||
+          isPieceOfArgument(op))
         return true;
       auto type = cast<RankedTensorType>(op->getResult(0).getType());
       return fitsCombinedRow(op) &&
@@ -393,12 +400,6 @@ LogicalResult Grouper::formRowGroups() {
                                       "arguments, so its rows are unknown");
   }
   return success();
-}
-
-/// Whether `op` computes nothing: a piece of an argument is an address.
-bool isPieceOfArgument(Operation *op) {
-  auto split = dyn_cast<tile::SplitOp>(op);
-  return split && isa<BlockArgument>(split.getInput());
 }
 
 /// Whether a group of `stage` computes what `use` reads again. It does so with

@@ -10,6 +10,10 @@
 // may be approximate. A result that is only read for what is rounded later is
 // marked, and counts for nothing.
 //
+// Numbers that are compared for being equal hide nothing: one loop computes
+// them, another one computes them again, and both must find the same bits. So
+// all that leads to such a comparison is wide, roundings or not.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/ExpandMath.h"
@@ -80,8 +84,10 @@ class WideValues {
 public:
   explicit WideValues(tile::KernelOp kernel) {
     kernel.walk([&](Operation *op) { visit(op); });
-    while (!pending.empty())
-      follow(pending.pop_back_val());
+    isExact = true;
+    followAll(compared);
+    isExact = false;
+    followAll(results);
   }
 
   void markTheOthers() {
@@ -97,12 +103,23 @@ public:
   }
 
 private:
+  /// Whether `op` asks if two numbers are equal.
+  static bool asksForEqual(Operation *op) {
+    using Predicate = arith::CmpFPredicate;
+    auto compare = dyn_cast<arith::CmpFOp>(op);
+    return compare && llvm::is_contained({Predicate::OEQ, Predicate::UEQ,
+                                          Predicate::ONE, Predicate::UNE},
+                                         compare.getPredicate());
+  }
+
   void visit(Operation *op) {
+    if (asksForEqual(op))
+      return llvm::append_range(compared, op->getOperands());
     if (auto store = dyn_cast<LLVM::StoreOp>(op))
       return visitStore(store.getAddr(), store.getValue());
     if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op)) {
       if (isWide(store.getValue().getType()))
-        add(store.getMask());
+        results.push_back(store.getMask());
       return visitStore(store.getData(), store.getValue());
     }
     if (hasApproximation(op) && !getElementTypeOrSelf(op->getResult(0)).isF64())
@@ -113,19 +130,27 @@ private:
     });
     if (takesFloats && op->getNumRegions() == 0 &&
         !op->hasTrait<OpTrait::IsTerminator>() && !isMemoryEffectFree(op))
-      addOperands(op);
+      llvm::append_range(results, op->getOperands());
   }
 
   void visitStore(Value address, Value value) {
     if (isShared(address))
       sharedStores[getVariable(address)].push_back(value);
     else if (isWide(value.getType()) && !mayBeApproximate(address))
+      results.push_back(value);
+  }
+
+  void followAll(ArrayRef<Value> values) {
+    for (Value value : values)
       add(value);
+    while (!pending.empty())
+      follow(pending.pop_back_val());
   }
 
   void add(Value value) {
     Type type = value.getType();
-    if (!isNarrowFloat(type) && !type.isIndex() && wide.insert(value).second)
+    if ((isExact || !isNarrowFloat(type)) && !type.isIndex() &&
+        wide.insert(value).second)
       pending.push_back(value);
   }
 
@@ -147,7 +172,7 @@ private:
     }
     // A relative error of its operand is an absolute one of a logarithm, as
     // small as the rounding of the operand itself.
-    if (isa<math::LogOp, math::Log2Op>(op))
+    if (!isExact && isa<math::LogOp, math::Log2Op>(op))
       return;
     if (op->getNumRegions() == 0)
       return addOperands(op);
@@ -177,6 +202,11 @@ private:
   DenseMap<const void *, SmallVector<Value, 2>> sharedStores;
   DenseSet<Value> wide;
   SmallVector<Value> pending;
+  /// Where the walk begins: what leaves the kernel, and what is compared for
+  /// being equal.
+  SmallVector<Value> results, compared;
+  /// Whether no rounding ends the walk.
+  bool isExact = false;
 };
 
 } // namespace

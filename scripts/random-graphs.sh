@@ -7,4 +7,4 @@ cd "$(dirname "$0")/.."
 
 BASTILE_RANDOM_GRAPHS=${1:-600} BASTILE_RANDOM_GRAPHS_FIRST=${2:-1000000} \
   /usr/bin/python3 -m pytest -q -p no:cacheprovider \
-  test/numerics/test_random_graphs.py -k test_random_graphs
+  test/numerics/test_random_graphs.py::test_random_graphs

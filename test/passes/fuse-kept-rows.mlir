@@ -77,3 +77,17 @@ func.func @repeated_again(%x: tensor<?x?x8xf32>) -> tensor<?x?x8xf32> {
   %2 = arith.subf %x, %1 : tensor<?x?x8xf32>
   return %2 : tensor<?x?x8xf32>
 }
+
+// -----
+
+// Pieces of an argument are addresses: sums of them, which become other pieces,
+// read it where it is.
+// CHECK-LABEL: tile.kernel @sums_of_pieces
+// CHECK-SAME:    tensor<1x?x4xf32>
+func.func @sums_of_pieces(%x: tensor<1x?x4xf32>) -> tensor<1x1x4xf32> {
+  %0:2 = tile.split %x : tensor<1x?x4xf32> -> tensor<1x?x2xf32>, tensor<1x?x2xf32>
+  %1 = tile.reduce_rows add %0#0 : tensor<1x?x2xf32> -> tensor<1x1x2xf32>
+  %2 = tile.reduce_rows add %0#1 : tensor<1x?x2xf32> -> tensor<1x1x2xf32>
+  %3 = tile.join %1, %2 : tensor<1x1x2xf32>, tensor<1x1x2xf32> -> tensor<1x1x4xf32>
+  return %3 : tensor<1x1x4xf32>
+}
