@@ -138,8 +138,11 @@ auto getPieceElement(int64_t length, int64_t count, int64_t strands,
   };
 }
 
-/// The element of the same column in the only row.
-int64_t getOnlyRow(int64_t, int64_t column) { return column; }
+/// Which element of a combination of rows, that repeats for these, an element
+/// of the rows goes to.
+auto getCombined(const Array &input, ArrayRef<int64_t> resultSizes) {
+  return getRepeated(resultSizes, input.sizes(), input.rows());
+}
 
 /// The element of the same column in the row of a band.
 auto getBandRow(int64_t band, int64_t length) {
@@ -318,10 +321,16 @@ bastile::reference::evaluateRows(Operation *op, Operands operands) {
       })
       .Case([&](tile::ReduceRowsOp op) -> Results {
         const Array &input = *operands[0];
-        if (op.getPartial() || op.getType().getRank() != 1)
+        if (op.getPartial())
           return std::nullopt;
+        SmallVector<int64_t> sizes(op.getType().getShape());
+        if (op.keepsRows()) {
+          sizes.assign(input.sizes().begin(), input.sizes().end());
+          for (int64_t dimension : op.getCombinedDimensions())
+            sizes[dimension] = 1;
+        }
         return SmallVector<Array>{
-            combine(op.getKind(), op.getType().getShape(), input, getOnlyRow)};
+            combine(op.getKind(), sizes, input, getCombined(input, sizes))};
       })
       .Case([&](tile::ReduceBandsOp op) -> Results {
         return SmallVector<Array>{
@@ -396,7 +405,7 @@ bastile::reference::propagateRows(Operation *op,
       })
       .Case([&](tile::ReduceRowsOp op) -> Result {
         return propagateReduction(op.getKind(), gradient, input, result,
-                                  getOnlyRow);
+                                  getCombined(input, result.sizes()));
       })
       .Case([&](tile::ReduceBandsOp op) -> Result {
         // Each row of a band has a part in all rows of the result's.

@@ -72,6 +72,50 @@ TEST_F(PrimitivesTest, reduceRows) {
                  {0, 0, 0, 4, 1, 2, 3, 0});
 }
 
+TEST_F(PrimitivesTest, reduceRowsOverSomeLeadingSizes) {
+  const Given all = {{2, 3, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 3, 1, 2}};
+  const std::string type = "tensor<?x?x2xf32>";
+  auto check = [&](const char *kind, const char *result, const Given &seed,
+                   const Numbers &wanted, const Numbers &gradient) {
+    const std::string text = wrap(type,
+                                  std::string("tile.reduce_rows ") + kind +
+                                      " %x : " + type + " -> " + result,
+                                  result);
+    auto results = evaluate(text, {all});
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_EQ(results[0].sizes(), llvm::ArrayRef<int64_t>(seed.sizes));
+    EXPECT_EQ(results[0].numbers, wanted) << kind << " to " << result;
+    EXPECT_EQ(getGradients(text, {all}, seed)[0], gradient)
+        << kind << " to " << result;
+    // What is rounded are the sums: by their terms, none of them negative.
+    for (int64_t i = 0; i != results[0].count(); ++i)
+      if (kind == std::string("add"))
+        EXPECT_GT(results[0].error(i), wanted[i] * 0x1p-24);
+      else
+        EXPECT_EQ(results[0].error(i), 0);
+  };
+  check("add", "tensor<?x1x2xf32>", {{2, 1, 2}, {1, 2, 3, 4}}, {9, 12, 17, 13},
+        {1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4});
+  check("add", "tensor<1x?x2xf32>", {{1, 3, 2}, {1, 2, 3, 4, 5, 6}},
+        {8, 10, 12, 7, 6, 8}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6});
+  check("add", "tensor<1x1x2xf32>", {{1, 1, 2}, {1, 2}}, {26, 25},
+        {1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2});
+  check("max", "tensor<1x?x2xf32>", {{1, 3, 2}, {1, 2, 3, 4, 5, 6}},
+        {7, 8, 9, 4, 5, 6}, {0, 0, 0, 4, 5, 6, 1, 2, 3, 0, 0, 0});
+}
+
+TEST_F(PrimitivesTest, reduceRowsKeepsASizeOfOne) {
+  // A dynamic size that is left stays, also where it happens to be 1 or 0.
+  const std::string text =
+      wrap("tensor<?x?x2xf32>",
+           "tile.reduce_rows add %x : tensor<?x?x2xf32> -> tensor<?x1x2xf32>",
+           "tensor<?x1x2xf32>");
+  EXPECT_EQ(get(text, {{{1, 2, 2}, {1, 2, 3, 4}}}), Numbers({4, 6}));
+  auto none = evaluate(text, {{{0, 2, 2}, {}}});
+  EXPECT_EQ(none[0].sizes(), llvm::ArrayRef<int64_t>({0, 1, 2}));
+  EXPECT_EQ(get(text, {{{2, 0, 2}, {}}}), Numbers({0, 0, 0, 0}));
+}
+
 TEST_F(PrimitivesTest, reduceNoRows) {
   const std::string types = " %x : tensor<?x2xf32> -> tensor<2xf32>";
   for (auto [kind, neutral] :
