@@ -1,5 +1,4 @@
-//===- Inputs.cpp - What a function is called on
-//------------------------------===//
+//===- Inputs.cpp - What a function is called on --------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -138,12 +137,26 @@ bool run::needsNoGaps(const Function &function, runtime::Operand::Kind kind,
   return false;
 }
 
-/// How many rows of others one of input `index` stands for.
-static int64_t findBand(const Function &function, size_t index) {
+/// The input whose leading size `operand` has.
+static std::optional<unsigned> findSource(const Function &function,
+                                          const runtime::Operand &operand) {
+  using Kind = runtime::Operand::Kind;
+  if (operand.kind == Kind::Input)
+    return operand.index;
+  const auto &buffers =
+      operand.kind == Kind::Output ? function.outputs : function.temporaries;
+  const runtime::Expression &size = buffers[operand.index].shape.front();
+  if (size.kind != runtime::Expression::Kind::InputSize || size.dimension != 0)
+    return std::nullopt;
+  return size.input;
+}
+
+/// How many rows of others one of input `index` stands for: it is read for a
+/// band of them, or what has been computed from it is.
+static int64_t findBand(const Function &function, unsigned index) {
   for (const runtime::Launch &launch : function.launches)
     for (const runtime::Operand &operand : launch.operands)
-      if (operand.kind == runtime::Operand::Kind::Input &&
-          operand.index == index && operand.band != 0)
+      if (operand.band != 0 && findSource(function, operand) == index)
         return operand.band;
   return 1;
 }
