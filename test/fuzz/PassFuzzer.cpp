@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Context.h"
 #include "Mutator.h"
 #include "Options.h"
 #include "bastile/Registration.h"
 #include "bastile/SourceDiagnostics.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/DialectRegistry.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -48,27 +48,13 @@ extern "C" int LLVMFuzzerInitialize(int *, char ***) {
   return 0;
 }
 
-static MLIRContext &getContext() {
-  static std::unique_ptr<MLIRContext> context;
-  static unsigned uses = 0;
-  if (!context || ++uses == 200) {
-    uses = 0;
-    DialectRegistry registry;
-    registerDialects(registry);
-    context = std::make_unique<MLIRContext>(registry,
-                                            MLIRContext::Threading::DISABLED);
-    context->printOpOnDiagnostic(false);
-  }
-  return *context;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   StringRef text(reinterpret_cast<const char *>(data), size);
   auto [options, rest] = text.split('\n');
   if (!options.consume_front(fuzz::optionsPrefix) ||
       !options.consume_front(pipelineOption))
     return 0;
-  MLIRContext &context = getContext();
+  MLIRContext &context = fuzz::getContext();
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   FailureOr<OpPassManager> pipeline = parsePassPipeline(options, stream);

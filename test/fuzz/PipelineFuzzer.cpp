@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Context.h"
 #include "Mutator.h"
 #include "Options.h"
 #include "bastile/Compiler.h"
-#include "bastile/Registration.h"
 #include "bastile/SourceDiagnostics.h"
 #include "bastile/runtime/Metadata.h"
 #include "lib/CodeGen.h"
-#include "mlir/IR/DialectRegistry.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -85,27 +84,10 @@ static Options getOptions(StringRef text) {
   return options;
 }
 
-static MLIRContext &getContext() {
-  // Types and attributes live as long as their context; one for each input
-  // would take most of the time, one for all would take all memory.
-  static std::unique_ptr<MLIRContext> context;
-  static unsigned uses = 0;
-  if (!context || ++uses == 200) {
-    uses = 0;
-    DialectRegistry registry;
-    registerDialects(registry);
-    registerTranslations(registry);
-    context = std::make_unique<MLIRContext>(registry,
-                                            MLIRContext::Threading::DISABLED);
-    context->printOpOnDiagnostic(false);
-  }
-  return *context;
-}
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   StringRef text(reinterpret_cast<const char *>(data), size);
   const Options options = getOptions(text);
-  MLIRContext &context = getContext();
+  MLIRContext &context = fuzz::getContext();
   std::string messages;
   llvm::raw_string_ostream stream(messages);
   llvm::SourceMgr source;

@@ -1,0 +1,19 @@
+//===- Context.h - The MLIR context that inputs share -----------*- C++ -*-===//
+
+#ifndef BASTILE_TEST_FUZZ_CONTEXT_H
+#define BASTILE_TEST_FUZZ_CONTEXT_H
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace bastile::fuzz {
+
+/// The context of the next input, with all dialects and translations, without
+/// threads. It is another one after some hundred inputs: types and attributes
+/// live as long as their context, so that one for all inputs would take all
+/// memory, and one for each most of the time. What the last input left in it
+/// must be gone.
+mlir::MLIRContext &getContext();
+
+} // namespace bastile::fuzz
+
+#endif // BASTILE_TEST_FUZZ_CONTEXT_H
