@@ -39,6 +39,8 @@ public:
   tile::KernelOp run();
 
 private:
+  /// The columns of a row of `type`.
+  static int64_t getLength(mlir::Type type);
   void createProgram();
   void addOperand(mlir::RankedTensorType type, bool isWithoutGaps,
                   mlir::NamedAttrList marks);
