@@ -76,39 +76,70 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
                << schedule << " does not divide evenly among its threads";
       grid = *found;
     }
-    auto getLaidOut = [&](Type before) -> Type {
-      auto type = dyn_cast<RankedTensorType>(before);
-      if (!type || !type.hasStaticShape())
-        return before;
-      // What a thread has combined by itself was laid out by the schedule.
-      if (isa_and_present<tile::BlockedAttr>(type.getEncoding()))
-        return type;
-      int64_t columns = type.getShape().back();
-      int64_t interleaved =
-          std::max<int64_t>(1, columns / schedule.getColumns());
-      int64_t group = columns == 1 ? 1 : schedule.getColumns() / columns;
-      auto layout = tile::BlockedAttr::get(
-          &getContext(), interleaved * schedule.getVector(), grid.rows,
-          grid.columns, grid.blocks, std::max<int64_t>(1, group));
-      return RankedTensorType::get(type.getShape(), type.getElementType(),
-                                   layout);
-    };
-    auto layOut = [&](Value value) {
-      value.setType(getLaidOut(value.getType()));
-    };
-    kernel.walk([&](Operation *op) {
-      llvm::for_each(op->getResults(), layOut);
-      for (Region &region : op->getRegions())
-        for (Block &block : region)
-          llvm::for_each(block.getArguments(), layOut);
-      if (auto copy = dyn_cast<tile::CopyAheadOp>(op))
-        copy.setTile(cast<RankedTensorType>(getLaidOut(copy.getTile())));
-      if (auto constant = dyn_cast<arith::ConstantOp>(op))
-        if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
-          constant.setValueAttr(splat.resizeSplat(
-              cast<ShapedType>(constant.getResult().getType())));
+    auto result = kernel.walk([&](Operation *op) {
+      return failed(layOutTiles(op, schedule, grid)) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
     });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Gives all tiles that `op` computes or carries their layouts.
+  static LogicalResult layOutTiles(Operation *op, tile::ScheduleAttr schedule,
+                                   const ThreadGrid &grid) {
+    auto layOut = [&](Value value) {
+      FailureOr<Type> type = getLaidOut(op, value.getType(), schedule, grid);
+      if (failed(type))
+        return false;
+      value.setType(*type);
+      return true;
+    };
+    if (!llvm::all_of(op->getResults(), layOut))
+      return failure();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (!llvm::all_of(block.getArguments(), layOut))
+          return failure();
+    if (auto copy = dyn_cast<tile::CopyAheadOp>(op)) {
+      FailureOr<Type> type = getLaidOut(op, copy.getTile(), schedule, grid);
+      if (failed(type))
+        return failure();
+      copy.setTile(cast<RankedTensorType>(*type));
+    }
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        constant.setValueAttr(splat.resizeSplat(
+            cast<ShapedType>(constant.getResult().getType())));
     return success();
+  }
+
+  /// The type of what `op` has of type `before`, with its layout if that is a
+  /// tile.
+  static FailureOr<Type> getLaidOut(Operation *op, Type before,
+                                    tile::ScheduleAttr schedule,
+                                    const ThreadGrid &grid) {
+    auto type = dyn_cast<RankedTensorType>(before);
+    // What a thread has combined by itself was laid out by the schedule.
+    if (!type || !type.hasStaticShape() ||
+        isa_and_present<tile::BlockedAttr>(type.getEncoding()))
+      return before;
+    auto createError = [&]() -> InFlightDiagnostic {
+      return op->emitOpError("has a tile of type ")
+             << type << ", which " << schedule << " cannot deal to threads: ";
+    };
+    llvm::function_ref<InFlightDiagnostic()> emitError = createError;
+    if (type.getRank() != 2)
+      return emitError() << "tiles have two dimensions";
+    int64_t columns = type.getDimSize(1);
+    int64_t interleaved = std::max<int64_t>(1, columns / schedule.getColumns());
+    int64_t group = columns == 1 ? 1 : schedule.getColumns() / columns;
+    auto layout = tile::BlockedAttr::getChecked(
+        emitError, op->getContext(), interleaved * schedule.getVector(),
+        grid.rows, grid.columns, grid.blocks, std::max<int64_t>(1, group));
+    if (!layout || failed(layout.verifyEncoding(
+                       type.getShape(), type.getElementType(), emitError)))
+      return failure();
+    return RankedTensorType::get(type.getShape(), type.getElementType(),
+                                 layout);
   }
 };
 

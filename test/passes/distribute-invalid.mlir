@@ -12,3 +12,23 @@ tile.kernel @incomplete(%rows: index)
     attributes {leading = 1 : i64, schedule = #tile.schedule<threads = 128, persistent = 4, stages = 2>} {
   tile.return
 }
+
+// -----
+
+// Two columns share an element, and a thread would hold four.
+tile.kernel @groups_of_part_vectors(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+  %c0 = arith.constant 0 : index
+  %id = tile.program_id
+  // expected-error @below {{'tile.load' op has a tile of type 'tensor<1x128xf32>', which #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256> cannot deal to threads: a group of 2 columns does not divide into pieces of 4}}
+  %0 = tile.load %x[%id, %c0] : memref<?x128xf32, strided<[?, 1]>> -> tensor<1x128xf32>
+  tile.return
+}
+
+// -----
+
+tile.kernel @rank() attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+  // expected-error @below {{cannot deal to threads: tiles have two dimensions}}
+  %0 = arith.constant dense<0.0> : tensor<128xf32>
+  tile.return
+}
