@@ -48,7 +48,20 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
   }];
   let hasVerifier = 1;
 
+  let extraClassDeclaration = [{
+    /// The length of the pieces that rows are taken apart into.
+    int64_t getPieceLength();
+  }];
   let extraClassDefinition = [{
+    int64_t $cppClass::getPieceLength() {
+      // It divides both the row and what turns. Interleaved pairs lie in parts of
+      // the row, each of two pieces, and so do the elements behind them; otherwise
+      // the two of a pair lie half of what turns apart.
+      int64_t size = getType().getShape().back();
+      return std::gcd(getInterleaved() ? size / 2 : size,
+                      getRotary().value_or(size) / 2);
+    }
+
     ::llvm::LogicalResult $cppClass::verify() {
       int64_t size = getType().getShape().back();
       int64_t rotary = getRotary().value_or(size);
@@ -59,6 +72,14 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
       if (getInterleaved() && size % 2)
         return emitOpError("interleaved pairs of the input of type ")
                << getType() << " need rows of an even length";
+      // Beyond what any model has, and more pieces than compile in time.
+      constexpr int64_t mostPieces = 1024;
+      int64_t pieces = size / getPieceLength();
+      if (pieces > mostPieces)
+        return emitOpError("turns ")
+               << rotary << " elements of rows of " << size
+               << ", which takes these apart into " << pieces
+               << " pieces; " << mostPieces << " are the most";
       auto angles = ::mlir::cast<::mlir::RankedTensorType>(getCosine().getType());
       int64_t length = angles.getShape().back();
       if (length != rotary && length != rotary / 2)
@@ -82,11 +103,8 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
     $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
       int64_t size = getType().getShape().back();
       int64_t rotary = getRotary().value_or(size);
-      // Pieces are as long as divides both the row and what turns. Interleaved
-      // pairs lie in parts of the row, each of two pieces, and so do the elements
-      // behind them; otherwise the two of a pair lie half of what turns apart.
       int64_t strands = getInterleaved() ? 2 : 1;
-      int64_t length = std::gcd(size * 2 / strands, rotary) / 2;
+      int64_t length = getPieceLength();
       int64_t pairs = rotary / 2 / length;
       ::mlir::SmallVector<::mlir::Value> pieces =
           splitRows(builder, getInput(), size / length, strands);

@@ -184,6 +184,14 @@ func.func @rope_odd(%q: tensor<?x?x8xf32>, %c: tensor<1x?x3xf32>) {
 
 // -----
 
+func.func @rope_of_many_pieces(%q: tensor<?x4096xf32>, %c: tensor<?x1xf32>) {
+  // expected-error @below {{'tile.rope' op turns 2 elements of rows of 4096, which takes these apart into 4096 pieces; 1024 are the most}}
+  %0 = tile.rope %q, %c, %c interleaved {rotary = 2} : tensor<?x4096xf32>, tensor<?x1xf32>
+  return
+}
+
+// -----
+
 func.func @rope_beyond(%q: tensor<?x?x8xf32>, %c: tensor<1x?x8xf32>) {
   // expected-error @below {{'tile.rope' op rotary size of 16 must be even}}
   %0 = tile.rope %q, %c, %c {rotary = 16} : tensor<?x?x8xf32>, tensor<1x?x8xf32>
