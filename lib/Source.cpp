@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen.h"
+#include "SourceNesting.h"
 #include "bastile/Compiler.h"
 #include "bastile/Registration.h"
 #include "dialect/Tile.h"
@@ -13,7 +14,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -38,75 +38,6 @@ static void nameArguments(ModuleOp module, const AsmParserState &state) {
                         StringAttr::get(module.getContext(), name));
     }
   }
-}
-
-/// MLIR's parser calls itself for whatever is inside of something else, and has
-/// no limit of its own.
-static constexpr unsigned maxNesting = 256;
-
-/// Where `text` is first nested deeper than `maxNesting`; null if nowhere.
-static const char *findDeepNesting(StringRef text) {
-  unsigned depth = 0;
-  // A sign is an expression inside of another as well: `- - - x`.
-  unsigned signs = 0;
-  for (size_t i = 0; i != text.size(); ++i) {
-    const StringRef rest = text.drop_front(i);
-    if (rest.starts_with("//")) {
-      i += std::min(rest.find('\n'), rest.size()) - 1;
-      continue;
-    }
-    if (rest.starts_with("->")) {
-      ++i;
-      continue;
-    }
-    switch (rest.front()) {
-    case '"':
-      // To its end, past what is escaped, or to that of the line.
-      for (++i; i != text.size() && text[i] != '"' && text[i] != '\n'; ++i)
-        if (text[i] == '\\' && i + 1 != text.size())
-          ++i;
-      if (i == text.size())
-        return nullptr;
-      break;
-    case '(':
-    case '[':
-    case '{':
-    case '<':
-      ++depth;
-      break;
-    case ')':
-    case ']':
-    case '}':
-    case '>':
-      // A comparison has only one half of a pair.
-      depth -= depth != 0;
-      break;
-    default:
-      break;
-    }
-    if (rest.front() == '-')
-      ++signs;
-    else if (!llvm::isSpace(rest.front()))
-      signs = 0;
-    if (depth > maxNesting || signs > maxNesting)
-      return rest.data();
-  }
-  return nullptr;
-}
-
-/// Refuses a source that would take more stack to parse than there may be.
-static LogicalResult checkNesting(const llvm::SourceMgr &source,
-                                  MLIRContext &context) {
-  const unsigned file = source.getMainFileID();
-  const llvm::MemoryBuffer *buffer = source.getMemoryBuffer(file);
-  const char *place = findDeepNesting(buffer->getBuffer());
-  if (!place)
-    return success();
-  auto [line, column] =
-      source.getLineAndColumn(llvm::SMLoc::getFromPointer(place), file);
-  return emitError(FileLineColLoc::get(&context, buffer->getBufferIdentifier(),
-                                       line, column))
-         << "nested deeper than " << maxNesting << " levels";
 }
 
 OwningOpRef<ModuleOp> bastile::parseSource(llvm::SourceMgr &source,

@@ -1,0 +1,26 @@
+//===- SourceNesting.h - How deep a source is nested ------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_SOURCENESTING_H
+#define BASTILE_LIB_SOURCENESTING_H
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/LogicalResult.h"
+
+namespace llvm {
+class SourceMgr;
+} // namespace llvm
+
+namespace bastile {
+
+/// Refuses a source whose main file would take more stack to parse than there
+/// may be.
+llvm::LogicalResult checkNesting(const llvm::SourceMgr &source,
+                                 mlir::MLIRContext &context);
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_SOURCENESTING_H
