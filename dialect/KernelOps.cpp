@@ -14,11 +14,6 @@
 using namespace mlir;
 using namespace bastile::tile;
 
-int64_t BufferOp::getEnd(int64_t blocks) {
-  auto type = cast<MemRefType>(getType());
-  return getOffset() + type.getNumElements() / blocks * getElementBytes(type);
-}
-
 //===----------------------------------------------------------------------===//
 // KernelOp
 //===----------------------------------------------------------------------===//
@@ -75,6 +70,26 @@ static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
   return success();
 }
 
+/// Checks that `kernel`, which is not tiled, is one on whole tensors.
+static LogicalResult verifyOnTensors(KernelOp kernel) {
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
+    if (!isa<RankedTensorType>(type))
+      return kernel.emitOpError("is not tiled, as it has no 'leading', and "
+                                "argument ")
+             << index << " of type " << type << " is no tensor";
+  for (BlockArgument argument : kernel.getArguments()) {
+    auto isOfBands = [](OpOperand &use) {
+      return isa<RepeatBandsOp>(use.getOwner()) && use.getOperandNumber() == 0;
+    };
+    if (llvm::any_of(argument.getUses(), isOfBands) &&
+        !llvm::all_of(argument.getUses(), isOfBands))
+      return kernel.emitOpError("argument ")
+             << argument.getArgNumber()
+             << " has a row for each band, and is read for each row as well";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   if (getBody().empty())
     return emitOpError("has no body");
@@ -82,7 +97,7 @@ LogicalResult KernelOp::verify() {
       failed(verifyElements(*this, getResultTypes(), "result")))
     return failure();
   if (!isTiled())
-    return success();
+    return verifyOnTensors(*this);
   if (getNumResults() != 0)
     return emitOpError("is tiled and must return nothing: results are operands "
                        "in memory");
@@ -166,98 +181,4 @@ LogicalResult ReturnOp::verify() {
            << getOperandTypes() << " from a kernel of type "
            << kernel.getFunctionType();
   return success();
-}
-
-//===----------------------------------------------------------------------===//
-// LoadOp and StoreOp
-//===----------------------------------------------------------------------===//
-
-/// Checks that the piece of a row that `op` moves lies in `memref`'s rows.
-template <typename Op>
-static LogicalResult verifyPiece(Op op, MemRefType memref) {
-  if (!op.getLength()) {
-    if (op.getOffset() != 0)
-      return op.emitOpError("has the offset ")
-             << op.getOffset() << ", but no 'length' of the piece there";
-    return success();
-  }
-  int64_t offset = op.getOffset(), length = *op.getLength();
-  int64_t row = memref.getShape().back();
-  if (offset < 0 || length < 1 || offset > row || length > row - offset)
-    return op.emitOpError("moves a piece of ")
-           << length << " columns from column " << offset
-           << " on, which is not within the rows of " << memref;
-  return success();
-}
-
-/// Checks that the rows of `op` are those of a space of its kernel.
-template <typename Op>
-static LogicalResult verifySpace(Op op) {
-  int64_t space = op.getSpace();
-  auto kernel = op->template getParentOfType<KernelOp>();
-  int64_t spaces = kernel ? kernel.getNumSpaces() : 1;
-  if (space < 0 || space >= spaces)
-    return op.emitOpError("counts the rows of space ")
-           << space << ", but the kernel has " << spaces;
-  return success();
-}
-
-/// Checks `op`, which moves a tile of type `tile` to or from memory.
-template <typename Op>
-static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
-  auto memref = cast<MemRefType>(op.getMemref().getType());
-  size_t numIndices = op.getIndices().size();
-  if (tile.getRank() != 2)
-    return op.emitOpError("moves a tile of two dimensions, not ") << tile;
-  if (tile.getElementType() != memref.getElementType())
-    return op.emitOpError("moves between ")
-           << tile << " and " << memref << ", whose element types differ";
-  size_t expected = memref.getRank() == 1 ? 1 : 2;
-  if (numIndices != expected)
-    return op.emitOpError("takes ") << expected << " indices into " << memref
-                                    << ", but has " << numIndices;
-  if (memref.getRank() == 1 && tile.getDimSize(0) != 1 && !op.getShift())
-    return op.emitOpError("moves one row of ") << memref << ", not " << tile;
-  if (failed(verifySpace(op)))
-    return failure();
-  return verifyPiece(op, memref);
-}
-
-LogicalResult ShiftOp::verify() {
-  if (cast<MemRefType>(getMemref().getType()).getRank() < 2)
-    return emitOpError("is of rows, which ")
-           << getMemref().getType() << " does not have";
-  if (getPhase() < 2 || !llvm::isPowerOf2_64(getPhase()))
-    return emitOpError("is to a multiple of ")
-           << getPhase() << " elements, which is no power of two above 1";
-  return verifySpace(*this);
-}
-
-LogicalResult ExchangeOp::verify() {
-  size_t operands = getInputs().size();
-  if (operands == 0 || getResults().size() % operands != 0)
-    return emitOpError("has ")
-           << getResults().size() << " results for " << operands
-           << " operands, not as many for each of them";
-  size_t blocks = getResults().size() / operands;
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  if (kernel && kernel.getSchedule() &&
-      kernel.getSchedule()->getBlocks() != static_cast<int64_t>(blocks))
-    return emitOpError("has ") << blocks << " results for each operand, but "
-                               << kernel.getSchedule()->getBlocks()
-                               << " blocks are in the schedule's cluster";
-  for (auto [index, result] : llvm::enumerate(getResults()))
-    if (Type type = getInputs()[index / blocks].getType();
-        type != result.getType())
-      return emitOpError("gives ")
-             << type << " to other blocks as " << result.getType();
-  return success();
-}
-
-LogicalResult LoadOp::verify() {
-  return verifyAccess(*this, cast<RankedTensorType>(getType()));
-}
-
-LogicalResult StoreOp::verify() {
-  return verifyAccess(*this, cast<RankedTensorType>(getValue().getType()));
 }

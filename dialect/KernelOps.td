@@ -263,6 +263,7 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat =
       "$kind $input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
@@ -282,6 +283,7 @@ def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
   let arguments = (ins AnyStaticShapeTensor:$input);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def Tile_ExchangeOp : Tile_Op<"exchange"> {
@@ -328,6 +330,7 @@ def Tile_BufferOp : Tile_Op<"buffer", [
     /// share the tiles.
     int64_t getEnd(int64_t blocks);
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_KeepOp : Tile_Op<"keep"> {
@@ -346,6 +349,7 @@ def Tile_KeepOp : Tile_Op<"keep"> {
     $value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,`
     type($buffer)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_TakeOp : Tile_Op<"take"> {
@@ -364,6 +368,7 @@ def Tile_TakeOp : Tile_Op<"take"> {
   let assemblyFormat = [{
     $buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
@@ -393,6 +398,7 @@ def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
     $memref `[` $indices `]` (`shifted` $shift^)? `to` $buffer `[` $slot `]`
     attr-dict `:` type($memref) `,` type($buffer) (`,` type($shift)^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_CommitCopiesOp : Tile_Op<"commit_copies"> {
@@ -429,6 +435,7 @@ def Tile_IsDoneOp : Tile_Op<"is_done", [
     $factor `,` $inputs `to` $outputs attr-dict `:` type($factor) `,`
     type($inputs) `to` type($outputs)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_MaskOp : Tile_Op<"mask", [
@@ -454,6 +461,7 @@ def Tile_MaskOp : Tile_Op<"mask", [
     $input `from` $column (`shifted` $shift^)? `limit` $limit `else` $other
     attr-dict `:` type($input) (`,` type($shift)^)?
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_MaskRowsOp : Tile_Op<"mask_rows", [
@@ -476,6 +484,7 @@ def Tile_MaskRowsOp : Tile_Op<"mask_rows", [
   let assemblyFormat = [{
     $input `from` $row `limit` $limit `else` $other attr-dict `:` type($input)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // BASTILE_DIALECT_KERNELOPS_TD

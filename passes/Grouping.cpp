@@ -179,6 +179,7 @@ public:
 private:
   void findCombinedRows();
   LogicalResult verifyCombinedRows() const;
+  LogicalResult verifyBands() const;
   void findStages();
   LogicalResult formRowGroups();
   void formVectorGroups();
@@ -251,6 +252,26 @@ LogicalResult Grouper::verifyCombinedRows() const {
                << " that combine others, and is not computed element by "
                   "element; split the function";
   }
+  return success();
+}
+
+/// Checks that no group reads a row of a tensor for each of its bands, and
+/// another for each of its rows.
+LogicalResult Grouper::verifyBands() const {
+  for (const Group &group : groups)
+    for (Value input : group.inputs) {
+      Operation *ofBands = nullptr, *ofRows = nullptr;
+      for (OpOperand &use : input.getUses())
+        if (group.ops.contains(use.getOwner()))
+          (readsBands(use) ? ofBands : ofRows) = use.getOwner();
+      if (!ofBands || !ofRows)
+        continue;
+      InFlightDiagnostic error =
+          ofBands->emitOpError("repeats rows of a tensor whose own rows are as "
+                               "many as the result's");
+      error.attachNote(ofRows->getLoc()) << "which are read here";
+      return error;
+    }
   return success();
 }
 
@@ -551,7 +572,8 @@ FailureOr<SmallVector<Group>> Grouper::run() {
   }
   findCombinedRows();
   findStages();
-  if (failed(formRowGroups()) || failed(verifyCombinedRows()))
+  if (failed(formRowGroups()) || failed(verifyCombinedRows()) ||
+      failed(verifyBands()))
     return failure();
   formVectorGroups();
   formSharedGroups();

@@ -252,3 +252,13 @@ func.func @narrow_number(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
   %0 = arith.addf %x, %y : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+func.func @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+  // expected-error @below {{'tile.repeat_bands' op repeats rows of a tensor whose own rows are as many as the result's}}
+  %0 = tile.repeat_bands %x of 128 like %x : tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x2xf32>
+  // expected-note @below {{which are read here}}
+  %1 = arith.mulf %0, %x : tensor<?x2xf32>
+  return %1 : tensor<?x2xf32>
+}

@@ -1,0 +1,233 @@
+//===- TileOps.cpp - What programs do to tiles ----------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/ElementBytes.h"
+#include "dialect/Tile.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bastile::tile;
+
+/// Checks that `op`, which has a tile of type `tile`, knows of each of its rows
+/// how far it is shifted, if they are, and that columns are elements then.
+template <typename Op>
+static LogicalResult verifyShifted(Op op, RankedTensorType tile) {
+  if (!op.getShift())
+    return success();
+  auto shift = cast<RankedTensorType>(op.getShift().getType());
+  if (tile.getRank() != 2 || !shift.getElementType().isInteger(32) ||
+      shift.getShape() != ArrayRef<int64_t>{tile.getDimSize(0), 1})
+    return op.emitOpError("is shifted by ")
+           << shift << ", not by an i32 for each row of " << tile;
+  auto layout = dyn_cast_or_null<BlockedAttr>(tile.getEncoding());
+  if (layout && (layout.getGroup() > 1 || tile.getDimSize(1) == 1))
+    return op.emitOpError("is shifted, but ")
+           << tile << " does not have an element for each column";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Checks that the piece of a row that `op` moves lies in `memref`'s rows.
+template <typename Op>
+static LogicalResult verifyPiece(Op op, MemRefType memref) {
+  if (!op.getLength()) {
+    if (op.getOffset() != 0)
+      return op.emitOpError("has the offset ")
+             << op.getOffset() << ", but no 'length' of the piece there";
+    return success();
+  }
+  int64_t offset = op.getOffset(), length = *op.getLength();
+  int64_t row = memref.getShape().back();
+  if (offset < 0 || length < 1 || offset > row || length > row - offset)
+    return op.emitOpError("moves a piece of ")
+           << length << " columns from column " << offset
+           << " on, which is not within the rows of " << memref;
+  return success();
+}
+
+/// Checks that the rows of `op` are those of a space of its kernel.
+template <typename Op>
+static LogicalResult verifySpace(Op op) {
+  int64_t space = op.getSpace();
+  auto kernel = op->template getParentOfType<KernelOp>();
+  int64_t spaces = kernel ? kernel.getNumSpaces() : 1;
+  if (space < 0 || space >= spaces)
+    return op.emitOpError("counts the rows of space ")
+           << space << ", but the kernel has " << spaces;
+  return success();
+}
+
+/// Checks `op`, which moves a tile of type `tile` to or from memory.
+template <typename Op>
+static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
+  auto memref = cast<MemRefType>(op.getMemref().getType());
+  size_t numIndices = op.getIndices().size();
+  if (tile.getRank() != 2)
+    return op.emitOpError("moves a tile of two dimensions, not ") << tile;
+  if (tile.getElementType() != memref.getElementType())
+    return op.emitOpError("moves between ")
+           << tile << " and " << memref << ", whose element types differ";
+  size_t expected = memref.getRank() == 1 ? 1 : 2;
+  if (numIndices != expected)
+    return op.emitOpError("takes ") << expected << " indices into " << memref
+                                    << ", but has " << numIndices;
+  if (memref.getRank() == 1 && tile.getDimSize(0) != 1 && !op.getShift())
+    return op.emitOpError("moves one row of ") << memref << ", not " << tile;
+  if (failed(verifyShifted(op, tile)))
+    return failure();
+  if (failed(verifySpace(op)))
+    return failure();
+  return verifyPiece(op, memref);
+}
+
+/// Checks that the buffer of `op` is one of tiles like `tile`.
+template <typename Op>
+static LogicalResult verifySlot(Op op, RankedTensorType tile) {
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  if (buffer.getRank() == 3 &&
+      buffer.getShape().drop_front() == tile.getShape() &&
+      buffer.getElementType() == tile.getElementType())
+    return success();
+  return op.emitOpError("has ") << buffer << " for tiles of type " << tile;
+}
+
+LogicalResult ShiftOp::verify() {
+  if (cast<MemRefType>(getMemref().getType()).getRank() < 2)
+    return emitOpError("is of rows, which ")
+           << getMemref().getType() << " does not have";
+  if (getPhase() < 2 || !llvm::isPowerOf2_64(getPhase()))
+    return emitOpError("is to a multiple of ")
+           << getPhase() << " elements, which is no power of two above 1";
+  return verifySpace(*this);
+}
+
+LogicalResult ExchangeOp::verify() {
+  size_t operands = getInputs().size();
+  if (operands == 0 || getResults().size() % operands != 0)
+    return emitOpError("has ")
+           << getResults().size() << " results for " << operands
+           << " operands, not as many for each of them";
+  size_t blocks = getResults().size() / operands;
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (kernel && kernel.getSchedule() &&
+      kernel.getSchedule()->getBlocks() != static_cast<int64_t>(blocks))
+    return emitOpError("has ") << blocks << " results for each operand, but "
+                               << kernel.getSchedule()->getBlocks()
+                               << " blocks are in the schedule's cluster";
+  for (auto [index, result] : llvm::enumerate(getResults()))
+    if (Type type = getInputs()[index / blocks].getType();
+        type != result.getType())
+      return emitOpError("gives ")
+             << type << " to other blocks as " << result.getType();
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyAccess(*this, cast<RankedTensorType>(getType()));
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyAccess(*this, cast<RankedTensorType>(getValue().getType()));
+}
+
+LogicalResult CopyAheadOp::verify() {
+  auto tile = cast<RankedTensorType>(getTile());
+  if (!tile.hasStaticShape())
+    return emitOpError("copies tiles of static sizes, not ") << tile;
+  if (failed(verifyAccess(*this, tile)))
+    return failure();
+  return verifySlot(*this, tile);
+}
+
+LogicalResult IsDoneOp::verify() {
+  auto factor = cast<MemRefType>(getFactor().getType());
+  if (!isa<FloatType>(factor.getElementType()))
+    return emitOpError("compares a float with 1, not an element of ") << factor;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers
+//===----------------------------------------------------------------------===//
+
+int64_t BufferOp::getEnd(int64_t blocks) {
+  auto type = cast<MemRefType>(getType());
+  return getOffset() + type.getNumElements() / blocks * getElementBytes(type);
+}
+
+LogicalResult BufferOp::verify() {
+  auto type = cast<MemRefType>(getType());
+  if (type.getRank() != 3 || !type.hasStaticShape() ||
+      type.getNumElements() == 0 || !type.getElementType().isIntOrFloat())
+    return emitOpError("of type ")
+           << type << " is not a number of tiles of static sizes";
+  if (int64_t offset = getOffset(); offset < 0)
+    return emitOpError("begins at ") << offset << ", ahead of the memory";
+  return success();
+}
+
+LogicalResult KeepOp::verify() {
+  return verifySlot(*this, cast<RankedTensorType>(getValue().getType()));
+}
+
+LogicalResult TakeOp::verify() {
+  return verifySlot(*this, cast<RankedTensorType>(getType()));
+}
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// Checks that what `op` has for the elements beyond is one of its tile's.
+template <typename Op>
+static LogicalResult verifyOther(Op op) {
+  auto tile = cast<RankedTensorType>(op.getType());
+  if (op.getOther().getType() == tile.getElementType())
+    return success();
+  return op.emitOpError("has ") << op.getOther() << " for elements of " << tile;
+}
+
+LogicalResult MaskOp::verify() {
+  if (failed(verifyOther(*this)))
+    return failure();
+  return verifyShifted(*this, cast<RankedTensorType>(getType()));
+}
+
+LogicalResult MaskRowsOp::verify() { return verifyOther(*this); }
+
+/// Checks that `own` has for each row of `tile` what each thread has of it.
+static LogicalResult verifyOwn(Operation *op, RankedTensorType tile,
+                               RankedTensorType own) {
+  auto layout = dyn_cast_or_null<BlockedAttr>(own.getEncoding());
+  bool isOwn = layout && layout.getVector() == 1 && layout.getGroup() == 1 &&
+               tile.getRank() == 2 && tile.getDimSize(0) == own.getDimSize(0) &&
+               own.getDimSize(1) == layout.getColumnsPerDeal() &&
+               tile.getElementType() == own.getElementType();
+  // The threads of a tile are known once it is distributed.
+  auto of = dyn_cast_or_null<BlockedAttr>(tile.getEncoding());
+  if (isOwn && (!of || (of.getThreadRows() == layout.getThreadRows() &&
+                        of.getThreadColumns() == layout.getThreadColumns() &&
+                        of.getBlocks() == layout.getBlocks())))
+    return success();
+  return op->emitOpError("has ")
+         << own << ", which does not have a number for each thread along the "
+         << "rows of " << tile;
+}
+
+LogicalResult FoldOp::verify() {
+  if (!isa<FloatType>(getElementTypeOrSelf(getType())))
+    return emitOpError("combines floats, not elements of ") << getType();
+  return verifyOwn(*this, cast<RankedTensorType>(getInput().getType()),
+                   cast<RankedTensorType>(getType()));
+}
+
+LogicalResult SpreadOp::verify() {
+  return verifyOwn(*this, cast<RankedTensorType>(getType()),
+                   cast<RankedTensorType>(getInput().getType()));
+}
