@@ -4,10 +4,12 @@
     scripts/fuzz.py --seconds 600        the time of all together
     scripts/fuzz.py Pass --seconds 60    one of them
     scripts/fuzz.py --runs 20000         so many inputs each
+    scripts/fuzz.py --plain              without sanitizers and assertions
 
 What they learn is kept in build-fuzz/corpus, which the next run goes on from; what
 crashes, hangs for 10 s or takes more than 2 GB is written to build-fuzz/found, and
-the exit status is 1. docs/testing.md says what to do with it.
+the exit status is 1. Plain ones are those of the ordinary build, in its folder.
+docs/testing.md says what to do with what is found.
 """
 
 import argparse
@@ -19,7 +21,8 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BUILD = pathlib.Path(os.environ.get("BASTILE_FUZZ_BUILD", ROOT / "build-fuzz"))
+SANITIZED = pathlib.Path(os.environ.get("BASTILE_FUZZ_BUILD", ROOT / "build-fuzz"))
+PLAIN = pathlib.Path(os.environ.get("BASTILE_BUILD", ROOT / "build"))
 
 #: The longest input of each, and which part of the time it gets.
 FUZZERS = {
@@ -29,29 +32,35 @@ FUZZERS = {
     "Pass": (6000, 4),
     "Pipeline": (6000, 4),
 }
+#: Those that run the compiler.
+COMPILERS = {"Pass", "Pipeline"}
 #: After so many findings, a fuzzer's time is over.
 MOST_FINDINGS = 20
 STATISTIC = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 PEAK = re.compile(r"stat::peak_rss_mb:\s*(\d+)")
 
 
-def build(names, jobs):
-    if not (BUILD / "build.ninja").exists():
+def build(folder, names, jobs):
+    """Builds fuzzers in `folder`, and the inputs that they start from."""
+    if folder == SANITIZED and not (folder / "build.ninja").exists():
         # Others' caches of objects are of other flags.
         subprocess.run(
             [
-                *("cmake", "-S", ROOT, "-B", BUILD, "-G", "Ninja"),
+                *("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja"),
                 *("-DBASTILE_FUZZ=ON", "-DBASTILE_PYTHON=OFF"),
             ],
             check=True,
             stdout=subprocess.DEVNULL,
         )
-    command = ["ninja", "-C", BUILD, *(f"fuzz-{name}" for name in names)]
+    command = ["ninja", "-C", folder, *(f"fuzz-{name}" for name in names)]
     if jobs:
         command += ["-j", str(jobs)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def make_seeds(folder):
     subprocess.run(
-        [sys.executable, ROOT / "test/fuzz/Inputs/make-seeds.py", BUILD / "seeds"],
+        [sys.executable, ROOT / "test/fuzz/Inputs/make-seeds.py", folder / "seeds"],
         check=True,
         stdout=subprocess.DEVNULL,
     )
@@ -70,15 +79,16 @@ def environment():
     }
 
 
-def run_once(name, longest, limits, log):
+def run_once(program, folder, longest, limits, log):
     """Runs a fuzzer until its limits or its first finding: how many inputs it
     ran, megabytes at most, and its exit status."""
-    corpus, found = BUILD / "corpus" / name, BUILD / "found" / name
-    for folder in (corpus, found):
-        folder.mkdir(parents=True, exist_ok=True)
+    name = program.name.removeprefix("fuzz-")
+    corpus, found = folder / "corpus" / name, folder / "found" / name
+    for made in (corpus, found):
+        made.mkdir(parents=True, exist_ok=True)
     command = [
-        BUILD / "bin" / f"fuzz-{name}",
-        *(corpus, BUILD / "seeds" / name),
+        program,
+        *(corpus, folder / "seeds" / name),
         f"-max_len={longest}",
         "-timeout=10",
         "-rss_limit_mb=2048",
@@ -88,6 +98,10 @@ def run_once(name, longest, limits, log):
         f"-artifact_prefix={found}/",
         *limits,
     ]
+    if name in COMPILERS:
+        # They have a limit of their own, of processor time. What their mutators
+        # make hardly stays a module if it changes again.
+        command += ["-timeout=100", "-mutate_depth=1"]
     kept = ROOT / "test/fuzz/corpus" / name
     if kept.is_dir():
         command.insert(3, kept)
@@ -104,19 +118,22 @@ def run_once(name, longest, limits, log):
     return last(STATISTIC), last(PEAK), status
 
 
-def run(name, seconds, runs):
+def run(program, folder, seconds, options):
     """Runs a fuzzer, again after each finding, and prints a line about it."""
+    name = program.name.removeprefix("fuzz-")
     longest, _ = FUZZERS[name]
-    log = BUILD / f"fuzz-{name}.log"
+    log = folder / f"fuzz-{name}.log"
     log.unlink(missing_ok=True)
-    start = time.monotonic()
+    runs, start = options.runs, time.monotonic()
     done, peak, findings = 0, 0, 0
     while findings < MOST_FINDINGS:
         left = seconds - (time.monotonic() - start)
         limits = [f"-max_total_time={max(1, int(left))}"]
         if runs:
             limits = [f"-runs={runs - done}"]
-        count, megabytes, status = run_once(name, longest, limits, log)
+        if options.seed:
+            limits.append(f"-seed={options.seed + findings}")
+        count, megabytes, status = run_once(program, folder, longest, limits, log)
         done, peak = done + count, max(peak, megabytes)
         findings += status != 0
         is_over = done >= runs if runs else left <= 1
@@ -137,20 +154,25 @@ def main():
     parser.add_argument("names", nargs="*", metavar="fuzzer")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--runs", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="0: another each time")
+    parser.add_argument("--plain", action="store_true")
     parser.add_argument("--jobs", type=int, default=0, help="of the build")
-    arguments = parser.parse_args()
-    names = arguments.names or list(FUZZERS)
+    options = parser.parse_args()
+    names = options.names or list(FUZZERS)
     for name in names:
         if name not in FUZZERS:
             parser.error(f"there is no fuzzer '{name}', only {', '.join(FUZZERS)}")
-    build(names, arguments.jobs)
+    binaries = PLAIN if options.plain else SANITIZED
+    folder = PLAIN / "fuzz" if options.plain else SANITIZED
+    build(binaries, names, options.jobs)
+    make_seeds(folder)
     parts = sum(FUZZERS[name][1] for name in names)
     findings = 0
     for name in names:
-        seconds = arguments.seconds * FUZZERS[name][1] / parts
-        findings += run(name, seconds, arguments.runs)
+        seconds = options.seconds * FUZZERS[name][1] / parts
+        findings += run(binaries / "bin" / f"fuzz-{name}", folder, seconds, options)
     if findings:
-        print(f"the inputs are in {BUILD}/found, what was said in {BUILD}/fuzz-*.log")
+        print(f"the inputs are in {folder}/found, what was said in {folder}/fuzz-*.log")
     return 1 if findings else 0
 
 

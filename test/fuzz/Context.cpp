@@ -3,7 +3,11 @@
 #include "Context.h"
 #include "bastile/Registration.h"
 #include "lib/CodeGen.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
 
 #include <memory>
 
@@ -24,4 +28,10 @@ MLIRContext &fuzz::getContext() {
     context->printOpOnDiagnostic(false);
   }
   return *context;
+}
+
+bool fuzz::isModule(llvm::StringRef text) {
+  MLIRContext &context = getContext();
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+  return bool(parseSourceString<ModuleOp>(text, &context));
 }

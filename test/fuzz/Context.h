@@ -4,6 +4,7 @@
 #define BASTILE_TEST_FUZZ_CONTEXT_H
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringRef.h"
 
 namespace bastile::fuzz {
 
@@ -13,6 +14,9 @@ namespace bastile::fuzz {
 /// memory, and one for each most of the time. What the last input left in it
 /// must be gone.
 mlir::MLIRContext &getContext();
+
+/// Whether `text` is a module that the dialects accept.
+bool isModule(llvm::StringRef text);
 
 } // namespace bastile::fuzz
 

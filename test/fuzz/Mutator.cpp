@@ -1,8 +1,10 @@
 //===- Mutator.cpp - Mutants of MLIR text ---------------------------------===//
 
 #include "Mutator.h"
+#include "Context.h"
 #include "Options.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -317,13 +319,37 @@ static size_t write(const std::string &text, uint8_t *out, size_t maxSize) {
   return size;
 }
 
+/// What `makeMutant` makes of one of a few seeds: the first that is a module,
+/// and if none is, the last.
+static std::string
+findModule(unsigned seed,
+           llvm::function_ref<std::string(unsigned)> makeMutant) {
+  constexpr int attempts = 8;
+  std::minstd_rand seeds(seed);
+  std::string mutant;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    mutant = makeMutant(seeds());
+    if (fuzz::isModule(mutant))
+      break;
+  }
+  return mutant;
+}
+
 size_t fuzz::mutateText(uint8_t *data, size_t size, size_t maxSize,
                         unsigned seed, ArrayRef<StringRef> options) {
   StringRef text(reinterpret_cast<const char *>(data), size);
-  return write(Mutator(text, seed).mutate(options), data, maxSize);
+  return write(findModule(seed,
+                          [&](unsigned seed) {
+                            return Mutator(text, seed).mutate(options);
+                          }),
+               data, maxSize);
 }
 
 size_t fuzz::crossText(StringRef first, StringRef second, uint8_t *out,
                        size_t maxSize, unsigned seed) {
-  return write(Mutator(first, seed).cross(second), out, maxSize);
+  return write(findModule(seed,
+                          [&](unsigned seed) {
+                            return Mutator(first, seed).cross(second);
+                          }),
+               out, maxSize);
 }

@@ -8,6 +8,7 @@
 #include "Context.h"
 #include "Mutator.h"
 #include "Options.h"
+#include "Watch.h"
 #include "bastile/Registration.h"
 #include "bastile/SourceDiagnostics.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -54,6 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!options.consume_front(fuzz::optionsPrefix) ||
       !options.consume_front(pipelineOption))
     return 0;
+  fuzz::TimeLimit limit;
   MLIRContext &context = fuzz::getContext();
   std::string messages;
   llvm::raw_string_ostream stream(messages);
@@ -74,7 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // Each pass is right on what it takes: the first that leaves something wrong
   // is to blame, and not those behind it.
   passes.enableVerifier();
-  (void)passes.run(*module);
+  if (succeeded(passes.run(*module)))
+    fuzz::noteOps(*module);
+  fuzz::noteMessages(messages);
   return 0;
 }
 

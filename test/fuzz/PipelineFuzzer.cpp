@@ -8,6 +8,7 @@
 #include "Context.h"
 #include "Mutator.h"
 #include "Options.h"
+#include "Watch.h"
 #include "bastile/Compiler.h"
 #include "bastile/SourceDiagnostics.h"
 #include "bastile/runtime/Metadata.h"
@@ -87,6 +88,7 @@ static Options getOptions(StringRef text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   StringRef text(reinterpret_cast<const char *>(data), size);
   const Options options = getOptions(text);
+  fuzz::TimeLimit limit;
   MLIRContext &context = fuzz::getContext();
   std::string messages;
   llvm::raw_string_ostream stream(messages);
@@ -102,8 +104,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     // What is refused is refused with a reason.
     if (messages.empty())
       std::abort();
+    fuzz::noteMessages(messages);
     return 0;
   }
+  fuzz::noteOps(*module);
   auto read = runtime::parseMetadata(llvm::formatv("{0}", metadata).str());
   if (!read) {
     llvm::errs() << read.takeError().message() << "\n";
