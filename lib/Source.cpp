@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CodeGen.h"
-#include "SourceNesting.h"
+#include "SourceLimits.h"
 #include "bastile/Compiler.h"
 #include "bastile/Registration.h"
 #include "dialect/Tile.h"
@@ -42,7 +42,7 @@ static void nameArguments(ModuleOp module, const AsmParserState &state) {
 
 OwningOpRef<ModuleOp> bastile::parseSource(llvm::SourceMgr &source,
                                            MLIRContext &context) {
-  if (failed(checkNesting(source, context)))
+  if (failed(checkLimits(source, context)))
     return {};
   Block block;
   AsmParserState state;

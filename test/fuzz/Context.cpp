@@ -3,10 +3,9 @@
 #include "Context.h"
 #include "bastile/Registration.h"
 #include "lib/CodeGen.h"
-#include "mlir/IR/BuiltinOps.h"
+#include "lib/SourceLimits.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectRegistry.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 
 #include <memory>
@@ -30,8 +29,18 @@ MLIRContext &fuzz::getContext() {
   return *context;
 }
 
+OwningOpRef<ModuleOp> fuzz::parse(llvm::SourceMgr &source,
+                                  MLIRContext &context) {
+  if (failed(checkLimits(source, context)))
+    return nullptr;
+  return parseSourceFile<ModuleOp>(source, ParserConfig(&context));
+}
+
 bool fuzz::isModule(llvm::StringRef text) {
   MLIRContext &context = getContext();
+  llvm::SourceMgr source;
+  source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text),
+                            llvm::SMLoc());
   ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
-  return bool(parseSourceString<ModuleOp>(text, &context));
+  return bool(parse(source, context));
 }

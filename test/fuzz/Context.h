@@ -3,8 +3,11 @@
 #ifndef BASTILE_TEST_FUZZ_CONTEXT_H
 #define BASTILE_TEST_FUZZ_CONTEXT_H
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/SourceMgr.h"
 
 namespace bastile::fuzz {
 
@@ -14,6 +17,10 @@ namespace bastile::fuzz {
 /// memory, and one for each most of the time. What the last input left in it
 /// must be gone.
 mlir::MLIRContext &getContext();
+
+/// Parses `source` as tile-opt does; null if it is no module.
+mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::SourceMgr &source,
+                                        mlir::MLIRContext &context);
 
 /// Whether `text` is a module that the dialects accept.
 bool isModule(llvm::StringRef text);

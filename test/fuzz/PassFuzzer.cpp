@@ -11,8 +11,6 @@
 #include "Watch.h"
 #include "bastile/Registration.h"
 #include "bastile/SourceDiagnostics.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 
@@ -67,8 +65,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(rest, "fuzz"),
                             llvm::SMLoc());
   SourceDiagnostics diagnostics(source, &context, stream);
-  OwningOpRef<ModuleOp> module =
-      parseSourceFile<ModuleOp>(source, ParserConfig(&context));
+  OwningOpRef<ModuleOp> module = fuzz::parse(source, context);
   if (!module)
     return 0;
   PassManager passes(&context, pipeline->getOpAnchorName());

@@ -7,7 +7,7 @@
 #include "bastile/Registration.h"
 #include "bastile/SourceDiagnostics.h"
 
-#include "lib/SourceNesting.h"
+#include "lib/SourceLimits.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -16,7 +16,8 @@
 
 using namespace mlir;
 
-/// Whether the parser has the stack that `file` takes; says so if it has not.
+/// Whether the parser has the stack and memory that `file` takes; if it has
+/// not, says so.
 static bool canParse(const llvm::MemoryBuffer &file) {
   llvm::SourceMgr source;
   source.AddNewSourceBuffer(
@@ -25,7 +26,7 @@ static bool canParse(const llvm::MemoryBuffer &file) {
       llvm::SMLoc());
   MLIRContext context(MLIRContext::Threading::DISABLED);
   bastile::SourceDiagnostics diagnostics(source, &context);
-  return succeeded(bastile::checkNesting(source, context));
+  return succeeded(bastile::checkLimits(source, context));
 }
 
 int main(int argc, char **argv) {

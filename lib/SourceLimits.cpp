@@ -1,10 +1,10 @@
-//===- SourceNesting.cpp - How deep a source is nested --------------------===//
+//===- SourceLimits.cpp - What the parser has no limit for ----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#include "SourceNesting.h"
+#include "SourceLimits.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Location.h"
@@ -16,9 +16,25 @@ using namespace mlir;
 /// MLIR's parser calls itself for whatever is inside of something else, and has
 /// no limit of its own.
 static constexpr unsigned maxNesting = 256;
+/// It has memory for as many results of an op as the number of one asks for.
+static constexpr unsigned maxResultDigits = 5;
 
-/// Where `text` is first nested deeper than `maxNesting`; null if nowhere.
-static const char *findDeepNesting(StringRef text) {
+namespace {
+
+/// What is beyond a limit, and where; null if nothing is.
+struct Excess {
+  const char *place = nullptr;
+  std::string message;
+};
+
+} // namespace
+
+/// The digits of the number of a result in `rest`, as in `%0#1`.
+static size_t countResultDigits(StringRef rest) {
+  return rest.consume_front("#") ? rest.take_while(llvm::isDigit).size() : 0;
+}
+
+static Excess findExcess(StringRef text) {
   unsigned depth = 0;
   // A sign is an expression inside of another as well: `- - - x`.
   unsigned signs = 0;
@@ -39,7 +55,7 @@ static const char *findDeepNesting(StringRef text) {
         if (text[i] == '\\' && i + 1 != text.size())
           ++i;
       if (i == text.size())
-        return nullptr;
+        return {};
       break;
     case '(':
     case '[':
@@ -62,21 +78,24 @@ static const char *findDeepNesting(StringRef text) {
     else if (!llvm::isSpace(rest.front()))
       signs = 0;
     if (depth > maxNesting || signs > maxNesting)
-      return rest.data();
+      return {rest.data(),
+              "nested deeper than " + std::to_string(maxNesting) + " levels"};
+    if (countResultDigits(rest) > maxResultDigits)
+      return {rest.data(), "no op has as many results"};
   }
-  return nullptr;
+  return {};
 }
 
-LogicalResult bastile::checkNesting(const llvm::SourceMgr &source,
-                                    MLIRContext &context) {
+LogicalResult bastile::checkLimits(const llvm::SourceMgr &source,
+                                   MLIRContext &context) {
   const unsigned file = source.getMainFileID();
   const llvm::MemoryBuffer *buffer = source.getMemoryBuffer(file);
-  const char *place = findDeepNesting(buffer->getBuffer());
-  if (!place)
+  const Excess excess = findExcess(buffer->getBuffer());
+  if (!excess.place)
     return success();
   auto [line, column] =
-      source.getLineAndColumn(llvm::SMLoc::getFromPointer(place), file);
+      source.getLineAndColumn(llvm::SMLoc::getFromPointer(excess.place), file);
   return emitError(FileLineColLoc::get(&context, buffer->getBufferIdentifier(),
                                        line, column))
-         << "nested deeper than " << maxNesting << " levels";
+         << excess.message;
 }
