@@ -2,6 +2,7 @@
 
 #include "CodeGen.h"
 #include "Contract.h"
+#include "SplitBlocks.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -249,16 +250,22 @@ namespace {
 
 /// The passes that emit a file, less those that find nothing in kernels: their
 /// addresses share what they can, and their accesses are as wide as they may
-/// be. Together these three take a fifth of the time.
+/// be. Together these three take a fifth of the time. Long blocks are split
+/// behind the last pass that would join them again.
 class EmissionPasses : public llvm::legacy::PassManager {
 public:
   explicit EmissionPasses(bool forKernels) : forKernels(forKernels) {}
 
   void add(llvm::Pass *pass) override {
-    if (forKernels && isIdle(pass->getPassName()))
+    const llvm::StringRef name = pass->getPassName();
+    if (forKernels && isIdle(name)) {
       delete pass;
-    else
-      llvm::legacy::PassManager::add(pass);
+      return;
+    }
+    const bool isLastToJoin = name == "CodeGen Prepare";
+    llvm::legacy::PassManager::add(pass);
+    if (isLastToJoin)
+      llvm::legacy::PassManager::add(createSplitBlocks());
   }
 
 private:

@@ -160,4 +160,46 @@ llvm.func @calls(%x: f32) -> f32 {
                        "'nowhere'"));
 }
 
+/// A function of `length` multiplications in one block.
+std::string writeProduct(int length) {
+  std::string source = "llvm.func @product(%x: f64, %v0: f64) -> f64 {\n";
+  for (int i = 1; i <= length; ++i)
+    source += "  %v" + std::to_string(i) + " = llvm.fmul %v" +
+              std::to_string(i - 1) + ", %x : f64\n";
+  return source + "  llvm.return %v" + std::to_string(length) + " : f64\n}\n";
+}
+
+TEST_F(CodeGenTest, LongBlocksAreSplit) {
+  for (const Target &target :
+       {Target::host(), cantFail(Target::lookup("sm_90"))}) {
+    auto module = translate(writeProduct(5000).c_str(), target);
+    ASSERT_TRUE(module);
+    auto machine = cantFail(createTargetMachine(target));
+    cantFail(emitAssembly(*module, *machine));
+    EXPECT_EQ(module->getFunction("product")->size(), 3u) << target.name;
+  }
+}
+
+TEST_F(CodeGenTest, OtherBlocksAreNot) {
+  auto module = translate(writeProduct(2000).c_str(), Target::host());
+  ASSERT_TRUE(module);
+  auto machine = cantFail(createTargetMachine(Target::host()));
+  cantFail(emitAssembly(*module, *machine));
+  EXPECT_EQ(module->getFunction("product")->size(), 1u);
+}
+
+TEST_F(CodeGenTest, SplitBlocksComputeTheSame) {
+  auto module = translate(writeProduct(5000).c_str(), Target::host());
+  ASSERT_TRUE(module);
+  auto jit = Jit::create(*module);
+  ASSERT_TRUE(bool(jit)) << llvm::toString(jit.takeError());
+  auto product = reinterpret_cast<double (*)(double, double)>(
+      cantFail((*jit)->lookup("product")));
+  EXPECT_EQ(product(-1.0, 3.0), 3.0);
+  double expected = 1.0;
+  for (int i = 0; i < 5000; ++i)
+    expected *= 1.001;
+  EXPECT_EQ(product(1.001, 1.0), expected);
+}
+
 } // namespace
