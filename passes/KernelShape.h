@@ -84,6 +84,11 @@ struct KernelShape {
   bool isShifted(int64_t vector) const { return rowLength % vector != 0; }
   /// Whether they can: some of a row's vectors have to lie inside of it.
   bool canShift(int64_t vector) const;
+  /// Whether rows are walked in such vectors: they divide each row, or begin
+  /// ahead of it, as they do on GPUs alone.
+  bool takesVectors(int64_t vector, bool onHost) const {
+    return !isShifted(vector) || (!onHost && canShift(vector));
+  }
   /// The columns that tiles of such vectors cover, wherever the rows begin.
   int64_t getSpan(int64_t vector) const {
     return isShifted(vector) ? rowLength + vector - 1 : rowLength;

@@ -80,8 +80,7 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                                       MLIRContext *context) {
   if (shape.combinesLongRows() && !fields.persistent)
     return error() << "programs that combine rows are persistent";
-  if (shape.isShifted(fields.vector) &&
-      (target.isHost() || !shape.canShift(fields.vector)))
+  if (!shape.takesVectors(fields.vector, target.isHost()))
     return error() << "a vector of " << fields.vector
                    << " does not divide the row of " << shape.rowLength;
   if (fields.columns % fields.vector != 0)

@@ -38,12 +38,19 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
           cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
       if (!kernel || kernel.isTiled())
         return WalkResult::advance();
-      if (failed(verifyIsScheduled(kernel)) ||
-          failed(verifyVectors(kernel, target->isHost())))
+      if (failed(verifyIsScheduled(kernel)))
         return WalkResult::interrupt();
+      KernelShape shape = KernelShape::get(kernel);
+      int64_t vector = kernel.getSchedule()->getVector();
+      if (!shape.takesVectors(vector, target->isHost())) {
+        kernel.emitError("has a schedule whose vectors of ")
+            << vector << " do not divide the row of " << shape.rowLength;
+        return WalkResult::interrupt();
+      }
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;
-      for (TileVariant &variant : getVariants(kernel, target->isHost())) {
+      for (TileVariant &variant :
+           getVariants(kernel, shape, target->isHost())) {
         if (!target->isHost() && failed(findThreads(kernel, variant)))
           return WalkResult::interrupt();
         programs.push_back(Tiler(kernel, variant).run());
@@ -58,16 +65,6 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     });
     if (result.wasInterrupted())
       signalPassFailure();
-  }
-
-  /// Checks that vectors divide the rows, or may begin ahead of them.
-  static LogicalResult verifyVectors(tile::KernelOp kernel, bool onHost) {
-    KernelShape shape = KernelShape::get(kernel);
-    int64_t vector = kernel.getSchedule()->getVector();
-    if (!shape.isShifted(vector) || (!onHost && shape.canShift(vector)))
-      return success();
-    return kernel.emitError("has a schedule whose vectors of ")
-           << vector << " do not divide the row of " << shape.rowLength;
   }
 
   /// Whether some operand's rows serve several of another's.
@@ -97,10 +94,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   }
 
   /// Fastest first. The host's accesses cost the same whatever their alignment.
-  static SmallVector<TileVariant> getVariants(tile::KernelOp kernel,
-                                              bool onHost) {
+  static SmallVector<TileVariant>
+  getVariants(tile::KernelOp kernel, const KernelShape &shape, bool onHost) {
     std::string name = kernel.getSymName().str();
-    KernelShape shape = KernelShape::get(kernel);
     int64_t leading = shape.leading;
     tile::ScheduleAttr schedule = *kernel.getSchedule();
     bool vectorized = !onHost && schedule.getVector() > 1;
