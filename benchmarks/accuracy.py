@@ -25,8 +25,9 @@ import floats  # noqa: E402
 import gradients  # noqa: E402
 import reference  # noqa: E402
 from cases import CASES  # noqa: E402
+from elementary import FUNCTIONS, LENGTH as WIDTH, errors, spread  # noqa: E402
 from loss import Loss  # noqa: E402
-from runner import run_backward, tensor  # noqa: E402
+from runner import function, run, run_backward, tensor  # noqa: E402
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 ROWS, LENGTH = 64, 2880
@@ -66,6 +67,13 @@ float64 on the rounded inputs (`test/numerics/Inputs/reference.py`,
 The rule: neither maximum nor root mean square is more than the larger of 1.5 times
 PyTorch's and one unit. An error **passes** if it keeps to that; it says *cancels*
 if the rule holds for the errors of terms alone, and **worse** if for none.
+
+Tables of functions have the largest error of each over numbers of all exponents and
+both signs, those next to 1 and special ones; of functions of two operands, over pairs
+of such. `test/numerics/test_functions.py` allows float32 2.5 units on the host and 4
+on a GPU, for the sake of an approximate power of 2, and float64 4. In a kernel whose
+results are rounded to 16 bits or fewer, a GPU may compute less exactly what cannot be
+seen in them.
 """
 
 
@@ -304,6 +312,40 @@ def describe(target):
     return model
 
 
+def measure_function(name, kind):
+    """The largest error of an elementary function, and of which operands."""
+    formula, count = FUNCTIONS[name]
+    operands = {one: spread(kind, i + 1) for i, one in enumerate("xy"[:count])}
+    row = tensor((None, WIDTH), kind)
+    names = ", ".join(f"%{one}" for one in operands)
+    (result,) = run(
+        function(
+            [(one, row) for one in operands], [row], [f"{name} {names} : {row}"]
+        ),
+        {one: (kind, array) for one, array in operands.items()},
+        [kind],
+    )
+    with np.errstate(all="ignore"):
+        expected = formula(*(array.ravel() for array in operands.values()))
+    off = errors(kind, floats.decode(kind, result), expected)
+    worst = np.argmax(off)
+    return off[worst], [array.ravel()[worst] for array in operands.values()]
+
+
+def write_functions(target, out):
+    # A GPU computes no float64.
+    kinds = ("f32", "f64") if target == "host" else ("f32",)
+    print("\n| function | type | maximum | at |\n|---|---|---|---|", file=out)
+    for name in FUNCTIONS:
+        if name == "arith.remf" and target != "host":
+            # Quotients of more digits than float32 has.
+            continue
+        for kind in kinds:
+            error, where = measure_function(name, kind)
+            at = ", ".join(f"{x:.9g}" for x in where) if error else ""
+            print(f"| {name} | {kind} | {show(error)} | {at} |", file=out)
+
+
 def write_section(target, out):
     os.environ["BASTILE_TEST_TARGET"] = target
     device = "cpu" if target == "host" else "cuda"
@@ -332,6 +374,7 @@ def write_section(target, out):
                 if verdict != "pass":
                     line = explain(name, kind, what, ours, *arrays)
                     failures.append(f"{verdict.strip('*')}: {line}")
+    write_functions(target, out)
     return failures
 
 

@@ -162,6 +162,8 @@ Expr log(const Expr &operand) { return unary<math::LogOp>(operand); }
 Expr log2(const Expr &operand) { return unary<math::Log2Op>(operand); }
 Expr log1p(const Expr &operand) { return unary<math::Log1pOp>(operand); }
 Expr tanh(const Expr &operand) { return unary<math::TanhOp>(operand); }
+Expr sinh(const Expr &operand) { return unary<math::SinhOp>(operand); }
+Expr cosh(const Expr &operand) { return unary<math::CoshOp>(operand); }
 Expr sin(const Expr &operand) { return unary<math::SinOp>(operand); }
 Expr cos(const Expr &operand) { return unary<math::CosOp>(operand); }
 Expr power(const Expr &base, const Expr &exponent) {

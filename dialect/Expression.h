@@ -86,6 +86,8 @@ Expr log(const Expr &operand);
 Expr log2(const Expr &operand);
 Expr log1p(const Expr &operand);
 Expr tanh(const Expr &operand);
+Expr sinh(const Expr &operand);
+Expr cosh(const Expr &operand);
 Expr sin(const Expr &operand);
 Expr cos(const Expr &operand);
 Expr power(const Expr &base, const Expr &exponent);

@@ -64,6 +64,7 @@ public:
   LogicalResult apply();
 
 private:
+  LogicalResult applyAngleFunction();
   Expr operand(unsigned index) { return Expr(builder, op->getOperand(index)); }
   Expr result() { return Expr(builder, op->getResult(0)); }
   /// The result, for its operand's elements to be compared with.
@@ -283,6 +284,54 @@ void Rule::applyJoin(tile::JoinOp join) {
     gradients.add(operand, piece);
 }
 
+/// Trigonometric and hyperbolic functions and their inverses.
+LogicalResult Rule::applyAngleFunction() {
+  auto pass = [&](const Expr &gradient) {
+    add(0, gradient);
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](math::SinOp) { return pass(g * cos(operand(0))); })
+      .Case([&](math::CosOp) { return pass(-(g * sin(operand(0)))); })
+      .Case([&](math::TanOp) { return pass(g * (result() * result() + 1.0)); })
+      .Case([&](math::SinhOp) { return pass(g * cosh(operand(0))); })
+      .Case([&](math::CoshOp) { return pass(g * sinh(operand(0))); })
+      .Case([&](math::TanhOp) {
+        Expr tanh = result();
+        return pass(g * (1.0 - tanh * tanh));
+      })
+      .Case<math::AsinOp, math::AcosOp>([&](auto) {
+        Expr slope = g * rsqrt(1.0 - operand(0) * operand(0));
+        return pass(isa<math::AcosOp>(op) ? -slope : slope);
+      })
+      .Case([&](math::AtanOp) {
+        return pass(g / (operand(0) * operand(0) + 1.0));
+      })
+      .Case([&](math::Atan2Op) {
+        Expr y = operand(0), x = operand(1), zero = g.constant(0);
+        Expr square = x * x + y * y;
+        // PyTorch's 0 where the angle is not defined.
+        Value isOrigin = compare(arith::CmpFPredicate::OEQ, square, zero);
+        Expr share = select(isOrigin, zero, g / square);
+        if (isActive(0))
+          add(0, share * x);
+        if (isActive(1))
+          add(1, -(share * y));
+        return success();
+      })
+      .Case([&](math::AsinhOp) {
+        return pass(g * rsqrt(operand(0) * operand(0) + 1.0));
+      })
+      .Case([&](math::AcoshOp) {
+        return pass(g * rsqrt(operand(0) * operand(0) - 1.0));
+      })
+      .Case([&](math::AtanhOp) {
+        return pass(g / (1.0 - operand(0) * operand(0)));
+      })
+      .Default(
+          [](Operation *op) { return op->emitOpError("has no derivative"); });
+}
+
 LogicalResult Rule::apply() {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](arith::AddFOp) {
@@ -355,6 +404,11 @@ LogicalResult Rule::apply() {
         add(0, g / operand(0) * log2e);
         return success();
       })
+      .Case([&](math::Log10Op) {
+        constexpr double log10e = 0.43429448190325182765;
+        add(0, g / operand(0) * log10e);
+        return success();
+      })
       .Case([&](math::Log1pOp) {
         add(0, g / (operand(0) + 1.0));
         return success();
@@ -363,14 +417,13 @@ LogicalResult Rule::apply() {
         add(0, g / result() * 0.5);
         return success();
       })
+      .Case([&](math::CbrtOp) {
+        add(0, g / (result() * result()) * (1.0 / 3));
+        return success();
+      })
       .Case([&](math::RsqrtOp) {
         Expr root = result();
         add(0, g * (root * root * root * -0.5));
-        return success();
-      })
-      .Case([&](math::TanhOp) {
-        Expr tanh = result();
-        add(0, g * (1.0 - tanh * tanh));
         return success();
       })
       .Case<math::ErfOp, math::ErfcOp>([&](auto) {
@@ -378,14 +431,6 @@ LogicalResult Rule::apply() {
         Expr x = operand(0);
         Expr slope = exp(-(x * x)) * twoOverSqrtPi;
         add(0, isa<math::ErfcOp>(op) ? -(g * slope) : g * slope);
-        return success();
-      })
-      .Case([&](math::SinOp) {
-        add(0, g * cos(operand(0)));
-        return success();
-      })
-      .Case([&](math::CosOp) {
-        add(0, -(g * sin(operand(0))));
         return success();
       })
       .Case([&](math::AbsFOp) {
@@ -430,8 +475,7 @@ LogicalResult Rule::apply() {
         applyJoin(join);
         return success();
       })
-      .Default(
-          [](Operation *op) { return op->emitOpError("has no derivative"); });
+      .Default([&](Operation *) { return applyAngleFunction(); });
 }
 
 /// Pieces that nothing depends on have a gradient of zero.

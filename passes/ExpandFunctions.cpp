@@ -23,6 +23,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLn2 = 0.69314718055994530942;
+constexpr double kLog10E = 0.43429448190325182765;
 /// 1.5 * 2^23: adding it rounds to an integer and leaves that in the low bits.
 constexpr double kRounder = 12582912.0;
 
@@ -54,21 +55,6 @@ Value subtractLn2(Formula &f, Value n, Value x) {
   x = f.fma(n, f.number(-0x1.62e400p-1), x);
   return f.fma(n, f.number(-0x1.7f7d1cp-20), x);
 }
-
-/// Rewrites one function of one operand of float32.
-template <typename OpTy, Value (*expand)(Formula &, Value)>
-struct ExpandFunction : public OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!isFloat32(op.getType()))
-      return failure();
-    Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
-    rewriter.replaceOp(op, expand(f, op.getOperand()));
-    return success();
-  }
-};
 
 Value expandExp(Formula &f, Value x) { return createExp(f, x, Value()); }
 
@@ -160,6 +146,18 @@ Value expandLog2(Formula &f, Value x) {
   return withLogLimits(f, x, f.add(split.exponent, high));
 }
 
+Value expandLog10(Formula &f, Value x) {
+  Split split(f, x);
+  Value result = logNearOne(f, split.m);
+  constexpr float log10eHigh = static_cast<float>(kLog10E);
+  constexpr float log10of2High = static_cast<float>(kLn2 * kLog10E);
+  Value low = f.mul(result, f.number(kLog10E - log10eHigh));
+  low = f.fma(split.exponent, f.number(kLn2 * kLog10E - log10of2High), low);
+  result = f.fma(result, f.number(log10eHigh), low);
+  result = f.fma(split.exponent, f.number(log10of2High), result);
+  return withLogLimits(f, x, result);
+}
+
 Value expandLog1p(Formula &f, Value x) {
   // 1 + x = (m + 1) 2^exponent, with m = x 2^-exponent + (2^-exponent - 1).
   Value shifted = exponentOf(f, f.toBits(f.add(x, f.number(1.0))));
@@ -226,10 +224,8 @@ Value expandErfc(Formula &f, Value x) {
 /// 1 - 2 / (exp(2|x|) + 1), which hides the error of an approximation, save
 /// near 0.
 Value expandTanh(Formula &f, Value x) {
-  Value s = f.mul(x, x);
-  Value small = f.polynomial(
-      s, {1.57394409e-2, -5.23025580e-2, 1.33152470e-1, -3.33327681e-1});
-  small = f.fma(f.mul(small, s), x, x);
+  Value small = f.oddPolynomial(
+      x, {1.57394409e-2, -5.23025580e-2, 1.33152470e-1, -3.33327681e-1});
   Value a = f.abs(x);
   Formula near(f.builder, f.builder.getLoc(), f.type, kApproximate);
   Value e = near.exp(f.add(a, a));
@@ -237,6 +233,54 @@ Value expandTanh(Formula &f, Value x) {
   Value large = f.copySign(f.fma(r, f.number(-2.0), f.number(1.0)), x);
   return f.select(f.less(a, f.number(0.55)), small, large);
 }
+
+/// The conversion to LLVM knows neither of the two, or calls a library.
+struct ExpandIsInf : public OpRewritePattern<math::IsInfOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::IsInfOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    Formula f(rewriter, op.getLoc(), x.getType());
+    rewriter.replaceOp(op, f.equal(f.abs(x), f.number(kInfinity)));
+    return success();
+  }
+};
+
+struct ExpandIsNormal : public OpRewritePattern<math::IsNormalOp> {
+  /// Ahead of what widens: what float16 has subnormal, float32 has not.
+  explicit ExpandIsNormal(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/3) {}
+
+  LogicalResult matchAndRewrite(math::IsNormalOp op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    Formula f(rewriter, op.getLoc(), x.getType());
+    const llvm::fltSemantics &semantics =
+        cast<FloatType>(getElementTypeOrSelf(x.getType())).getFloatSemantics();
+    Value a = f.abs(x);
+    Value least =
+        f.number(APFloat::getSmallestNormalized(semantics).convertToDouble());
+    Value most = f.number(APFloat::getLargest(semantics).convertToDouble());
+    rewriter.replaceOp(op,
+                       f.andInt(f.compare(arith::CmpFPredicate::OGE, a, least),
+                                f.compare(arith::CmpFPredicate::OLE, a, most)));
+    return success();
+  }
+};
+
+/// NaN if any operand is.
+struct ExpandClamp : public OpRewritePattern<math::ClampFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ClampFOp op,
+                                PatternRewriter &rewriter) const override {
+    Value raised = arith::MaximumFOp::create(rewriter, op.getLoc(),
+                                             op.getValue(), op.getMin());
+    rewriter.replaceOpWithNewOp<arith::MinimumFOp>(op, raised, op.getMax());
+    return success();
+  }
+};
 
 /// Functions of float64 for which the conversion to LLVM has only formulas that
 /// cancel near 0. Kahan's have the error of the library's exp and log.
@@ -302,9 +346,11 @@ void bastile::populateFunctionPatterns(RewritePatternSet &patterns) {
   patterns.add<ExpandFunction<math::ExpM1Op, expandExpM1>,
                ExpandFunction<math::LogOp, expandLog>,
                ExpandFunction<math::Log2Op, expandLog2>,
+               ExpandFunction<math::Log10Op, expandLog10>,
                ExpandFunction<math::Log1pOp, expandLog1p>,
                ExpandFunction<math::ErfOp, expandErf>,
                ExpandFunction<math::ErfcOp, expandErfc>,
                ExpandFunction<math::TanhOp, expandTanh>, ExpandDoubleExpM1,
-               ExpandDoubleLog1p>(patterns.getContext());
+               ExpandDoubleLog1p, ExpandIsInf, ExpandIsNormal, ExpandClamp>(
+      patterns.getContext());
 }

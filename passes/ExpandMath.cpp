@@ -10,7 +10,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -81,8 +80,8 @@ bool hasInstruction(Operation *op) {
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
              math::CountLeadingZerosOp, math::CountTrailingZerosOp,
              math::CtPopOp, math::Exp2Op, math::FloorOp, math::FmaOp,
-             math::IsFiniteOp, math::IsInfOp, math::IsNaNOp, math::IsNormalOp,
-             math::RoundEvenOp, math::RoundOp, math::SqrtOp, math::TruncOp>(op);
+             math::IsFiniteOp, math::IsNaNOp, math::RoundEvenOp, math::RoundOp,
+             math::SqrtOp, math::TruncOp>(op);
 }
 
 /// Some functions are taken element by element: no thread has more than these.
@@ -125,16 +124,10 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     }
     populateFunctionPatterns(patterns);
     populateSinePatterns(patterns, *found);
+    populateInversePatterns(patterns);
+    populateHyperbolicPatterns(patterns);
     populatePowerPatterns(patterns);
     populateCastPatterns(patterns, *found);
-    // Upstream's, for the functions that are not above.
-    populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-      return llvm::is_contained(
-          {math::AcosOp::getOperationName(), math::AsinOp::getOperationName(),
-           math::AtanOp::getOperationName(), math::Atan2Op::getOperationName(),
-           math::CbrtOp::getOperationName()},
-          name);
-    });
     patterns.add<WidenMath>(&getContext());
     // CSE, which follows, takes away what is no longer used.
     GreedyRewriteConfig config;

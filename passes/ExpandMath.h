@@ -15,6 +15,7 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
 
 namespace bastile {
 
@@ -61,6 +62,8 @@ public:
   Value exp(Value x);
   /// Coefficients from the highest power down, the last one for x^0.
   Value polynomial(Value x, llvm::ArrayRef<double> coefficients);
+  /// x + x^3 p(x^2), with the coefficients of p.
+  Value oddPolynomial(Value x, llvm::ArrayRef<double> coefficients);
 
   Value select(Value condition, Value ifTrue, Value ifFalse);
   Value compare(mlir::arith::CmpFPredicate predicate, Value lhs, Value rhs);
@@ -79,6 +82,8 @@ public:
   Value toBits(Value value);
   Value fromBits(Value bits);
   Value intToFloat(Value value);
+  /// Cuts off what is behind the point.
+  Value floatToInt(Value value);
   Value addInt(Value lhs, Value rhs);
   Value subInt(Value lhs, Value rhs);
   Value andInt(Value lhs, Value rhs);
@@ -97,6 +102,21 @@ public:
   const mlir::arith::FastMathFlags flags;
 };
 
+/// Rewrites one function of one operand of float32.
+template <typename OpTy, mlir::Value (*expand)(Formula &, mlir::Value)>
+struct ExpandFunction : public mlir::OpRewritePattern<OpTy> {
+  using mlir::OpRewritePattern<OpTy>::OpRewritePattern;
+
+  llvm::LogicalResult
+  matchAndRewrite(OpTy op, mlir::PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return mlir::failure();
+    Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
+    rewriter.replaceOp(op, expand(f, op.getOperand()));
+    return mlir::success();
+  }
+};
+
 /// e^(x + rest) of float32 in arithmetic alone, where `rest` is small beside x
 /// and may be null.
 mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
@@ -105,11 +125,16 @@ mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
 void populateApproximationPatterns(mlir::RewritePatternSet &patterns);
 /// exp and exp2 without an instruction for them.
 void populateExponentialPatterns(mlir::RewritePatternSet &patterns);
-/// sin and cos of float32, whatever the size of the angle.
+/// sin, cos and tan of float32, whatever the size of the angle.
 void populateSinePatterns(mlir::RewritePatternSet &patterns,
                           const Target &target);
+/// Angles that have a sine, a cosine or a tangent, of float32.
+void populateInversePatterns(mlir::RewritePatternSet &patterns);
+/// sinh, cosh and the inverse hyperbolic functions of float32.
+void populateHyperbolicPatterns(mlir::RewritePatternSet &patterns);
 /// All other functions of float32, and those of float64 that no library gives.
 void populateFunctionPatterns(mlir::RewritePatternSet &patterns);
+/// Powers and cube roots.
 void populatePowerPatterns(mlir::RewritePatternSet &patterns);
 void populateRemainderPatterns(mlir::RewritePatternSet &patterns);
 void populateCastPatterns(mlir::RewritePatternSet &patterns,

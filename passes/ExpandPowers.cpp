@@ -7,10 +7,12 @@
 #include "passes/ExpandMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include <cmath>
 #include <limits>
+#include <optional>
 
 using namespace mlir;
 using namespace bastile;
@@ -123,6 +125,19 @@ struct ExpandPow : public OpRewritePattern<math::PowFOp> {
   }
 };
 
+/// The number that each element of `value` is.
+std::optional<double> getConstant(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<vector::BroadcastOp, arith::ExtFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  APFloat number(0.0f);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToDouble();
+}
+
 /// x^n by as few products as there are bits to n, which is positive.
 Value createProduct(Formula &f, Value x, int64_t n) {
   if (n == 1)
@@ -132,7 +147,8 @@ Value createProduct(Formula &f, Value x, int64_t n) {
   return n % 2 ? f.mul(square, x) : square;
 }
 
-/// Small integral powers, also of float64: no library has products.
+/// Small integral powers, also of float64: no library has products. Where those
+/// may be infinite though their reciprocal is not zero, float32 has the power.
 struct ExpandIntegralPow : public OpRewritePattern<math::PowFOp> {
   explicit ExpandIntegralPow(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -141,12 +157,11 @@ struct ExpandIntegralPow : public OpRewritePattern<math::PowFOp> {
                                 PatternRewriter &rewriter) const override {
     constexpr double largest = 8;
     Type element = getElementTypeOrSelf(op.getType());
-    APFloat constant(0.0f);
-    if (!(element.isF32() || element.isF64()) ||
-        !matchPattern(op.getRhs(), m_ConstantFloat(&constant)))
+    std::optional<double> exponent = getConstant(op.getRhs());
+    if (!(element.isF32() || element.isF64()) || !exponent)
       return failure();
-    double n = constant.convertToDouble();
-    if (!(std::abs(n) <= largest) || n != std::trunc(n))
+    const double n = *exponent, least = element.isF32() ? -1 : -largest;
+    if (!(n >= least && n <= largest) || n != std::trunc(n))
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
     Value one = f.number(1.0);
@@ -159,6 +174,61 @@ struct ExpandIntegralPow : public OpRewritePattern<math::PowFOp> {
     return success();
   }
 };
+
+/// Roots, as which PyTorch takes these powers: of -0 and -infinity they are not
+/// what C's pow makes of them.
+struct ExpandRootPow : public OpRewritePattern<math::PowFOp> {
+  explicit ExpandRootPow(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+
+  LogicalResult matchAndRewrite(math::PowFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type element = getElementTypeOrSelf(op.getType());
+    std::optional<double> exponent = getConstant(op.getRhs());
+    if (!(element.isF32() || element.isF64()) || !exponent)
+      return failure();
+    const double n = *exponent;
+    if (n == 0.5)
+      rewriter.replaceOpWithNewOp<math::SqrtOp>(op, op.getLhs(),
+                                                op.getFastmath());
+    else if (n == -0.5)
+      rewriter.replaceOpWithNewOp<math::RsqrtOp>(op, op.getLhs(),
+                                                 op.getFastmath());
+    else
+      return failure();
+    return success();
+  }
+};
+
+/// The cube root by 1 / cbrt, which needs no division: with r near to that and
+/// d = 1 - a r^3, it is r (1 - d)^(-1/3).
+Value expandCbrt(Formula &f, Value x) {
+  Value a = f.abs(x);
+  Value isSmall = f.less(a, f.number(0x1p-126));
+  a = f.select(isSmall, f.mul(a, f.number(0x1p24)), a);
+  // A third of the exponent, within 3.5% of it.
+  Value guess = f.fma(f.intToFloat(f.toBits(a)), f.number(-1.0 / 3),
+                      f.number(0x1.5288cp+30));
+  Value r = f.fromBits(f.floatToInt(guess));
+  for (int step = 0; step < 2; ++step) {
+    Value d = f.fma(f.mul(f.neg(a), r), f.mul(r, r), f.number(1.0));
+    Value change = f.fma(f.number(2.0 / 9), d, f.number(1.0 / 3));
+    r = f.fma(f.mul(r, d), change, r);
+  }
+  // What is left of a beside the cube of the root.
+  Value square = f.mul(r, r);
+  Value root = f.mul(a, square);
+  Value s = f.mul(root, root);
+  Value lost = f.fma(root, root, f.neg(s));
+  Value rest = f.fma(f.neg(lost), root, f.fma(f.neg(s), root, a));
+  root = f.fma(f.mul(rest, square), f.number(1.0 / 3), root);
+  root = f.select(isSmall, f.mul(root, f.number(0x1p-8)), root);
+  root = f.copySign(root, x);
+  // Of 0, infinity and NaN there is no 1 / cbrt.
+  Value isInside =
+      f.andInt(f.less(f.number(0.0), a), f.less(a, f.number(kInfinity)));
+  return f.select(isInside, root, x);
+}
 
 /// x - y trunc(x / y), without rounding, while the quotient is below 2^24. The
 /// host has a library for all of them.
@@ -185,7 +255,8 @@ struct ExpandRemainder : public OpRewritePattern<arith::RemFOp> {
 } // namespace
 
 void bastile::populatePowerPatterns(RewritePatternSet &patterns) {
-  patterns.add<ExpandPow, ExpandIntegralPow>(patterns.getContext());
+  patterns.add<ExpandPow, ExpandIntegralPow, ExpandRootPow,
+               ExpandFunction<math::CbrtOp, expandCbrt>>(patterns.getContext());
 }
 
 void bastile::populateRemainderPatterns(RewritePatternSet &patterns) {

@@ -1,4 +1,4 @@
-//===- ExpandSine.cpp - Sine and cosine as arithmetic ---------------------===//
+//===- ExpandSine.cpp - Sine, cosine and tangent as arithmetic ------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -119,8 +119,12 @@ Reduced reduceByBits(Formula &f, Value x) {
           f.select(isNegative, f.neg(angle), angle)};
 }
 
+/// A function of an angle.
+using AngleFunction = Value (*)(Formula &, Reduced);
+
 /// The sine of an angle and a number of `quarters` more.
-Value createSine(Formula &f, Reduced angle, int quarters) {
+template <int quarters>
+Value createSine(Formula &f, Reduced angle) {
   Value r = angle.rest, s = f.mul(r, r);
   Value sine = f.polynomial(
       s, {2.86567956e-6, -1.98559923e-4, 8.33338592e-3, -1.66666672e-1});
@@ -136,26 +140,36 @@ Value createSine(Formula &f, Reduced angle, int quarters) {
   return f.select(isPositive, result, f.neg(result));
 }
 
-/// The sine of one number if it is finite and large, else `otherwise`.
-Value createLargeSine(Formula &f, Value x, Value otherwise, int quarters) {
+/// The tangent, of which a quarter turn makes -1 / tan. The constants are
+/// minimax coefficients of the relative error.
+Value createTangent(Formula &f, Reduced angle) {
+  Value tangent = f.oddPolynomial(
+      angle.rest, {4.3734326e-3, 9.70028123e-5, 1.08282054e-2, 2.12860089e-2,
+                   5.40589318e-2, 1.33326754e-1, 3.33333492e-1});
+  Value isEven = f.isZero(f.andInt(angle.quarters, f.integer(1)));
+  return f.select(isEven, tangent, f.div(f.number(-1.0), tangent));
+}
+
+/// `function` of one number if it is finite and large, else `otherwise`.
+Value createOfLarge(Formula &f, Value x, Value otherwise,
+                    AngleFunction function) {
   Value magnitude = f.abs(x);
   Value isLarge = f.andInt(
       f.less(f.number(kLargestInParts), magnitude),
       f.less(magnitude, f.number(std::numeric_limits<double>::infinity())));
-  Value sine = createSine(f, reduceByBits(f, x), quarters);
-  return f.select(isLarge, sine, otherwise);
+  return f.select(isLarge, function(f, reduceByBits(f, x)), otherwise);
 }
 
-/// `results` with the sines of those of `x` that are large in their places.
+/// `results` with `function` of those of `x` that are large in their places.
 ///
 /// The loop takes the first element and turns the vector by one: elements by
 /// number would lie in memory, and a vector of code would be as long as all
 /// else that a kernel does.
-Value replaceLargeSines(Formula &f, Value x, Value results, int quarters) {
+Value replaceLarge(Formula &f, Value x, Value results, AngleFunction function) {
   ImplicitLocOpBuilder &builder = f.builder;
   auto type = dyn_cast<VectorType>(x.getType());
   if (!type)
-    return createLargeSine(f, x, results, quarters);
+    return createOfLarge(f, x, results, function);
   int64_t count = type.getNumElements();
   SmallVector<int64_t> turned(count);
   std::iota(turned.begin(), turned.end(), 1);
@@ -176,7 +190,7 @@ Value replaceLargeSines(Formula &f, Value x, Value results, int quarters) {
             vector::ExtractOp::create(one.builder, turning[0], int64_t(0));
         Value result =
             vector::ExtractOp::create(one.builder, turning[1], int64_t(0));
-        result = createLargeSine(one, first, result, quarters);
+        result = createOfLarge(one, first, result, function);
         scf::YieldOp::create(one.builder, ValueRange{turn(turning[0], first),
                                                      turn(turning[1], result)});
       });
@@ -205,10 +219,9 @@ Value isAny(Formula &f, Value condition, bool onHost) {
   return any;
 }
 
-/// Sine of x + `quarters` quarter turns.
-template <typename OpTy, int quarters>
-struct ExpandSine : public OpRewritePattern<OpTy> {
-  ExpandSine(MLIRContext *context, bool onHost)
+template <typename OpTy, AngleFunction function>
+struct ExpandAngleFunction : public OpRewritePattern<OpTy> {
+  ExpandAngleFunction(MLIRContext *context, bool onHost)
       : OpRewritePattern<OpTy>(context), onHost(onHost) {}
 
   LogicalResult matchAndRewrite(OpTy op,
@@ -217,14 +230,14 @@ struct ExpandSine : public OpRewritePattern<OpTy> {
       return failure();
     Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
     Value x = op.getOperand();
-    Value result = createSine(f, reduceInParts(f, x), quarters);
+    Value result = function(f, reduceInParts(f, x));
     Value isLarge = f.less(f.number(kLargestInParts), f.abs(x));
     auto branch = scf::IfOp::create(
         f.builder, isAny(f, isLarge, onHost),
         [&](OpBuilder &inside, Location loc) {
           Formula large(inside, loc, op.getType(), op.getFastmath());
           scf::YieldOp::create(inside, loc,
-                               replaceLargeSines(large, x, result, quarters));
+                               replaceLarge(large, x, result, function));
         },
         [&](OpBuilder &inside, Location loc) {
           scf::YieldOp::create(inside, loc, result);
@@ -240,6 +253,8 @@ struct ExpandSine : public OpRewritePattern<OpTy> {
 
 void bastile::populateSinePatterns(RewritePatternSet &patterns,
                                    const Target &target) {
-  patterns.add<ExpandSine<math::SinOp, 0>, ExpandSine<math::CosOp, 1>>(
+  patterns.add<ExpandAngleFunction<math::SinOp, createSine<0>>,
+               ExpandAngleFunction<math::CosOp, createSine<1>>,
+               ExpandAngleFunction<math::TanOp, createTangent>>(
       patterns.getContext(), target.isHost());
 }

@@ -11,6 +11,7 @@
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -66,6 +67,16 @@ static LogicalResult verifyArgument(BlockArgument argument) {
 }
 
 static LogicalResult verifyOp(Operation &op) {
+  // Elementwise ops that no target has.
+  if (isa<math::FPowIOp>(op))
+    return op.emitOpError(
+        "cannot be part of a kernel; convert the exponent and use 'math.powf'");
+  if (isa<math::IPowIOp>(op))
+    return op.emitOpError("cannot be part of a kernel; multiply, or convert "
+                          "both operands and use 'math.powf'");
+  if (isa<arith::ScalingExtFOp, arith::ScalingTruncFOp>(op))
+    return op.emitOpError("cannot be part of a kernel; multiply by the scale "
+                          "before or after a cast");
   // Scalars come from constants and are computed by any op without effects.
   bool isTileOp =
       isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp, tile::SplitOp,

@@ -72,6 +72,11 @@ Value Formula::polynomial(Value x, ArrayRef<double> coefficients) {
   return result;
 }
 
+Value Formula::oddPolynomial(Value x, ArrayRef<double> coefficients) {
+  Value square = mul(x, x);
+  return fma(mul(polynomial(square, coefficients), square), x, x);
+}
+
 Value Formula::select(Value condition, Value ifTrue, Value ifFalse) {
   return arith::SelectOp::create(builder, condition, ifTrue, ifFalse);
 }
@@ -102,6 +107,10 @@ Value Formula::fromBits(Value bits) {
 
 Value Formula::intToFloat(Value value) {
   return arith::SIToFPOp::create(builder, type, value);
+}
+
+Value Formula::floatToInt(Value value) {
+  return arith::FPToSIOp::create(builder, integerType(32), value);
 }
 
 Value Formula::addInt(Value lhs, Value rhs) {

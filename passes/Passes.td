@@ -273,7 +273,7 @@ def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
     the GPU's own approximations for what is rounded to 16 bits or fewer before
     it reaches a result, or reaches one that is marked `tile.approximate`. It is
     free of branches, save that a vector with an angle above 2^20, which takes
-    many bits of pi to reduce, has its sines and cosines corrected.
+    many bits of pi to reduce, has its sines, cosines and tangents corrected.
   }];
   let options = [TargetOption];
   let dependentDialects = [

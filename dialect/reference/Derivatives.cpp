@@ -44,10 +44,10 @@ bool mayBeEqual(N a, N b) {
 }
 
 /// What base^exponent passes on to the base.
-Number propagateToBase(N g, N base, N exponent) {
+Number propagateToBase(N g, N base, N exponent, bool hasConstantExponent) {
   if (exponent.value == 0 && exponent.error == 0)
     return {0, 0, g.unit};
-  return g * (exponent * pow(base, exponent - 1.0));
+  return g * (exponent * power(base, exponent - 1.0, hasConstantExponent));
 }
 
 /// What it passes on to the exponent. A power of 0 does not change with it.
@@ -55,6 +55,14 @@ Number propagateToExponent(N g, N base, N exponent, N result) {
   if (base.value == 0 && base.error == 0 && exponent.value >= 0)
     return {0, 0, g.unit};
   return g * (result * log(base));
+}
+
+/// What an angle passes on to each of two sides, but for the other one, given
+/// the sum of their squares. At the origin, PyTorch passes nothing.
+Number shareOfAngle(N g, N squares) {
+  if (squares.value == 0 && squares.error == 0)
+    return {0, 0, g.unit};
+  return g / squares;
 }
 
 Number getErrorFunctionSlope(N x) {
@@ -100,6 +108,10 @@ std::optional<Array> ElementwiseGradient::of(unsigned index) const {
   const Array &other = *operands[operands.size() > 1 ? 1 - index % 2 : 0];
   constexpr double ln2 = 0.69314718055994530942;
   constexpr double ln10 = 2.30258509299404568402;
+  // A kernel's may be infinite.
+  auto square = [format = gradient.format()](N x) {
+    return format.hold(x * x);
+  };
   auto with = [&](auto function, const auto &...arrays) {
     return [=, &arrays...](auto) -> Result {
       return mapGradient(function, arrays...);
@@ -143,6 +155,32 @@ std::optional<Array> ElementwiseGradient::of(unsigned index) const {
           with([](N g, N x) { return -g * getErrorFunctionSlope(x); }, x))
       .Case<math::SinOp>(with([](N g, N x) { return g * cos(x); }, x))
       .Case<math::CosOp>(with([](N g, N x) { return -g * sin(x); }, x))
+      .Case<math::TanOp>(
+          with([](N g, N y) { return g * (y * y + 1.0); }, result))
+      .Case<math::SinhOp>(with([](N g, N x) { return g * cosh(x); }, x))
+      .Case<math::CoshOp>(with([](N g, N x) { return g * sinh(x); }, x))
+      .Case<math::AsinOp>(
+          with([](N g, N x) { return g * rsqrt(1.0 - x * x); }, x))
+      .Case<math::AcosOp>(
+          with([](N g, N x) { return -g * rsqrt(1.0 - x * x); }, x))
+      .Case<math::AtanOp>(
+          with([=](N g, N x) { return g / (square(x) + 1.0); }, x))
+      .Case<math::AsinhOp>(
+          with([=](N g, N x) { return g * rsqrt(square(x) + 1.0); }, x))
+      .Case<math::AcoshOp>(
+          with([=](N g, N x) { return g * rsqrt(square(x) - 1.0); }, x))
+      .Case<math::AtanhOp>(
+          with([=](N g, N x) { return g / (1.0 - square(x)); }, x))
+      .Case([&](math::Atan2Op) -> Result {
+        return mapGradient(
+            [=](N g, N y, N x) {
+              Number share = shareOfAngle(g, square(x) + square(y));
+              return isFirst ? share * x : -(share * y);
+            },
+            x, *operands[1]);
+      })
+      .Case<math::CbrtOp>(
+          with([](N g, N y) { return g / (y * y) * (1.0 / 3); }, result))
       .Case<math::AbsFOp>(with(
           [](N g, N x) {
             if (!hasSureSign(x))
@@ -150,9 +188,14 @@ std::optional<Array> ElementwiseGradient::of(unsigned index) const {
             return x.value == 0 ? Number(0, 0, g.unit) : x.value < 0 ? -g : g;
           },
           x))
-      .Case([&](math::PowFOp) -> Result {
+      .Case([&](math::PowFOp power) -> Result {
         if (isFirst)
-          return mapGradient(propagateToBase, x, *operands[1]);
+          return mapGradient(
+              [isConstant = isConstantNumber(power.getRhs())](N g, N base,
+                                                              N exponent) {
+                return propagateToBase(g, base, exponent, isConstant);
+              },
+              x, *operands[1]);
         return mapGradient(propagateToExponent, x, *operands[1], result);
       })
       .Case([&](math::FmaOp) -> Result {

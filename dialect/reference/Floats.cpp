@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -62,28 +63,23 @@ std::optional<std::pair<Function, double>> getFunction(Operation *op) {
   auto is = [](Function function, double roundings = kFunction) {
     return [=](auto) { return Result({function, roundings}); };
   };
-  // Upstream's approximations, which serve few.
-  constexpr double coarse = 64;
   // With a GPU's approximations as bad as they are documented to be, exp2, tanh
   // and erf are within 4.5 units in the last place, and erfc within 6.5.
   constexpr double composed = 14;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case<math::SqrtOp>(is(std::sqrt))
-      .Case<math::CbrtOp>(is(std::cbrt, coarse))
+      .Case<math::CbrtOp>(is(std::cbrt))
       .Case<math::Exp2Op>(is(std::exp2, composed))
       .Case<math::ExpM1Op>(is(std::expm1))
       .Case<math::Log1pOp>(is(std::log1p))
       .Case<math::Log10Op>(is(std::log10))
       .Case<math::TanhOp>(is(std::tanh, composed))
-      .Case<math::TanOp>(is(std::tan, coarse))
-      .Case<math::SinhOp>(is(std::sinh, coarse))
-      .Case<math::CoshOp>(is(std::cosh, coarse))
-      .Case<math::AsinOp>(is(std::asin, coarse))
-      .Case<math::AcosOp>(is(std::acos, coarse))
-      .Case<math::AtanOp>(is(std::atan, coarse))
-      .Case<math::AsinhOp>(is(std::asinh, coarse))
-      .Case<math::AcoshOp>(is(std::acosh, coarse))
-      .Case<math::AtanhOp>(is(std::atanh, coarse))
+      .Case<math::AsinOp>(is(std::asin))
+      .Case<math::AcosOp>(is(std::acos))
+      .Case<math::AtanOp>(is(std::atan))
+      .Case<math::AsinhOp>(is(std::asinh))
+      .Case<math::AcoshOp>(is(std::acosh))
+      .Case<math::AtanhOp>(is(std::atanh))
       .Case<math::ErfOp>(is(std::erf, composed))
       .Case<math::ErfcOp>(is(std::erfc, composed))
       .Case<math::FloorOp>(is(std::floor, 0))
@@ -131,6 +127,25 @@ Array choose(Operation *op, Operands operands) {
 }
 
 } // namespace
+
+bool bastile::reference::isConstantNumber(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tile::BroadcastOp, arith::ExtFOp, arith::TruncFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  APFloat number(0.0);
+  return matchPattern(value, m_ConstantFloat(&number));
+}
+
+Number bastile::reference::power(const Number &base, const Number &exponent,
+                                 bool hasConstantExponent) {
+  if (hasConstantExponent && exponent.value == 0.5)
+    return sqrt(base);
+  if (hasConstantExponent && exponent.value == -0.5)
+    return rsqrt(base);
+  return pow(base, exponent);
+}
 
 std::optional<Array> bastile::reference::evaluateFloats(Operation *op,
                                                         Operands operands) {
@@ -200,11 +215,21 @@ std::optional<Array> bastile::reference::evaluateFloats(Operation *op,
       .Case<math::RsqrtOp>(unary([](const Number &x) { return rsqrt(x); }))
       .Case<math::SinOp>(unary([](const Number &x) { return sin(x); }))
       .Case<math::CosOp>(unary([](const Number &x) { return cos(x); }))
-      .Case<math::PowFOp>(
-          binary([](const Number &a, const Number &b) { return pow(a, b); }))
+      .Case([&](math::PowFOp op) {
+        return map(
+            type,
+            [isConstant = isConstantNumber(op.getRhs())](const Number &a,
+                                                         const Number &b) {
+              return power(a, b, isConstant);
+            },
+            *operands[0], *operands[1]);
+      })
+      .Case<math::SinhOp>(unary([](const Number &x) { return sinh(x); }))
+      .Case<math::CoshOp>(unary([](const Number &x) { return cosh(x); }))
+      .Case<math::TanOp>(unary([](const Number &x) { return tan(x); }))
       .Case<math::Atan2Op>(binary([](const Number &a, const Number &b) {
         return apply([](double y, double x) { return std::atan2(y, x); }, a, b,
-                     32);
+                     kFunction);
       }))
       .Case<math::FmaOp>([&](auto) {
         return map(

@@ -161,6 +161,24 @@ Array classify(Type type, const Array &operand, Test test) {
   return result;
 }
 
+/// Which numbers are neither zero, subnormal, infinite nor NaN; those that may
+/// be off are compared with the least such number.
+Array classifyNormal(Type type, const Array &operand) {
+  const double least =
+      APFloat::getSmallestNormalized(
+          cast<FloatType>(operand.elementType()).getFloatSemantics())
+          .convertToDouble();
+  Array result(type, operand.sizes());
+  for (int64_t i = 0, count = result.count(); i != count; ++i) {
+    Number x = operand.number(i);
+    const double distance = std::fabs(std::fabs(x.value) - least);
+    bool isUnsure = x.error != 0 && !(x.error < distance);
+    result.set(i, Integer{std::isfinite(x.value) && std::fabs(x.value) >= least,
+                          isUnsure ? 1.0 : 0.0});
+  }
+  return result;
+}
+
 /// Cuts floats off after the point. Beyond the type the result is anything.
 Array toIntegers(Type type, const Array &operand, bool isSigned) {
   const double width = getWidth(type) - isSigned;
@@ -369,5 +387,8 @@ std::optional<Array> bastile::reference::evaluateIntegers(Operation *op,
       .Case<math::IsInfOp>(classifyBy([](double x) { return std::isinf(x); }))
       .Case<math::IsFiniteOp>(
           classifyBy([](double x) { return std::isfinite(x); }))
+      .Case([&](math::IsNormalOp) -> Result {
+        return classifyNormal(type, first);
+      })
       .Default(Result());
 }

@@ -233,6 +233,24 @@ inline Number cos(const Number &x) {
                 x.unit, 1, x.error == 0);
 }
 
+inline Number sinh(const Number &x) {
+  return apply([](double x) { return std::sinh(x); }, x, kFunction);
+}
+
+inline Number cosh(const Number &x) {
+  return apply([](double x) { return std::cosh(x); }, x, kFunction);
+}
+
+/// Nothing is known of what may be on either side of a pole.
+inline Number tan(const Number &x) {
+  const double slope = std::tan(x.value) * std::tan(x.value) + 1;
+  // As far from it as twice the error, the slope is up to four times as large.
+  if (x.error != 0 && !(x.error * std::sqrt(slope) < 0.5))
+    return getUnknown(x.unit);
+  return settle(std::tan(x.value), x.error == 0 ? 0 : 4 * x.error * slope,
+                x.unit, kFunction);
+}
+
 /// The roundings of a^b as the power of 2 that it may be computed as.
 inline double getPowerRoundings(double base, double exponent) {
   const double power = std::fabs(exponent * std::log2(std::fabs(base)));

@@ -24,6 +24,13 @@ std::optional<Array> evaluateFloats(mlir::Operation *op, Operands operands);
 /// The same of one that computes on or to integers, or compares.
 std::optional<Array> evaluateIntegers(mlir::Operation *op, Operands operands);
 
+/// base^exponent. Powers of a constant 1/2 and -1/2 are roots, as PyTorch has
+/// them.
+Number power(const Number &base, const Number &exponent,
+             bool hasConstantExponent);
+/// Whether all elements of `value` are one constant.
+bool isConstantNumber(mlir::Value value);
+
 /// The results of `op`, of the tile dialect, on whole rows; nothing if it is
 /// not one of functions on tensors.
 std::optional<llvm::SmallVector<Array>> evaluateRows(mlir::Operation *op,

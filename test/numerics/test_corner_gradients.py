@@ -9,7 +9,7 @@ import pytest
 
 import floats
 from elementary import FUNCTIONS
-from runner import function, run_backward, tensor
+from runner import function, run, run_backward, tensor
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, np.inf, -np.inf, np.nan]
 FLAT = ("math.floor", "math.ceil", "math.round", "math.roundeven")
@@ -70,6 +70,13 @@ def assert_same(kind, got, expected, *what):
     )
 
 
+def power_of_constant(x, y):
+    """PyTorch's power of a number, which takes a root for 1/2 and -1/2."""
+    if abs(y) == 0.5:
+        return np.sqrt(x) if y > 0 else 1 / np.sqrt(x)
+    return np.power(x, y)
+
+
 def slope_of_base(x, y):
     """PyTorch's pow_backward_self, of a gradient of 1."""
     return np.where(y == 0, 0.0, y * np.power(x, y - 1))
@@ -111,8 +118,29 @@ def test_power_of_constant_exponent(exponent, kind):
         "x",
     )
     with np.errstate(all="ignore"):
-        expected = slope_of_base(floats.round_to(kind, x), float(exponent))
+        x = floats.round_to(kind, x)
+        expected = exponent * power_of_constant(x, exponent - 1.0)
     assert_same(kind, got["x"], expected, exponent)
+
+
+@pytest.mark.parametrize("options", ([], ["--emulate"]))
+@pytest.mark.parametrize("exponent", (0.5, -0.5))
+def test_root_as_power(exponent, options):
+    """Of -0 and -infinity, too, where C's pow has the root of neither."""
+    x = np.array([[4.0, 0.0, -0.0, np.inf, -np.inf, -1.0, np.nan, 0.25]])
+    row = tensor((None, x.shape[-1]), "f32")
+    body = [
+        line.replace("ROW", row)
+        for line in repeated(exponent, "f32") + ["math.powf %x, %1 : ROW"]
+    ]
+    (got,) = run(
+        function([("x", row)], [row], body), {"x": ("f32", x)}, ["f32"], *options
+    )
+    with np.errstate(all="ignore"):
+        expected = power_of_constant(x, exponent)
+    np.testing.assert_allclose(got, expected, rtol=1e-6)
+    is_number = ~np.isnan(expected)
+    assert np.array_equal(np.signbit(got)[is_number], np.signbit(expected)[is_number])
 
 
 def test_power_of_zero_is_flat():

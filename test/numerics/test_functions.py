@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 import floats
-from elementary import FUNCTIONS
+from elementary import FUNCTIONS, LENGTH, errors, spread
 from runner import function, run, run_backward, target, tensor
-
-ROWS, LENGTH = 64, 4096
 
 EXACT = (
     "math.absf math.floor math.ceil math.round math.roundeven math.copysign "
@@ -26,54 +24,6 @@ def bound(name, kind):
     if name in ROUNDED:
         return 0.5
     return 2.5 if kind == "f32" and target() == "host" else 4
-
-
-SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.0, -2.0]
-
-
-def spread(kind, seed):
-    """Numbers of all exponents, many of moderate size, and special ones."""
-    generator = np.random.default_rng(seed)
-    count = ROWS * LENGTH
-    if kind == "f32":
-        exponents = generator.uniform(-149, 128, count // 4)
-        edges = [2.0**-149, 2.0**-126, 2.0**128 - 2.0**104]
-    else:
-        exponents = generator.uniform(-1074, 1024, count // 4)
-        edges = [2.0**-1074, 2.0**-1022, np.finfo(np.float64).max]
-    parts = [
-        np.exp2(exponents) * generator.choice([-1, 1], count // 4),
-        generator.uniform(-110, 110, count // 4),
-        generator.uniform(-4, 4, count // 4),
-        1 + generator.uniform(-1, 1, count // 8)
-        * np.exp2(generator.uniform(-24, 0, count // 8)),
-        # Integers and the numbers halfway between.
-        np.round(generator.uniform(-64, 64, count // 8)) / 2,
-    ]
-    numbers = np.concatenate(parts)
-    generator.shuffle(numbers)
-    special = SPECIAL + edges + [-edge for edge in edges]
-    # Every special value beside every other, in the first two operands.
-    rows = np.repeat(special, len(special))
-    columns = np.tile(special, len(special))
-    numbers[: rows.size] = rows if seed == 1 else columns
-    return floats.round_to(kind, numbers.reshape(ROWS, LENGTH))
-
-
-def errors(kind, got, expected):
-    """As `ulp_errors`, with 0 for what is alike and infinity for what is not a
-    number where the other is."""
-    got, expected = got.ravel(), expected.ravel()
-    alike = (got == expected) | (np.isnan(got) & np.isnan(expected))
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = floats.ulp_errors(kind, got, expected)
-        # Past the largest number, the rounding decides.
-        wide = expected if kind == "f64" else expected.astype(np.float32)
-        rounded = floats.round_to(kind, wide)
-    alike |= np.isinf(got) & (got == rounded)
-    result[np.isnan(result)] = np.inf
-    result[alike] = 0
-    return result
 
 
 @pytest.mark.parametrize("kind", ("f32", "f64"))

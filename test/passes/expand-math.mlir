@@ -208,6 +208,70 @@ tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 
 // -----
 
+// CHECK-LABEL: tile.kernel @angles_and_roots(
+// CHECK-NOT:     math.{{(a?sin|a?cos|a?tan|atan2|a?sinh|a?cosh|a?tanh|log|exp|cbrt|clampf|isinf|isnormal)}}
+// CHECK:         tile.return
+tile.kernel @angles_and_roots(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %0 = math.asin %x : vector<4xf32>
+  %1 = math.acos %0 : vector<4xf32>
+  %2 = math.atan %1 : vector<4xf32>
+  %3 = math.atan2 %2, %x : vector<4xf32>
+  %4 = math.tan %3 : vector<4xf32>
+  %5 = math.sinh %4 : vector<4xf32>
+  %6 = math.cosh %5 : vector<4xf32>
+  %7 = math.asinh %6 : vector<4xf32>
+  %8 = math.acosh %7 : vector<4xf32>
+  %9 = math.atanh %8 : vector<4xf32>
+  %10 = math.cbrt %9 : vector<4xf32>
+  %11 = math.log10 %10 : vector<4xf32>
+  %12 = math.clampf %11 to [%1, %2] : vector<4xf32>
+  %13 = math.isinf %12 : vector<4xf32>
+  %14 = math.isnormal %12 : vector<4xf32>
+  %15 = arith.andi %13, %14 : vector<4xi1>
+  %16 = arith.select %15, %11, %12 : vector<4xi1>, vector<4xf32>
+  llvm.store %16, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// What float16 has subnormal is not so as a float32.
+// CHECK-LABEL: tile.kernel @is_normal(
+// CHECK-SAME:      %[[X:[^:]*]]: f16
+// CHECK-DAG:     %[[LEAST:.*]] = arith.constant 6.10351563E-5 : f32
+// CHECK-DAG:     %[[WIDE:.*]] = arith.extf
+// CHECK:         arith.cmpf oge, %{{.*}}, %[[LEAST]] : f32
+tile.kernel @is_normal(%p: !llvm.ptr<1>, %x: f16) attributes {leading = 0 : i64} {
+  %0 = math.isnormal %x : f16
+  %1 = arith.extui %0 : i1 to i8
+  llvm.store %1, %p : i8, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// Powers that are roots, or products.
+// CHECK-LABEL: tile.kernel @constant_powers(
+// CHECK-SAME:      %[[X:[^:]*]]: vector<4xf32>
+// CHECK:         %[[ROOT:.*]] = math.sqrt %[[X]] : vector<4xf32>
+// CHECK:         %[[SQUARE:.*]] = arith.mulf %[[ROOT]], %[[ROOT]] : vector<4xf32>
+// CHECK-NEXT:    %[[CUBE:.*]] = arith.mulf %[[SQUARE]], %[[ROOT]] : vector<4xf32>
+// CHECK-NEXT:    llvm.store %[[CUBE]]
+tile.kernel @constant_powers(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64} {
+  %half = arith.constant 0.5 : f32
+  %halves = vector.broadcast %half : f32 to vector<4xf32>
+  %0 = math.powf %x, %halves : vector<4xf32>
+  %three = arith.constant 3.0 : f32
+  %threes = vector.broadcast %three : f32 to vector<4xf32>
+  %1 = math.powf %0, %threes : vector<4xf32>
+  llvm.store %1, %p : vector<4xf32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 // Large angles take a branch, one element after the other.
 // CHECK-LABEL: tile.kernel @sine(
 // CHECK-SAME:      %[[X:[^:]*]]: vector<4xf32>)
@@ -410,9 +474,9 @@ tile.kernel @drop_nan(%p: !llvm.ptr<1>, %x: vector<4xf32>, %y: vector<4xf32>)
 
 // -----
 
-tile.kernel @unknown(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
-  // expected-error @below {{'math.log10' op cannot be computed on sm_90}}
-  %0 = math.log10 %x : f32
+tile.kernel @unknown(%p: !llvm.ptr<1>, %x: f32, %n: i32) attributes {leading = 0 : i64} {
+  // expected-error @below {{'math.fpowi' op cannot be computed on sm_90}}
+  %0 = math.fpowi %x, %n : f32, i32
   llvm.store %0, %p : f32, !llvm.ptr<1>
   tile.return
 }

@@ -261,4 +261,36 @@ func.func @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
   // expected-note @below {{which are read here}}
   %1 = arith.mulf %0, %x : tensor<?x2xf32>
   return %1 : tensor<?x2xf32>
+
+// -----
+
+// Elementwise ops that no target computes.
+func.func @integral_power(%x: tensor<?x8xf32>, %n: tensor<?x8xi32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'math.fpowi' op cannot be part of a kernel; convert the exponent and use 'math.powf'}}
+  %0 = math.fpowi %x, %n : tensor<?x8xf32>, tensor<?x8xi32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+func.func @power_of_integers(%x: tensor<?x8xi32>) -> tensor<?x8xi32> {
+  // expected-error @below {{'math.ipowi' op cannot be part of a kernel; multiply, or convert both operands and use 'math.powf'}}
+  %0 = math.ipowi %x, %x : tensor<?x8xi32>
+  return %0 : tensor<?x8xi32>
+}
+
+// -----
+
+func.func @scaled_cast(%x: tensor<?x8xf32>) -> tensor<?x8xf8E4M3FN> {
+  // expected-error @below {{'arith.scaling_truncf' op cannot be part of a kernel; multiply by the scale before or after a cast}}
+  %0 = arith.scaling_truncf %x, %x : tensor<?x8xf32>, tensor<?x8xf32> to tensor<?x8xf8E4M3FN>
+  return %0 : tensor<?x8xf8E4M3FN>
+}
+
+// -----
+
+func.func @two_results(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'math.sincos' op cannot be part of a kernel}}
+  %0, %1 = math.sincos %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
 }

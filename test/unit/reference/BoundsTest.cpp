@@ -144,6 +144,22 @@ TEST_F(BoundsTest, passThroughFunctions) {
   EXPECT_LT(results[0].error(0), 100 * size);
 }
 
+TEST_F(BoundsTest, nothingIsKnownAroundAPole) {
+  const std::string text = R"mlir(
+    func.func @f(%x: tensor<?x1xf32>, %y: tensor<?x1xf32>) -> tensor<?x1xf32> {
+      %0 = arith.mulf %x, %y : tensor<?x1xf32>
+      %1 = math.tan %0 : tensor<?x1xf32>
+      return %1 : tensor<?x1xf32>
+    })mlir";
+  auto getError = [&](double x) {
+    return evaluate(text, {{{1, 1}, {x}}, {{1, 1}, {1 + 0x1p-20}}})[0].error(0);
+  };
+  // The product is off by a unit, which a slope of 2 doubles.
+  EXPECT_GT(getError(0.785398), 1.5 * kUnit);
+  EXPECT_LT(getError(0.785398), 20 * kUnit);
+  EXPECT_EQ(getError(1.5707963 / (1 + 0x1p-20)), kInfinity);
+}
+
 TEST_F(BoundsTest, roundingsLeaveNothingButTies) {
   const std::string text = R"mlir(
     func.func @f(%x: tensor<?x1xf32>, %y: tensor<?x1xf32>) -> tensor<?x1xbf16> {

@@ -102,7 +102,30 @@ TEST_F(ElementwiseTest, functions) {
   expect("math.roundeven", {{1.5, 2.5, -2.5}}, {2, 2, -2});
   expect("math.trunc", {{1.5, -1.5}}, {1, -1});
   expect("math.copysign", {{3, 3}, {-1, 1}}, {-3, 3});
-  expect("math.atan2", {{1}, {1}}, {0.7853981633974483});
+  expect("math.atan2", {{1, 0, -0.0}, {1, -1, -1}},
+         {0.7853981633974483, 3.141592653589793, -3.141592653589793});
+  expect("math.tan", {{1}}, {1.5574077246549023});
+  expect("math.asin", {{1, 2}}, {1.5707963267948966, kNaN});
+  expect("math.acos", {{-1, 2}}, {3.141592653589793, kNaN});
+  expect("math.atan", {{kInfinity}}, {1.5707963267948966});
+  expect("math.sinh", {{1, 1000}}, {1.1752011936438014, kInfinity});
+  expect("math.cosh", {{1, -1000}}, {1.5430806348152437, kInfinity});
+  expect("math.asinh", {{1}}, {0.881373587019543});
+  expect("math.acosh", {{2, 0}}, {1.3169578969248166, kNaN});
+  expect("math.atanh", {{0.5, -1}}, {0.5493061443340549, -kInfinity});
+  expect("math.cbrt", {{-8, kInfinity}}, {-2, kInfinity});
+}
+
+TEST_F(ElementwiseTest, classes) {
+  const Numbers numbers = {1, 0, 0x1p-127, 0x1p-126, kInfinity, kNaN};
+  auto test = [&](const char *name, const Numbers &wanted) {
+    expect(name, {numbers}, wanted, "f32", "i1");
+  };
+  test("math.isfinite", {1, 1, 1, 1, 0, 0});
+  test("math.isinf", {0, 0, 0, 0, 1, 0});
+  test("math.isnan", {0, 0, 0, 0, 0, 1});
+  test("math.isnormal", {1, 0, 0, 1, 0, 0});
+  expect("math.isnormal", {{0x1p-15, 0x1p-14}}, {0, 1}, "f16", "i1");
 }
 
 TEST_F(ElementwiseTest, integers) {
@@ -175,6 +198,18 @@ TEST_F(ElementwiseTest, gradients) {
   expectGradients("math.erfc", {{1}}, {{-0.41510749742059466}});
   expectGradients("math.sin", {{1}}, {{0.5403023058681398}});
   expectGradients("math.cos", {{1}}, {{-0.8414709848078965}});
+  expectGradients("math.tan", {{1}}, {{3.425518820814759}});
+  expectGradients("math.asin", {{0.6}}, {{1.25}});
+  expectGradients("math.acos", {{0.6}}, {{-1.25}});
+  expectGradients("math.atan", {{2}}, {{0.2}});
+  expectGradients("math.atan2", {{3, 0}, {4, 0}}, {{0.16, 0}, {-0.12, 0}});
+  expectGradients("math.sinh", {{1}}, {{1.5430806348152437}});
+  expectGradients("math.cosh", {{1}}, {{1.1752011936438014}});
+  expectGradients("math.asinh", {{0.75}}, {{0.8}});
+  expectGradients("math.acosh", {{1.25}}, {{4.0 / 3}});
+  expectGradients("math.atanh", {{0.5}}, {{4.0 / 3}});
+  expectGradients("math.cbrt", {{8}}, {{1.0 / 12}});
+  expectGradients("math.log10", {{2}}, {{0.21714724095162591}});
   expectGradients("math.absf", {{-2, 0, 2}}, {{-1, 0, 1}});
   expectGradients("math.powf", {{2}, {3}}, {{12}, {5.545177444479562}});
   expectGradients("math.floor", {{1.5}}, {});
@@ -188,6 +223,28 @@ TEST_F(ElementwiseTest, gradientsAtCorners) {
   // x^0 is 1 everywhere, and 0^y is 0 or 1.
   expectGradients("math.powf", {{0, 0, 0, 0}, {0, 1, 2, -2}},
                   {{0, 1, 0, -kInfinity}, {0, 0, 0, -kInfinity}});
+}
+
+TEST_F(ElementwiseTest, aPowerOfAConstantHalfIsARoot) {
+  auto write = [](const char *exponent) {
+    return std::string(R"mlir(
+    func.func @f(%x: tensor<?x3xf64>, %y: tensor<?x3xf64>) -> tensor<?x3xf64> {
+      %n = arith.constant )mlir") +
+           exponent + R"mlir( : f64
+      %ns = tile.broadcast %n like %x : f64, tensor<?x3xf64> -> tensor<?x3xf64>
+      %0 = math.powf %x, %ns : tensor<?x3xf64>
+      return %0 : tensor<?x3xf64>
+    })mlir";
+  };
+  const Given x = {{1, 3}, {-kInfinity, -0.0, 4}}, ones = {{1, 3}, {1, 1, 1}};
+  expectNear(get(write("0.5"), {x, ones}), {kNaN, -0.0, 2}, "0.5");
+  expectNear(get(write("-0.5"), {x, ones}), {kNaN, -kInfinity, 0.5}, "-0.5");
+  expectNear(getGradients(write("0.5"), {x, ones}, ones)[0],
+             {kNaN, -kInfinity, 0.25}, "gradient of 0.5");
+  expectNear(getGradients(write("1.5"), {x, ones}, ones)[0], {kNaN, -0.0, 3},
+             "gradient of 1.5");
+  // Of an exponent that is given, it is C's.
+  expect("math.powf", {{-kInfinity, 4}, {0.5, 0.5}}, {kInfinity, 2});
 }
 
 TEST_F(ElementwiseTest, aNumberTakesNothingAtATie) {
