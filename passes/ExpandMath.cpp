@@ -112,6 +112,7 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
       return signalPassFailure();
     if (failed(verifyLengths(getOperation())))
       return signalPassFailure();
+    guardDivisions(getOperation());
     RewritePatternSet patterns(&getContext());
     bool onHost = found->isHost();
     if (onHost) {

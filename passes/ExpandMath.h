@@ -35,6 +35,9 @@ inline bool isFloat32(mlir::Type type) {
 /// every result that depends on them is rounded to 16 bits or fewer.
 void markApproximate(tile::KernelOp kernel);
 
+/// Makes no division of integers in `module` end the process.
+void guardDivisions(mlir::Operation *module);
+
 /// Builds elementwise arithmetic on values of one float type, scalar or vector.
 class Formula {
 public:

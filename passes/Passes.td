@@ -274,6 +274,8 @@ def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
     it reaches a result, or reaches one that is marked `tile.approximate`. It is
     free of branches, save that a vector with an angle above 2^20, which takes
     many bits of pi to reduce, has its sines, cosines and tangents corrected.
+    Integers are divided by 1 in place of 0, over which a processor would end the
+    process.
   }];
   let options = [TargetOption];
   let dependentDialects = [

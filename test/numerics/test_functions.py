@@ -60,6 +60,32 @@ def test_function(name, kind):
     )
 
 
+@pytest.mark.parametrize("options", ([], ["--emulate"]))
+@pytest.mark.parametrize("kind", ("i8", "i32", "i64"))
+def test_division_by_zero_does_not_end_the_process(kind, options):
+    """Nor does the least integer divided by -1, whatever results they have."""
+    least = -(2 ** (int(kind[1:]) - 1))
+    x = np.array([[7, -7, 0, least, least, 5, -5, 6]])
+    y = np.array([[0, 0, 0, -1, 0, 2, 2, -1]])
+    row = tensor((None, 8), kind)
+    names = (
+        "divsi remsi floordivsi ceildivsi divui remui ceildivui"
+    ).split()
+    inputs = {"x": (kind, x), "y": (kind, y)}
+    results = run(
+        function(
+            [("x", row), ("y", row)],
+            [row] * len(names),
+            [f"arith.{name} %x, %y : {row}" for name in names],
+        ),
+        inputs,
+        [kind] * len(names),
+        *options,
+    )
+    signed = [array[0, 5:].astype(np.int64).tolist() for array in results[:4]]
+    assert signed == [[2, -2, -6], [1, -1, 0], [2, -3, -6], [3, -2, -6]]
+
+
 HALF_PI = np.longdouble("1.57079632679489661923132169163975144")
 
 

@@ -272,6 +272,44 @@ tile.kernel @constant_powers(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 
 // -----
 
+// A divisor of 0, and -1 beside the least integer, are 1 in place of that: a
+// processor would end the process.
+// CHECK-LABEL: tile.kernel @divide(
+// CHECK-SAME:      %[[X:[^:]*]]: vector<4xi32>, %[[Y:[^:]*]]: vector<4xi32>
+// CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1> : vector<4xi32>
+// CHECK-DAG:     %[[IS_ZERO:.*]] = arith.cmpi eq, %[[Y]], %{{.*}} : vector<4xi32>
+// CHECK-DAG:     %[[IS_LEAST:.*]] = arith.cmpi eq, %[[X]], %{{.*}} : vector<4xi32>
+// CHECK:         %[[OVERFLOWS:.*]] = arith.andi %[[IS_LEAST]]
+// CHECK:         %[[EITHER:.*]] = arith.ori %[[IS_ZERO]], %[[OVERFLOWS]]
+// CHECK:         %[[DIVISOR:.*]] = arith.select %[[EITHER]], %[[ONE]], %[[Y]]
+// CHECK:         arith.divsi %[[X]], %[[DIVISOR]]
+tile.kernel @divide(%p: !llvm.ptr<1>, %x: vector<4xi32>, %y: vector<4xi32>)
+    attributes {leading = 0 : i64} {
+  %0 = arith.divsi %x, %y : vector<4xi32>
+  llvm.store %0, %p : vector<4xi32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
+// A constant divides as it is, and addresses do.
+// CHECK-LABEL: tile.kernel @divide_by_constant(
+// CHECK-NOT:     arith.select
+// CHECK:         tile.return
+tile.kernel @divide_by_constant(%p: !llvm.ptr<1>, %x: vector<4xi32>, %i: index)
+    attributes {leading = 0 : i64} {
+  %seven = arith.constant dense<7> : vector<4xi32>
+  %0 = arith.remsi %x, %seven : vector<4xi32>
+  %1 = arith.divui %i, %i : index
+  %2 = arith.index_cast %1 : index to i32
+  %3 = vector.broadcast %2 : i32 to vector<4xi32>
+  %4 = arith.addi %0, %3 : vector<4xi32>
+  llvm.store %4, %p : vector<4xi32>, !llvm.ptr<1>
+  tile.return
+}
+
+// -----
+
 // Large angles take a branch, one element after the other.
 // CHECK-LABEL: tile.kernel @sine(
 // CHECK-SAME:      %[[X:[^:]*]]: vector<4xf32>)

@@ -10,6 +10,7 @@ _NATIVE = {
     "f64": np.float64,
     "f32": np.float32,
     "f16": np.float16,
+    "i8": np.int8,
     "i32": np.int32,
     "i64": np.int64,
 }
