@@ -59,12 +59,18 @@ struct WidenMath : public RewritePattern {
     };
     Type type = op->getResult(0).getType();
     OperationState state(op->getLoc(), op->getName());
-    for (Value operand : op->getOperands())
-      state.operands.push_back(
-          isNarrow(operand.getType())
-              ? arith::ExtFOp::create(rewriter, op->getLoc(),
-                                      widen(operand.getType()), operand)
-              : operand);
+    for (Value operand : op->getOperands()) {
+      if (isNarrow(operand.getType())) {
+        Type wide = widen(operand.getType());
+        // Patterns of constant operands look for a constant.
+        if (std::optional<double> number = getConstant(operand))
+          operand = Formula(rewriter, op->getLoc(), wide).number(*number);
+        else
+          operand =
+              arith::ExtFOp::create(rewriter, op->getLoc(), wide, operand);
+      }
+      state.operands.push_back(operand);
+    }
     state.addTypes(isNarrow(type) ? widen(type) : type);
     state.addAttributes(op->getAttrs());
     Value result = rewriter.create(state)->getResult(0);

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
+#include <optional>
 
 namespace bastile {
 
@@ -30,6 +31,9 @@ inline bool isApproximate(mlir::arith::FastMathFlags flags) {
 inline bool isFloat32(mlir::Type type) {
   return mlir::getElementTypeOrSelf(type).isF32();
 }
+
+/// The number that each element of `value` is, which may yet be repeated.
+std::optional<double> getConstant(mlir::Value value);
 
 /// Puts `kApproximate` on the functions and divisions of `kernel` of which
 /// every result that depends on them is rounded to 16 bits or fewer.

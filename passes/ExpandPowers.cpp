@@ -7,8 +7,6 @@
 #include "passes/ExpandMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include <cmath>
 #include <limits>
@@ -124,19 +122,6 @@ struct ExpandPow : public OpRewritePattern<math::PowFOp> {
     return success();
   }
 };
-
-/// The number that each element of `value` is.
-std::optional<double> getConstant(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<vector::BroadcastOp, arith::ExtFOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  APFloat number(0.0f);
-  if (!matchPattern(value, m_ConstantFloat(&number)))
-    return std::nullopt;
-  return number.convertToDouble();
-}
 
 /// x^n by as few products as there are bits to n, which is positive.
 Value createProduct(Formula &f, Value x, int64_t n) {

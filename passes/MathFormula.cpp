@@ -7,10 +7,24 @@
 #include "passes/ExpandMath.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace bastile;
+
+std::optional<double> bastile::getConstant(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<vector::BroadcastOp, arith::ExtFOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  APFloat number(0.0f);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToDouble();
+}
 
 static Value createConstant(ImplicitLocOpBuilder &builder, Type type,
                             TypedAttr scalar) {

@@ -124,23 +124,26 @@ def test_power_of_constant_exponent(exponent, kind):
 
 
 @pytest.mark.parametrize("options", ([], ["--emulate"]))
+@pytest.mark.parametrize("kind", ("f32", "bf16"))
 @pytest.mark.parametrize("exponent", (0.5, -0.5))
-def test_root_as_power(exponent, options):
+def test_root_as_power(exponent, kind, options):
     """Of -0 and -infinity, too, where C's pow has the root of neither."""
     x = np.array([[4.0, 0.0, -0.0, np.inf, -np.inf, -1.0, np.nan, 0.25]])
-    row = tensor((None, x.shape[-1]), "f32")
+    row = tensor((None, x.shape[-1]), kind)
     body = [
         line.replace("ROW", row)
-        for line in repeated(exponent, "f32") + ["math.powf %x, %1 : ROW"]
+        for line in repeated(exponent, kind) + ["math.powf %x, %1 : ROW"]
     ]
     (got,) = run(
-        function([("x", row)], [row], body), {"x": ("f32", x)}, ["f32"], *options
+        function([("x", row)], [row], body), {"x": (kind, x)}, [kind], *options
     )
+    got = floats.decode(kind, got)
     with np.errstate(all="ignore"):
         expected = power_of_constant(x, exponent)
     np.testing.assert_allclose(got, expected, rtol=1e-6)
     is_number = ~np.isnan(expected)
-    assert np.array_equal(np.signbit(got)[is_number], np.signbit(expected)[is_number])
+    signs = np.signbit(got), np.signbit(expected)
+    assert np.array_equal(signs[0][is_number], signs[1][is_number])
 
 
 def test_power_of_zero_is_flat():
