@@ -14,16 +14,27 @@
 using namespace mlir;
 using namespace bastile;
 
-std::optional<double> bastile::getConstant(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<vector::BroadcastOp, arith::ExtFOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  APFloat number(0.0f);
-  if (!matchPattern(value, m_ConstantFloat(&number)))
+/// The number or integer that each element of `value` is. What is narrower than
+/// a word is repeated as integers.
+static std::optional<APInt> getConstantBits(Value value) {
+  if (APInt bits; matchPattern(value, m_ConstantInt(&bits)))
+    return bits;
+  if (APFloat number(0.0f); matchPattern(value, m_ConstantFloat(&number)))
+    return number.bitcastToAPInt();
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<vector::BroadcastOp, arith::BitcastOp>(op))
     return std::nullopt;
-  return number.convertToDouble();
+  return getConstantBits(op->getOperand(0));
+}
+
+std::optional<double> bastile::getConstant(Value value) {
+  if (auto extension = value.getDefiningOp<arith::ExtFOp>())
+    return getConstant(extension.getIn());
+  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(value.getType()));
+  std::optional<APInt> bits = getConstantBits(value);
+  if (!type || !bits || bits->getBitWidth() != type.getWidth())
+    return std::nullopt;
+  return APFloat(type.getFloatSemantics(), *bits).convertToDouble();
 }
 
 static Value createConstant(ImplicitLocOpBuilder &builder, Type type,

@@ -261,6 +261,7 @@ func.func @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
   // expected-note @below {{which are read here}}
   %1 = arith.mulf %0, %x : tensor<?x2xf32>
   return %1 : tensor<?x2xf32>
+}
 
 // -----
 
