@@ -77,6 +77,11 @@ static LogicalResult verifyOnTensors(KernelOp kernel) {
       return kernel.emitOpError("is not tiled, as it has no 'leading', and "
                                 "argument ")
              << index << " of type " << type << " is no tensor";
+  for (auto reduce : kernel.getBody().front().getOps<ReduceRowsOp>())
+    if (reduce.getPartial() &&
+        (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
+      return reduce.emitOpError("is what a program leaves, which its kernel is "
+                                "to return once, and nothing else");
   for (BlockArgument argument : kernel.getArguments()) {
     auto isOfBands = [](OpOperand &use) {
       return isa<RepeatBandsOp>(use.getOwner()) && use.getOperandNumber() == 0;

@@ -144,3 +144,11 @@ tile.kernel @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
   %0 = tile.repeat_bands %x of 128 like %x : tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x2xf32>
   tile.return %0 : tensor<?x2xf32>
 }
+
+// -----
+
+tile.kernel @partial_for_nobody(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @below {{'tile.reduce_rows' op is what a program leaves, which its kernel is to return once, and nothing else}}
+  %0 = tile.reduce_rows max %x partial : tensor<?x64xf32> -> tensor<?x64xf32>
+  tile.return %x : tensor<?x64xf32>
+}
