@@ -228,6 +228,26 @@ static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
   return bytes;
 }
 
+/// How many ops, about, the host's processor computes a vector of `op` by.
+static int64_t countHostOps(Operation *op) {
+  auto isRow = [](Type result) {
+    auto type = dyn_cast<RankedTensorType>(result);
+    return type && type.getShape().back() != 1;
+  };
+  if (llvm::none_of(op->getResultTypes(), isRow))
+    return 1;
+  if (isa<math::ExpOp, math::Exp2Op, math::LogOp, math::Log2Op, math::RsqrtOp>(
+          op))
+    return 16;
+  bool isFunction =
+      op->getName().getDialectNamespace() ==
+          math::MathDialect::getDialectNamespace() &&
+      !isa<math::AbsFOp, math::AbsIOp, math::SqrtOp, math::FmaOp, math::FloorOp,
+           math::CeilOp, math::RoundEvenOp, math::TruncOp, math::CopySignOp>(
+          op);
+  return isFunction || isa<arith::RemFOp>(op) ? 64 : 1;
+}
+
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
   DenseMap<Value, int64_t> depths;
@@ -271,6 +291,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       visitValue(result);
     shape.numReductions += isRowReduction(&op);
     ++shape.numOps;
+    shape.numHostOps += countHostOps(&op);
   }
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
     if (reduce.isOfGroups())

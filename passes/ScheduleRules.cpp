@@ -23,6 +23,8 @@ constexpr int64_t kMaxElementsPerThread = 256;
 /// vectors may have more ops, which are the source's own.
 constexpr int64_t kMaxUnrolledOps = 16384;
 constexpr int64_t kFewPieces = 16;
+/// Likewise of ops of the processor, to which functions amount.
+constexpr int64_t kMaxUnrolledHostOps = 49152;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
@@ -92,10 +94,12 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << fields.rows << " rows do not divide a band of "
                    << shape.band;
   if (target.isHost()) {
-    if (countUnrolledOps(fields, shape) > kMaxUnrolledOps)
+    int64_t most =
+        std::max(kFewPieces, std::min(kMaxUnrolledOps / shape.numOps,
+                                      kMaxUnrolledHostOps / shape.numHostOps));
+    if (elements / fields.vector > most)
       return error() << "a tile of " << elements / fields.vector
-                     << " vectors is more than the "
-                     << std::max(kFewPieces, kMaxUnrolledOps / shape.numOps)
+                     << " vectors is more than the " << most
                      << " that the host unrolls of this kernel; use fewer "
                         "'rows' or 'columns', or a wider 'vector'";
     return verifyGroups(error, fields, shape, /*threadColumns=*/1);
