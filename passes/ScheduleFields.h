@@ -83,7 +83,8 @@ bool hasScratchRoom(const ScheduleFields &fields, const KernelShape &shape,
 int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);
 
 /// The ops on vectors of a program of the host, which is code of its tile's
-/// length; 0 for tiles of few vectors, whose ops are the source's own.
+/// length, with those that functions become; 0 for tiles of few vectors, whose
+/// ops are the source's own.
 int64_t countUnrolledOps(const ScheduleFields &fields,
                          const KernelShape &shape);
 

@@ -6,8 +6,8 @@
 
 #include "passes/ScheduleFields.h"
 
-#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace bastile;
@@ -52,13 +52,9 @@ void bastile::completeForHost(ScheduleFields &fields, const KernelShape &shape,
     fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
   }
   // The columns of many threads are no tile for one.
-  auto isWhole = [&](int64_t columns) {
-    return columns % fields.vector == 0 &&
-           llvm::all_of(shape.groups,
-                        [&](int64_t group) { return columns % group == 0; });
-  };
+  const int64_t whole = std::lcm(fields.vector, shape.getGroupColumns());
   while (fields.threads > 1 &&
          countUnrolledOps(fields, shape) > kMaxOpsOfThreads &&
-         fields.columns % 2 == 0 && isWhole(fields.columns / 2))
+         fields.columns % (2 * whole) == 0)
     fields.columns /= 2;
 }

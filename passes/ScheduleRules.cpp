@@ -19,12 +19,12 @@ namespace {
 constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Past this, the vectors that a thread holds no longer fit its registers.
 constexpr int64_t kMaxElementsPerThread = 256;
-/// Past this, a program of the host takes seconds to compile. Tiles of few
-/// vectors may have more ops, which are the source's own.
-constexpr int64_t kMaxUnrolledOps = 16384;
+/// Past this, a program of the host takes many seconds to compile. Tiles of few
+/// vectors may have more ops, which are the source's own, and so may those that
+/// have to hold groups.
+constexpr int64_t kMaxUnrolledOps = 10240;
+constexpr int64_t kMaxUnrolledOpsOfGroups = 32768;
 constexpr int64_t kFewPieces = 16;
-/// Likewise of ops of the processor, to which functions amount.
-constexpr int64_t kMaxUnrolledHostOps = 49152;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
@@ -94,12 +94,12 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
     return error() << fields.rows << " rows do not divide a band of "
                    << shape.band;
   if (target.isHost()) {
-    int64_t most =
-        std::max(kFewPieces, std::min(kMaxUnrolledOps / shape.numOps,
-                                      kMaxUnrolledHostOps / shape.numHostOps));
-    if (elements / fields.vector > most)
+    const int64_t mostOps =
+        shape.groups.empty() ? kMaxUnrolledOps : kMaxUnrolledOpsOfGroups;
+    if (countUnrolledOps(fields, shape) > mostOps)
       return error() << "a tile of " << elements / fields.vector
-                     << " vectors is more than the " << most
+                     << " vectors is more than the "
+                     << std::max(kFewPieces, mostOps / shape.numHostOps)
                      << " that the host unrolls of this kernel; use fewer "
                         "'rows' or 'columns', or a wider 'vector'";
     return verifyGroups(error, fields, shape, /*threadColumns=*/1);
@@ -184,7 +184,7 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
 int64_t bastile::countUnrolledOps(const ScheduleFields &fields,
                                   const KernelShape &shape) {
   int64_t pieces = fields.rows * fields.columns / fields.vector;
-  return pieces <= kFewPieces ? 0 : pieces * shape.numOps;
+  return pieces <= kFewPieces ? 0 : pieces * shape.numHostOps;
 }
 
 bool bastile::isValidSchedule(const ScheduleFields &fields,
