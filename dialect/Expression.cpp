@@ -214,7 +214,7 @@ Expr roundUpToPowerOfTwo(const Expr &operand) {
   auto element = cast<FloatType>(type.getElementType());
   unsigned width = element.getWidth();
   RankedTensorType bitsType = type.clone(builder.getIntegerType(width));
-  auto constant = [&](APInt bits) -> Value {
+  auto constant = [&](const APInt &bits) -> Value {
     Value scalar = arith::ConstantOp::create(
         builder, builder.getIntegerAttr(bitsType.getElementType(), bits));
     return BroadcastOp::create(builder, bitsType, scalar, operand.getValue());

@@ -10,7 +10,6 @@
 #include <cstring>
 
 using namespace bastile;
-using llvm::Twine;
 
 static constexpr unsigned warpSize = 32;
 

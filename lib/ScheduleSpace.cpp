@@ -310,7 +310,10 @@ bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
           break;
         if (!isFirst)
           for (const std::string &member : kernels)
-            pins += (pins.empty() ? "" : "; ") + member + ": " + fields;
+            pins.append(pins.empty() ? "" : "; ")
+                .append(member)
+                .append(": ")
+                .append(fields);
         if (!isFirst && !isAccepted(*fused, options, pins))
           continue;
         space.choices.push_back({std::move(pins), std::move(fields)});

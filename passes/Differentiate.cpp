@@ -340,8 +340,9 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
       setGradient("grad", it - seeds.begin());
       continue;
     }
-    auto *it = llvm::find_if(
-        results, [&](Value result) { return isSame(result, gradient); });
+    auto *it = llvm::find_if(results, [&, gradient = gradient](Value result) {
+      return isSame(result, gradient);
+    });
     setGradient("result", it - results.begin());
     if (it != results.end())
       continue;

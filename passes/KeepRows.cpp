@@ -92,7 +92,7 @@ struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
           cast<MemRefType>(load.getMemref().getType()).getRank() < 2 ||
           cast<RankedTensorType>(load.getType()).getDimSize(1) < columns)
         return;
-      auto same = llvm::find_if(groups, [&](const Loads &group) {
+      auto *same = llvm::find_if(groups, [&](const Loads &group) {
         return areSameTiles(group.front(), load);
       });
       if (same == groups.end())

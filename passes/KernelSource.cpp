@@ -133,7 +133,7 @@ static LogicalResult verifyInPlace(func::FuncOp func) {
     Attribute attribute = func.getResultAttr(index, name);
     if (!attribute)
       continue;
-    auto error = [&] {
+    auto error = [&, index = index] {
       return func.emitOpError("result ")
              << index << " has '" << name << "' " << attribute << ", ";
     };

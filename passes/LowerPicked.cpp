@@ -43,9 +43,10 @@ static bool isUniform(Value vector) {
 static bool isCount(Value vector) {
   DenseIntElementsAttr numbers;
   return matchPattern(vector, m_Constant(&numbers)) &&
-         llvm::all_of(
-             llvm::enumerate(numbers.getValues<APInt>()),
-             [](auto number) { return number.value() == number.index(); });
+         llvm::all_of(llvm::enumerate(numbers.getValues<APInt>()),
+                      [](const auto &number) {
+                        return number.value() == number.index();
+                      });
 }
 
 static bool isZero(Value vector) {

@@ -327,7 +327,7 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
   while (fields.rows * fields.columns >
          kUnalignedElements * fields.getBlocks() * fields.threads) {
     SmallVector<ScheduleFields> halved = halve(fields, shape);
-    auto found = llvm::find_if(halved, fits);
+    auto *found = llvm::find_if(halved, fits);
     if (found == halved.end())
       break;
     fields = *found;

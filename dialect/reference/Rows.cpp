@@ -23,7 +23,7 @@ namespace {
 /// result[i] = source[from(row, column)], with i at that row and column.
 template <typename Function>
 Array gather(Type type, ArrayRef<int64_t> sizes, const Array &source,
-             Function from) {
+             const Function &from) {
   Array result(type, sizes);
   const int64_t length = result.length();
   for (int64_t row = 0, rows = result.rows(); row != rows; ++row)
@@ -36,7 +36,7 @@ Array gather(Type type, ArrayRef<int64_t> sizes, const Array &source,
 /// the result.
 template <typename Function>
 Array sum(Type type, ArrayRef<int64_t> sizes, const Array &source,
-          Function to) {
+          const Function &to) {
   Array result(type, sizes);
   std::vector<Sum> sums(result.count());
   const int64_t length = source.length();

@@ -12,7 +12,6 @@
 
 using namespace bastile;
 using namespace bastile::run;
-using runtime::Dimensions;
 using runtime::Error;
 using runtime::Expected;
 using runtime::Function;
@@ -24,6 +23,7 @@ static Error resolve(const Machine &machine, const Function &function,
                      const std::vector<Tensor> &inputs,
                      ResolvedShapes &shapes) {
   std::vector<TensorView> views;
+  views.reserve(inputs.size());
   // Neither addresses nor strides matter to shapes.
   for (const Tensor &input : inputs)
     views.push_back(
