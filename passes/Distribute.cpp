@@ -43,8 +43,19 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   /// Checks that the tiles of a kernel have elements, and no more than a
   /// schedule can ask for.
   static LogicalResult verifyTiles(tile::KernelOp kernel) {
-    constexpr int64_t most = 1 << 24;
-    auto isTile = [](Type type) {
+    // Some tiles are larger than the schedule's, such as those of joined rows.
+    constexpr int64_t maxTiles = 64, maxVectorsPerThread = 16384;
+    constexpr int64_t maxElements = 1 << 24;
+    auto multiply = [&](int64_t x, int64_t y, int64_t z) {
+      return std::min(x * std::min(y, maxElements) * std::min(z, maxElements),
+                      maxElements);
+    };
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    const int64_t most =
+        std::min(multiply(maxTiles, schedule.getRows(), schedule.getColumns()),
+                 multiply(maxVectorsPerThread, schedule.getThreads(),
+                          schedule.getVector()));
+    auto isTile = [most](Type type) {
       auto tile = dyn_cast<RankedTensorType>(type);
       if (!tile || !tile.hasStaticShape())
         return true;
@@ -58,7 +69,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
       if (llvm::all_of(op->getResultTypes(), isTile))
         return WalkResult::advance();
       op->emitOpError("computes a tile that does not have 1 to ")
-          << most << " elements";
+          << most << " elements, as many as schedule " << schedule << " is for";
       return WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());

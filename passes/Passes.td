@@ -146,8 +146,8 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     `threads` says that a tile was meant for the threads of a GPU, `columns` is
     halved until 4096 ops on vectors or fewer are left, a function such as `exp`
     counting as 16, and a longer one such as `powf` as 64. What is pinned without
-    `threads` is kept, and refused above 10240 ops (32768 where groups of columns
-    have to fit), which take several seconds to compile.
+    `threads` is kept, and refused above 10240 ops, which take several seconds to
+    compile. Where groups of columns have to fit, 32768 ops may take twenty.
 
     Vectors divide the row unless only narrow ones do: then they are wide, for
     rows that are shifted, and the `unaligned_schedule` has those that divide it.

@@ -101,7 +101,7 @@ tile.kernel @odd_length_much(%x: tensor<?x65xf32>) -> tensor<?x65xf32> {
 // -----
 
 // Functions are many ops of the processor each.
-// expected-error @below {{does not fit host: a tile of 1024 vectors is more than the 756 that the host unrolls of this kernel}}
+// expected-error @below {{does not fit host: a tile of 1024 vectors is more than the 157 that the host unrolls of this kernel}}
 tile.kernel @functions(%x: tensor<?x8192xf32>) -> tensor<?x8192xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 8, columns = 8192>} {
   %0 = math.tanh %x : tensor<?x8192xf32>

@@ -197,15 +197,6 @@ func.func @f(%x: tensor<?x8xf64>) -> tensor<?x8xf64> {
 }
 
 // -----
-// a function that the GPU does not have
-// options: --target=sm_90
-// error: 2:8: 'math.sinh' op cannot be computed on sm_90
-func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  %0 = math.sinh %x : tensor<?x8xf32>
-  return %0 : tensor<?x8xf32>
-}
-
-// -----
 // rows of length zero
 // error: 2:8: 'tile.rms_norm' op operand #0 must be row tensor of f16, bf16, f32 or f64 (at least one leading dimension and a static last dimension of at least 1), but got 'tensor<?x0xf32>'
 func.func @f(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
