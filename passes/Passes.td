@@ -146,7 +146,7 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     `threads` says that a tile was meant for the threads of a GPU, `columns` is
     halved until 4096 ops on vectors or fewer are left, a function such as `exp`
     counting as 16, and a longer one such as `powf` as 64. What is pinned without
-    `threads` is kept, and refused above 10240 ops, which take several seconds to
+    `threads` is kept, and refused above 16384 ops, which take ten seconds to
     compile. Where groups of columns have to fit, 32768 ops may take twenty.
 
     Vectors divide the row unless only narrow ones do: then they are wide, for

@@ -22,9 +22,9 @@ constexpr int64_t kMaxElementsPerThread = 256;
 /// Past this, a program of the host takes many seconds to compile. Tiles of few
 /// vectors may have more ops, which are the source's own, and so may those that
 /// have to hold groups.
-constexpr int64_t kMaxUnrolledOps = 10240;
+constexpr int64_t kMaxUnrolledOps = 16384;
 constexpr int64_t kMaxUnrolledOpsOfGroups = 32768;
-constexpr int64_t kFewPieces = 16;
+constexpr int64_t kFewPieces = 32;
 /// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
 /// fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
