@@ -28,8 +28,8 @@ struct KernelShape {
   /// Bytes of the narrowest element in memory.
   int64_t minElementBytes = 8;
   bool usesFloat64 = false;
-  /// How much is computed for each element, or each row, and how many ops of the
-  /// host's processor that is, about, which computes functions by formulas.
+  /// How much is computed for each element, or each row, and how many ops of
+  /// the host's processor that is, about, which computes functions by formulas.
   int64_t numOps = 0, numHostOps = 0;
   /// Whether a row is reduced, and how often one reduction waits for another.
   /// Those of groups do not count: they need no more than their columns.

@@ -41,12 +41,13 @@ GPU = (
 SOME = ("x0", "w1", "x2", "c3")
 
 # What the compiler says it cannot do. A schedule that is pinned may be one that
-# groups do not allow.
+# groups do not allow, or a tile too large for a graph of many functions.
 REFUSED = (
     r"pieces of rows .* do not fit the other pieces they are computed with",
     r"needs whole rows .* which are taken apart",
     r"chains of different row lengths that need each other's values both ways",
     r"do not divide into groups",
+    r"vectors is more than the \d+ that the host unrolls",
     # Constants alone, whose only row no argument has.
     r"depends on no row tensor among the arguments",
 )

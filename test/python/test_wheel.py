@@ -1,5 +1,6 @@
-# RUN: env -u PYTHONPATH %build/venv/bin/python -m pytest -q -p no:cacheprovider %s
-"""The wheel, and the package installed from it into an environment of its own.
+"""The wheel, and the package installed from it into an environment of its own:
+
+    build/venv/bin/python -m pytest test/python/test_wheel.py
 
 BASTILE_WHEEL names a wheel to test; without it, one is built for this Python.
 """
