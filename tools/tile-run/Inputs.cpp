@@ -79,11 +79,15 @@ ArrayFiles::load(const std::string &path,
   return error;
 }
 
+namespace {
+
 /// What an npy file or a shape given says of one input.
 struct Given {
   const NpyArray *array = nullptr;
   std::optional<Dimensions> sizes;
 };
+
+} // namespace
 
 static Expected<Given> getGiven(const InputSpec &spec,
                                 const InputOptions &options,
@@ -268,7 +272,7 @@ Expected<std::vector<Tensor>> run::makeInputs(const Function &function,
     Expected<Given> one = getGiven(spec, options, files);
     if (!one)
       return one.takeError();
-    given.push_back(std::move(*one));
+    given.push_back(*one);
   }
 
   std::vector<Tensor> inputs;
