@@ -70,6 +70,28 @@ static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
   return success();
 }
 
+/// Checks that each operand of `kernel`, which is on whole tensors, that gives
+/// its place in memory to a result gives it to one of its type.
+static LogicalResult verifyInPlace(KernelOp kernel) {
+  StringRef name = TileDialect::kInPlaceAttrName;
+  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
+    Attribute attribute = kernel.getArgAttr(index, name);
+    auto result = dyn_cast_or_null<IntegerAttr>(attribute);
+    // Narrower ones have a sign where the number has a digit.
+    auto isResult = [&, type = type] {
+      return result &&
+             (result.getType().isIndex() || result.getType().isInteger(64)) &&
+             result.getValue().ult(kernel.getNumResults()) &&
+             kernel.getResultTypes()[result.getInt()] == type;
+    };
+    if (attribute && !isResult())
+      return kernel.emitOpError("argument ")
+             << index << " has '" << name << "' " << attribute
+             << ", which is the number of no result of type " << type;
+  }
+  return success();
+}
+
 /// Checks that `kernel`, which is not tiled, is one on whole tensors.
 static LogicalResult verifyOnTensors(KernelOp kernel) {
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
@@ -82,6 +104,8 @@ static LogicalResult verifyOnTensors(KernelOp kernel) {
         (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
       return reduce.emitOpError("is what a program leaves, which its kernel is "
                                 "to return once, and nothing else");
+  if (failed(verifyInPlace(kernel)))
+    return failure();
   for (BlockArgument argument : kernel.getArguments()) {
     auto isOfBands = [](OpOperand &use) {
       return isa<RepeatBandsOp>(use.getOwner()) && use.getOperandNumber() == 0;

@@ -44,17 +44,14 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   /// schedule can ask for.
   static LogicalResult verifyTiles(tile::KernelOp kernel) {
     // Some tiles are larger than the schedule's, such as those of joined rows.
-    constexpr int64_t maxTiles = 64, maxVectorsPerThread = 16384;
-    constexpr int64_t maxElements = 1 << 24;
+    constexpr int64_t maxTiles = 64, maxElements = 1 << 24;
     auto multiply = [&](int64_t x, int64_t y, int64_t z) {
       return std::min(x * std::min(y, maxElements) * std::min(z, maxElements),
                       maxElements);
     };
     tile::ScheduleAttr schedule = *kernel.getSchedule();
     const int64_t most =
-        std::min(multiply(maxTiles, schedule.getRows(), schedule.getColumns()),
-                 multiply(maxVectorsPerThread, schedule.getThreads(),
-                          schedule.getVector()));
+        multiply(maxTiles, schedule.getRows(), schedule.getColumns());
     auto isTile = [most](Type type) {
       auto tile = dyn_cast<RankedTensorType>(type);
       if (!tile || !tile.hasStaticShape())
@@ -149,6 +146,13 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     if (!layout || failed(layout.verifyEncoding(
                        type.getShape(), type.getElementType(), emitError)))
       return failure();
+    // Each becomes an op, so that more would take minutes to compile.
+    constexpr int64_t maxPieces = 16384;
+    if (int64_t pieces = layout.getNumPieces(type.getShape());
+        pieces > maxPieces)
+      return emitError() << "each would hold " << pieces
+                         << " vectors, and at most " << maxPieces
+                         << " are compiled";
     return RankedTensorType::get(type.getShape(), type.getElementType(),
                                  layout);
   }

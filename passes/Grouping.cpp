@@ -48,6 +48,12 @@ bool readsBands(OpOperand &operand) {
          operand.getOperandNumber() == 0;
 }
 
+/// Whether `operand` has a row for each band that another kernel is to leave in
+/// memory: the program that computes it is at one band, and reads others.
+bool waitsForBands(OpOperand &operand) {
+  return readsBands(operand) && operand.get().getDefiningOp();
+}
+
 /// Whether `op` combines all rows to a vector, which ends a kernel.
 bool combinesAllRows(Operation *op) {
   auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
@@ -286,8 +292,9 @@ void Grouper::findStages() {
   for (Operation &op : func.front().without_terminator()) {
     int64_t stage = 0, afterRows = 0;
     bool combined = combinesAllRows(&op);
-    for (Value operand : op.getOperands()) {
-      stage = std::max(stage, earliest.lookup(operand));
+    for (OpOperand &use : op.getOpOperands()) {
+      Value operand = use.get();
+      stage = std::max(stage, earliest.lookup(operand) + waitsForBands(use));
       afterRows = std::max(afterRows, reduced.lookup(operand));
       combined |= isCombined(operand);
     }
@@ -333,10 +340,10 @@ void Grouper::findStages() {
       lastReduction = std::min(lastReduction.value_or(last), stage - 1);
     if (isRowOp(&op))
       rowStages[&op] = stage;
-    for (Value operand : op.getOperands()) {
-      lower(needed, operand, stage);
+    for (OpOperand &use : op.getOpOperands()) {
+      lower(needed, use.get(), stage - waitsForBands(use));
       if (lastReduction)
-        lower(neededReduced, operand, *lastReduction);
+        lower(neededReduced, use.get(), *lastReduction);
     }
   }
 }

@@ -93,28 +93,11 @@ void storeAsIntegers(LLVM::StoreOp store) {
       LLVM::BitcastOp::create(builder, store.getLoc(), bits, store.getValue()));
 }
 
-/// Checks that no vector is left that a function of libm is to take, of those
-/// that LLVM knows nothing of: these take numbers. Vectors of float64, for
-/// which there is no other way, are taken apart.
-LogicalResult verifyFunctions(tile::KernelOp kernel) {
-  auto result = kernel.walk([](Operation *op) {
-    if (!isa<math::AcoshOp, math::AsinhOp, math::AtanhOp, math::CbrtOp,
-             math::ErfOp, math::ErfcOp>(op) ||
-        !isa<VectorType>(op->getResult(0).getType()) ||
-        getElementTypeOrSelf(op->getResult(0)).isF64())
-      return WalkResult::advance();
-    op->emitOpError("is computed for numbers and not for ")
-        << op->getResult(0).getType() << "; run the 'expand-math' pass first";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
 struct LowerToHostPass
     : public bastile::impl::LowerToHostBase<LowerToHostPass> {
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (failed(verifyIsLowered(kernel)) || failed(verifyFunctions(kernel)))
+      if (failed(verifyIsLowered(kernel)))
         return signalPassFailure();
     eraseLaunchPlan(getOperation());
     for (auto kernel :
@@ -122,7 +105,8 @@ struct LowerToHostPass
       buildHostFunction(kernel);
     auto addPatterns = [](LLVMTypeConverter &converter,
                           RewritePatternSet &patterns, ConversionTarget &) {
-      // What float64 needs and the processor lacks comes from libm.
+      // What float64 needs and the processor lacks comes from libm, which takes
+      // the numbers of a vector one by one.
       populateMathToLibmConversionPatterns(patterns);
       populateFuncToLLVMConversionPatterns(converter, patterns);
     };

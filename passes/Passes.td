@@ -301,7 +301,8 @@ def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {
   let options = [TargetOption];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::cf::ControlFlowDialect", "::mlir::scf::SCFDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 def LowerToHost : Pass<"lower-to-host", "::mlir::ModuleOp"> {
@@ -312,8 +313,10 @@ def LowerToHost : Pass<"lower-to-host", "::mlir::ModuleOp"> {
     `count`; `args[i]` points to the i-th argument, as in a launch on the GPU.
   }];
   let dependentDialects = [
-    "::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
-    "::mlir::func::FuncDialect", "::mlir::scf::SCFDialect"];
+    "::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::func::FuncDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 #endif // BASTILE_PASSES_PASSES_TD

@@ -1159,3 +1159,10 @@ tile.kernel @launches_itself(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.launch [@launches_itself](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
   tile.return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// expected-error @below {{'tile.kernel' op argument 0 has 'tile.in_place' 1 : i64, which is the number of no result of type 'tensor<?x8xf32>'}}
+tile.kernel @in_place_of_no_result(%x: tensor<?x8xf32> {tile.in_place = 1 : i64}) -> tensor<?x8xf32> {
+  tile.return %x : tensor<?x8xf32>
+}

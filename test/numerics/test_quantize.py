@@ -336,6 +336,28 @@ def test_dequantize(shape, small):
     assert np.array_equal(got, floats.round_to("bf16", product), equal_nan=True)
 
 
+@pytest.mark.parametrize("rows", (1, 128, 300))
+def test_quantized_and_back(rows):
+    """What training in 8 bits rounds to, where one function has both ops."""
+    length, band = 256, 128
+    x = floats.random("bf16", (rows, length), 1)
+    row, small = tensor((None, length), "bf16"), tensor((None, length), "f8E4M3FN")
+    scales = scale_type(2)
+    source = (
+        f"func.func @f(%x: {row}) -> {row} {{\n"
+        f"  %q, %s = tile.quantize %x band({band}) : {row} -> {small}, {scales}\n"
+        f"  %y = tile.dequantize %q, %s band({band}) : {small}, {scales} -> {row}\n"
+        f"  return %y : {row}\n}}\n"
+    )
+    (result,) = run(source, {"x": ("bf16", x)}, ["bf16"])
+    x = x.astype(np.float32)
+    scale = reference.scales(x, floats.LARGEST["f8E4M3FN"], 2, band=band)
+    scale = reference.repeat_scales(scale, x, band)
+    codes = floats.decode("f8E4M3FN", floats.encode("f8E4M3FN", x / scale))
+    expected = floats.round_to("bf16", codes.astype(np.float32) * scale)
+    assert np.array_equal(floats.decode("bf16", result), expected)
+
+
 def test_rows_of_a_view():
     """Several dimensions lead, as where rows are seen as blocks of 128."""
     x = floats.random("bf16", (3, 32, 128), 1)

@@ -83,3 +83,25 @@ func.func @piece(%x: tensor<?x256xf32>, %s: tensor<?x4xf32>) -> tensor<?x256xf32
   %2 = arith.subf %x, %1 : tensor<?x256xf32>
   return %2 : tensor<?x256xf32>
 }
+
+// -----
+
+// What another kernel packs is repeated in a kernel of its own, though both read
+// the same rows: a program holds one band, and reads the number of each.
+// CHECK-LABEL: tile.kernel @packed_here_kernel0(
+// CHECK:         tile.pack_bands
+// CHECK-NOT:     tile.repeat_bands
+// CHECK-LABEL: tile.kernel @packed_here_kernel1(
+// CHECK:         tile.repeat_bands %{{arg[0-9]}} of 64
+// CHECK-LABEL: func @packed_here(
+// CHECK:         %[[BANDS:.*]] = tile.launch [@packed_here_kernel0](%[[X:.*]]) : (tensor<?x256xf32>) -> tensor<?x2xf32>
+// CHECK:         tile.launch [@packed_here_kernel1](%[[BANDS]], %[[X]])
+func.func @packed_here(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  %0 = tile.reduce max %x : tensor<?x256xf32> -> tensor<?x2xf32>
+  %1 = tile.reduce_bands max %0 of 64 : tensor<?x2xf32>
+  %2 = tile.pack_bands %1 of 64 : tensor<?x2xf32> -> tensor<?x2xf32>
+  %3 = tile.repeat_bands %2 of 64 like %x : tensor<?x2xf32>, tensor<?x256xf32> -> tensor<?x2xf32>
+  %4 = tile.broadcast %3 like %x : tensor<?x2xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
+  %5 = arith.subf %x, %4 : tensor<?x256xf32>
+  return %5 : tensor<?x256xf32>
+}

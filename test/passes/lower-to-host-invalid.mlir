@@ -12,14 +12,3 @@ tile.kernel @of_tiles(%rows: index, %x: memref<?x8xf32>)
     attributes {leading = 1 : i64} {
   tile.return
 }
-
-// -----
-
-// LLVM knows some functions of vectors, the library those of numbers.
-tile.kernel @function(%p: !llvm.ptr, %x: vector<8xf32>)
-    attributes {leading = 0 : i64} {
-  // expected-error @below {{'math.erf' op is computed for numbers and not for 'vector<8xf32>'; run the 'expand-math' pass first}}
-  %0 = math.erf %x : vector<8xf32>
-  llvm.store %0, %p : vector<8xf32>, !llvm.ptr
-  tile.return
-}

@@ -54,3 +54,14 @@ tile.kernel @float64(%p: !llvm.ptr, %x: !llvm.ptr) attributes {leading = 0 : i64
 func.func @launcher() {
   return
 }
+
+// -----
+
+// So do the numbers of a vector, one by one.
+// CHECK-LABEL: llvm.func @vectors(
+// CHECK-COUNT-2: llvm.call @erf(
+tile.kernel @vectors(%p: !llvm.ptr, %x: vector<2xf64>) attributes {leading = 0 : i64} {
+  %0 = math.erf %x : vector<2xf64>
+  llvm.store %0, %p : vector<2xf64>, !llvm.ptr
+  tile.return
+}

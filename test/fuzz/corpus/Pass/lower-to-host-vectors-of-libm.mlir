@@ -1,0 +1,18 @@
+// options: --pass-pipeline=builtin.module(lower-to-host)
+tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<7xf64>)
+    attributes {leading = 0 : i64} {
+  %0 = math.erf %x : vector<7xf64>
+  %1 = math.erfc %0 : vector<7xf64>
+  %2 = math.cos %1 : vector<7xf64>
+  %3 = math.log %2 : vector<7xf64>
+  %4 = math.sin %3 : vector<7xf64>
+  %5 = math.cos %4 : vector<7xf64>
+  llvm.store %5, %p : vector<7xf64>, !llvm.ptr<1>
+  tile.return
+}
+tile.kernel @sine(%p: !llvm.ptr<1>, %x: vector<7xf64>)
+    attributes {leading = 0 : i64} {
+  %0 = math.sin %x : vector<7xf64>
+  llvm.store %0, %p : vector<7xf64>, !llvm.ptr<1>
+  tile.return
+}
