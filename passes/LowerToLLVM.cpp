@@ -36,7 +36,20 @@ LogicalResult verifyIsLowered(tile::KernelOp kernel) {
       return kernel.emitError("argument ")
              << index << " of type " << type
              << " is not lowered; run the 'lower-tiles' pass first";
-  return success();
+  // Each number of a vector may become an op.
+  constexpr int64_t maxElements = 4096;
+  auto result = kernel.walk([maxElements](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto vector = dyn_cast<VectorType>(type);
+          vector && vector.getNumElements() > maxElements) {
+        op->emitOpError("has a vector of type ")
+            << vector << "; at most " << maxElements
+            << " elements are compiled";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
 }
 
 /// Structured control flow becomes branches first: the conversion to the LLVM

@@ -65,13 +65,14 @@ LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
 } // namespace
 
 LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
-  std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
-  if (!schedule)
+  if (!kernel.getSchedule())
     return kernel.emitError("has no schedule; run the 'schedule' pass first");
-  if (!ScheduleFields(*schedule).isComplete())
-    return kernel.emitError("schedule ")
-           << *schedule
-           << " leaves fields to be chosen; run the 'schedule' pass first";
+  for (std::optional<tile::ScheduleAttr> schedule :
+       {kernel.getSchedule(), kernel.getUnalignedSchedule()})
+    if (schedule && !ScheduleFields(*schedule).isComplete())
+      return kernel.emitError("schedule ")
+             << *schedule
+             << " leaves fields to be chosen; run the 'schedule' pass first";
   return success();
 }
 

@@ -41,12 +41,15 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       if (failed(verifyIsScheduled(kernel)))
         return WalkResult::interrupt();
       KernelShape shape = KernelShape::get(kernel);
-      int64_t vector = kernel.getSchedule()->getVector();
-      if (!shape.takesVectors(vector, target->isHost())) {
-        kernel.emitError("has a schedule whose vectors of ")
-            << vector << " do not divide the row of " << shape.rowLength;
-        return WalkResult::interrupt();
-      }
+      for (std::optional<tile::ScheduleAttr> schedule :
+           {kernel.getSchedule(), kernel.getUnalignedSchedule()})
+        if (schedule &&
+            !shape.takesVectors(schedule->getVector(), target->isHost())) {
+          kernel.emitError("has a schedule whose vectors of ")
+              << schedule->getVector() << " do not divide the row of "
+              << shape.rowLength;
+          return WalkResult::interrupt();
+        }
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;
       for (TileVariant &variant :

@@ -12,3 +12,13 @@ tile.kernel @of_tiles(%rows: index, %x: memref<?x8xf32>)
     attributes {leading = 1 : i64} {
   tile.return
 }
+
+// -----
+
+tile.kernel @long_vectors(%p: !llvm.ptr, %x: vector<1048576xf64>)
+    attributes {leading = 0 : i64} {
+  // expected-error @below {{'math.erf' op has a vector of type 'vector<1048576xf64>'; at most 4096 elements are compiled}}
+  %0 = math.erf %x : vector<1048576xf64>
+  llvm.store %0, %p : vector<1048576xf64>, !llvm.ptr
+  tile.return
+}

@@ -36,3 +36,17 @@ func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.launch [@incomplete](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// expected-error @below {{schedule #tile.schedule<rows = 1, threads = 32, columns = 32> leaves fields to be chosen; run the 'schedule' pass first}}
+tile.kernel @incomplete_where_unaligned(%x: tensor<?x32xf32>) -> tensor<?x32xf32>
+    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>,
+                unaligned_schedule = #tile.schedule<rows = 1, threads = 32, columns = 32>} {
+  %0 = arith.addf %x, %x : tensor<?x32xf32>
+  tile.return %0 : tensor<?x32xf32>
+}
+func.func @f(%x: tensor<?x32xf32>) -> tensor<?x32xf32> {
+  %0 = tile.launch [@incomplete_where_unaligned](%x) : (tensor<?x32xf32>) -> tensor<?x32xf32>
+  return %0 : tensor<?x32xf32>
+}
