@@ -41,7 +41,7 @@ fuzz: setup ## look for inputs that crash, for SECONDS (600), with sanitizers
 bench: all ## measure on the host and, with a GPU and PyTorch, beside other libraries
 	@$(PYTHON) benchmarks/host.py
 	@if command -v nvidia-smi >/dev/null; then \
-	  PYTHONPATH=$(BUILD)/python $(PYTHON) -m bastile.bench kernels; \
+	  PYTHONPATH=$(BUILD)/python $(PYTHON) -m bastile_bench kernels; \
 	else echo "no NVIDIA GPU: its benchmark is skipped"; fi
 
 accuracy: all ## measure errors beside PyTorch's (PYTHON) and write docs/accuracy.md

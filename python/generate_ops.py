@@ -190,7 +190,7 @@ STUB_IMPORTS = """\
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from bastile._linear_cross_entropy import (
+from bastile._losses.functions import (
     linear_cross_entropy as linear_cross_entropy,
     vocab_parallel_linear_cross_entropy as vocab_parallel_linear_cross_entropy,
 )

@@ -4,7 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from bastile import _installation  # noqa: F401  raises, ahead of what it explains
-from bastile import _adapter, functions, ops  # noqa: F401  the adapter registers itself
+from bastile import functions, ops
 from bastile._bastile import (
     CompileError,
     __version__,
@@ -12,18 +12,20 @@ from bastile._bastile import (
     get_thread_count,
     set_thread_count,
 )
-from bastile._compile import compile
-from bastile._function import Function
-from bastile._kernel import Kernel
-from bastile._tuning.api import (
-    autotune,
-    clear_autotune_cache,
-    warmup_all_kernels,
-)
+from bastile._compiler.compile import compile
+from bastile._compiler.function import Function
+from bastile._compiler.kernel import Kernel
+from bastile._torch import gate as _torch_gate
+from bastile._tuning import gate as _tuning_gate
 
 if TYPE_CHECKING:
     # What `__getattr__` imports when it is asked for.
     from bastile import functional, nn, patching
+    from bastile._tuning.api import (
+        autotune,
+        clear_autotune_cache,
+        warmup_all_kernels,
+    )
     from bastile.patching import (
         apply,
         apply_to_model,
@@ -58,25 +60,37 @@ __all__ = [
     "warmup_all_kernels",
 ]
 
-
-_PATCHING = (
-    "apply",
-    "apply_to_model",
-    "get_patched_ops",
-    "list_patches",
-    "register_patch",
-    "reset",
-)
+#: By name, the module of what is imported when it is asked for: what needs PyTorch or
+#: Transformers, without which everything else works, and what takes long to import.
+_LATER = {
+    **dict.fromkeys(
+        (
+            "apply",
+            "apply_to_model",
+            "get_patched_ops",
+            "list_patches",
+            "register_patch",
+            "reset",
+        ),
+        "patching",
+    ),
+    **dict.fromkeys(
+        ("autotune", "clear_autotune_cache", "warmup_all_kernels"), "_tuning.api"
+    ),
+}
 
 
 def __getattr__(name: str) -> Any:
-    # These are for PyTorch and Transformers; everything else works without them.
     if name in ("functional", "nn", "patching"):
         return importlib.import_module(f"bastile.{name}")
-    if name in _PATCHING:
-        return getattr(importlib.import_module("bastile.patching"), name)
+    if name in _LATER:
+        return getattr(importlib.import_module(f"bastile.{_LATER[name]}"), name)
     raise AttributeError(f"module 'bastile' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+_tuning_gate.install()
+_torch_gate.install()

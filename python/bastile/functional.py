@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from bastile import _rope, _types, ops
+from bastile import ops
+from bastile._compiler import tensor_types
+from bastile._formulas.rope import rope_half_angles, rope_neighbours
 from torch import Tensor
 
 
@@ -153,7 +155,7 @@ def rope(
     cos = _angles("cos", cos, q, length, interleaved, unsqueeze_dim)
     sin = _angles("sin", sin, q, length, interleaved, unsqueeze_dim)
     if q.dim() == k.dim() and q.dtype == k.dtype and cos.dtype == sin.dtype:
-        turn = _rope.rope_neighbours if interleaved else _rope.rope_half_angles
+        turn = rope_neighbours if interleaved else rope_half_angles
         return turn(q, k, cos, sin)
     return tuple(
         ops.rope(heads, cos, sin, interleaved=interleaved, rotary=rotary)
@@ -336,13 +338,13 @@ def quantize(
         )
     leading = [None] * (input.dim() - 1)
     wide = "f64" if input.dtype == torch.float64 else "f32"
-    small = _types.element_type(format)
+    small = tensor_types.element_type(format)
     return ops.quantize(
         input,
         format=format,
         results=(
-            _types.tensor_type([*leading, length], small),
-            _types.tensor_type([*leading, scales], wide),
+            tensor_types.tensor_type([*leading, length], small),
+            tensor_types.tensor_type([*leading, scales], wide),
         ),
         **attributes,
     )
@@ -353,7 +355,7 @@ def dequantize(
 ) -> Tensor:
     """The product of 8-bit floats and their scales."""
     sizes = [*[None] * (input.dim() - 1), input.shape[-1]]
-    result = _types.tensor_type(sizes, _types.element_type(dtype))
+    result = tensor_types.tensor_type(sizes, tensor_types.element_type(dtype))
     return ops.dequantize(input, scale, results=(result,), **attributes)
 
 

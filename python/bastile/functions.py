@@ -9,9 +9,9 @@ import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bastile import _trace
-from bastile._definitions import definitions
-from bastile._trace import Symbol
+from bastile._compiler import symbols
+from bastile._compiler.definitions import definitions
+from bastile._compiler.symbols import Symbol
 
 __all__ = [
     "abs",
@@ -58,85 +58,85 @@ __all__ = [
 
 def abs(x: Symbol) -> Symbol:
     """The absolute value, with the derivative 0 at 0."""
-    return _trace.apply("abs", x)
+    return symbols.apply("abs", x)
 
 
 def ceil(x: Symbol) -> Symbol:
     """The least integer that is not less; its derivative is 0."""
-    return _trace.apply("ceil", x)
+    return symbols.apply("ceil", x)
 
 
 def cos(x: Symbol) -> Symbol:
-    return _trace.apply("cos", x)
+    return symbols.apply("cos", x)
 
 
 def erf(x: Symbol) -> Symbol:
-    return _trace.apply("erf", x)
+    return symbols.apply("erf", x)
 
 
 def erfc(x: Symbol) -> Symbol:
     """1 - erf(x), also where that is tiny."""
-    return _trace.apply("erfc", x)
+    return symbols.apply("erfc", x)
 
 
 def exp(x: Symbol) -> Symbol:
-    return _trace.apply("exp", x)
+    return symbols.apply("exp", x)
 
 
 def exp2(x: Symbol) -> Symbol:
-    return _trace.apply("exp2", x)
+    return symbols.apply("exp2", x)
 
 
 def expm1(x: Symbol) -> Symbol:
     """exp(x) - 1, also where that is tiny."""
-    return _trace.apply("expm1", x)
+    return symbols.apply("expm1", x)
 
 
 def floor(x: Symbol) -> Symbol:
     """The greatest integer that is not greater; its derivative is 0."""
-    return _trace.apply("floor", x)
+    return symbols.apply("floor", x)
 
 
 def log(x: Symbol) -> Symbol:
-    return _trace.apply("log", x)
+    return symbols.apply("log", x)
 
 
 def log1p(x: Symbol) -> Symbol:
     """log(1 + x), also where x is tiny."""
-    return _trace.apply("log1p", x)
+    return symbols.apply("log1p", x)
 
 
 def log2(x: Symbol) -> Symbol:
-    return _trace.apply("log2", x)
+    return symbols.apply("log2", x)
 
 
 def reciprocal(x: Symbol) -> Symbol:
-    return _trace.apply("divide", 1, x, name="reciprocal")
+    return symbols.apply("divide", 1, x, name="reciprocal")
 
 
 def round(x: Symbol) -> Symbol:
     """The nearest integer, the even one of two; its derivative is 0."""
-    return _trace.apply("round", x)
+    return symbols.apply("round", x)
 
 
 def rsqrt(x: Symbol) -> Symbol:
-    return _trace.apply("rsqrt", x)
+    return symbols.apply("rsqrt", x)
 
 
 def sin(x: Symbol) -> Symbol:
-    return _trace.apply("sin", x)
+    return symbols.apply("sin", x)
 
 
 def sqrt(x: Symbol) -> Symbol:
-    return _trace.apply("sqrt", x)
+    return symbols.apply("sqrt", x)
 
 
 def square(x: Symbol) -> Symbol:
-    return _trace.apply("multiply", x, x, name="square")
+    return symbols.apply("multiply", x, x, name="square")
 
 
 def tanh(x: Symbol) -> Symbol:
-    return _trace.apply("tanh", x)
+    return symbols.apply("tanh", x)
 
 
 def gelu(x: Symbol, approximate: str = "none") -> Symbol:
@@ -147,32 +147,32 @@ def gelu(x: Symbol, approximate: str = "none") -> Symbol:
         raise ValueError(
             f"gelu: approximate must be 'none' or 'tanh', but is {approximate!r}"
         )
-    return _trace.apply(formulas[approximate], x, name="gelu")
+    return symbols.apply(formulas[approximate], x, name="gelu")
 
 
 def relu(x: Symbol) -> Symbol:
     """The positive part, with the derivative 0 at 0; NaN stays."""
-    return _trace.apply("relu", x)
+    return symbols.apply("relu", x)
 
 
 def sigmoid(x: Symbol) -> Symbol:
     """1 / (1 + exp(-x)), accurate in both tails."""
-    return _trace.apply("sigmoid", x)
+    return symbols.apply("sigmoid", x)
 
 
 def silu(x: Symbol) -> Symbol:
     """x * sigmoid(x)."""
-    return _trace.apply("silu", x)
+    return symbols.apply("silu", x)
 
 
 def softplus(x: Symbol) -> Symbol:
     """log(1 + exp(x)), accurate in both tails."""
-    return _trace.apply("softplus", x)
+    return symbols.apply("softplus", x)
 
 
 def stop_gradient(x: Symbol) -> Symbol:
     """x, as a constant to derivatives."""
-    return _trace.apply("stopGradient", x, name="stop_gradient")
+    return symbols.apply("stopGradient", x, name="stop_gradient")
 
 
 def maximum(x: Symbol | float, y: Symbol | float) -> Symbol:
@@ -181,12 +181,12 @@ def maximum(x: Symbol | float, y: Symbol | float) -> Symbol:
     Where both are equal, two tensors share the gradient; beside a number, the
     tensor gets all of it.
     """
-    return _trace.apply("max", x, y, name="maximum")
+    return symbols.apply("max", x, y, name="maximum")
 
 
 def minimum(x: Symbol | float, y: Symbol | float) -> Symbol:
     """The smaller one; NaN if either is. For the gradient, see ``maximum``."""
-    return _trace.apply("min", x, y, name="minimum")
+    return symbols.apply("min", x, y, name="minimum")
 
 
 def clamp(
@@ -207,8 +207,8 @@ def clamp(
 
 
 def _limit(formula, x, limit, is_inside):
-    if not isinstance(limit, _trace.Symbol):
-        return _trace.apply(formula, x, limit, name="clamp")
+    if not isinstance(limit, symbols.Symbol):
+        return symbols.apply(formula, x, limit, name="clamp")
     # The extremum of two tensors would share the gradient out; what is neither
     # inside nor outside is NaN.
     beyond = where(is_inside(limit, x), limit, stop_gradient(x + limit))
@@ -221,44 +221,44 @@ def where(condition: Symbol, x: Symbol | float, y: Symbol | float) -> Symbol:
     The condition is a comparison, or comparisons combined by ``&``, ``|`` and
     ``~``.
     """
-    return _trace.apply("select", condition, x, y, name="where")
+    return symbols.apply("select", condition, x, y, name="where")
 
 
 def row_sum(x: Symbol, groups: int = 1) -> Symbol:
     """The sum of each row, or of each of ``groups`` groups of neighbouring
     columns: the last size becomes 1, or ``groups``."""
-    return _trace.reduce("rowSum", x, groups, "row_sum")
+    return symbols.reduce("rowSum", x, groups, "row_sum")
 
 
 def row_mean(x: Symbol, groups: int = 1) -> Symbol:
     """The mean of each row, as ``row_sum``."""
-    return _trace.reduce("rowMean", x, groups, "row_mean")
+    return symbols.reduce("rowMean", x, groups, "row_mean")
 
 
 def row_max(x: Symbol, groups: int = 1) -> Symbol:
     """The maximum of each row, as ``row_sum``; equal ones share the gradient."""
-    return _trace.reduce("rowMax", x, groups, "row_max")
+    return symbols.reduce("rowMax", x, groups, "row_max")
 
 
 def row_min(x: Symbol, groups: int = 1) -> Symbol:
     """The minimum of each row, as ``row_max``."""
-    return _trace.reduce("rowMin", x, groups, "row_min")
+    return symbols.reduce("rowMin", x, groups, "row_min")
 
 
 def sum_of_rows(x: Symbol) -> Symbol:
     """The sum of all rows: a row vector."""
-    return _trace.reduce("sumOfRows", x, 1, "sum_of_rows")
+    return symbols.reduce("sumOfRows", x, 1, "sum_of_rows")
 
 
 def max_of_rows(x: Symbol) -> Symbol:
     """The maximum of all rows, column by column: a row vector."""
-    return _trace.reduce("maxOfRows", x, 1, "max_of_rows")
+    return symbols.reduce("maxOfRows", x, 1, "max_of_rows")
 
 
 def repeat_interleave(x: Symbol, repeats: int) -> Symbol:
     """Each column ``repeats`` times: what a reduction made of groups, for each
     column of its group again."""
-    return _trace.repeat_columns(x, repeats, "repeat_interleave")
+    return symbols.repeat_columns(x, repeats, "repeat_interleave")
 
 
 def split(x: Symbol, pieces: int, interleaved: bool = False) -> list[Symbol]:
@@ -266,12 +266,12 @@ def split(x: Symbol, pieces: int, interleaved: bool = False) -> list[Symbol]:
 
     ``interleaved`` deals the columns out in turn.
     """
-    return _trace.split(x, pieces, interleaved, "split")
+    return symbols.split(x, pieces, interleaved, "split")
 
 
 def concatenate(pieces: Iterable[Symbol], interleaved: bool = False) -> Symbol:
     """Rows put together of the rows of pieces of one shape; undoes ``split``."""
-    return _trace.join(list(pieces), interleaved, "concatenate")
+    return symbols.join(list(pieces), interleaved, "concatenate")
 
 
 class _Ops:
@@ -311,7 +311,7 @@ def _make_op(definition):
                 f"{definition.name}: {error}; it is {definition.name}{signature}"
             ) from None
         operands = [given.pop(o.name, None) for o in definition.operands]
-        made = _trace.apply_op(
+        made = symbols.apply_op(
             definition, operands, definition.attribute_values(given), results
         )
         return made[0] if len(made) == 1 else tuple(made)
@@ -350,3 +350,5 @@ def _signature(definition):
 
 
 op: _Ops = _Ops()
+
+symbols.COUNTERPARTS.update(__all__)

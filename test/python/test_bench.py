@@ -1,5 +1,5 @@
 # RUN: %package-test %s
-"""python -m bastile.bench: everything but the timing on a GPU."""
+"""python -m bastile_bench: everything but the timing on a GPU."""
 
 import copy
 import csv
@@ -14,7 +14,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from bastile.bench import (  # noqa: E402
+from bastile_bench import (  # noqa: E402
     __main__,
     _device,
     _errors,
@@ -25,9 +25,9 @@ from bastile.bench import (  # noqa: E402
     _report,
     _summary,
 )
-from bastile.bench._commands import compare, kernels, tables  # noqa: E402
-from bastile.bench._providers import of_bastile  # noqa: E402
-from bastile.bench._statistics import geometric_mean, summarize  # noqa: E402
+from bastile_bench._commands import compare, kernels, tables  # noqa: E402
+from bastile_bench._providers import of_bastile  # noqa: E402
+from bastile_bench._statistics import geometric_mean, summarize  # noqa: E402
 
 # The cores are others' as well: threads would wait for each other.
 torch.set_num_threads(1)
@@ -381,14 +381,14 @@ def test_compile_time(tmp_path, capsys):
 def test_without_torch_only_measuring_is_refused(tmp_path):
     program = (
         "import sys; sys.modules['torch'] = None\n"
-        "from bastile.bench.__main__ import main\n"
+        "from bastile_bench.__main__ import main\n"
         "main(['kernels', '--out', sys.argv[1]])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True
     )
     assert done.stderr == (
-        "bastile.bench: error: measuring needs PyTorch; install bastile-mlir[torch]\n"
+        "bastile_bench: error: measuring needs PyTorch; install bastile-mlir[torch]\n"
     )
 
 
@@ -496,7 +496,7 @@ def test_tables_have_the_committed_figures(name):
     path = ROOT / name
     text = path.read_text()
     assert tables.replace_tables(text, path.parent) == text, (
-        "run python -m bastile.bench tables --write"
+        "run python -m bastile_bench tables --write"
     )
 
 
@@ -504,8 +504,8 @@ def test_tables_have_the_committed_figures(name):
     "text",
     [
         "nothing",
-        "<!-- bastile.bench tables: a.json all -->\n",
-        "<!-- bastile.bench tables: end -->",
+        "<!-- bastile_bench tables: a.json all -->\n",
+        "<!-- bastile_bench tables: end -->",
     ],
 )
 def test_markers_come_in_pairs(text):
@@ -514,7 +514,7 @@ def test_markers_come_in_pairs(text):
 
 
 def test_an_unknown_table_is_refused():
-    text = "<!-- bastile.bench tables: a.json some -->\n<!-- bastile.bench tables: end -->"
+    text = "<!-- bastile_bench tables: a.json some -->\n<!-- bastile_bench tables: end -->"
     with pytest.raises(ValueError, match="asks for 'some' of a.json; there are selected"):
         tables.replace_tables(text, ROOT)
 

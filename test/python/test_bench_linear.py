@@ -1,10 +1,10 @@
 # RUN: %package-test %s
-"""python -m bastile.bench linear-cross-entropy, on the CPU."""
+"""python -m bastile_bench linear-cross-entropy, on the CPU."""
 
 import pytest
-from bastile.bench import __main__, _linear_losses, _report
-from bastile.bench._commands import linear_cross_entropy as command
-from bastile.bench._linear_losses import Measured
+from bastile_bench import __main__, _linear_losses, _report
+from bastile_bench._commands import linear_cross_entropy as command
+from bastile_bench._linear_losses import Measured
 
 ROWS = "products bastile recompute budget torch"
 

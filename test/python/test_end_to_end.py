@@ -1,5 +1,5 @@
 # RUN: env OMP_NUM_THREADS=1 %package-test %s
-"""train, generate and profile of python -m bastile.bench, on tiny models."""
+"""train, generate and profile of python -m bastile_bench, on tiny models."""
 
 import json
 import math
@@ -15,9 +15,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from bastile.bench import __main__, _report  # noqa: E402
-from bastile.bench._commands import generate, profile, train  # noqa: E402
-from bastile.bench._end_to_end import (  # noqa: E402
+from bastile_bench import __main__, _report  # noqa: E402
+from bastile_bench._commands import generate, profile, train  # noqa: E402
+from bastile_bench._end_to_end import (  # noqa: E402
     agreement,
     annotations,
     categories,
@@ -223,7 +223,7 @@ def test_a_job_that_fails_says_why():
 def test_a_job_ends_with_the_command():
     script = """
 import subprocess, sys
-from bastile.bench._end_to_end import jobs
+from bastile_bench._end_to_end import jobs
 
 start = subprocess.Popen
 
@@ -560,7 +560,7 @@ def test_mistakes_are_told_before_anything_runs(words, message, capsys):
 
 def test_help_imports_no_torch():
     code = (
-        "import sys; from bastile.bench._commands import train, generate, profile; "
+        "import sys; from bastile_bench._commands import train, generate, profile; "
         "assert 'torch' not in sys.modules and 'matplotlib' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

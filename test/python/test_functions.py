@@ -171,7 +171,7 @@ def test_is_a_part_of_another_function():
     ],
 )
 def test_mistakes(call, exception, message, monkeypatch):
-    monkeypatch.setattr(bastile._loading, "gpu_target", lambda device: "sm_90")
+    monkeypatch.setattr(bastile._compiler.loading, "gpu_target", lambda device: "sm_90")
     with pytest.raises(exception, match=message):
         call(rows(4, 64))
 
@@ -250,9 +250,11 @@ def test_holds_nothing_for_ever():
 
 
 def test_takes_schedules_that_were_found_since():
+    from bastile._tuning import lookup
+
     function = bastile.compile(lambda x: x - 1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         function(rows(2, 8))
-        bastile._tuning.lookup.changed()
+        lookup.changed()
         torch.testing.assert_close(function(rows(2, 8)), rows(2, 8) - 1)

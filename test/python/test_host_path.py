@@ -11,7 +11,10 @@ import bastile
 import numpy as np
 import pytest
 import torch
-from bastile import _inductor, _operators, _rope, _torch, functional, ops
+from bastile import functional, ops
+from bastile._compiler import operators
+from bastile._formulas import rope
+from bastile._torch import inductor, run_operator
 from references import make_operands
 from torch._inductor.utils import run_and_get_code
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -51,9 +54,9 @@ def compile_to_code(function, *operands):
 
 def run_arguments(x, w):
     """What a compiled program would call the kernel of a norm with."""
-    op = _operators.OPERATORS["rms_norm"]
+    op = operators.OPERATORS["rms_norm"]
     values = tuple(attribute.default for attribute in op.definition.attributes)
-    return *_torch._describe(op.request(values, (x, w)), None), [x, w]
+    return *run_operator.describe(op.request(values, (x, w)), None), [x, w]
 
 
 # Compiled programs
@@ -77,7 +80,7 @@ def test_compiled_code_without_the_generators_functions(monkeypatch):
     def fail(operator):
         raise AttributeError("another PyTorch")
 
-    monkeypatch.setattr(_inductor, "_make_lowering", fail)
+    monkeypatch.setattr(inductor, "_make_lowering", fail)
     x, w = make_operands("rv")
     result, code = compile_to_code(norm, x, w)
     assert torch.equal(result, norm(x, w))
@@ -184,7 +187,7 @@ def test_saved_tensors_pass_through_hooks():
 def test_a_forgotten_kernel_still_has_its_backward():
     x, w = make_operands("rv")
     y = ops.rms_norm(x.requires_grad_(), w)
-    _operators.OPERATORS["rms_norm"].native.clear()
+    operators.OPERATORS["rms_norm"].native.clear()
     gc.collect()
     y.sum().backward()
     assert x.grad.shape == x.shape
@@ -288,9 +291,9 @@ def test_a_kernel_is_not_kept(kernel):
 def test_one_launch_for_queries_and_keys(target, interleaved):
     q, k = torch.randn(2, 4, 5, 8), torch.randn(2, 1, 5, 8)
     angles = torch.randn(1, 1, 5, 4)
-    turn = _rope.rope_neighbours if interleaved else _rope.rope_half_angles
+    turn = rope.rope_neighbours if interleaved else rope.rope_half_angles
     request = turn.request((q, k, angles, angles), (), (True, True, False, False))
-    functions = _operators.metadata(request.on(target)).values()
+    functions = operators.metadata(request.on(target)).values()
     assert [len(function["launches"]) for function in functions] == [1, 1]
 
 

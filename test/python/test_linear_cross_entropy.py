@@ -226,7 +226,7 @@ def test_gradients_add_up_over_batches():
 def test_the_weight_keeps_the_gradient_without_a_copy():
     problem = linear_losses.make(torch.bfloat16, bias=False)
     seen = []
-    from bastile._linear_loss import operators
+    from bastile._losses import operators
 
     scale = operators.scale_gradient
 
@@ -393,7 +393,7 @@ def test_transformations_are_refused():
 
 def test_operators_are_registered_well():
     problem = linear_losses.make(torch.float32)
-    from bastile._linear_loss.options import Options
+    from bastile._losses.options import Options
 
     options = Options(classes=CLASSES, returns=("loss", "lse", "correct", "invalid"))
     torch.library.opcheck(

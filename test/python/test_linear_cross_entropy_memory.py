@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from bastile import ops
-from bastile._linear_loss import forward, operators, plan, products, slabs
-from bastile._linear_loss.options import Options
+from bastile._losses import forward, operators, plan, products, slabs
+from bastile._losses.options import Options
 from linear_losses import CLASSES, LENGTH, TOKENS, distance
 from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -4,7 +4,7 @@
 import bastile
 import pytest
 import torch
-from bastile._definitions import definitions
+from bastile._compiler.definitions import definitions
 from references import CASES, IDS, LENGTH, make_operands, of_reference, run
 
 TOLERANCES = {torch.float32: 2e-5, torch.bfloat16: 4e-2, torch.float64: 1e-10}

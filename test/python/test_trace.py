@@ -11,7 +11,8 @@ import bastile
 import numpy as np
 import pytest
 import torch
-from bastile import _trace, functions as F
+from bastile import functions as F
+from bastile._compiler import tracing
 from bastile.functions import op, sigmoid, where
 from tracing import bfloat16, check, compile_f64, logistic, random
 
@@ -434,12 +435,12 @@ def test_symbols_know_shape_and_type():
 
 
 def test_texts_are_equal_where_all_else_is():
-    first = _trace.trace(gated, (8, 64), "bf16", {})
-    assert first == _trace.trace(gated, (8, 64), "bf16", {})
-    assert first == _trace.trace(gated, (9, 64), "bf16", {})
-    assert first != _trace.trace(gated, (8, 64), "f32", {})
+    first = tracing.trace(gated, (8, 64), "bf16", {})
+    assert first == tracing.trace(gated, (8, 64), "bf16", {})
+    assert first == tracing.trace(gated, (9, 64), "bf16", {})
+    assert first != tracing.trace(gated, (8, 64), "f32", {})
     assert first[0] == "gated"
-    assert _trace.trace(lambda x: x + 1, (8, 64), "f32", {})[0] == "function"
+    assert tracing.trace(lambda x: x + 1, (8, 64), "f32", {})[0] == "function"
 
 
 def test_what_is_unused_leaves_no_trace():
@@ -447,7 +448,7 @@ def test_what_is_unused_leaves_no_trace():
         F.exp(x) + 1
         return x * 2
 
-    assert "math.exp" not in _trace.trace(function, (8, 64), "f32", {})[1]
+    assert "math.exp" not in tracing.trace(function, (8, 64), "f32", {})[1]
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f32"])
@@ -502,7 +503,7 @@ def test_tracing_is_for_each_thread():
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         texts = pool.map(
-            lambda _: _trace.trace(function, (8, 64), "f32", {}), range(8)
+            lambda _: tracing.trace(function, (8, 64), "f32", {}), range(8)
         )
     assert len(set(texts)) == 1
 

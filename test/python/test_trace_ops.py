@@ -1,10 +1,12 @@
 # RUN: %package-test %s
 """Python functions that call ops of the dialect."""
 
+import inspect
+
 import bastile
 import numpy as np
 import pytest
-from bastile import _trace, functions as F
+from bastile import functions as F
 from bastile.functions import op
 from tracing import bfloat16, check, compile_f64, differentiate, logistic, random
 
@@ -85,9 +87,9 @@ def test_types_of_results_may_have_to_be_given():
 
 
 def test_every_op_has_a_signature():
-    from bastile._definitions import definitions
+    from bastile._compiler.definitions import definitions
 
     for name, definition in definitions().items():
-        parameters = _trace.inspect.signature(getattr(op, name)).parameters
+        parameters = inspect.signature(getattr(op, name)).parameters
         names = [o.name for o in definition.operands + definition.attributes]
         assert list(parameters) == names

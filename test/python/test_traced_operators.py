@@ -5,7 +5,7 @@ does with calls."""
 import pytest
 import references
 import torch
-from bastile._traced import TracedOperator
+from bastile._compiler.traced_operators import TracedOperator
 from bastile.functions import op, sigmoid, split
 from torch._subclasses.fake_tensor import FakeTensorMode
 

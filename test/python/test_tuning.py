@@ -11,7 +11,8 @@ import sys
 import bastile
 import numpy as np
 import pytest
-from bastile import _bastile, _loading, _operators
+from bastile import _bastile
+from bastile._compiler import loading, operators, schedules
 from bastile._tuning import api, command, jobs, keys, lookup, measure, store
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
@@ -156,9 +157,9 @@ def test_ops_take_what_was_found(autotune, monkeypatch):
         def clear(self):
             cleared.append(self)
 
-    monkeypatch.setattr(_operators, "OPERATORS", {})
+    monkeypatch.setattr(operators, "OPERATORS", {})
     operator = type("Operator", (), {"native": Native()})
-    _operators.OPERATORS["an_op"] = operator
+    operators.OPERATORS["an_op"] = operator
     autotune("silu", (8, 64))
     assert cleared == [operator.native]
 
@@ -182,7 +183,7 @@ def first_call(cache, monkeypatch):
 
     def call(request, rows):
         operands = (np.empty((rows, 2880), np.float16), None)
-        _loading.tune_first_call(request, operands, 0)
+        schedules.tune_first_call(request, operands, 0)
         return len(EnumeratedMeter.made)
 
     return call
@@ -350,7 +351,7 @@ def norm():
             grad=True,
             **options,
         )
-        return _loading.load(kernel._request).program
+        return loading.load(kernel._request).program
 
     return compile
 

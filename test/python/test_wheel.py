@@ -81,6 +81,8 @@ def test_has_what_it_should_and_no_more(wheel):
     assert {"LICENSE", "LLVM.txt", "pybind11.txt", "zlib.txt"} <= licenses
     folders = {name.partition("/")[0].partition("-")[0] for name in names}
     assert folders == {"bastile", "bastile_mlir"}
+    assert not [name for name in names if "bench" in name]
+    assert any(name.startswith("bastile/_tuning/tables/nvidia-") for name in names)
     assert "Name: bastile-mlir" in header
     assert not [
         line

@@ -190,12 +190,12 @@ def _write_problem(folder):
 
 
 def check_tuning():
-    folder = importlib.resources.files("bastile").joinpath("tuning")
+    folder = importlib.resources.files("bastile").joinpath("_tuning", "tables")
     names = (
         sorted(
             file.name
             for file in folder.iterdir()
-            if file.name.endswith(".json") and not file.name.startswith("preset-")
+            if file.name.endswith(".json")
         )
         if folder.is_dir()
         else []

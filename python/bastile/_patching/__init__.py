@@ -1,1 +1,6 @@
-"""What `bastile.patching` is made of: one step of patching models a module."""
+"""Patches of models of Transformers, one step of patching a module.
+
+Entries of a table enter: classes, and what they compute; methods that call Bastile's
+kernels leave, put in the place of the originals. What a kernel computes belongs to ops
+and `bastile._formulas`, how a loss is made to `bastile._losses`.
+"""

@@ -9,7 +9,8 @@ Transformers 4, and the function of grouped products are replaced (`grouped`,
 import functools
 
 import torch
-from bastile._patching import forwards, grouped, kernels, routing
+from bastile._formulas.activations import interleaved_geglu, interleaved_geglu_bias
+from bastile._patching import forwards, grouped, routing
 
 
 @functools.cache
@@ -30,7 +31,7 @@ def packed_gate(original, patch):
 @functools.cache
 def gpt_oss_gate(original, patch):
     """The method ``_apply_gate`` of GPT-OSS."""
-    kernel = kernels.interleaved_geglu
+    kernel = interleaved_geglu
 
     @functools.wraps(original)
     def apply_gate(self, gate_up):
@@ -136,7 +137,7 @@ def _gpt_oss_expert(experts):
     attributes = experts.alpha, experts.limit
 
     def run(expert, rows):
-        hidden = kernels.interleaved_geglu_bias(
+        hidden = interleaved_geglu_bias(
             rows @ first[expert], first_bias[expert], attributes=attributes
         )
         return torch.addmm(last_bias[expert], hidden, last[expert])
@@ -146,7 +147,7 @@ def _gpt_oss_expert(experts):
 
 def _activate_gpt_oss(experts, gate_up, plan):
     gate_up, bias = routing.with_bias(gate_up, experts.gate_up_proj_bias, plan)
-    return kernels.interleaved_geglu_bias(
+    return interleaved_geglu_bias(
         gate_up, bias, attributes=(experts.alpha, experts.limit)
     )
 
@@ -191,6 +192,6 @@ class _BiasInGate:
 
     def _apply_gate(self, gate_up):
         experts = self._experts
-        return kernels.interleaved_geglu_bias(
+        return interleaved_geglu_bias(
             gate_up, self._rows, attributes=(experts.alpha, experts.limit)
         )

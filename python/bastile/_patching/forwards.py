@@ -9,9 +9,11 @@ import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bastile import _rope, ops
-from bastile._traced import TracedOperator
-from bastile._patching import gated, kernels, probes
+from bastile import ops
+from bastile._compiler.traced_operators import TracedOperator
+from bastile._formulas import activations as kernels
+from bastile._formulas.rope import rope_half_angles, rope_halves, rope_neighbours
+from bastile._patching import gated, probes
 
 
 @functools.cache
@@ -45,9 +47,9 @@ def _first_half(angles):
 
 
 _ROPES = {
-    "halves": (_rope.rope_halves, _all_columns),
-    "half_angles": (_rope.rope_half_angles, _all_columns),
-    "neighbours": (_rope.rope_neighbours, _first_half),
+    "halves": (rope_halves, _all_columns),
+    "half_angles": (rope_half_angles, _all_columns),
+    "neighbours": (rope_neighbours, _first_half),
 }
 
 

@@ -7,7 +7,8 @@ writes that again: a third less is kept, for one more tensor written.
 """
 
 import torch
-from bastile import _autograd, _operators
+from bastile._compiler import capture
+from bastile._torch import autograd
 from bastile._patching import modules
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
 
@@ -41,7 +42,7 @@ def can_recompute(down, gate_up):
         and not has_global_hooks()
         and not torch.is_autocast_enabled(first.device.type)
         and not torch._C._are_functorch_transforms_active()
-        and not _operators.is_compiling()
+        and not capture.is_compiling()
     )
 
 
@@ -76,7 +77,7 @@ class _Projection(torch.autograd.Function):
             rows = upstream.flatten(0, -2)
             of_weight = rows.t() @ hidden.flatten(0, -2) if wants_weight else None
             of_bias = rows.sum(0) if wants_bias else None
-        found = _autograd.refuse_twice(
+        found = autograd.refuse_twice(
             "the MLP", (of_weight, of_bias, *found), (weight, *gate_up, upstream)
         )
         return None, None, *found

@@ -13,7 +13,7 @@ makes the host wait for a GPU.
 import typing
 
 import torch
-from bastile import _autograd
+from bastile._torch import autograd
 
 _NAME = "the routing of experts"
 
@@ -84,7 +84,7 @@ class _Spread(torch.autograd.Function):
     def backward(ctx, upstream):
         (places,) = ctx.saved_tensors
         of_hidden = _sums(upstream, places).to(upstream.dtype)
-        return _autograd.refuse_twice(_NAME, (of_hidden, None, None), [upstream])
+        return autograd.refuse_twice(_NAME, (of_hidden, None, None), [upstream])
 
 
 class _Combine(torch.autograd.Function):
@@ -105,7 +105,7 @@ class _Combine(torch.autograd.Function):
         if ctx.needs_input_grad[1]:
             of_weights = _products(rows, places, upstream, weights.dtype)
         found = of_rows, of_weights, None, None, None, None
-        return _autograd.refuse_twice(_NAME, found, (rows, weights, upstream))
+        return autograd.refuse_twice(_NAME, found, (rows, weights, upstream))
 
 
 class _Biased(torch.autograd.Function):
@@ -125,7 +125,7 @@ class _Biased(torch.autograd.Function):
             every = torch.arange(ctx.count, device=experts.device)
             belongs = (every[:, None] == experts).to(upstream.dtype)
             of_bias = (belongs @ upstream).to(ctx.dtype)
-        return _autograd.refuse_twice(_NAME, (of_rows, of_bias, None), [upstream])
+        return autograd.refuse_twice(_NAME, (of_rows, of_bias, None), [upstream])
 
 
 def _sums(rows, places, weights=None):

@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from bastile import _bastile, _loading
+from bastile import _bastile
+from bastile._compiler import loading
 from bastile._tuning import jobs, keys, lookup, measure, store
 from bastile._tuning.pool import Pool
 from bastile._tuning.progress import Progress
@@ -83,7 +84,7 @@ def autotune(
     else:
         items = op if isinstance(op, list) else [op]
         specs = jobs.read_specs(items, shape, dtype, grad, attributes)
-    target = _loading.gpu_target(device)
+    target = loading.gpu_target(device)
     made = [jobs.make_job(op, target, shape) for op, shape in specs]
     return run_jobs(made, device=device, budget=budget)
 
@@ -240,7 +241,7 @@ def tune_first_call(request, tensors, device) -> None:
             budget=FIRST_CALL_BUDGET,
         )
     except (OSError, RuntimeError) as error:
-        warnings.warn(f"{request.name} is not tuned: {error}", stacklevel=3)
+        warnings.warn(f"{request.name} is not tuned: {error}", stacklevel=4)
 
 
 def _is_capturing():
@@ -281,7 +282,7 @@ def warmup_all_kernels(
     """
     if device is None and _bastile.gpu_count():
         device = 0
-    target = _loading.target_for(device)
+    target = loading.target_for(device)
     kernels = [
         op.kernel(target) if isinstance(op, jobs.Spec) else op
         for op in _to_warm(ops, shapes, dtype, grad, device, target)

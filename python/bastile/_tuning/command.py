@@ -4,6 +4,7 @@ import json
 import pathlib
 
 from bastile import _bastile
+from bastile._compiler import loading
 from bastile._tuning import api, jobs, store
 
 
@@ -63,8 +64,6 @@ def run(arguments) -> int:
 
 
 def _make_jobs(arguments):
-    from bastile import _loading
-
     if arguments.preset:
         specs = jobs.read_preset(arguments.preset)
     else:
@@ -79,7 +78,7 @@ def _make_jobs(arguments):
                 attributes=arguments.attributes,
             )
         ]
-    target = _loading.gpu_target(arguments.device)
+    target = loading.gpu_target(arguments.device)
     return [jobs.make_job(spec, target) for spec in specs]
 
 

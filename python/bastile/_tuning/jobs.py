@@ -5,8 +5,12 @@ import importlib.resources
 import json
 import math
 
-from bastile import _bastile, _compile, _function, _kernel, _loading, _types
-from bastile._recipe import is_module
+from bastile import _bastile
+from bastile._compiler import loading, tensor_types
+from bastile._compiler.compile import compile
+from bastile._compiler.function import Function
+from bastile._compiler.kernel import Kernel
+from bastile._compiler.recipe import is_module
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,8 +27,8 @@ class Spec:
     #: arguments.
     together: bool = False
 
-    def kernel(self, target=None) -> _kernel.Kernel:
-        kernel = _compile.compile(
+    def kernel(self, target=None) -> Kernel:
+        kernel = compile(
             self.op,
             self.shape,
             dtype=self.dtype,
@@ -39,7 +43,7 @@ class Spec:
             kernel._request, together=True, in_place=True
         )
         results = kernel.result_count + len(request.gradients)
-        return _kernel.Kernel(request, kernel.operands, results, target)
+        return Kernel(request, kernel.operands, results, target)
 
     def record(self) -> dict:
         """The fields that differ from their defaults."""
@@ -50,18 +54,18 @@ class Spec:
                 found[field.name] = value
         if isinstance(self.dtype, dict):
             found["dtype"] = {
-                name: _types.element_type(dtype)
+                name: tensor_types.element_type(dtype)
                 for name, dtype in self.dtype.items()
             }
         else:
-            found["dtype"] = _types.element_type(self.dtype)
+            found["dtype"] = tensor_types.element_type(self.dtype)
         return found
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
     name: str
-    request: _loading.Request
+    request: loading.Request
     sizes: tuple
     spec: Spec | None = None
 
@@ -120,8 +124,8 @@ def _fill(operand, given):
 def read_preset(name) -> list:
     """The specs of a list that comes with the package: of each group, every
     shape, with and without gradients as it says."""
-    folder = importlib.resources.files("bastile").joinpath("tuning")
-    file = folder.joinpath(f"preset-{name}.json")
+    folder = importlib.resources.files("bastile").joinpath("_tuning", "presets")
+    file = folder.joinpath(f"{name}.json")
     if not file.is_file():
         raise ValueError(f"there is no preset '{name}'")
     specs = []
@@ -150,9 +154,9 @@ def read_specs(items, shape, dtype, grad, attributes) -> list:
         if isinstance(op, str) and not is_module(op):
             named = {key: options.pop(key) for key in ("dtype", "grad")}
             op = Spec(op, own, **named, attributes=options)
-        elif not isinstance(op, (Spec, _kernel.Kernel)):
-            op = _compile.compile(op, own, **options)
-            if isinstance(op, _function.Function):
+        elif not isinstance(op, (Spec, Kernel)):
+            op = compile(op, own, **options)
+            if isinstance(op, Function):
                 raise TypeError(f"the shape of {op.operands[0]} is missing")
         found.append((op, own))
     return found

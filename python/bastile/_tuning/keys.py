@@ -4,7 +4,7 @@ import functools
 import hashlib
 import re
 
-from bastile._definitions import definitions
+from bastile._compiler.definitions import definitions
 
 _FLOAT = r"-?\d+\.\d*(?:[eE][-+]?\d+)?"
 _ATTRIBUTE = re.compile(rf"(\w+) = ({_FLOAT}) : f\d+(?:, )?")

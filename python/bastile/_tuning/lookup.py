@@ -1,12 +1,9 @@
 """Which schedule a kernel is compiled with."""
 
 import functools
-import threading
 
+from bastile._compiler import schedules
 from bastile._tuning import keys, store
-
-_listeners = []
-_guard = threading.Lock()
 
 
 def find_schedule(request, gpu: str | None) -> str:
@@ -41,22 +38,12 @@ def _tables(gpu):
     return store.user_table(gpu), store.shipped_table(gpu)
 
 
-def on_change(listener):
-    """Has ``listener`` called by ``changed``."""
-    with _guard:
-        _listeners.append(listener)
-    return listener
-
-
 def forget() -> None:
     """Has the tables read again, when next asked."""
     _tables.cache_clear()
 
 
 def changed() -> None:
-    """Tells the listeners that other schedules may be found than before."""
+    """Has kernels take the schedules that the tables have now."""
     forget()
-    with _guard:
-        listeners = list(_listeners)
-    for listener in listeners:
-        listener()
+    schedules.changed()

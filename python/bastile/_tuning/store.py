@@ -199,7 +199,7 @@ def user_table(gpu: str) -> Table:
 def shipped_table(gpu: str) -> Table:
     """What came with the package."""
     file = importlib.resources.files("bastile").joinpath(
-        "tuning", f"{keys.slug(gpu)}.json"
+        "_tuning", "tables", f"{keys.slug(gpu)}.json"
     )
     if not file.is_file():
         return Table()

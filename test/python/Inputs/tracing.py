@@ -1,9 +1,10 @@
 """What tests of traced functions share: inputs, compiling, float64 references."""
 
+import inspect
+
 import bastile
 import numpy as np
 import pytest
-from bastile import _trace
 
 
 def logistic(x):
@@ -19,7 +20,7 @@ def random(*shape, seed=0, dtype=np.float64):
 
 
 def compile_f64(function, *arrays, **options):
-    names = list(_trace.inspect.signature(function).parameters)
+    names = list(inspect.signature(function).parameters)
     shapes = {name: array.shape for name, array in zip(names, arrays)}
     dtypes = {name: array.dtype for name, array in zip(names, arrays)}
     return bastile.compile(

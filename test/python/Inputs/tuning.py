@@ -4,7 +4,8 @@ import dataclasses
 import hashlib
 
 import pytest
-from bastile import _bastile, _loading
+from bastile import _bastile
+from bastile._compiler import loading
 from bastile._tuning import lookup, measure
 
 GPU = "NVIDIA Test 1"
@@ -109,8 +110,8 @@ def cache(tmp_path, monkeypatch):
     """A cache folder of its own, and a GPU of the model ``GPU``."""
     monkeypatch.setenv("BASTILE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("BASTILE_AUTOTUNE", raising=False)
-    monkeypatch.setattr(_loading, "gpu_model", lambda target: GPU)
-    monkeypatch.setattr(_loading, "gpu_target", lambda device: "sm_90")
+    monkeypatch.setattr(loading, "gpu_model", lambda target: GPU)
+    monkeypatch.setattr(loading, "gpu_target", lambda device: "sm_90")
     monkeypatch.setattr(_bastile, "describe_gpu", lambda device: {"name": GPU})
     EnumeratedMeter.made = []
     lookup.changed()

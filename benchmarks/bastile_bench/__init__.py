@@ -1,0 +1,1 @@
+"""Measurements of Bastile beside other libraries: ``python -m bastile_bench``."""

@@ -1,0 +1,107 @@
+"""How far results are from those of the same formula in float64."""
+
+import math
+
+import torch
+from bastile_bench import _formulas
+
+#: Elements of the reference that are computed at a time.
+_CHUNK = 1 << 25
+
+
+def largest_errors(op, inputs, results, gradients) -> dict:
+    """The largest difference from the reference, divided by the largest number of
+    the reference: of ``results``, and of ``gradients`` where there are any.
+
+    ``inputs`` hold what the call was given. All rows are compared. What is not
+    finite makes the error infinite.
+    """
+    results = _values(op, results)
+    found_results = [_Difference() for _ in results]
+    found_gradients = [_Difference() for _ in gradients]
+    for begin, end, rows in _chunks(inputs):
+        piece = _piece(inputs, begin, end)
+        expected = _reference(op, piece, (end - begin) / rows)
+        if gradients:
+            upstream = [
+                x[begin:end].double() if x.dim() else None for x in inputs.upstream
+            ]
+            wanted = [piece[name] for name in inputs.gradients]
+            expected_gradients = torch.autograd.grad(expected, wanted, upstream)
+            for one, value, reference in zip(
+                found_gradients, gradients, expected_gradients
+            ):
+                one.add(value, reference, begin, rows)
+        for one, value, reference in zip(found_results, results, expected):
+            one.add(value, reference.detach(), begin, rows)
+    errors = {"results": max(one.relative() for one in found_results)}
+    if gradients:
+        errors["gradients"] = max(one.relative() for one in found_gradients)
+    return errors
+
+
+class _Difference:
+    """Compares a tensor with a reference that comes in pieces: of rows, or
+    summands of what all rows share."""
+
+    def __init__(self):
+        self._difference = 0.0
+        self._largest = 0.0
+        self._shared = None
+
+    def add(self, value, reference, begin, rows):
+        if value.dim() == 0 or value.shape[0] != rows:
+            total = self._shared[1] if self._shared else 0
+            self._shared = value, total + reference
+            return
+        self._compare(value[begin : begin + reference.shape[0]], reference)
+
+    def relative(self) -> float:
+        if self._shared:
+            self._compare(*self._shared)
+        if not math.isfinite(self._difference):
+            return math.inf
+        return self._difference / self._largest if self._largest else self._difference
+
+    def _compare(self, value, reference):
+        difference = (value.detach().double() - reference).abs().max().item()
+        if math.isnan(difference):
+            difference = math.inf
+        self._difference = max(self._difference, difference)
+        self._largest = max(self._largest, reference.abs().max().item())
+
+
+def _chunks(inputs):
+    first = inputs.tensors[inputs.of_rows[0]]
+    rows = first.shape[0]
+    step = max(1, _CHUNK * rows // first.numel())
+    for begin in range(0, rows, step):
+        yield begin, min(begin + step, rows), rows
+
+
+def _piece(inputs, begin, end):
+    """The inputs' rows from ``begin`` to before ``end``, in float64."""
+    piece = {}
+    for name, tensor in inputs.tensors.items():
+        part = tensor.detach()
+        if name in inputs.of_rows:
+            part = part[begin:end]
+        if part.is_floating_point():
+            part = part.double().requires_grad_(name in inputs.gradients)
+        piece[name] = part
+    return piece
+
+
+def _reference(op, piece, share):
+    """The results of these rows; of a mean over all rows, their share."""
+    if op.is_quantization:
+        return [piece["x"]]
+    results = getattr(_formulas, op.name)(*piece.values())
+    if not isinstance(results, tuple):
+        results = (results,)
+    return [x if x.dim() else x * share for x in results]
+
+
+def _values(op, results):
+    """What the results stand for."""
+    return [_formulas.dequantize(*results)] if op.is_quantization else results

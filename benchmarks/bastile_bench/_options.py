@@ -1,0 +1,111 @@
+"""Options that several commands have."""
+
+import argparse
+import sys
+
+from bastile_bench import _ops, _providers
+
+#: By the names of the dialect.
+DTYPES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32"}
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Ops, providers, element type, device and where results go."""
+    parser.add_argument(
+        "--ops",
+        nargs="+",
+        choices=_ops.OPS,
+        metavar="OP",
+        help=f"of {', '.join(_ops.OPS)} (all)",
+    )
+    parser.add_argument(
+        "--providers",
+        type=provider_names,
+        default=list(_providers.PROVIDERS),
+        metavar="LIST",
+        help=f"of {','.join(_providers.PROVIDERS)} (all that are installed)",
+    )
+    parser.add_argument("--dtype", choices=DTYPES, default="bf16", help="(bf16)")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1 or cpu (cuda)")
+    add_folder(parser)
+
+
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        default="bench-results",
+        metavar="DIR",
+        help="folder for the results (bench-results)",
+    )
+    parser.add_argument(
+        "--no-plots", action="store_true", help="draw nothing; plot can do it later"
+    )
+
+
+def provider_names(text: str) -> list:
+    """The names in ``bastile,torch``."""
+    names = [name for name in text.split(",") if name]
+    for name in names:
+        if name not in _providers.PROVIDERS:
+            raise argparse.ArgumentTypeError(
+                f"there is no provider '{name}'; there are "
+                f"{', '.join(_providers.PROVIDERS)}"
+            )
+    return names
+
+
+def require_torch():
+    """PyTorch. Raises ``ImportError`` with what to install."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(
+            "measuring needs PyTorch; install bastile-mlir[torch]"
+        ) from error
+    return torch
+
+
+def find_ops(names) -> list:
+    return [op for op in _ops.OPS.values() if not names or op.name in names]
+
+
+def open_all(arguments):
+    """The device, the providers that are installed and PyTorch's element type.
+
+    Raises ``RuntimeError`` where there is no such device, ``ImportError`` without
+    PyTorch and ``ValueError`` where no provider is left.
+    """
+    torch = require_torch()
+    from bastile_bench import _device
+
+    device = _device.open_device(arguments.device)
+    left_out = []
+    providers = _providers.load(arguments.providers, left_out.append)
+    if not providers:
+        raise ValueError(
+            f"no provider is left, nothing to measure: {'; '.join(left_out)}"
+        )
+    for words in left_out:
+        print(words)
+    return device, providers, getattr(torch, DTYPES[arguments.dtype])
+
+
+def left_out(arguments, providers) -> list:
+    """The names of providers that were asked for and are not installed."""
+    found = [loaded.name for loaded in providers]
+    return [name for name in arguments.providers if name not in found]
+
+
+def finish(report, arguments) -> int:
+    """Draws the results, says where they are, and returns the exit status: 1 if
+    Bastile failed."""
+    from bastile_bench._commands import plot
+
+    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
+    if not arguments.no_plots and report.rows:
+        try:
+            print(f"plots: {plot.draw(report.path)}")
+        except ImportError as error:
+            print(f"no plots: {error}", file=sys.stderr)
+    failed = [row for row in report.rows if row["status"] == "failed"]
+    return 1 if any(row["provider"] == "bastile" for row in failed) else 0

@@ -1,0 +1,125 @@
+"""What is wrong with the operands of a call, in the caller's words."""
+
+import re
+
+from bastile._compiler import tensor_types
+
+
+def check(definition, tensors):
+    """Raises for operands that the op does not take.
+
+    ``tensors`` has a (shape, element type, device) or ``None`` for each operand.
+    ``TypeError`` is for kinds of objects and element types, ``ValueError`` for
+    shapes and places; the message names the op, the operand and both sides.
+    """
+    named = list(zip(definition.operands, tensors))
+    for operand, tensor in named:
+        if tensor is None:
+            if not operand.optional:
+                raise TypeError(f"{definition.name}: missing '{operand.name}'")
+            continue
+        _check_type(definition, operand, tensor)
+    _check_places(definition, named)
+    first, reference = named[0]
+    _check_row(definition, first, reference)
+    for operand, tensor in named[1:]:
+        if tensor is not None:
+            _check_shape(definition, operand, tensor, first, reference)
+    _check_same(definition, {o.name: tensor for o, tensor in named if tensor})
+
+
+def _check_type(definition, operand, tensor):
+    allowed = _element_types(operand.summary)
+    if allowed and tensor[1] not in allowed:
+        names = ", ".join(tensor_types.TORCH_NAMES[x] for x in allowed)
+        raise TypeError(
+            f"{definition.name}: '{operand.name}' has elements of type "
+            f"{tensor_types.TORCH_NAMES[tensor[1]]}, but takes {names}"
+        )
+
+
+def _element_types(summary):
+    # The summaries are the dialect's own, which list the types at the front.
+    words = re.findall(r"\w+", summary.partition("(")[0])
+    return [word for word in words if word in tensor_types.TORCH_NAMES]
+
+
+def _check_places(definition, named):
+    present = [(o, t[2]) for o, t in named if t and t[2] is not None]
+    for operand, place in present[1:]:
+        if place != present[0][1]:
+            raise ValueError(
+                f"{definition.name}: operands lie in one place, but "
+                f"'{present[0][0].name}' is on {present[0][1]} and "
+                f"'{operand.name}' is on {place}"
+            )
+
+
+def _check_row(definition, operand, tensor):
+    shape = tensor[0]
+    if len(shape) < 2:
+        raise ValueError(
+            f"{definition.name}: '{operand.name}' has shape {_print(shape)}, but "
+            "takes rows: a last dimension, and at least one before it"
+        )
+    if shape[-1] == 0:
+        raise ValueError(
+            f"{definition.name}: the rows of '{operand.name}' of shape "
+            f"{_print(shape)} are empty"
+        )
+
+
+def _check_shape(definition, operand, tensor, first, reference):
+    shape, rows = tensor[0], reference[0]
+    if operand.kind == "row_vector":
+        if len(shape) != 1 or shape[0] != rows[-1]:
+            _mismatch(definition, operand, shape, first, rows, rows[-1:])
+    elif operand.kind == "integer_statistic":
+        if len(shape) != len(rows) or shape[-1] != 1 or _disagree(shape, rows):
+            _mismatch(definition, operand, shape, first, rows, (*rows[:-1], 1))
+    elif operand.kind == "row_tensor" and len(shape) != len(rows):
+        raise ValueError(
+            f"{definition.name}: '{operand.name}' of shape {_print(shape)} has "
+            f"another rank than '{first.name}' of shape {_print(rows)}"
+        )
+
+
+def _check_same(definition, tensors):
+    for group in definition.same_types:
+        names = [name for name in group if name in tensors]
+        for name in names[1:]:
+            (shape, element, _), (wanted, kind, _) = (
+                tensors[name],
+                tensors[names[0]],
+            )
+            if len(shape) != len(wanted) or any(map(_differ, shape, wanted)):
+                raise ValueError(
+                    f"{definition.name}: '{name}' has shape {_print(shape)}, but "
+                    f"'{names[0]}' has shape {_print(wanted)}"
+                )
+            if element != kind:
+                raise TypeError(
+                    f"{definition.name}: '{name}' has elements of type "
+                    f"{tensor_types.TORCH_NAMES[element]}, but '{names[0]}' of type "
+                    f"{tensor_types.TORCH_NAMES[kind]}"
+                )
+
+
+def _disagree(shape, rows):
+    return any(map(_differ, shape[:-1], rows[:-1]))
+
+
+def _differ(a, b):
+    # Of a size that is traced nothing may be assumed.
+    return isinstance(a, int) and isinstance(b, int) and a != b
+
+
+def _mismatch(definition, operand, shape, first, rows, expected):
+    raise ValueError(
+        f"{definition.name}: '{operand.name}' has shape {_print(shape)}, but for "
+        f"'{first.name}' of shape {_print(rows)} it must be {_print(expected)}"
+    )
+
+
+def _print(shape):
+    return f"[{', '.join(map(str, shape))}]"

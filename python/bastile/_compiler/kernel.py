@@ -1,0 +1,279 @@
+"""Kernels that were compiled ahead of their first call."""
+
+import json
+import sys
+import warnings
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from bastile import _bastile
+from bastile._compiler import capture, loading, schedules, tensor_types
+
+_kernels = weakref.WeakSet()
+
+
+@schedules.on_change
+def _forget_code():
+    """Has kernels take the schedules that were found since."""
+    for kernel in list(_kernels):
+        kernel.forget_code()
+
+
+class Kernel:
+    """A function compiled from an op, from MLIR or from a Python function.
+
+    Called on tensors, in the order of its operands or by their names, it runs on
+    the GPU that they lie on, in the stream that their library works in, or on
+    the CPU. The number of rows is free; types and row lengths are not.
+
+    Code is generated when it is first needed: for the target given to
+    ``compile``, or for the device of the tensors.
+    """
+
+    def __init__(
+        self,
+        request: loading.Request,
+        operands: Sequence[str],
+        result_count: int,
+        target: str | None,
+    ) -> None:
+        self._request = request
+        self._target = target
+        self._natives = {}
+        _kernels.add(self)
+        #: The names of the operands, in order.
+        self.operands: tuple[str, ...] = tuple(operands)
+        self.result_count: int = result_count
+        self.has_gradients: bool = bool(request.gradients)
+        #: What a call is made on: it asks for the code of each device once.
+        self.fixed: _bastile.FixedOperator = _bastile.FixedOperator(
+            _specialize, self.name, self.operands, self.has_gradients
+        )
+        self._call = self.fixed.caller()
+        #: What PyTorch's registered operators are told.
+        self.text: str = request.on("").to_text()
+
+    def __call__(self, *tensors: Any, **named: Any) -> Any:
+        """Runs the kernel and returns its result, or a tuple of them.
+
+        Raises ``TypeError`` for a wrong number of operands and ``ValueError``
+        for one of another shape, type or device than the rest or the kernel.
+        """
+        if named:
+            tensors = arrange(self.name, self.operands, tensors, named)
+        if not tensors:
+            raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
+        if capture.is_compiling():
+            return capture.call_kernel(self, tensors)
+        return self._call(tensors, self)
+
+    def require_gradients(self, wanted: Any) -> None:
+        """Raises ``TypeError`` where gradients are wanted that the kernel lacks."""
+        known = self._request.gradients
+        require_gradients(self.name, self.operands, known, wanted)
+
+    def native(
+        self, device: int | None, operands: Sequence[Any] | None = None
+    ) -> _bastile.Kernel:
+        """The extension module's kernel for a GPU or, for ``None``, the CPU.
+        ``operands`` are those of a call, which may be what it is tuned for."""
+        kernel = self._natives.get(device)
+        if kernel is None:
+            code = self._code(device, operands)
+            kernel = self._natives[device] = code.kernel()
+        return kernel
+
+    def forget_code(self) -> None:
+        """Has calls ask for code again, which may be scheduled otherwise now."""
+        self._natives.clear()
+        self.fixed.clear()
+
+    def warm_up(self, device: int | None = None) -> None:
+        """Compiles and loads the kernel for GPU ``device``, or for the CPU."""
+        self.native(device)
+        if device is not None:
+            self._code(device).prepare(device)
+
+    def _code(self, device, operands=None):
+        target = loading.target_for(device)
+        if self._target and (self._target == "host") != (device is None):
+            raise ValueError(
+                f"{self.name} is compiled for '{self._target}', but its tensors "
+                f"are on {'the CPU' if device is None else f'GPU {device}'}"
+            )
+        request = self._request.on(self._target or target)
+        if operands is not None:
+            schedules.tune_first_call(request, operands, device)
+        return loading.load(request)
+
+    def _ask(self, question, *arguments):
+        """What the compiler says of the kernel as it is scheduled."""
+        return loading.with_schedule(
+            self._request.on(self.target),
+            lambda request: question(request.native(), *arguments),
+        )
+
+    @property
+    def target(self) -> str:
+        """What the properties below speak of: the target given, else that of
+        the first GPU, else ``sm_90``."""
+        if self._target:
+            return self._target
+        if _bastile.gpu_count():
+            return loading.gpu_target(0)
+        return loading.DEFAULT_GPU_TARGET
+
+    @property
+    def name(self) -> str:
+        return self._request.name
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """How the kernel is launched (docs/metadata.md)."""
+        return loading.load(self._request.on(self.target)).metadata
+
+    @property
+    def ptx(self) -> str:
+        """PTX with the metadata in it, as ``tilec`` writes it."""
+        if self.target == "host":
+            raise ValueError("the host has no PTX; compile for a GPU's target")
+        return self._ask(_bastile.compile).decode()
+
+    @property
+    def cubin(self) -> bytes:
+        """The machine code that the driver makes of the PTX. Needs a GPU."""
+        return _bastile.assemble(self.ptx.encode(), 0)
+
+    @property
+    def object(self) -> bytes:
+        """The host's machine code, an ELF object."""
+        if self.target != "host":
+            raise ValueError("objects are made for the target 'host' only")
+        return self._ask(_bastile.compile)
+
+    def mlir(self, stage: str = "tile") -> str:
+        """The module at a stage of the compiler: ``tile`` (as written),
+        ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
+        ``nvvm`` or ``llvm``."""
+        return self._ask(_bastile.lower_text, stage)
+
+    @property
+    def schedule(self) -> dict[str, str]:
+        """The schedule of each kernel of the function, by the kernel's name."""
+        return {row["kernel"]: row["schedule"] for row in self._report(1)}
+
+    def explain(self, rows: int = 8192) -> str:
+        """A table of the kernels: schedule, bytes, operations and the least time
+        that the bytes of ``rows`` rows take at the target's bandwidth."""
+        lines = [f"{self!r} on {self.target}, {rows} rows"]
+        for row in self._report(rows):
+            lines += [
+                f"  {row['kernel']}",
+                f"    schedule    {row['schedule']}",
+                f"    bytes       {row['bytes_per_row']} a row + {row['bytes_shared']}",
+                f"    operations  {row['operations_per_row']} a row",
+                f"    passes      {row['passes']}",
+                f"    least time  {row['seconds'] * 1e6:.1f} us",
+            ]
+        return "\n".join(lines)
+
+    def _report(self, rows):
+        return self._ask(_bastile.explain_text, rows)
+
+    def __repr__(self) -> str:
+        request = self._request
+        inputs = functions_of(request)[0]["inputs"]
+        operands = (f"{x['name']}: {tensor_types.row_type(x)}" for x in inputs)
+        parts = [self.name, f"({', '.join(operands)})"]
+        if request.gradients:
+            what = "value and gradients" if request.together else "gradients"
+            parts.append(f" with {what} of {', '.join(request.gradients)}")
+        if request.schedule:
+            parts.append(f", schedule {request.schedule}")
+        if self._target:
+            parts.append(f" for {self._target}")
+        return f"<bastile.Kernel {''.join(parts)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Kernel, (
+            self._request,
+            self.operands,
+            self.result_count,
+            self._target,
+        )
+
+
+def arrange(name, operands, tensors, named, optional=()) -> tuple[Any, ...]:
+    """The operands of a call in order, from those by position and those by name;
+    None for an optional one that is missing."""
+    if len(tensors) > len(operands):
+        raise TypeError(
+            f"{name}: takes {len(operands)} tensors, but got {len(tensors)}"
+        )
+    rest = operands[len(tensors) :]
+    for given in named:
+        if given not in rest:
+            raise TypeError(
+                f"{name}: "
+                + (
+                    f"operand '{given}' is given twice"
+                    if given in operands
+                    else f"there is no operand '{given}'"
+                )
+                + f"; the operands are {', '.join(operands)}"
+            )
+    missing = [x for x in rest if x not in named and x not in optional]
+    if missing:
+        raise TypeError(f"{name}: missing {', '.join(missing)}")
+    return (*tensors, *(named.get(x) for x in rest))
+
+
+def require_gradients(name, operands, known, wanted) -> None:
+    """Raises ``TypeError`` where ``wanted`` says of an operand that is not in ``known``
+    that its gradient is wanted."""
+    lost = [
+        operand
+        for operand, want in zip(operands, wanted or ())
+        if want and not {"all", operand} & set(known)
+    ]
+    if lost:
+        raise TypeError(
+            f"{name} was compiled without gradients of {', '.join(lost)}, which "
+            "torch.func asks for: pass grad=True to bastile.compile"
+        )
+
+
+def _specialize(kernel, operands, gradients):
+    """The extension module's kernel for a call of ``kernel``, which is handed over
+    with each, so that the two do not hold one another."""
+    warn_of_lost_gradients(kernel, operands, gradients)
+    return kernel.native(_bastile.locate(operands[0]), operands)
+
+
+def warn_of_lost_gradients(kernel, operands, wanted) -> None:
+    """Warns of gradients that a call wants and ``kernel`` does not compute;
+    ``wanted`` says of which operands, or is None where nobody has asked yet."""
+    torch = sys.modules.get("torch")
+    if wanted is None and torch is not None and torch.is_grad_enabled():
+        wanted = [getattr(x, "requires_grad", False) for x in operands]
+    lost = [
+        name
+        for name, wants in zip(kernel.operands, wanted or ())
+        if wants and not {"all", name} & set(kernel._request.gradients)
+    ]
+    if lost:
+        warnings.warn(
+            f"{kernel.name} was compiled without gradients of {', '.join(lost)}, "
+            "which are lost in this call and in others: pass grad=True to "
+            "bastile.compile, or call it under torch.no_grad()",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def functions_of(request: loading.Request) -> list[dict[str, Any]]:
+    """What there is to call, without the backwards of these."""
+    found = json.loads(_bastile.describe_text(request.native()))["functions"]
+    backwards = [x.get("backward", {}).get("function") for x in found]
+    return [x for x in found if x["name"] not in backwards]

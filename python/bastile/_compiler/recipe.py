@@ -1,0 +1,184 @@
+"""What ``bastile.compile`` was told, and the kernels that are made of it."""
+
+import dataclasses
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from bastile._compiler import checks, loading, operators, tensor_types, tracing
+from bastile._compiler.definitions import definitions
+from bastile._compiler.kernel import Kernel, functions_of, require_gradients
+from bastile._compiler.traced_operators import pattern
+
+
+@dataclasses.dataclass(eq=False)
+class Recipe:
+    """The arguments of ``bastile.compile``. For a call, shapes, types and gradients
+    that are None are those of its operands, and there is a kernel for each that
+    differs in what code depends on.
+
+    ``operands`` are the names of what a call takes, ``optional`` of those that may be
+    None.
+    """
+
+    op: Any
+    shape: Any
+    dtype: Any
+    grad: Any
+    target: str | None
+    schedule: str
+    results: tuple[str, ...]
+    attributes: dict[str, Any]
+    #: Tells recipes apart in every process: what PyTorch has traced names one, and
+    #: may be kept on disk.
+    key: str = dataclasses.field(default_factory=lambda: os.urandom(16).hex())
+    kernels: dict[Any, Kernel] = dataclasses.field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        fields = [f.name for f in dataclasses.fields(self)]
+        return Recipe, tuple(getattr(self, x) for x in fields[: fields.index("key")])
+
+    def __post_init__(self) -> None:
+        self.name: str = "source"
+        self.operands: tuple[str, ...] = ()
+        self.optional: tuple[str, ...] = ()
+        if is_module(self.op):
+            return
+        if callable(self.op):
+            self.name = tracing.name_of(self.op)
+            said = self.shape, self.dtype, self.attributes
+            self.operands = tuple(tracing.parameters(self.op, self.name, *said)[0])
+        else:
+            self.name, operands = self.op, _find(self.op).operands
+            self.operands = tuple(x.name for x in operands)
+            self.optional = tuple(x.name for x in operands if x.optional)
+
+    def check(self) -> None:
+        """Raises for what is wrong whatever a call brings."""
+        if not callable(self.op):
+            definition = _find(self.op)
+            definition.attribute_texts(definition.attribute_values(self.attributes))
+            if self.shape is not None:
+                definition.operand_shapes(self.shape, self.dtype or "f32")
+            return
+        tensors = self.operands
+        if self.shape is not None:
+            tracing.read_shapes(self.name, tensors, self.shape)
+        if self.dtype is not None:
+            tracing.read_elements(self.name, tensors, self.dtype)
+
+    def build(self) -> Kernel:
+        """The kernel, where nothing is left to a call."""
+        return self._build(self.shape, self.dtype, _gradients(self.grad))
+
+    def kernel(self, operands: Sequence[Any], wanted: Any) -> Kernel:
+        """The kernel of a call on ``operands``, some of which may be None;
+        ``wanted`` says of which of them gradients are wanted, or is None."""
+        described: list[Any] = [operators.describe(x) for x in operands]
+        if not callable(self.op):
+            checks.check(_find(self.op), described)
+        shapes = [None if x is None else x[0] for x in described]
+        elements = [None if x is None else x[1] for x in described]
+        gradients = _gradients(self.grad)
+        if self.grad is None:
+            names = zip(self.operands, wanted or ())
+            gradients = tuple(name for name, want in names if want)
+        key = (*tensor_types.row_types(shapes, elements), gradients)
+        if key not in self.kernels:
+            present = [x for x in zip(self.operands, described) if x[1]]
+            shape, dtype = self.shape, self.dtype
+            if shape is None:
+                shape = {name: pattern(x[0]) for name, x in present}
+            if dtype is None:
+                dtype = {name: x[1] for name, x in present}
+            try:
+                made = self._build(shape, dtype, gradients)
+            except ValueError as error:
+                given = (f"'{name}' {list(x[0])}" for name, x in present)
+                message = f"{self.name}: {error}; the shapes are {', '.join(given)}"
+                raise type(error)(message) from None
+            # Another thread may have been here.
+            self.kernels.setdefault(key, made)
+        return self.kernels[key]
+
+    def request(
+        self, operands: Sequence[Any], attributes: Any, wanted: Any
+    ) -> loading.Request:
+        """As `TracedOperator.request`; a recipe has its attributes itself."""
+        return self.kernel(operands, wanted)._request
+
+    def require_gradients(self, wanted: Any) -> None:
+        """Raises ``TypeError`` where gradients are wanted that kernels lack."""
+        if self.grad is not None:
+            known = _gradients(self.grad)
+            require_gradients(self.name, self.operands, known, wanted)
+
+    def _build(self, shape, dtype, gradients):
+        name, source = self._source(shape, dtype)
+        request = loading.Request(
+            source,
+            self.target or operators.DESCRIBED_TARGET,
+            name=name,
+            schedule=self.schedule,
+            gradients=gradients,
+        )
+        function, *others = functions_of(request)
+        if others:
+            raise ValueError(
+                f"{name} has {1 + len(others)} functions, "
+                f"{', '.join(x['name'] for x in (function, *others))}; "
+                "bastile.compile takes one"
+            )
+        return Kernel(
+            request,
+            [operand["name"] for operand in function["inputs"]],
+            sum(not x["name"].startswith("saved") for x in function["outputs"]),
+            self.target,
+        )
+
+    def _source(self, shape, dtype):
+        """The name of the function and a module with it."""
+        if callable(self.op):
+            return tracing.trace(self.op, shape, dtype, self.attributes)
+        if is_module(self.op):
+            return _read_module(self.op, self.attributes)
+        definition = _find(self.op)
+        values = definition.attribute_values(self.attributes)
+        types = tensor_types.row_types(*zip(*definition.operand_shapes(shape, dtype)))
+        return self.op, definition.source(types, values, self.results)
+
+
+def is_module(op) -> bool:
+    """Whether ``op`` is a module of MLIR: its text, or the path of a file."""
+    return isinstance(op, os.PathLike) or (
+        isinstance(op, str) and (op.endswith(".mlir") or "func.func" in op)
+    )
+
+
+def _read_module(op, attributes):
+    if attributes:
+        raise TypeError(
+            f"a module says its attributes itself, but got {', '.join(attributes)}"
+        )
+    if isinstance(op, str) and "func.func" in op:
+        return "source", op
+    import pathlib
+
+    path = pathlib.Path(op)
+    return str(path), path.read_text()
+
+
+def _gradients(grad):
+    if grad is True:
+        return ("all",)
+    if not grad:
+        return ()
+    return (grad,) if isinstance(grad, str) else tuple(grad)
+
+
+def _find(op):
+    if op not in definitions():
+        raise ValueError(
+            f"the dialect has no op '{op}'; it has {', '.join(definitions())}"
+        )
+    return definitions()[op]

@@ -1,0 +1,456 @@
+"""Symbolic tensors, and the formulas that are made of them.
+
+What a function does with a ``Symbol`` is written down op by op, in the graph of the
+function that this thread traces (include/bastile/GraphBuilder.h).
+"""
+
+import contextlib
+import numbers
+import operator
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from bastile import _bastile
+from bastile._compiler import tensor_types
+
+_tracing = threading.local()
+
+#: Names that `bastile.functions` has, which messages name in the place of others'.
+COUNTERPARTS: set[str] = set()
+
+_NO_NUMBER = (
+    "a symbolic tensor is no number: functions of numbers, such as those of 'math', "
+    "have counterparts in bastile.functions"
+)
+
+
+class Symbol:
+    """A tensor of a function that is being traced: known by shape and type only.
+
+    Formulas of symbols and numbers compute in float32 (float64 where an operand is
+    float64) and round nothing; shapes broadcast as NumPy's do. A result of the
+    function is rounded once, to the type of its first tensor.
+    """
+
+    __slots__ = ("_graph", "_id")
+
+    def __init__(self, graph: _bastile.Graph, id: Any) -> None:
+        self._graph = graph
+        self._id = id
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        """The sizes, with ``None`` for those that are free in each call."""
+        sizes, fixed, _ = self._graph.describe(self._id)
+        return tuple(
+            size if is_fixed else None for size, is_fixed in zip(sizes, fixed)
+        )
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def dtype(self) -> str:
+        """The element type by PyTorch's name, as in ``"bfloat16"``."""
+        return tensor_types.TORCH_NAMES[self._graph.describe(self._id)[2]]
+
+    def to(self, dtype: Any) -> "Symbol":
+        """Rounds to ``dtype``, a type of floats. Formulas go on with the rounded
+        numbers in their own precision; as a result of the function it has this
+        type. Integers take part in formulas once they are converted."""
+        element = tensor_types.element_type(dtype)
+        return _make(
+            self._graph,
+            "to",
+            lambda: self._graph.convert(self._id, element),
+            [self],
+        )
+
+    astype = to
+
+    if TYPE_CHECKING:
+        # Defined below, each from its spelling and its formula.
+        def __add__(self, other: Any) -> "Symbol": ...
+        def __radd__(self, other: Any) -> "Symbol": ...
+        def __sub__(self, other: Any) -> "Symbol": ...
+        def __rsub__(self, other: Any) -> "Symbol": ...
+        def __mul__(self, other: Any) -> "Symbol": ...
+        def __rmul__(self, other: Any) -> "Symbol": ...
+        def __truediv__(self, other: Any) -> "Symbol": ...
+        def __rtruediv__(self, other: Any) -> "Symbol": ...
+        def __and__(self, other: Any) -> "Symbol": ...
+        def __rand__(self, other: Any) -> "Symbol": ...
+        def __or__(self, other: Any) -> "Symbol": ...
+        def __ror__(self, other: Any) -> "Symbol": ...
+        def __lt__(self, other: Any) -> "Symbol": ...
+        def __le__(self, other: Any) -> "Symbol": ...
+        def __gt__(self, other: Any) -> "Symbol": ...
+        def __ge__(self, other: Any) -> "Symbol": ...
+        def __eq__(self, other: Any) -> "Symbol": ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> "Symbol": ...  # type: ignore[override]
+
+    def __neg__(self) -> "Symbol":
+        return apply("negate", self, name="-")
+
+    def __pos__(self) -> "Symbol":
+        return self
+
+    def __abs__(self) -> "Symbol":
+        return apply("abs", self)
+
+    def __pow__(self, exponent: Any) -> "Symbol":
+        if not is_number(exponent):
+            return _operate("**", "power", self, exponent)
+        return _power(self, exponent)
+
+    def __rpow__(self, base: Any) -> "Symbol":
+        return _operate("**", "power", base, self)
+
+    def __invert__(self) -> "Symbol":
+        return apply("opposite", self, name="~")
+
+    # Equal to nothing but by a condition, so that each is its own key.
+    def __hash__(self) -> int:
+        return object.__hash__(self)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"<symbolic tensor ({sizes}) of {self.dtype}>"
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a symbolic tensor is neither true nor false while a function is "
+            "traced: choose between values by where(condition, a, b), and between "
+            "conditions by &, | and ~ instead of 'and', 'or' and 'not'"
+        )
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "a symbolic tensor cannot be iterated over; split(x, pieces) takes its "
+            "rows apart"
+        )
+
+    def __len__(self) -> NoReturn:
+        raise TypeError(
+            "a symbolic tensor has no length: the number of its rows is free; "
+            "x.shape[-1] is the length of a row"
+        )
+
+    def __getitem__(self, key: Any) -> NoReturn:
+        raise TypeError(
+            "a symbolic tensor has no elements to index; split(x, pieces) takes its "
+            "rows apart"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
+
+    def __int__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
+
+    def __index__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
+
+    def __complex__(self) -> NoReturn:
+        raise TypeError(_NO_NUMBER)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        advice = f"; there is bastile.functions.{name}(x)"
+        raise AttributeError(
+            f"a symbolic tensor has no attribute '{name}'"
+            + (advice if name in COUNTERPARTS else ""),
+            name=name,
+            obj=self,
+        )
+
+    @property
+    def data_ptr(self) -> NoReturn:
+        # What kernels ask a tensor for first.
+        raise TypeError(
+            "a symbolic tensor has no values: kernels and bastile.ops cannot be "
+            "called on it; in a function that is traced, the ops are those of "
+            "bastile.functions.op"
+        )
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError(
+            "a symbolic tensor cannot become an array: NumPy's functions have "
+            "counterparts in bastile.functions"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
+        # NumPy's numbers on the left of an operator come here.
+        operation = _UFUNC_OPERATORS.get(ufunc.__name__)
+        if operation and method == "__call__" and len(inputs) == 2:
+            left, right = (
+                value.item() if is_number(value) else value for value in inputs
+            )
+            if isinstance(left, Symbol) or is_number(left):
+                return operation(left, right)
+        raise TypeError(_advise("numpy", ufunc.__name__))
+
+    def __array_function__(self, function: Any, *_: Any) -> NoReturn:
+        raise TypeError(_advise("numpy", function.__name__))
+
+    @classmethod
+    def __torch_function__(cls, function: Any, *_: Any) -> NoReturn:
+        raise TypeError(_advise("torch", getattr(function, "__name__", "?")))
+
+
+def _advise(library, name):
+    advice = (
+        f"use bastile.functions.{name}"
+        if name in COUNTERPARTS
+        else "bastile.functions has what can be"
+    )
+    return (
+        f"{library}'s '{name}' cannot be applied to symbolic tensors, nor they to "
+        f"tensors with values, which must be arguments of the function; {advice}"
+    )
+
+
+_UFUNC_OPERATORS = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "true_divide": operator.truediv,
+    "power": operator.pow,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+
+# The spelling of each operator of two operands, and the formula for it.
+_OPERATORS = {
+    "add": ("+", "add"),
+    "sub": ("-", "subtract"),
+    "mul": ("*", "multiply"),
+    "truediv": ("/", "divide"),
+    "and": ("&", "both"),
+    "or": ("|", "either"),
+}
+_COMPARISONS = {
+    "lt": ("<", "less"),
+    "le": ("<=", "lessEqual"),
+    "gt": (">", "greater"),
+    "ge": (">=", "greaterEqual"),
+    "eq": ("==", "equal"),
+    "ne": ("!=", "notEqual"),
+}
+
+
+def _define_operators():
+    def define(method, spelling, formula, swap):
+        def operate(self, other):
+            operands = (other, self) if swap else (self, other)
+            return _operate(spelling, formula, *operands)
+
+        operate.__name__ = method
+        operate.__qualname__ = f"Symbol.{method}"
+        setattr(Symbol, method, operate)
+
+    for name, (spelling, formula) in {**_OPERATORS, **_COMPARISONS}.items():
+        define(f"__{name}__", spelling, formula, False)
+        if name in _OPERATORS:
+            define(f"__r{name}__", spelling, formula, True)
+
+
+def is_number(value) -> bool:
+    return isinstance(value, numbers.Real)
+
+
+def _operate(spelling, formula, left, right):
+    for value in (left, right):
+        if not isinstance(value, Symbol) and not is_number(value):
+            if _is_tensor(value):
+                return apply(formula, left, right, name=spelling)
+            return NotImplemented
+    return apply(formula, left, right, name=spelling)
+
+
+def _is_tensor(value):
+    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+# Powers up to here are products.
+_LARGEST_PRODUCT = 8
+
+
+def _power(base, exponent):
+    exponent = float(exponent)
+    if exponent == 0.5:
+        return apply("sqrt", base, name="**")
+    if exponent == -0.5:
+        return apply("rsqrt", base, name="**")
+    if exponent.is_integer() and 1 <= exponent <= _LARGEST_PRODUCT:
+        return _repeat_product(base, int(exponent))
+    if exponent == -1:
+        return 1 / base
+    # Of the reciprocal of a product, the derivative is NaN at 0 and at infinity.
+    return apply("power", base, exponent, name="**")
+
+
+def _repeat_product(base, exponent):
+    if exponent == 1:
+        return base * 1
+    half = _repeat_product(base, exponent // 2) if exponent > 3 else base
+    square = half * half
+    return square * base if exponent % 2 else square
+
+
+_define_operators()
+
+
+def is_tracing() -> bool:
+    """Whether this thread traces a function now."""
+    return getattr(_tracing, "graph", None) is not None
+
+
+@contextlib.contextmanager
+def tracing_into(graph):
+    """Has this thread's formulas written into ``graph`` meanwhile."""
+    outer = getattr(_tracing, "graph", None)
+    _tracing.graph = graph
+    try:
+        yield
+    finally:
+        _tracing.graph = outer
+
+
+def _graph_of(name, operands):
+    """The graph being built, which all symbols among ``operands`` are of."""
+    graph = getattr(_tracing, "graph", None)
+    if graph is None:
+        raise TypeError(
+            f"{name}: functions of symbolic tensors can only be called while "
+            "bastile.compile traces a function"
+        )
+    for operand in operands:
+        if isinstance(operand, Symbol) and operand._graph is not graph:
+            raise ValueError(
+                f"{name}: {operand!r} belongs to another function, traced before"
+            )
+    return graph
+
+
+def _make(graph, name, build, operands) -> Any:
+    """What ``build`` makes of ``operands``, one number or several, as symbols."""
+    _graph_of(name, operands)
+    try:
+        made = build()
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if isinstance(made, list):
+        return [Symbol(graph, id) for id in made]
+    return Symbol(graph, made)
+
+
+def _number_of(graph, name, operand):
+    if isinstance(operand, Symbol):
+        return operand._id
+    if is_number(operand):
+        return graph.number(float(operand))
+    if _is_tensor(operand):
+        raise TypeError(
+            f"{name}: got a tensor with values, of type "
+            f"{type(operand).__module__}.{type(operand).__qualname__}; make it an "
+            "argument of the function"
+        )
+    raise TypeError(
+        f"{name}: takes symbolic tensors and numbers, but got {operand!r}"
+    )
+
+
+def apply(formula, *operands, name=None):
+    """The symbol for a formula of symbols and numbers.
+
+    ``name`` is what messages call it; by default the formula's own.
+    """
+    name = name or formula
+    graph = _graph_of(name, operands)
+    ids = [_number_of(graph, name, operand) for operand in operands]
+    return _make(graph, name, lambda: graph.apply(formula, ids), operands)
+
+
+def require_symbols(name, operands):
+    """Checks that these are symbols, and returns the graph that they are of."""
+    graph = _graph_of(name, operands)
+    for operand in operands:
+        if not isinstance(operand, Symbol):
+            _number_of(graph, name, operand)
+            raise TypeError(
+                f"{name}: takes a symbolic tensor, but got {operand!r}"
+            )
+    return graph
+
+
+def reduce(formula, operand, groups, name):
+    graph = require_symbols(name, [operand])
+    return _make(
+        graph,
+        name,
+        lambda: graph.reduce(formula, operand._id, groups),
+        [operand],
+    )
+
+
+def repeat_columns(operand, count, name):
+    graph = require_symbols(name, [operand])
+    return _make(
+        graph, name, lambda: graph.repeat_columns(operand._id, count), [operand]
+    )
+
+
+def split(operand, pieces, interleaved, name):
+    graph = require_symbols(name, [operand])
+    return _make(
+        graph,
+        name,
+        lambda: graph.split(operand._id, pieces, interleaved),
+        [operand],
+    )
+
+
+def join(pieces, interleaved, name):
+    graph = require_symbols(name, pieces)
+    ids = [piece._id for piece in pieces]
+    return _make(graph, name, lambda: graph.join(ids, interleaved), pieces)
+
+
+def finish(graph, name, results) -> str:
+    """The module whose function returns these symbols."""
+    _graph_of(name, results)
+    try:
+        return graph.finish([result._id for result in results])
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def apply_op(definition, operands, attributes, results):
+    """The symbols of a dialect op's results; ``operands`` may be ``None``."""
+    present = [operand for operand in operands if operand is not None]
+    graph = require_symbols(definition.name, present)
+    texts = definition.attribute_texts(attributes)
+    ids = [None if operand is None else operand._id for operand in operands]
+    described = ", ".join(
+        f"{declared.name}: {_describe(operand)}"
+        for declared, operand in zip(definition.operands, operands)
+        if operand is not None
+    )
+    return _make(
+        graph,
+        f"{definition.name}({described})",
+        lambda: graph.apply_op(definition.name, ids, texts, list(results)),
+        present,
+    )
+
+
+def _describe(symbol):
+    sizes, _, element = symbol._graph.describe(symbol._id)
+    return f"{tuple(sizes)} of {tensor_types.TORCH_NAMES[element]}"

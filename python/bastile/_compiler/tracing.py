@@ -1,0 +1,137 @@
+"""Python functions over symbolic tensors, as modules of MLIR.
+
+``trace`` calls the function once, with a ``Symbol`` for each tensor.
+"""
+
+import inspect
+import operator
+
+from bastile import _bastile
+from bastile._compiler import symbols, tensor_types
+from bastile._compiler.symbols import Symbol
+
+
+def trace(function, shape, dtype, attributes):
+    """The name of ``function`` and a module with what it computes.
+
+    Parameters without a default are tensors, and so are those that ``shape`` or
+    ``dtype`` names; all others are given their values in ``attributes``, or their
+    defaults, and become constants, as everything does that the function finds in
+    its closure. Equal functions, shapes, types and attributes give equal texts.
+    """
+    name = name_of(function)
+    tensors, values = parameters(function, name, shape, dtype, attributes)
+    shapes = read_shapes(name, tensors, shape)
+    elements = read_elements(name, tensors, dtype)
+    graph = _bastile.Graph(name)
+    types = tensor_types.row_types(shapes, elements)
+    given = {
+        tensor: Symbol(graph, graph.argument(tensor, type, sizes))
+        for tensor, type, sizes in zip(tensors, types, shapes)
+    }
+    with symbols.tracing_into(graph):
+        results = _call(function, given, values)
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        return name, _finish(graph, name, results)
+
+
+def _finish(graph, name, results):
+    if not results:
+        raise TypeError(f"{name} returns nothing")
+    for index, result in enumerate(results):
+        if not isinstance(result, Symbol):
+            raise TypeError(
+                f"{name} must return symbolic tensors, but result {index} is "
+                f"{result!r}"
+            )
+    return symbols.finish(graph, name, results)
+
+
+def name_of(function) -> str:
+    """What kernels of a function and messages call it."""
+    while hasattr(function, "func"):  # functools.partial
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return "function" if name == "<lambda>" else name
+
+
+def parameters(function, name, shape, dtype, attributes):
+    """The names of the tensors in order, and the values of the rest."""
+    named = {
+        key
+        for given in (shape, dtype)
+        if isinstance(given, dict)
+        for key in given
+    }
+    tensors, values = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        key = parameter.name
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise TypeError(
+                f"{name} takes '{parameter}'; a function to be traced names each "
+                "of its tensors"
+            )
+        if key in attributes:
+            values[key] = attributes[key]
+        elif key in named or (
+            parameter.default is parameter.empty
+            and parameter.kind is not parameter.KEYWORD_ONLY
+        ):
+            tensors.append(key)
+        elif parameter.default is parameter.empty:
+            raise TypeError(f"{name}: the value of '{key}' is missing")
+        else:
+            values[key] = parameter.default
+    for key in (*named, *attributes):
+        if key not in tensors and key not in values:
+            raise TypeError(
+                f"{name} has no parameter '{key}'; it has "
+                + ", ".join([*tensors, *values])
+            )
+        if key in named and key in attributes:
+            raise TypeError(
+                f"{name}: '{key}' is given both a shape or dtype and a value"
+            )
+    if not tensors:
+        raise TypeError(f"{name} takes no tensors")
+    return tensors, values
+
+
+def _call(function, tensors, values):
+    """Calls with each argument as its parameter wants it."""
+    given = {**tensors, **values}
+    positional, keywords = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            keywords[parameter.name] = given[parameter.name]
+        else:
+            positional.append(given[parameter.name])
+    return function(*positional, **keywords)
+
+
+def read_shapes(name, tensors, shape) -> list:
+    """The sizes of each tensor, from those of the first or a dictionary."""
+    by_name = shape if isinstance(shape, dict) else {tensors[0]: shape}
+    first = by_name.get(tensors[0])
+    if first is None:
+        raise ValueError(f"{name}: the shape of '{tensors[0]}' is missing")
+    shapes = []
+    for tensor in tensors:
+        sizes = tuple(operator.index(size) for size in by_name.get(tensor, first))
+        if not sizes or sizes[-1] < 1 or min(sizes) < 0:
+            raise ValueError(
+                f"{name}: the shape of '{tensor}' must end in the length of a row, "
+                f"but is {sizes}"
+            )
+        shapes.append(sizes)
+    return shapes
+
+
+def read_elements(name, tensors, dtype) -> list:
+    """The element type of each tensor, from the first's or a dictionary."""
+    by_name = dtype if isinstance(dtype, dict) else {tensors[0]: dtype}
+    first = by_name.get(tensors[0])
+    if first is None:
+        raise ValueError(f"{name}: the dtype of '{tensors[0]}' is missing")
+    return [tensor_types.element_type(by_name.get(tensor, first)) for tensor in tensors]

@@ -1,0 +1,45 @@
+"""Queries and keys turned in one call, forward and backward.
+
+The two have different numbers of heads and nothing in common but the angles, so that
+no op of the dialect is this; the compiler makes one launch of it where rows of the
+two go together.
+"""
+
+import functools
+
+from bastile._compiler import checks, operators
+from bastile._compiler.definitions import definitions
+from bastile._compiler.traced_operators import TracedOperator
+from bastile.functions import op
+
+
+def _check(q, k, cosine, sine):
+    """Raises what the op itself raises."""
+    for heads in (q, k):
+        tensors = [operators.describe(x) for x in (heads, cosine, sine)]
+        checks.check(definitions()["rope"], tensors)
+
+
+_rope = functools.partial(TracedOperator, check=_check)
+
+
+@_rope
+def rope_halves(q, k, cosine, sine):
+    """Of the first n elements, element i turns with element i + n / 2; ``cosine`` and
+    ``sine`` have n columns."""
+    return tuple(op.rope(x, cosine, sine, rotary=cosine.shape[-1]) for x in (q, k))
+
+
+@_rope
+def rope_half_angles(q, k, cosine, sine):
+    """As ``rope_halves``, with n / 2 columns of angles, one for each pair."""
+    return tuple(op.rope(x, cosine, sine, rotary=2 * cosine.shape[-1]) for x in (q, k))
+
+
+@_rope
+def rope_neighbours(q, k, cosine, sine):
+    """Element 2 i turns with element 2 i + 1; one angle for each pair."""
+    return tuple(
+        op.rope(x, cosine, sine, interleaved=True, rotary=2 * cosine.shape[-1])
+        for x in (q, k)
+    )

@@ -1,0 +1,113 @@
+"""The loss in chunks of tokens, with the gradients in the logits' memory."""
+
+import torch
+from bastile._losses import kernels, plan
+from bastile._losses.products import (
+    BiasSum,
+    Sum,
+    kept_type,
+    logits_of,
+    wide_type,
+)
+
+_ALL = slice(None)
+
+
+class Gradients:
+    """Those of hidden states, weight and bias that are wanted, as they grow by
+    chunks of tokens.
+
+    The hidden states' is one product a token, and the weight's a sum over chunks.
+    """
+
+    def __init__(self, hidden, weight, wanted, chunks, is_shared=False):
+        kept = kept_type(hidden.dtype)
+        self._inputs = hidden, weight
+        self._hidden = Sum(hidden, kept, not is_shared) if wanted[0] else None
+        self._weight = Sum(weight, kept, chunks < 2) if wanted[1] else None
+        self._bias = BiasSum(weight, kept) if wanted[2] else None
+
+    def add(self, tokens, logits):
+        """Takes the gradient of the logits of a slice of the tokens."""
+        hidden, weight = self._inputs
+        if self._hidden is not None:
+            self._hidden.put(tokens, logits, weight)
+        if self._weight is not None:
+            self._weight.add(logits.t(), hidden[tokens])
+        if self._bias is not None:
+            self._bias.add(_ALL, logits)
+
+    def finish(self, reduce=None):
+        """The gradients; ``reduce`` adds up what processes have of the hidden
+        states'."""
+        found = []
+        if self._hidden is not None:
+            found.append(self._hidden.finish(reduce))
+        found += [x.finish() for x in (self._weight, self._bias) if x is not None]
+        return found
+
+
+def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
+    """The results for hidden states [T, H], and the gradients of the sum of the
+    losses times ``scale`` [T].
+
+    With ``scale`` None, the loss is that of each token.
+    """
+    tokens, classes = len(hidden), len(weight)
+    size = hidden.element_size()
+    budget = plan.budget_of(*hidden.shape, classes, size, options)
+    parts = plan.pieces(tokens, classes * size, budget)
+    gradients = Gradients(hidden, weight, wanted, len(parts)) if any(wanted) else None
+    if scale is not None:
+        scale = scale[:, None].contiguous()
+
+    def take(part, memory):
+        rows = memory[: part.stop - part.start]
+        logits = logits_of(hidden[part], weight, bias, rows)
+        operands = logits, targets[part, None], class_weights
+        if scale is None:
+            return kernels.losses(*operands, options)
+        if gradients is None:
+            return kernels.total(*operands, scale[part], options)
+        *made, logits = kernels.total_and_gradient(*operands, scale[part], options)
+        gradients.add(part, logits)
+        return made
+
+    memory = hidden.new_empty(parts[0].stop if parts else 0, classes)
+    found = [take(part, memory) for part in parts]
+    # Rounding the weight's gradient needs less than this leaves.
+    del memory
+    results = combine_chunks(found, hidden, options, scale is None)
+    return results, gradients.finish() if gradients else []
+
+
+def combine_chunks(found, hidden, options, is_apart):
+    """The results of all tokens from those of each chunk."""
+    if not found:
+        return empty_results(hidden, options, is_apart)
+    combined = []
+    for name, parts in zip(("loss", *options.others), zip(*found)):
+        is_total = name == "invalid" or (name == "loss" and not is_apart)
+        if len(parts) == 1:
+            # No view, which autograd forbids trainers to scale in place.
+            combined.append(parts[0].squeeze_(-1))
+            continue
+        values = torch.cat([part.flatten() for part in parts])
+        combined.append(values.sum() if is_total else values)
+    return combined
+
+
+def empty_results(hidden, options, is_apart):
+    """Zeros of the shapes and types of the results."""
+    wide = wide_type(hidden.dtype)
+    tokens = hidden.shape[0]
+    shapes = {
+        "loss": ((tokens,) if is_apart else (), wide),
+        "lse": ((tokens,), wide),
+        "correct": ((tokens,), torch.int8),
+        "invalid": ((), wide),
+    }
+    return [
+        hidden.new_zeros(shapes[name][0], dtype=shapes[name][1])
+        for name in ("loss", *options.others)
+    ]

@@ -1,0 +1,114 @@
+"""The registered operators, so that compilers of graphs see one call each."""
+
+import torch
+from bastile._losses import forward, kernels, slabs
+from bastile._losses.options import Options
+from bastile._losses.products import kept_type, wide_type
+from bastile._losses.tokens import total_scale
+
+_LIBRARY = torch.library.Library("bastile", "FRAGMENT")
+_SCHEMA = (
+    "{}(Tensor hidden, Tensor weight, Tensor targets, Tensor? bias, "
+    "Tensor? class_weights, {}, str words, SymInt[] counts, "
+    "float[] numbers, bool[] wanted) -> Tensor[]"
+)
+
+
+def _run(options):
+    """The way to compute that the options ask for."""
+    if options.group is not None:
+        from bastile._losses import parallel
+
+        return parallel.run
+    return slabs.run if options.recompute else forward.run
+
+
+def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
+    """The results; where gradients are kept wider than they are returned, what is
+    still to be multiplied into them; and the gradients that are wanted."""
+    *given, wanted = rest
+    options = Options.read(*given)
+    tensors = hidden, weight, targets, bias, class_weights
+    if options.of_each_token:
+        return _run(options)(*tensors, None, options, wanted)[0]
+    wide = wide_type(hidden.dtype)
+    factor = total_scale(targets, class_weights, divisor, options, wide)
+    is_later = kept_type(hidden.dtype) != hidden.dtype
+    of_token = torch.ones_like(factor) if is_later else factor
+    scale = of_token.expand(len(hidden))
+    results, gradients = _run(options)(*tensors, scale, options, wanted)
+    if not is_later:
+        return [*results, *gradients]
+    results[0] = results[0] * factor
+    return [*results, *([factor] if gradients else []), *gradients]
+
+
+def _fake_forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
+    words, *_, wanted = rest
+    options = Options.read(words)
+    results = forward.empty_results(hidden, options, options.of_each_token)
+    kept = kept_type(hidden.dtype)
+    if any(wanted) and kept != hidden.dtype:
+        results.append(hidden.new_empty((), dtype=kept))
+    return [*results, *_fake_gradients(hidden, weight, wanted, kept)]
+
+
+def _backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
+    """The gradients that are wanted, from that of each token's loss."""
+    *given, wanted = rest
+    options = Options.read(*given)
+    tensors = hidden, weight, targets, bias, class_weights
+    scale = upstream.to(wide_type(hidden.dtype))
+    _, gradients = _run(options)(*tensors, scale, options, wanted)
+    return [x.to(hidden.dtype) for x in gradients]
+
+
+def _fake_backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
+    return _fake_gradients(hidden, weight, rest[-1], hidden.dtype)
+
+
+def _fake_gradients(hidden, weight, wanted, dtype):
+    shapes = hidden.shape, weight.shape, weight.shape[:1]
+    return [
+        hidden.new_empty(shape, dtype=dtype)
+        for shape, want in zip(shapes, wanted)
+        if want
+    ]
+
+
+def scale_gradient(gradient, factor, dtype, in_place):
+    """``gradient`` times a number on its device, rounded to ``dtype``."""
+    if in_place and gradient.dtype == dtype and _has_memory(gradient):
+        rows = gradient if gradient.dim() == 2 else gradient[None]
+        return kernels.scale_in_place(rows, factor.reshape(1)).view_as(gradient)
+    return (gradient * factor).to(dtype)
+
+
+def _has_memory(tensor):
+    """Whether there are numbers for a kernel."""
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.device.type in ("cpu", "cuda")
+        and tensor.numel() > 0
+        and not torch._C._len_torch_dispatch_stack()
+    )
+
+
+def _register():
+    for name, own, implementation, fake in (
+        ("linear_cross_entropy", "Tensor? divisor", _forward, _fake_forward),
+        (
+            "linear_cross_entropy_backward",
+            "Tensor upstream",
+            _backward,
+            _fake_backward,
+        ),
+    ):
+        _LIBRARY.define(_SCHEMA.format(name, own))
+        for device in ("CPU", "CUDA"):
+            # A backward that is itself recorded still has nothing to derive here.
+            _LIBRARY.impl(name, torch.no_grad()(implementation), device)
+        torch.library.register_fake(f"bastile::{name}", fake, lib=_LIBRARY)
+
+
+_register()

@@ -1,0 +1,105 @@
+"""Statistics and gradients of logits of a part of the classes."""
+
+import torch
+from bastile._losses import kernels, plan
+from bastile._losses.products import (
+    BiasSum,
+    Sum,
+    kept_type,
+    logits_of,
+    wide_type,
+)
+from bastile._losses.tokens import Statistics, Tokens, combine
+
+
+class Slab:
+    """Some tokens' logits [T, v] of the classes from ``first`` on."""
+
+    def __init__(self, logits, targets, first, class_weights, options):
+        self._logits = logits
+        self._options = options
+        self._weights = None
+        if class_weights is not None:
+            self._weights = class_weights[first : first + logits.shape[1]]
+        column = targets.long() - first
+        self._has_target = (column >= 0) & (column < logits.shape[1])
+        self._column = torch.where(self._has_target, column, 0)[:, None]
+
+    def statistics(self):
+        logits = self._logits
+        made = kernels.statistics(logits, self._column, self._weights, self._options)
+        rows = {name: values.flatten() for name, values in made.items()}
+        target = logits.gather(1, self._column).flatten().to(wide_type(logits.dtype))
+        return Statistics(
+            rows["lse"],
+            torch.where(self._has_target, target, 0),
+            rows.get("largest"),
+            rows.get("weighted"),
+        )
+
+    def gradient(self, tokens, scale):
+        """The gradient of the losses times ``scale`` [T], in the logits' memory."""
+        a, d = tokens.factors(scale)
+        gradient = kernels.gradient(
+            *(self._logits, tokens.lse, a, d, self._weights, self._options)
+        )
+        # The target's own share is of one logit in a row.
+        own = tokens.gradient_of_target(scale).to(gradient.dtype)[:, None]
+        is_here = (self._has_target & tokens.counts)[:, None]
+        there = gradient.gather(1, self._column)
+        return gradient.scatter_(1, self._column, torch.where(is_here, own, there))
+
+
+def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
+    """As `forward.run`, slab by slab of the classes, with the logits computed
+    twice where gradients are wanted: first for the losses, then for them. No
+    accumulator of the weight's size is needed."""
+    tokens, classes = len(hidden), len(weight)
+    size = hidden.element_size()
+    budget = plan.budget_of(*hidden.shape, classes, size, options)
+    parts = plan.pieces(classes, tokens * size, budget)
+    memory = hidden.new_empty(tokens * parts[0].stop)
+
+    def slab(part):
+        count = part.stop - part.start
+        logits = memory[: tokens * count].view(tokens, count)
+        of_part = None if bias is None else bias[part]
+        logits_of(hidden, weight[part], of_part, logits)
+        return Slab(logits, targets, part.start, class_weights, options)
+
+    statistics = combine([slab(part).statistics() for part in parts])
+    of_tokens = Tokens(statistics, targets, class_weights, options)
+    results = of_tokens.results(options)
+    if scale is not None:
+        results[0] = (results[0] * scale).sum()
+    if not any(wanted):
+        return results, []
+    sums = _Sums(hidden, weight, wanted, len(parts))
+    for part in parts:
+        sums.add(part, slab(part).gradient(of_tokens, scale))
+    return results, sums.finish()
+
+
+class _Sums:
+    """The gradients that are wanted, as they grow by slabs of classes: the
+    weight's is one product a class, and the hidden states' a sum over slabs."""
+
+    def __init__(self, hidden, weight, wanted, slabs):
+        kept = kept_type(hidden.dtype)
+        self._inputs = hidden, weight
+        self._hidden = Sum(hidden, kept, slabs < 2) if wanted[0] else None
+        self._weight = Sum(weight, kept, True) if wanted[1] else None
+        self._bias = BiasSum(weight, kept) if wanted[2] else None
+
+    def add(self, classes, logits):
+        hidden, weight = self._inputs
+        if self._hidden is not None:
+            self._hidden.add(logits, weight[classes])
+        if self._weight is not None:
+            self._weight.put(classes, logits.t(), hidden)
+        if self._bias is not None:
+            self._bias.add(classes, logits)
+
+    def finish(self):
+        found = self._hidden, self._weight, self._bias
+        return [x.finish() for x in found if x is not None]

@@ -1,0 +1,69 @@
+"""Operands of a call that are tensors of PyTorch: what is refused, converted and
+differentiated."""
+
+import torch
+from bastile._compiler import adapter
+from bastile._compiler.definitions import definitions
+
+
+#: By op, which operands have to be of the same type.
+SAME_TYPES = {
+    name: [
+        [i for i, operand in enumerate(op.operands) if operand.name in group]
+        for group in op.same_types
+    ]
+    for name, op in definitions().items()
+}
+
+
+def refuse_unusual(name, operands):
+    """Raises for tensors of PyTorch whose memory is not what sizes and strides say."""
+    for x in operands:
+        kind = None if x is None else adapter.unusual_kind(x)
+        if kind:
+            raise TypeError(f"{name}: a kernel takes dense tensors, but got {kind}")
+
+
+def forbid_leaves(name, operands):
+    """Raises for operands that gradients are collected in, as PyTorch does for
+    operations in place."""
+    if torch.is_grad_enabled():
+        for operand in operands:
+            if (
+                isinstance(operand, torch.Tensor)
+                and operand.requires_grad
+                and operand.is_leaf
+                and operand.dim() > 1
+            ):
+                raise RuntimeError(
+                    f"{name}: 'in_place' would overwrite a leaf that requires "
+                    "gradients"
+                )
+
+
+def find_wanted(operands):
+    """Which operands gradients are recorded for; None if for none."""
+    if not torch.is_grad_enabled():
+        return None
+    wanted = [x is not None and x.requires_grad for x in operands]
+    return wanted if True in wanted else None
+
+
+def promote(name, operands):
+    """Under autocast, operands that have to be of one type are cast to the widest
+    among them, as PyTorch does for its own ops of several tensors."""
+    device = next(x.device.type for x in operands if x is not None)
+    # Of other devices, "meta" among them, PyTorch cannot be asked.
+    if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):
+        return operands
+    operands = list(operands)
+    for group in SAME_TYPES[name]:
+        present = [i for i in group if operands[i] is not None]
+        if len(present) < 2:
+            continue
+        widest = operands[present[0]].dtype
+        for i in present[1:]:
+            widest = torch.promote_types(widest, operands[i].dtype)
+        for i in present:
+            operands[i] = operands[i].to(widest)
+    return operands

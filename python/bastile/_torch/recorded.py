@@ -1,0 +1,119 @@
+"""Calls that PyTorch traces, recorded with their backwards."""
+
+import sys
+
+import torch
+from bastile._compiler import operators
+from bastile._torch import autograd
+from bastile._torch.run_operator import run, run_in_place
+
+
+def record(request, operands):
+    """The results of a call, recorded with its gradients where they are wanted."""
+    if request.gradients:
+        return _Recorded.apply(request, *operands)
+    return tuple(run(request, None, operands)[: result_count(request)])
+
+
+class _Recorded(torch.autograd.Function):
+    """A call that PyTorch traces, forward and backward: both are calls of the
+    operator `run` in what it records."""
+
+    @staticmethod
+    def forward(ctx, request, *operands):
+        function, backward = _description(request)
+        outputs = (
+            run_in_place(request, operands)
+            if request.in_place and not _is_distributed(operands)
+            else run(request, None, operands)
+        )
+        ctx.request = request
+        count = result_count(request)
+        results = outputs[:count]
+        if request.together:
+            ctx.save_for_backward(*outputs[count:])
+            ctx.mark_non_differentiable(*results[1:])
+            return tuple(results)
+        ctx.save_for_backward(
+            *(
+                operands[source["input"]]
+                if "input" in source
+                else outputs[source["output"]]
+                for source in backward["inputs"]
+                if "grad" not in source
+            )
+        )
+        ctx.mark_non_differentiable(
+            *(x for x in results if not x.is_floating_point())
+        )
+        return tuple(results)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        request, kept = ctx.request, ctx.saved_tensors
+        function, _ = _description(request)
+        find = _scaled_gradients if request.together else _derived_gradients
+        found = find(request, kept, function, gradients)
+        computed = [found.get(spec["name"]) for spec in function["inputs"]]
+        sources = (*kept, *gradients)
+        return None, *autograd.refuse_twice(request.name, computed, sources)
+
+
+def _scaled_gradients(request, kept, function, gradients):
+    """By operand, those that came with the results."""
+    names = [
+        spec["name"]
+        for spec in function["inputs"]
+        if f"grad_{spec['name']}" in _gradient_names(function)
+    ]
+    # Of rank 0, it does not take part in the choice of the type. A product is what
+    # a compiler of graphs can do in place, or with what comes next.
+    factor = gradients[0].reshape(())
+    return {name: x * factor for name, x in zip(names, kept)}
+
+
+def _derived_gradients(request, kept, function, gradients):
+    """By operand, those that the request's backward computes."""
+    backward = function["backward"]
+    computed = []
+    if "function" in backward:
+        kept = iter(kept)
+        inputs = [
+            gradients[source["grad"]] if "grad" in source else next(kept)
+            for source in backward["inputs"]
+        ]
+        computed = run(request, backward["function"], inputs)
+    return {
+        name: computed[source["result"]]
+        if "result" in source
+        else gradients[source["grad"]]
+        for name, source in backward["gradients"].items()
+    }
+
+
+def _is_distributed(operands):
+    """Whether operands are DTensors, whose memory is their processes'."""
+    distributed = sys.modules.get("torch.distributed.tensor")
+    return distributed is not None and any(
+        isinstance(x, distributed.DTensor) for x in operands
+    )
+
+
+def _description(request):
+    """The metadata of the request's function, and what it says of its backward."""
+    function = operators.function_of(request)
+    return function, function.get("backward")
+
+
+def result_count(request):
+    """How many outputs are results: the rest is for the backward."""
+    function, _ = _description(request)
+    names = [x["name"] for x in function["outputs"]]
+    rest = _gradient_names(function) if request.together else ()
+    return sum(not (name.startswith("saved") or name in rest) for name in names)
+
+
+def _gradient_names(function):
+    """What the gradients among a function's outputs would be called."""
+    names = {f"grad_{spec['name']}" for spec in function["inputs"]}
+    return names.intersection(x["name"] for x in function["outputs"])

@@ -1,0 +1,174 @@
+"""The operators `run` and `overwrite`, of which traced programs consist.
+
+Their string names a function of a request and says everything, so that another process
+can load such a program; their number stands for the string.
+"""
+
+import functools
+import hashlib
+import json
+import sys
+
+import torch
+from bastile import _bastile
+from bastile._compiler import loading, operators, tensor_types
+from bastile._torch import inductor
+
+#: What every operator of this room is defined in.
+LIBRARY = torch.library.Library("bastile", "DEF")
+
+
+@functools.cache
+def describe(request, function):
+    text = json.dumps([request.on("").to_text(), function])
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True), text
+
+
+def run(request, function, inputs):
+    """The outputs of a function of the request; by default the first."""
+    return torch.ops.bastile.run.default(
+        *describe(request, function), list(inputs)
+    )
+
+
+def run_in_place(request, inputs):
+    """As `run`, with outputs in place of inputs."""
+    places = _consumed(request)
+    function = operators.function_of(request)
+    outputs = _fake_outputs(function, inputs, skip=places)
+    torch.ops.bastile.overwrite.default(
+        *describe(request, None),
+        [inputs[i] for i in places.values()],
+        [x for i, x in enumerate(outputs) if i not in places],
+        [x for i, x in enumerate(inputs) if i not in places.values()],
+    )
+    for i, place in places.items():
+        outputs[i] = inputs[place].detach()
+    return outputs
+
+
+def _consumed(request):
+    """By output, the inputs whose memory outputs take."""
+    function = operators.function_of(request)
+    return {
+        i: output["may_alias"]
+        for i, output in enumerate(function["outputs"])
+        if "may_alias" in output
+    }
+
+
+def _overwrite(key, text, consumed, outputs, others):
+    """Implements `overwrite`: a call whose results all go into tensors that are
+    there, which is what PyTorch can trace without copies."""
+    places = _consumed(loading.Request.from_text(json.loads(text)[0]))
+    inputs = list(others)
+    for place, tensor in sorted(
+        zip(places.values(), consumed), key=lambda pair: pair[0]
+    ):
+        inputs.insert(place, tensor)
+    device = inputs[0].device
+    kernel = _load_function(text, device.index if device.type == "cuda" else None)
+    rest = iter(outputs)
+    for i, computed in enumerate(kernel.run(inputs, in_place=True)):
+        target = inputs[places[i]] if i in places else next(rest)
+        # What was not computed in place is small, or its rows lie apart.
+        if computed is not target:
+            target.copy_(computed)
+    for tensor in consumed:
+        torch.autograd.graph.increment_version(tensor)
+
+
+@functools.cache
+def _load_function(text, device):
+    request, function = json.loads(text)
+    request = loading.Request.from_text(request)
+    target = loading.target_for(device)
+    return loading.load(request.on(target)).kernel(function)
+
+
+def _run_in_python(key, text, inputs):
+    device = inputs[0].device
+    index = device.index if device.type == "cuda" else None
+    return _load_function(text, index).run(inputs)
+
+
+def register_sharding():
+    """Has DTensor, where it is imported, part calls among processes."""
+    if "torch.distributed.tensor" in sys.modules:
+        from bastile._torch import sharding
+
+        sharding.register()
+
+
+def _fake_run(key, text, inputs):
+    register_sharding()
+    # Who traces is perhaps about to generate code.
+    inductor.install(torch.ops.bastile.run.default)
+    request, function = json.loads(text)
+    request = loading.Request.from_text(request)
+    functions = operators.metadata(request.on(operators.DESCRIBED_TARGET))
+    function = function or next(iter(functions))
+    return _fake_outputs(functions[function], inputs)
+
+
+def _fake_outputs(function, inputs, skip=()):
+    """New tensors like a function's outputs; None for those in ``skip``."""
+    return [
+        None
+        if i in skip
+        else inputs[0].new_empty(
+            [_size(size, inputs) for size in spec["shape"]],
+            dtype=getattr(torch, tensor_types.TORCH_NAMES[spec["type"]]),
+        )
+        for i, spec in enumerate(function["outputs"])
+    ]
+
+
+def _size(expression, inputs):
+    """A size of an output, from the (perhaps symbolic) sizes of the inputs."""
+    if isinstance(expression, int):
+        return expression
+    if "input" in expression:
+        return inputs[expression["input"]].shape[expression["dimension"]]
+    ((operator, parts),) = expression.items()
+    values = [_size(part, inputs) for part in parts]
+    if operator == "ceildiv":
+        return -(-values[0] // values[1])
+    return functools.reduce(_COMBINE[operator], values)
+
+
+_COMBINE = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "min": torch.sym_min,
+    "max": torch.sym_max,
+}
+
+
+def _register():
+    LIBRARY.define(
+        "run(int key, str function, Tensor[] inputs) -> Tensor[]",
+        tags=(torch.Tag.needs_exact_strides,),
+    )
+    if not _bastile.register_torch_kernels(_load_function):
+        for device in ("CPU", "CUDA"):
+            LIBRARY.impl("run", _run_in_python, device)
+    torch.library.register_fake("bastile::run", _fake_run, lib=LIBRARY)
+    LIBRARY.define(
+        "overwrite(int key, str function, Tensor(a!)[] consumed, "
+        "Tensor(b!)[] outputs, Tensor[] others) -> ()"
+    )
+    for device in ("CPU", "CUDA"):
+        LIBRARY.impl("overwrite", _overwrite, device)
+    torch.library.register_fake(
+        "bastile::overwrite", lambda *arguments: None, lib=LIBRARY
+    )
+
+
+_register()
+
+# Where the dispatcher would do no more than run the kernel, it is not asked.
+inductor.offer(
+    _bastile.shortcut_torch_kernels(_load_function, torch.ops.bastile.run.default)
+)

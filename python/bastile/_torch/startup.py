@@ -1,0 +1,7 @@
+"""Imports everything that registers itself with PyTorch, in this room and above."""
+
+from bastile._torch import dispatch as dispatch
+from bastile._torch import flops as flops
+from bastile._torch import followers
+
+followers.call()

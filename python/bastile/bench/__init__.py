@@ -1,1 +1,0 @@
-"""Measurements of Bastile beside other libraries: ``python -m bastile.bench``."""

@@ -1,7 +1,0 @@
-"""Eager PyTorch."""
-
-from bastile.bench import _formulas, _ops
-
-
-def load() -> dict:
-    return {name: getattr(_formulas, name) for name in _ops.OPS}
