@@ -12,53 +12,56 @@ include "dialect/TileDialect.td"
 /// Element types of operands and results.
 def Tile_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
 
+/// Tensors of elements of some types. The list is a field, so that what reads these
+/// records (python/generate_ops.py) need not read their text.
+class Tile_TensorOf<list<Type> elements, list<Pred> conditions, string summary>
+    : Type<And<!listconcat([RankedTensorOf<elements>.predicate], conditions)>,
+           summary, "::mlir::RankedTensorType"> {
+  list<Type> elementTypes = elements;
+}
+
 /// The row length is static and at least one; leading sizes are free.
 def Tile_IsRowTensor : And<[
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() >= 2">,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getShape().back() > 0">
   ]>;
-def Tile_RowTensor : Type<
-    And<[RankedTensorOf<[Tile_Float]>.predicate, Tile_IsRowTensor]>,
+def Tile_RowTensor : Tile_TensorOf<
+    [Tile_Float], [Tile_IsRowTensor],
     "row tensor of f16, bf16, f32 or f64 (at least one leading dimension and a "
-    "static last dimension of at least 1)",
-    "::mlir::RankedTensorType">;
-def Tile_RowVector : Type<
-    And<[RankedTensorOf<[Tile_Float]>.predicate,
-         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
-         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
-               ".getShape().back() > 0">]>,
-    "row vector of f16, bf16, f32 or f64 (one static dimension of at least 1)",
-    "::mlir::RankedTensorType">;
+    "static last dimension of at least 1)">;
+def Tile_RowVector : Tile_TensorOf<
+    [Tile_Float],
+    [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
+     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+           ".getShape().back() > 0">],
+    "row vector of f16, bf16, f32 or f64 (one static dimension of at least 1)">;
 
 /// One number a row that counts or names something, such as a token's target.
-def Tile_IntegerStatistic : Type<
-    And<[RankedTensorOf<[I32, I64]>.predicate, Tile_IsRowTensor,
-         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
-               ".getShape().back() == 1">]>,
+def Tile_IntegerStatistic : Tile_TensorOf<
+    [I32, I64],
+    [Tile_IsRowTensor,
+     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+           ".getShape().back() == 1">],
     "statistic of i32 or i64 (at least one leading dimension and a last "
-    "dimension of 1)",
-    "::mlir::RankedTensorType">;
+    "dimension of 1)">;
 
 /// Reductions run in the precision that formulas are computed in.
-def Tile_ComputeTensor : Type<
-    And<[RankedTensorOf<[F32, F64]>.predicate, Tile_IsRowTensor]>,
+def Tile_ComputeTensor : Tile_TensorOf<
+    [F32, F64], [Tile_IsRowTensor],
     "row tensor of f32 or f64 (at least one leading dimension and a static last "
-    "dimension of at least 1)",
-    "::mlir::RankedTensorType">;
+    "dimension of at least 1)">;
 
 /// A row tensor or vector, in a precision that reductions have.
-def Tile_ComputeRows : Type<
-    And<[RankedTensorOf<[F32, F64]>.predicate,
-         CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
-               ".getShape().back() > 0">]>,
-    "row tensor or row vector of f32 or f64",
-    "::mlir::RankedTensorType">;
+def Tile_ComputeRows : Tile_TensorOf<
+    [F32, F64],
+    [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
+           ".getShape().back() > 0">],
+    "row tensor or row vector of f32 or f64">;
 
 /// Rows of 8-bit floats; of float64, where a reference stands for them.
-def Tile_SmallRows : Type<
-    And<[RankedTensorOf<[F8E4M3FN, F8E5M2, F64]>.predicate, Tile_IsRowTensor]>,
+def Tile_SmallRows : Tile_TensorOf<
+    [F8E4M3FN, F8E5M2, F64], [Tile_IsRowTensor],
     "row tensor of f8E4M3FN, f8E5M2 or f64 (at least one leading dimension and "
-    "a static last dimension of at least 1)",
-    "::mlir::RankedTensorType">;
+    "a static last dimension of at least 1)">;
 
 #endif // BASTILE_DIALECT_ROWTYPES_TD

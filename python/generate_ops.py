@@ -19,6 +19,17 @@ KINDS = {
     "Tile_ComputeRows": "compute_rows",
     "Tile_ComputeTensor": "compute_tensor",
 }
+# MLIR's spelling of each element type that operands may have.
+ELEMENTS = {
+    "F16": "f16",
+    "BF16": "bf16",
+    "F32": "f32",
+    "F64": "f64",
+    "F8E4M3FN": "f8E4M3FN",
+    "F8E5M2": "f8E5M2",
+    "I32": "i32",
+    "I64": "i64",
+}
 NUMBERS = {"F64Attr": "f64", "I64Attr": "i64", "I32Attr": "i32"}
 
 
@@ -44,6 +55,21 @@ def arguments(records, record, field):
         yield name, records.get(reference)
 
 
+def element_types(records, op, name, types):
+    """The element types of an operand, with those of `AnyTypeOf` one by one."""
+    for reference in types:
+        element = records.get(reference)
+        if records.is_a(element, "AnyTypeOf"):
+            yield from element_types(records, op, name, element["allowedTypes"])
+        elif element["!name"] in ELEMENTS:
+            yield ELEMENTS[element["!name"]]
+        else:
+            sys.exit(
+                f"operand '{name}' of '{op}' has elements of {element['!name']}, which "
+                "generate_ops.py has no name for"
+            )
+
+
 def describe_operand(records, op, name, constraint):
     optional = records.is_a(constraint, "Optional")
     if optional:
@@ -57,6 +83,9 @@ def describe_operand(records, op, name, constraint):
     return {
         "name": name,
         "kind": kind,
+        "elements": list(
+            element_types(records, op, name, constraint["elementTypes"])
+        ),
         "optional": optional,
         "summary": constraint["summary"],
     }

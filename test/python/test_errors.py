@@ -1,10 +1,14 @@
 # RUN: %package-test %s
 """Mistakes: what kind of exception they raise and what its message names."""
 
+import dataclasses
+
 import bastile
 import numpy as np
 import pytest
 import torch
+from bastile._compiler import checks
+from bastile._compiler.definitions import definitions
 
 ops = bastile.ops
 x = torch.randn(4, 24)
@@ -95,6 +99,14 @@ def test_type_of_elements(case):
         call()
     for word in words:
         assert word in str(raised.value)
+
+
+def test_types_of_elements_do_not_come_from_the_documentation():
+    definition = definitions()["rms_norm"]
+    operands = [dataclasses.replace(x, summary="rows") for x in definition.operands]
+    plain = dataclasses.replace(definition, operands=tuple(operands))
+    with pytest.raises(TypeError, match="but takes float16, bfloat16, float32, float64$"):
+        checks.check(plain, [((4, 24), "i64", "cpu"), None])
 
 
 OBJECTS = [

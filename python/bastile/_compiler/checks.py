@@ -1,7 +1,5 @@
 """What is wrong with the operands of a call, in the caller's words."""
 
-import re
-
 from bastile._compiler import tensor_types
 
 
@@ -29,19 +27,12 @@ def check(definition, tensors):
 
 
 def _check_type(definition, operand, tensor):
-    allowed = _element_types(operand.summary)
-    if allowed and tensor[1] not in allowed:
-        names = ", ".join(tensor_types.TORCH_NAMES[x] for x in allowed)
+    if tensor[1] not in operand.elements:
+        names = ", ".join(tensor_types.TORCH_NAMES[x] for x in operand.elements)
         raise TypeError(
             f"{definition.name}: '{operand.name}' has elements of type "
             f"{tensor_types.TORCH_NAMES[tensor[1]]}, but takes {names}"
         )
-
-
-def _element_types(summary):
-    # The summaries are the dialect's own, which list the types at the front.
-    words = re.findall(r"\w+", summary.partition("(")[0])
-    return [word for word in words if word in tensor_types.TORCH_NAMES]
 
 
 def _check_places(definition, named):

@@ -15,8 +15,14 @@ from bastile._compiler import tensor_types
 class Operand:
     name: str
     kind: str
+    #: MLIR's spelling of the element types that it may have.
+    elements: tuple[str, ...]
     optional: bool
     summary: str
+
+    def __post_init__(self):
+        # JSON has no tuples.
+        object.__setattr__(self, "elements", tuple(self.elements))
 
 
 @dataclasses.dataclass(frozen=True)
