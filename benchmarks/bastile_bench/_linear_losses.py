@@ -8,7 +8,7 @@ import bastile
 import torch
 import torch.nn.functional as F
 from bastile._losses import plan
-from bastile._losses.options import Options
+from bastile._losses.options import Settings
 
 
 #: How often each row has its turn.
@@ -140,12 +140,12 @@ def _chunks(name, case):
     """In how many pieces the logits of the whole are computed."""
     tokens, length, classes = case.shape
     size = case.dtype.itemsize
-    options = Options(
+    settings = Settings(
         recompute=name == "recompute",
         budget=case.budget if name == "budget" else None,
     )
-    budget = plan.budget_of(tokens, length, classes, size, options)
-    if options.recompute:
+    budget = plan.budget_of(tokens, length, classes, size, settings)
+    if settings.recompute:
         return len(plan.pieces(classes, tokens * size, budget))
     return len(plan.pieces(tokens, classes * size, budget))
 

@@ -11,6 +11,8 @@ import torch
 from bastile import ops
 from bastile._compiler import tensor_types
 from bastile._formulas.rope import rope_half_angles, rope_neighbours
+from bastile._losses import api
+from bastile._losses.options import Operands, Settings
 from torch import Tensor
 
 
@@ -270,23 +272,22 @@ def linear_cross_entropy(
         names.append("lse")
     if return_correct:
         names.append("correct")
-    results = ops.linear_cross_entropy(
-        input,
-        linear_weight,
-        target,
-        linear_bias,
-        class_weights=weight,
-        reduction=reduction,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        z_loss=z_loss,
-        soft_cap=soft_cap,
-        temperature=temperature,
-        num_items=num_items,
-        skip_ignored=skip_ignored,
-        budget=budget,
-        recompute=recompute,
-        returns=tuple(names) if len(names) > 1 else "loss",
+    settings = Settings(
+        reduction,
+        ignore_index,
+        label_smoothing,
+        z_loss,
+        soft_cap,
+        temperature,
+        budget,
+        recompute,
+    )
+    results = api.compute(
+        Operands(input, linear_weight, target, linear_bias, weight),
+        settings,
+        tuple(names) if len(names) > 1 else "loss",
+        num_items,
+        skip_ignored,
     )
     if not return_correct:
         return results

@@ -393,9 +393,9 @@ def test_transformations_are_refused():
 
 def test_operators_are_registered_well():
     problem = linear_losses.make(torch.float32)
-    from bastile._losses.options import Options
+    from bastile._losses.options import RESULTS, Options
 
-    options = Options(classes=CLASSES, returns=("loss", "lse", "correct", "invalid"))
+    options = Options(returns=RESULTS, classes=CLASSES)
     torch.library.opcheck(
         torch.ops.bastile.linear_cross_entropy.default,
         (

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from bastile import ops
 from bastile._losses import forward, operators, plan, products, slabs
-from bastile._losses.options import Options
+from bastile._losses.options import Operands, Options, Settings
 from linear_losses import CLASSES, LENGTH, TOKENS, distance
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -45,13 +45,14 @@ class Watch(TorchDispatchMode):
 
 def watch(run, budget, is_logits):
     problem = linear_losses.make(torch.bfloat16)
-    options = Options(budget=budget, classes=CLASSES, returns=("loss", "correct"))
-    tensors = (problem.hidden, problem.weight, problem.targets, problem.bias)
+    settings = Settings(budget=budget)
+    options = Options(settings, ("loss", "correct"), classes=CLASSES)
+    operands = Operands(problem.hidden, problem.weight, problem.targets, problem.bias)
     scale = operators.total_scale(
-        problem.targets, None, None, options, torch.float32
+        problem.targets, None, None, settings, torch.float32
     ).expand(TOKENS)
     with torch.no_grad(), Watch(is_logits) as found:
-        run(*tensors, None, scale, options, [True] * 3)
+        run(operands, scale, options, [True] * 3)
     return found
 
 
@@ -83,7 +84,7 @@ def test_nothing_waits_for_the_device(run):
 @pytest.mark.parametrize(("shape", "limit"), SHAPES.items())
 def test_the_default_budget(shape, limit):
     tokens, length, classes = shape
-    budget = plan.budget_of(*shape, 2, Options())
+    budget = plan.budget_of(*shape, 2, Settings())
     rows = max(x.stop - x.start for x in plan.pieces(tokens, 2 * classes, budget))
     logits, states, weight = (
         2 * rows * classes,
@@ -340,7 +341,7 @@ def test_the_peak_is_what_the_formula_says(shape, recompute):
     step(*tensors, recompute=recompute)
     torch.cuda.synchronize()
     peak = torch.cuda.max_memory_allocated() - before
-    budget = plan.budget_of(*shape, 2, Options(recompute=recompute))
+    budget = plan.budget_of(*shape, 2, Settings(recompute=recompute))
     states, weight = 2 * tokens * length, 2 * classes * length
     if recompute:
         need = budget + weight + 3 * states

@@ -1,41 +1,29 @@
-"""The public functions, their checks and the forms that arguments may have."""
+"""Calls of the loss: checks, and the forms that arguments may have."""
 
 import functools
 import sys
+from typing import NamedTuple
 
 import torch
 from bastile._losses import node
-from bastile._losses.options import Options
+from bastile._losses.options import Operands, Options
 
 _NAME = "linear_cross_entropy"
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def linear_cross_entropy(
-    hidden, weight, targets, bias, *, class_weights, num_items, skip_ignored, **fields
-):
-    return _call(
-        (hidden, weight, targets, bias, class_weights),
-        num_items,
-        skip_ignored,
-        fields,
-    )
+class Slice(NamedTuple):
+    """Which of all classes the weight has: those from ``first`` on of ``classes``, which
+    the processes of the group of this name share."""
+
+    group: str | None
+    first: int
+    classes: int
 
 
-def vocab_parallel_linear_cross_entropy(
-    hidden,
-    weight,
-    targets,
-    bias,
-    *,
-    group,
-    first_class,
-    classes,
-    class_weights,
-    num_items,
-    skip_ignored,
-    **fields,
-):
+def find_slice(weight, group, first_class, classes):
+    """The `Slice` of this process, for arguments of
+    `bastile.ops.vocab_parallel_linear_cross_entropy`."""
     import torch.distributed as dist
 
     if not dist.is_available() or not dist.is_initialized():
@@ -49,26 +37,22 @@ def vocab_parallel_linear_cross_entropy(
         raise ValueError(f"{_NAME}: this process is not in 'group'")
     _check_whole("weight", weight)
     count = int(weight.shape[0])
-    fields["group"] = group.group_name
-    fields["first_class"] = rank * count if first_class is None else first_class
-    fields["classes"] = size * count if classes is None else classes
-    _check_place(fields["first_class"], count, fields["classes"])
-    return _call(
-        (hidden, weight, targets, bias, class_weights), num_items, skip_ignored, fields
-    )
-
-
-def _check_place(first, count, classes):
+    first = rank * count if first_class is None else first_class
+    classes = size * count if classes is None else classes
     if not 0 <= first <= classes - count:
         raise ValueError(
             f"{_NAME}: 'weight' has {count} classes from 'first_class' {first} on, "
             f"but there are {classes} 'classes'"
         )
+    return Slice(group.group_name, first, classes)
 
 
-def _call(tensors, num_items, skip_ignored, fields):
-    hidden, weight, targets, bias, class_weights = tensors
-    returns = fields.pop("returns")
+def compute(
+    operands, settings, returns, num_items=None, skip_ignored=False, of=None
+):
+    """What `bastile.ops.linear_cross_entropy` returns for `Operands`, `Settings` and the
+    arguments of these names. The weight has the `Slice` ``of`` the classes, by default
+    all of them."""
     if returns is None:
         raise TypeError(f"{_NAME}: 'returns' must name results, but is None")
     if torch._C._are_functorch_transforms_active():
@@ -77,26 +61,28 @@ def _call(tensors, num_items, skip_ignored, fields):
             "torch.autograd.grad or backward"
         )
     names = (returns,) if isinstance(returns, str) else tuple(returns)
-    operands = "hidden", "weight", "targets", "bias", "class_weights"
-    for name, tensor in zip(operands, tensors):
-        if tensor is not None or name in operands[:3]:
+    for name, tensor in zip(Operands._fields, operands):
+        if tensor is not None or name in Operands._fields[:3]:
             _check_whole(name, tensor)
-    # Where no group shares them, the weight has all classes.
-    fields.setdefault("classes", int(weight.shape[0]))
-    options, given = _options(returns=names, **fields)
-    hidden, weight, bias = _autocast(hidden, weight, bias)
-    _check(hidden, weight, targets, bias)
-    _check_class_weights(class_weights, options)
-    _check_place_of(hidden, weight, targets, bias, class_weights)
-    divisor = _divisor(num_items, options, hidden)
+    if of is None:
+        of = Slice(None, 0, int(operands.weight.shape[0]))
+    options, given = _options(settings, names, of)
+    operands = _autocast(operands)
+    _check(operands)
+    _check_class_weights(operands.class_weights, options)
+    _check_place(operands)
+    hidden, targets = operands.hidden, operands.targets
+    divisor = _divisor(num_items, settings, hidden)
     rows = hidden.reshape(-1, hidden.shape[-1])
     columns = targets.reshape(-1)
     index = None
     if skip_ignored:
-        index = (columns != options.ignore_index).nonzero().squeeze(1)
+        index = (columns != settings.ignore_index).nonzero().squeeze(1)
         rows, columns = rows.index_select(0, index), columns.index_select(0, index)
-    tensors = rows, weight, columns, bias, class_weights, divisor
-    results = node.call(tensors, options, given)
+    flat = Operands(
+        rows, operands.weight, columns, operands.bias, operands.class_weights
+    )
+    results = node.call(flat, divisor, options, given)
     made = {
         name: _spread(values, index, targets.shape) if values.dim() else values
         for name, values in zip(("loss", *options.others), results)
@@ -106,18 +92,18 @@ def _call(tensors, num_items, skip_ignored, fields):
     return tuple(made[name] for name in names)
 
 
-def _options(**fields):
+def _options(settings, names, place):
     """The options, and as registered operators take them."""
     if torch.compiler.is_compiling():
-        options = Options(**fields)
+        options = Options(settings, names, *place)
         return options, options.given
-    return _known_options(**fields)
+    return _known_options(settings, names, place)
 
 
 @functools.lru_cache(maxsize=256)
-def _known_options(**fields):
+def _known_options(settings, names, place):
     """Calls repeat, and checks and texts take longer than the look-up."""
-    options = Options(**fields)
+    options = Options(settings, names, *place)
     return options, options.given
 
 
@@ -129,25 +115,27 @@ def _spread(values, index, shape):
     return values.reshape(shape)
 
 
-def _autocast(*tensors):
+def _autocast(operands):
     """As PyTorch's own linear layers, in the type that autocast asks for."""
-    device = tensors[0].device.type
+    hidden, weight, targets, bias, class_weights = operands
+    device = hidden.device.type
     if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):
-        return tensors
+        return operands
     dtype = torch.get_autocast_dtype(device)
-    return [
+    hidden, weight, bias = (
         x.to(dtype) if x is not None and x.dtype != torch.float64 else x
-        for x in tensors
-    ]
+        for x in (hidden, weight, bias)
+    )
+    return Operands(hidden, weight, targets, bias, class_weights)
 
 
-def _divisor(num_items, options, hidden):
+def _divisor(num_items, settings, hidden):
     if num_items is None:
         return None
-    if options.reduction != "mean":
+    if settings.reduction != "mean":
         raise ValueError(
             f"{_NAME}: 'num_items' takes the place of the number of tokens in a "
-            f"mean, but 'reduction' is {options.reduction!r}"
+            f"mean, but 'reduction' is {settings.reduction!r}"
         )
     wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
     if isinstance(num_items, (str, list, tuple)):
@@ -162,7 +150,8 @@ def _divisor(num_items, options, hidden):
     return num_items.detach().reshape(()).to(hidden.device, wide)
 
 
-def _check(hidden, weight, targets, bias):
+def _check(operands):
+    hidden, weight, targets, bias, _ = operands
     if hidden.dtype not in _FLOATS:
         raise TypeError(
             f"{_NAME}: 'hidden' has elements of type {hidden.dtype}, but takes "
@@ -219,13 +208,9 @@ def _check_class_weights(weights, options):
         raise ValueError(f"{_NAME}: 'class_weights' has no gradient; detach it")
 
 
-def _check_place_of(hidden, weight, targets, bias, class_weights):
-    for name, tensor in (
-        ("weight", weight),
-        ("targets", targets),
-        ("bias", bias),
-        ("class_weights", class_weights),
-    ):
+def _check_place(operands):
+    hidden = operands.hidden
+    for name, tensor in zip(Operands._fields[1:], operands[1:]):
         if tensor is not None and tensor.device != hidden.device:
             raise ValueError(
                 f"{_NAME}: operands lie in one place, but 'hidden' is on "

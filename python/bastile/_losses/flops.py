@@ -12,7 +12,7 @@ def _count_loss(hidden, weight, targets, bias, class_weights, divisor, *rest, **
     where those are not kept. Of tokens to ignore nothing is known here."""
     words, *_, wanted = rest
     gradients = sum(wanted[:2])
-    again = 1 if gradients and Options.read(words).recompute else 0
+    again = 1 if gradients and Options.read(words).settings.recompute else 0
     return _products(hidden, weight, 1 + again + gradients)
 
 
@@ -20,7 +20,7 @@ def _count_loss(hidden, weight, targets, bias, class_weights, divisor, *rest, **
 def _count_backward(hidden, weight, targets, bias, class_weights, upstream, *rest, **_):
     """The logits again, and the gradients."""
     words, *_, wanted = rest
-    again = 1 if Options.read(words).recompute else 0
+    again = 1 if Options.read(words).settings.recompute else 0
     return _products(hidden, weight, 1 + again + sum(wanted[:2]))
 
 

@@ -47,15 +47,17 @@ class Gradients:
         return found
 
 
-def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
-    """The results for hidden states [T, H], and the gradients of the sum of the
-    losses times ``scale`` [T].
+def run(operands, scale, options, wanted):
+    """The results for `Operands` of hidden states [T, H] and targets [T], and the
+    gradients of the sum of the losses times ``scale`` [T] that are ``wanted`` of hidden
+    states, weight and bias.
 
     With ``scale`` None, the loss is that of each token.
     """
+    hidden, weight, targets, bias, class_weights = operands
     tokens, classes = len(hidden), len(weight)
     size = hidden.element_size()
-    budget = plan.budget_of(*hidden.shape, classes, size, options)
+    budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
     parts = plan.pieces(tokens, classes * size, budget)
     gradients = Gradients(hidden, weight, wanted, len(parts)) if any(wanted) else None
     if scale is not None:
@@ -64,12 +66,12 @@ def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
     def take(part, memory):
         rows = memory[: part.stop - part.start]
         logits = logits_of(hidden[part], weight, bias, rows)
-        operands = logits, targets[part, None], class_weights
+        given = logits, targets[part, None], class_weights
         if scale is None:
-            return kernels.losses(*operands, options)
+            return kernels.losses(*given, options)
         if gradients is None:
-            return kernels.total(*operands, scale[part], options)
-        *made, logits = kernels.total_and_gradient(*operands, scale[part], options)
+            return kernels.total(*given, scale[part], options)
+        *made, logits = kernels.total_and_gradient(*given, scale[part], options)
         gradients.add(part, logits)
         return made
 

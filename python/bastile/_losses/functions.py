@@ -3,6 +3,7 @@ in them, and is imported when one is called."""
 
 from typing import TYPE_CHECKING, Any
 
+from bastile._losses.options import Operands, Settings
 from bastile._torch.followers import follow
 
 if TYPE_CHECKING:
@@ -90,24 +91,18 @@ def linear_cross_entropy(
     """
     from bastile._losses import api
 
-    return api.linear_cross_entropy(
-        hidden,
-        weight,
-        targets,
-        bias,
-        class_weights=class_weights,
-        reduction=reduction,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        z_loss=z_loss,
-        soft_cap=soft_cap,
-        temperature=temperature,
-        num_items=num_items,
-        skip_ignored=skip_ignored,
-        budget=budget,
-        recompute=recompute,
-        returns=returns,
+    settings = Settings(
+        reduction,
+        ignore_index,
+        label_smoothing,
+        z_loss,
+        soft_cap,
+        temperature,
+        budget,
+        recompute,
     )
+    operands = Operands(hidden, weight, targets, bias, class_weights)
+    return api.compute(operands, settings, returns, num_items, skip_ignored)
 
 
 def vocab_parallel_linear_cross_entropy(
@@ -157,23 +152,15 @@ def vocab_parallel_linear_cross_entropy(
     """
     from bastile._losses import api
 
-    return api.vocab_parallel_linear_cross_entropy(
-        hidden,
-        weight,
-        targets,
-        bias,
-        group=group,
-        first_class=first_class,
-        classes=classes,
-        class_weights=class_weights,
-        reduction=reduction,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        z_loss=z_loss,
-        soft_cap=soft_cap,
-        temperature=temperature,
-        num_items=num_items,
-        skip_ignored=skip_ignored,
-        budget=budget,
-        returns=returns,
+    settings = Settings(
+        reduction,
+        ignore_index,
+        label_smoothing,
+        z_loss,
+        soft_cap,
+        temperature,
+        budget,
     )
+    operands = Operands(hidden, weight, targets, bias, class_weights)
+    of = api.find_slice(weight, group, first_class, classes)
+    return api.compute(operands, settings, returns, num_items, skip_ignored, of)

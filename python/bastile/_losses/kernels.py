@@ -5,7 +5,7 @@ import functools
 
 from bastile import _bastile
 from bastile._compiler import compile, loading, schedules, tensor_types
-from bastile._losses.options import RESULTS, Options
+from bastile._losses.options import RESULTS, Options, Settings
 from bastile.functions import exp, op, row_max, row_sum, sum_of_rows, tanh
 
 
@@ -35,7 +35,7 @@ def statistics(logits, columns, class_weights, options):
     names = ["lse"]
     if "correct" in options.returns:
         names.append("largest")
-    if options.label_smoothing:
+    if options.settings.label_smoothing:
         operands["weights"] = class_weights
         names.append("weighted")
     return dict(zip(names, _run(_statistics, operands, options)))
@@ -45,7 +45,7 @@ def gradient(logits, lse, a, d, class_weights, options):
     """(a exp(z - lse) + d w) dz / dlogits, in the logits' memory; ``lse``, ``a``
     and ``d`` are [rows]."""
     operands = {"logits": logits, "lse": lse[:, None], "a": a[:, None]}
-    if options.label_smoothing:
+    if options.settings.label_smoothing:
         operands |= {"d": d[:, None], "weights": class_weights}
     return _run(_weighted, operands, options, in_place=True, drop_value=True)[0]
 
@@ -77,7 +77,7 @@ def _types_of(operands):
 @functools.lru_cache(maxsize=256)
 def _formula_of(options):
     """The options that the kernels depend on."""
-    return Options(**options.attributes, returns=options.returns)
+    return Options(Settings(**options.settings.attributes), options.returns)
 
 
 @functools.cache
@@ -130,7 +130,8 @@ def _with_parameters(compute, names):
 
 
 def _losses(operands, options, wide):
-    results = op.cross_entropy(**operands, reduction="none", **options.attributes)
+    attributes = options.settings.attributes
+    results = op.cross_entropy(**operands, reduction="none", **attributes)
     made = dict(zip(RESULTS, results))
     return tuple(made[name] for name in ("loss", *options.others))
 
@@ -147,32 +148,32 @@ def _statistics(operands, options, wide):
         logits,
         operands["targets"],
         reduction="none",
-        soft_cap=options.soft_cap,
-        temperature=options.temperature,
+        soft_cap=options.settings.soft_cap,
+        temperature=options.settings.temperature,
     )
     made = [lse]
     if "correct" in options.returns:
         made.append(row_max(logits).to(wide))
-    if options.label_smoothing:
-        z = _z(logits, options)
+    if options.settings.label_smoothing:
+        z = _z(logits, options.settings)
         made.append(row_sum(z if weights is None else z * weights).to(wide))
     return tuple(made)
 
 
 def _weighted(operands, options, wide):
     """The derivative of its sum is the gradient of a slab's logits."""
-    z = _z(operands["logits"], options)
+    z = _z(operands["logits"], options.settings)
     terms = operands["a"] * exp(z - operands["lse"])
-    if options.label_smoothing:
+    if options.settings.label_smoothing:
         weights = operands.get("weights")
         terms = terms + operands["d"] * (z if weights is None else z * weights)
     return terms.to(wide)
 
 
-def _z(logits, options):
-    if not options.soft_cap:
-        return logits / options.temperature
-    return options.soft_cap * tanh(logits / options.soft_cap) / options.temperature
+def _z(logits, settings):
+    if not settings.soft_cap:
+        return logits / settings.temperature
+    return settings.soft_cap * tanh(logits / settings.soft_cap) / settings.temperature
 
 
 def _sum(operands, options, wide):

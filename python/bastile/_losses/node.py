@@ -57,10 +57,10 @@ def _scaled(kept, upstream, count, dtype):
     ]
 
 
-def call(tensors, options, given):
-    """The results for hidden states [T, H], the weight, targets [T], the bias, the
-    class weights and the divisor; traceable."""
-    hidden, weight, targets, bias, class_weights, divisor = tensors
+def call(operands, divisor, options, given):
+    """The results for `Operands` of hidden states [T, H] and targets [T], and what the
+    sum of the losses is divided by, or None; traceable."""
+    hidden, weight, targets, bias, class_weights = operands
     is_recorded = torch.is_grad_enabled()
     wanted = [
         is_recorded and x is not None and x.requires_grad

@@ -2,7 +2,7 @@
 
 import torch
 from bastile._losses import forward, kernels, slabs
-from bastile._losses.options import Options
+from bastile._losses.options import Operands, Options
 from bastile._losses.products import kept_type, wide_type
 from bastile._losses.tokens import total_scale
 
@@ -20,7 +20,7 @@ def _run(options):
         from bastile._losses import parallel
 
         return parallel.run
-    return slabs.run if options.recompute else forward.run
+    return slabs.run if options.settings.recompute else forward.run
 
 
 def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
@@ -28,15 +28,15 @@ def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
     still to be multiplied into them; and the gradients that are wanted."""
     *given, wanted = rest
     options = Options.read(*given)
-    tensors = hidden, weight, targets, bias, class_weights
+    operands = Operands(hidden, weight, targets, bias, class_weights)
     if options.of_each_token:
-        return _run(options)(*tensors, None, options, wanted)[0]
+        return _run(options)(operands, None, options, wanted)[0]
     wide = wide_type(hidden.dtype)
-    factor = total_scale(targets, class_weights, divisor, options, wide)
+    factor = total_scale(targets, class_weights, divisor, options.settings, wide)
     is_later = kept_type(hidden.dtype) != hidden.dtype
     of_token = torch.ones_like(factor) if is_later else factor
     scale = of_token.expand(len(hidden))
-    results, gradients = _run(options)(*tensors, scale, options, wanted)
+    results, gradients = _run(options)(operands, scale, options, wanted)
     if not is_later:
         return [*results, *gradients]
     results[0] = results[0] * factor
@@ -57,9 +57,9 @@ def _backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
     """The gradients that are wanted, from that of each token's loss."""
     *given, wanted = rest
     options = Options.read(*given)
-    tensors = hidden, weight, targets, bias, class_weights
+    operands = Operands(hidden, weight, targets, bias, class_weights)
     scale = upstream.to(wide_type(hidden.dtype))
-    _, gradients = _run(options)(*tensors, scale, options, wanted)
+    _, gradients = _run(options)(operands, scale, options, wanted)
     return [x.to(hidden.dtype) for x in gradients]
 
 

@@ -1,18 +1,28 @@
-"""What a call of `linear_cross_entropy` may say beside its tensors."""
+"""What a call of `linear_cross_entropy` says: its tensors, and everything else."""
 
 import dataclasses
 import functools
 import math
+from typing import Any, NamedTuple
 
 RESULTS = ("loss", "lse", "correct", "invalid")
 _REDUCTIONS = ("none", "mean", "sum")
 _NAME = "linear_cross_entropy"
 
 
-@dataclasses.dataclass(frozen=True)
-class Options:
-    """The attributes of `tile.cross_entropy`, which results are wanted, and how
-    they are computed."""
+class Operands(NamedTuple):
+    """The tensors: hidden states [..., H] or [T, H], the weight [V, H], targets [...] or
+    [T], and the bias [V] and weights of classes [V], which may be None."""
+
+    hidden: Any
+    weight: Any
+    targets: Any
+    bias: Any = None
+    class_weights: Any = None
+
+
+class Settings(NamedTuple):
+    """The attributes of `tile.cross_entropy`, and how much is held at a time."""
 
     reduction: str = "mean"
     ignore_index: int = -100
@@ -20,45 +30,10 @@ class Options:
     z_loss: float = 0.0
     soft_cap: float = 0.0
     temperature: float = 1.0
-    returns: tuple = ("loss",)
     #: The most bytes of logits at a time; by default as shapes suggest.
     budget: int | None = None
     #: Whether logits are computed twice, slab by slab of the vocabulary.
     recompute: bool = False
-    #: The name of the group of processes that share the vocabulary, ...
-    group: str | None = None
-    #: ... and which classes this one has, out of how many.
-    first_class: int = 0
-    classes: int = 0
-
-    def __post_init__(self):
-        if self.reduction not in _REDUCTIONS:
-            raise ValueError(
-                f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
-                f"but is {self.reduction!r}"
-            )
-        if isinstance(self.ignore_index, (bool, float, str, type(None))):
-            raise TypeError(
-                f"{_NAME}: 'ignore_index' must be an integer, but is "
-                f"{self.ignore_index!r}"
-            )
-        for name in _NUMBERS:
-            _check_number(name, getattr(self, name))
-        if self.temperature == 0:
-            raise ValueError(f"{_NAME}: 'temperature' must not be 0")
-        if not 0 <= self.label_smoothing <= 1:
-            raise ValueError(
-                f"{_NAME}: 'label_smoothing' must be from 0 to 1, but is "
-                f"{self.label_smoothing!r}"
-            )
-        unknown = [name for name in self.returns if name not in RESULTS]
-        if unknown or not self.returns:
-            raise ValueError(
-                f"{_NAME}: 'returns' must name results out of {', '.join(RESULTS)}, "
-                f"but is {self.returns!r}"
-            )
-        if self.budget is not None:
-            _check_budget(self.budget)
 
     @property
     def attributes(self):
@@ -71,6 +46,29 @@ class Options:
             "temperature": self.temperature,
         }
 
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """Settings that were checked, which results are wanted, and whose classes the
+    weight has."""
+
+    settings: Settings = Settings()
+    returns: tuple = ("loss",)
+    #: The name of the group of processes that share the vocabulary, ...
+    group: str | None = None
+    #: ... and which classes this one has, out of how many.
+    first_class: int = 0
+    classes: int = 0
+
+    def __post_init__(self):
+        _check_settings(self.settings)
+        unknown = [name for name in self.returns if name not in RESULTS]
+        if unknown or not self.returns:
+            raise ValueError(
+                f"{_NAME}: 'returns' must name results out of {', '.join(RESULTS)}, "
+                f"but is {self.returns!r}"
+            )
+
     @property
     def others(self):
         """The results beside the loss, in the order of `RESULTS`."""
@@ -79,23 +77,28 @@ class Options:
     @property
     def of_each_token(self):
         """Whether the loss is that of each token."""
-        return self.reduction == "none"
+        return self.settings.reduction == "none"
 
     @property
     def given(self):
         """The options as registered operators take them, for `read`: words apart
         from numbers, which to a compiler of graphs may vary."""
+        settings = self.settings
         words = (
-            self.reduction,
-            "recompute" if self.recompute else "keep",
+            settings.reduction,
+            "recompute" if settings.recompute else "keep",
             "+".join(self.returns),
             # The last one, as it may be of any letters.
             self.group or "",
         )
-        counts = [getattr(self, name) for name in _COUNTS]
-        # Absent numbers are 0, which is no budget.
-        counts = [0 if count is None else count for count in counts]
-        return " ".join(words), counts, [getattr(self, name) for name in _NUMBERS]
+        counts = [
+            settings.ignore_index,
+            self.first_class,
+            self.classes,
+            # Absent numbers are 0, which is no budget.
+            settings.budget or 0,
+        ]
+        return " ".join(words), counts, [getattr(settings, name) for name in _NUMBERS]
 
     @staticmethod
     def read(text, counts=(), numbers=()):
@@ -103,23 +106,47 @@ class Options:
         return _read(text, tuple(counts), tuple(numbers))
 
 
-#: The fields that are numbers, by how they are given.
-_COUNTS = ("ignore_index", "first_class", "classes", "budget")
+#: The settings that are real numbers.
 _NUMBERS = ("label_smoothing", "z_loss", "soft_cap", "temperature")
 
 
 @functools.lru_cache(maxsize=256)
 def _read(text, counts, numbers):
     reduction, logits, returns, group = text.split(" ", 3)
-    fields = dict(zip(_COUNTS, counts)) | dict(zip(_NUMBERS, numbers))
-    fields["budget"] = fields.get("budget") or None
-    return Options(
+    ignore_index, first_class, classes, budget = counts or (-100, 0, 0, 0)
+    settings = Settings(
         reduction=reduction,
+        ignore_index=ignore_index,
+        budget=budget or None,
         recompute=logits == "recompute",
-        returns=tuple(returns.split("+")),
-        group=group or None,
-        **fields,
+        **dict(zip(_NUMBERS, numbers)),
     )
+    returned = tuple(returns.split("+"))
+    return Options(settings, returned, group or None, first_class, classes)
+
+
+def _check_settings(settings):
+    if settings.reduction not in _REDUCTIONS:
+        raise ValueError(
+            f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
+            f"but is {settings.reduction!r}"
+        )
+    if isinstance(settings.ignore_index, (bool, float, str, type(None))):
+        raise TypeError(
+            f"{_NAME}: 'ignore_index' must be an integer, but is "
+            f"{settings.ignore_index!r}"
+        )
+    for name in _NUMBERS:
+        _check_number(name, getattr(settings, name))
+    if settings.temperature == 0:
+        raise ValueError(f"{_NAME}: 'temperature' must not be 0")
+    if not 0 <= settings.label_smoothing <= 1:
+        raise ValueError(
+            f"{_NAME}: 'label_smoothing' must be from 0 to 1, but is "
+            f"{settings.label_smoothing!r}"
+        )
+    if settings.budget is not None:
+        _check_budget(settings.budget)
 
 
 def _check_number(name, value):

@@ -10,16 +10,17 @@ from bastile._losses.tokens import Statistics, Tokens
 from torch.distributed.distributed_c10d import _resolve_process_group
 
 
-def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
+def run(operands, scale, options, wanted):
     """As `forward.run`, with this process' classes in ``weight`` and ``bias``, and
     all classes' ``class_weights``. The gradient of the hidden states is the sum
     over the processes."""
+    hidden, weight, targets, bias, class_weights = operands
     tokens, classes = len(hidden), len(weight)
     group = _resolve_process_group(options.group)
     # All processes go through the same chunks, also where slices are unequal.
     share = -(-options.classes // dist.get_world_size(group))
     size = hidden.element_size()
-    budget = plan.budget_of(*hidden.shape, share, size, options)
+    budget = plan.budget_of(*hidden.shape, share, size, options.settings)
     parts = plan.pieces(tokens, share * size, budget)
     gradients = None
     if any(wanted):

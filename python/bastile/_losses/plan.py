@@ -9,7 +9,7 @@ _TILE = 128
 _SLAB = 8192
 
 
-def budget_of(tokens, length, classes, size, options):
+def budget_of(tokens, length, classes, size, settings):
     """The most bytes of logits that a call holds at a time.
 
     ``length`` is that of a hidden state, ``size`` the bytes of an element. While
@@ -17,9 +17,9 @@ def budget_of(tokens, length, classes, size, options):
     once, for then the weight's gradient needs no accumulator. Otherwise they
     share that memory with the accumulator, which takes half of it.
     """
-    if options.budget is not None:
-        return options.budget
-    if options.recompute:
+    if settings.budget is not None:
+        return settings.budget
+    if settings.recompute:
         return max(_SLAB * tokens * size, _LEAST_BUDGET)
     weight = classes * length * size
     whole = tokens * classes * size

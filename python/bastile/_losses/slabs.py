@@ -50,13 +50,14 @@ class Slab:
         return gradient.scatter_(1, self._column, torch.where(is_here, own, there))
 
 
-def run(hidden, weight, targets, bias, class_weights, scale, options, wanted):
+def run(operands, scale, options, wanted):
     """As `forward.run`, slab by slab of the classes, with the logits computed
     twice where gradients are wanted: first for the losses, then for them. No
     accumulator of the weight's size is needed."""
+    hidden, weight, targets, bias, class_weights = operands
     tokens, classes = len(hidden), len(weight)
     size = hidden.element_size()
-    budget = plan.budget_of(*hidden.shape, classes, size, options)
+    budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
     parts = plan.pieces(classes, tokens * size, budget)
     memory = hidden.new_empty(tokens * parts[0].stop)
 

@@ -6,13 +6,13 @@ import dataclasses
 import torch
 
 
-def total_scale(targets, class_weights, divisor, options, dtype):
+def total_scale(targets, class_weights, divisor, settings, dtype):
     """What each token's loss is multiplied by in the total: one number."""
-    if options.reduction != "mean":
+    if settings.reduction != "mean":
         return torch.ones((), dtype=dtype, device=targets.device)
     if divisor is not None:
         return divisor.to(targets.device).reciprocal()
-    counted = targets != options.ignore_index
+    counted = targets != settings.ignore_index
     if class_weights is None:
         # Without any token, all losses and gradients are 0 already.
         return counted.sum(dtype=dtype).clamp_(min=1).reciprocal_()
@@ -63,16 +63,16 @@ class Tokens:
     """
 
     def __init__(self, statistics, targets, class_weights, options):
-        self._options = options
+        self._settings = settings = options.settings
         self._statistics = statistics
         self.lse = statistics.lse
         dtype = self.lse.dtype
         classes = options.classes
-        is_wanted = targets != options.ignore_index
+        is_wanted = targets != settings.ignore_index
         is_outside = is_wanted & ((targets < 0) | (targets >= classes))
         self._is_outside = is_outside
         self.counts = is_wanted & ~is_outside
-        self._smoothing = options.label_smoothing / classes
+        self._smoothing = settings.label_smoothing / classes
         if class_weights is None:
             self._weight = torch.ones_like(self.lse)
             self._weights = classes
@@ -88,14 +88,14 @@ class Tokens:
         return [made[name]() for name in ("loss", *options.others)]
 
     def _losses(self):
-        options, lse = self._options, self.lse
+        settings, lse = self._settings, self.lse
         z, _ = self._capped()
-        loss = (1 - options.label_smoothing) * self._weight * (lse - z)
-        if options.label_smoothing:
+        loss = (1 - settings.label_smoothing) * self._weight * (lse - z)
+        if settings.label_smoothing:
             rest = self._weights * lse - self._statistics.weighted
             loss = loss + self._smoothing * rest
-        if options.z_loss:
-            loss = loss + options.z_loss * lse * lse
+        if settings.z_loss:
+            loss = loss + settings.z_loss * lse * lse
         loss = torch.where(self.counts, loss, 0)
         return torch.where(self._is_outside, torch.nan, loss)
 
@@ -105,20 +105,20 @@ class Tokens:
 
     def _capped(self):
         """z of the target's logit, and its derivative."""
-        options, logit = self._options, self._statistics.of_target
-        if not options.soft_cap:
-            return logit / options.temperature, 1 / options.temperature
-        turned = torch.tanh(logit / options.soft_cap)
-        z = options.soft_cap * turned / options.temperature
-        return z, (1 - turned * turned) / options.temperature
+        settings, logit = self._settings, self._statistics.of_target
+        if not settings.soft_cap:
+            return logit / settings.temperature, 1 / settings.temperature
+        turned = torch.tanh(logit / settings.soft_cap)
+        z = settings.soft_cap * turned / settings.temperature
+        return z, (1 - turned * turned) / settings.temperature
 
     def factors(self, scale):
         """``a`` and ``d``, so that the gradient of a logit, times ``scale``, is
         (a exp(z - lse) + d w) dz / dlogit for all classes but the target."""
-        options = self._options
-        a = (1 - options.label_smoothing) * self._weight
+        settings = self._settings
+        a = (1 - settings.label_smoothing) * self._weight
         a = a + self._smoothing * self._weights
-        a = a + 2 * options.z_loss * self.lse
+        a = a + 2 * settings.z_loss * self.lse
         scale = torch.where(self.counts, scale, 0)
         return scale * a, -self._smoothing * scale
 
@@ -126,6 +126,6 @@ class Tokens:
         """The gradient of the target's logit."""
         a, d = self.factors(scale)
         z, slope = self._capped()
-        own = (1 - self._options.label_smoothing) * self._weight
+        own = (1 - self._settings.label_smoothing) * self._weight
         own = own * torch.where(self.counts, scale, 0)
         return (a * torch.exp(z - self.lse) - own + d * self._weight) * slope
