@@ -1,7 +1,13 @@
-"""The ops with the signatures of ``torch.nn.functional``.
+"""The ops with the signatures of ``torch.nn.functional``, on PyTorch's tensors.
 
-What differs from PyTorch's functions is said where it does: losses are float32,
-and a loss of no token is 0.
+Tensors are float16, bfloat16, float32 or, on the CPU, float64, in any number of leading
+dimensions. Results have the shape and type of ``input`` where nothing else is said, and
+are rounded once from float32. Formulas stand in docs/ops.md.
+
+Functions raise ``TypeError`` for elements of another type, and ``ValueError`` for
+shapes and devices that do not fit together and for arguments that are not supported.
+Beside that they differ from PyTorch's in what their descriptions say: losses are
+float32, and a loss of no token is 0.
 """
 
 from collections.abc import Sequence
@@ -25,7 +31,9 @@ def rms_norm(
     casting: str = "gemma",
     offset: float = 0.0,
 ) -> Tensor:
-    """As ``torch.nn.functional.rms_norm``.
+    """As ``torch.nn.functional.rms_norm``: ``input`` divided by the root of the mean of
+    its squares over the last dimensions, ``normalized_shape``, times ``weight`` of that
+    shape.
 
     ``casting="llama"`` rounds before the multiplication by the weight, as Llama
     does; ``offset`` is added to the weight, as Gemma adds 1.
@@ -46,7 +54,8 @@ def add_rms_norm(
     casting: str = "gemma",
     offset: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    """The norm of ``input + residual``, and that sum, in one pass."""
+    """The norm of ``input + residual``, both [..., N], by a weight [N], and that sum,
+    in one pass over memory. The other arguments are as in `rms_norm`."""
     eps = _eps(eps, input)
     return ops.add_rms_norm(
         input, residual, weight, casting=casting, eps=eps, offset=offset
@@ -68,7 +77,8 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """As ``torch.nn.functional.layer_norm``."""
+    """As ``torch.nn.functional.layer_norm``; weight and bias have the shape
+    ``normalized_shape``."""
     rows, shape = _take_rows("layer_norm", input, normalized_shape)
     weight = _flat("layer_norm", "weight", weight, normalized_shape)
     bias = _flat("layer_norm", "bias", bias, normalized_shape)
@@ -89,14 +99,14 @@ def log_softmax(
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """As ``torch.nn.functional.silu``."""
+    """As ``torch.nn.functional.silu``: ``input * sigmoid(input)``."""
     if inplace:
         raise ValueError("silu: 'inplace' has to be False")
     return _elementwise(ops.silu, input)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """As ``torch.nn.functional.gelu``."""
+    """As ``torch.nn.functional.gelu``; ``approximate`` is ``"none"`` or ``"tanh"``."""
     return _elementwise(ops.gelu, input, form=gelu_form(approximate))
 
 
@@ -108,7 +118,7 @@ def relu_squared(input: Tensor) -> Tensor:
 def swiglu(
     gate: Tensor, up: Tensor, *, gate_scale: float = 1.0, output_scale: float = 1.0
 ) -> Tensor:
-    """``silu(gate_scale * gate) * up * output_scale``."""
+    """``silu(gate_scale * gate) * up * output_scale``, of two tensors of one shape."""
     return _elementwise(
         ops.swiglu, gate, up, gate_scale=gate_scale, output_scale=output_scale
     )
@@ -145,13 +155,15 @@ def rope(
     rotary: int | None = None,
     unsqueeze_dim: int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """Rotates the heads of ``q`` and ``k`` by the angles of their positions.
+    """The heads of ``q`` and ``k``, rotated by the angles of their positions (RoFormer,
+    https://arxiv.org/abs/2104.09864).
 
-    ``cos`` and ``sin`` have one number for each pair of elements in their last
-    dimension or, as some models repeat them, one for each element of the two
-    halves. Where they lack the dimension of the heads, it is put at
-    ``unsqueeze_dim``. ``rotary`` is how many elements of a head turn, by default
-    all of them. Both are turned by one kernel.
+    ``q`` and ``k`` are [..., heads, positions, length] or, with ``unsqueeze_dim=2``,
+    [..., positions, heads, length], with numbers of heads of their own. ``cos`` and
+    ``sin`` have one number for each pair of elements in their last dimension or, as
+    some models repeat them, one for each element of the two halves. Where they lack the
+    dimension of the heads, it is put at ``unsqueeze_dim``. ``rotary`` is how many
+    elements of a head turn, by default all of them. Both are turned by one kernel.
     """
     length = q.shape[-1] if rotary is None else rotary
     cos = _angles("cos", cos, q, length, interleaved, unsqueeze_dim)
@@ -197,7 +209,10 @@ def cross_entropy(
     return_correct: bool = False,
     in_place: bool = False,
 ) -> Any:
-    """As ``torch.nn.functional.cross_entropy`` with indices of classes.
+    """As ``torch.nn.functional.cross_entropy`` with indices of classes: ``input`` is
+    [C], [N, C] or [N, C, ...], ``target`` int64 or int32 without the dimension C.
+    ``z_loss``, ``soft_cap`` and ``temperature`` are those of ``cross_entropy`` in
+    docs/ops.md.
 
     The loss is float32, of float64 logits float64. With ``reduction`` "mean" and
     "sum" its gradient is computed in the same pass over the logits; with
@@ -329,8 +344,13 @@ def quantize(
     group: int | None = None,
     **attributes: Any,
 ) -> tuple[Tensor, Tensor]:
-    """8-bit floats of ``input``, and what to multiply them by: one number for
-    each ``group`` of neighbouring elements of a row, by default for each row."""
+    """8-bit floats of ``input`` [..., N], and the scales to multiply them by.
+
+    ``format`` is ``"e4m3"`` or ``"e5m2"``, or PyTorch's type of either. There is a
+    scale for each row or, with ``group``, for each ``group`` of neighbouring elements
+    of a row, which has to divide N: [..., 1] or [..., N / group], float32 (float64 for
+    float64).
+    """
     length = input.shape[-1]
     scales = 1 if group is None else length // group
     if scales * (length if group is None else group) != length:
@@ -354,7 +374,8 @@ def quantize(
 def dequantize(
     input: Tensor, scale: Tensor, dtype: torch.dtype = torch.bfloat16, **attributes: Any
 ) -> Tensor:
-    """The product of 8-bit floats and their scales."""
+    """The product, as ``dtype``, of 8-bit floats [..., N] and their scales [..., 1] or
+    [..., groups]."""
     sizes = [*[None] * (input.dim() - 1), input.shape[-1]]
     result = tensor_types.tensor_type(sizes, tensor_types.element_type(dtype))
     return ops.dequantize(input, scale, results=(result,), **attributes)

@@ -1,8 +1,16 @@
-"""What a function that ``bastile.compile`` traces may do beside arithmetic.
+"""Functions of symbolic tensors, for formulas that ``bastile.compile`` traces.
 
-All take symbolic tensors and, where a formula has several operands, Python's
-numbers. Names and meanings are PyTorch's where PyTorch has the function. Nothing
-here works on tensors with values: it describes what a kernel will compute.
+Each takes symbolic tensors and, where it has several operands, Python's numbers, and
+returns a symbolic tensor. Nothing is computed: a kernel will compute it. Names and
+meanings are PyTorch's where PyTorch has the function.
+
+Operands may have any shapes that broadcast, as in NumPy. Formulas compute in float32,
+or in float64 where an operand is float64, whatever types the tensors have, and are
+rounded once, where the traced function returns (`Symbol.to` rounds before). Integers
+are converted by `Symbol.to` first.
+
+Every function raises ``TypeError`` for operands of another kind and outside of a traced
+function, and ``ValueError`` for shapes that do not fit.
 """
 
 import inspect
@@ -67,10 +75,12 @@ def ceil(x: Symbol) -> Symbol:
 
 
 def cos(x: Symbol) -> Symbol:
+    """The cosine of x, an angle in radians."""
     return symbols.apply("cos", x)
 
 
 def erf(x: Symbol) -> Symbol:
+    """The error function: the integral of 2 / sqrt(pi) exp(-t^2) from 0 to x."""
     return symbols.apply("erf", x)
 
 
@@ -80,10 +90,12 @@ def erfc(x: Symbol) -> Symbol:
 
 
 def exp(x: Symbol) -> Symbol:
+    """e to the power of x."""
     return symbols.apply("exp", x)
 
 
 def exp2(x: Symbol) -> Symbol:
+    """2 to the power of x."""
     return symbols.apply("exp2", x)
 
 
@@ -98,6 +110,7 @@ def floor(x: Symbol) -> Symbol:
 
 
 def log(x: Symbol) -> Symbol:
+    """The natural logarithm of x."""
     return symbols.apply("log", x)
 
 
@@ -107,10 +120,12 @@ def log1p(x: Symbol) -> Symbol:
 
 
 def log2(x: Symbol) -> Symbol:
+    """The logarithm of x to the base 2."""
     return symbols.apply("log2", x)
 
 
 def reciprocal(x: Symbol) -> Symbol:
+    """1 / x."""
     return symbols.apply("divide", 1, x, name="reciprocal")
 
 
@@ -120,22 +135,27 @@ def round(x: Symbol) -> Symbol:
 
 
 def rsqrt(x: Symbol) -> Symbol:
+    """1 / sqrt(x)."""
     return symbols.apply("rsqrt", x)
 
 
 def sin(x: Symbol) -> Symbol:
+    """The sine of x, an angle in radians."""
     return symbols.apply("sin", x)
 
 
 def sqrt(x: Symbol) -> Symbol:
+    """The square root of x."""
     return symbols.apply("sqrt", x)
 
 
 def square(x: Symbol) -> Symbol:
+    """x * x."""
     return symbols.apply("multiply", x, x, name="square")
 
 
 def tanh(x: Symbol) -> Symbol:
+    """The hyperbolic tangent of x."""
     return symbols.apply("tanh", x)
 
 
@@ -246,31 +266,33 @@ def row_min(x: Symbol, groups: int = 1) -> Symbol:
 
 
 def sum_of_rows(x: Symbol) -> Symbol:
-    """The sum of all rows: a row vector."""
+    """The sum of all rows, column by column: a row vector [N] of x [..., N]."""
     return symbols.reduce("sumOfRows", x, 1, "sum_of_rows")
 
 
 def max_of_rows(x: Symbol) -> Symbol:
-    """The maximum of all rows, column by column: a row vector."""
+    """The maximum of all rows, column by column: a row vector [N] of x [..., N]."""
     return symbols.reduce("maxOfRows", x, 1, "max_of_rows")
 
 
 def repeat_interleave(x: Symbol, repeats: int) -> Symbol:
-    """Each column ``repeats`` times: what a reduction made of groups, for each
-    column of its group again."""
+    """Each column ``repeats`` times: [..., N * repeats] of x [..., N]. It gives each
+    column of a group what a reduction of groups made of it."""
     return symbols.repeat_columns(x, repeats, "repeat_interleave")
 
 
 def split(x: Symbol, pieces: int, interleaved: bool = False) -> list[Symbol]:
-    """A list of ``pieces`` tensors of equal length that together are ``x``.
+    """A list of ``pieces`` tensors [..., N / pieces] that together are x [..., N].
 
-    ``interleaved`` deals the columns out in turn.
+    A piece has neighbouring columns or, with ``interleaved``, every ``pieces``-th one.
+    Raises ``ValueError`` where ``pieces`` does not divide N.
     """
     return symbols.split(x, pieces, interleaved, "split")
 
 
 def concatenate(pieces: Iterable[Symbol], interleaved: bool = False) -> Symbol:
-    """Rows put together of the rows of pieces of one shape; undoes ``split``."""
+    """Rows put together of the rows of pieces of one shape; undoes ``split``, with the
+    same ``interleaved``."""
     return symbols.join(list(pieces), interleaved, "concatenate")
 
 

@@ -1,4 +1,4 @@
-"""Tensors of libraries that have no C interface of DLPack.
+"""Tensors of libraries without a C interface of DLPack: read, allocated and handed out.
 
 The extension module turns here for every type that does not offer
 ``__dlpack_c_exchange_api__``: NumPy's arrays, PyTorch's tensors before 2.10, and
@@ -10,10 +10,13 @@ from bastile._compiler import tensor_types
 
 
 def describe(tensor):
-    """(address, element type, sizes, strides, device or None, owner).
+    """What a kernel has to know of a tensor, as a tuple: its address, or None where it
+    has no memory; the element type as MLIR spells it; sizes and strides in elements;
+    the number of its GPU, or None for the CPU; and the object that keeps its memory
+    alive.
 
-    The address is None for a tensor without memory. Strides count elements. The
-    owner keeps the memory alive.
+    Raises ``TypeError`` for what is no dense tensor, ``ValueError`` for strides that
+    are no multiple of an element.
     """
     for protocol, read in _PROTOCOLS:
         if hasattr(tensor, protocol):
@@ -87,7 +90,8 @@ def _describe_interface(tensor, interface, device):
 
 
 def _interface_type(tensor, typestr):
-    # What NumPy has no type for is opaque bytes to it; its dtype has a name.
+    # NumPy shows elements that it has no type for, such as bfloat16, as opaque bytes;
+    # the dtype has their name all the same.
     if typestr[0] == ">":
         raise TypeError(f"elements of type {typestr} are not of this byte order")
     kinds = {"f": "float", "i": "int", "b": "bool"}
@@ -116,8 +120,8 @@ def _describe_cuda(tensor):
     device = _cuda_device(tensor)
     stream = interface.get("stream")
     if stream is not None:
-        # The library's work on the tensor may still be under way. 1 and 2 stand
-        # for the default stream.
+        # The library may still be working on the tensor in this stream. The numbers 1
+        # and 2 stand for default streams.
         _bastile.synchronize_stream(device, 0 if stream in (1, 2) else stream)
     return _describe_interface(tensor, interface, device)
 
@@ -138,7 +142,8 @@ def _describe_dlpack(tensor):
     kind, device = tensor.__dlpack_device__()
     arguments = {}
     if int(kind) == _DLPACK_CUDA:
-        # The library makes this stream wait for its work; 0 is not allowed.
+        # The library makes the stream that it is given wait for its own work on the
+        # tensor. The number 0 is not allowed for one.
         arguments["stream"] = current_stream(int(device)) or 1
     try:
         capsule = tensor.__dlpack__(max_version=(1, 0), **arguments)
@@ -156,7 +161,8 @@ _PROTOCOLS = (
 
 
 def allocate(like, element, sizes, device):
-    """A new tensor of the library of ``like`` and its address."""
+    """A new tensor of ``sizes`` of the library that ``like`` belongs to, and its
+    address. ``device`` is the number of a GPU, or None for the CPU."""
     if hasattr(like, "new_empty"):
         import torch
 
@@ -184,12 +190,14 @@ def _library(tensor):
 
 
 def deliver(like, tensor):
-    """What a caller gets of an output that `allocate` made and a call writes."""
+    """The tensor that a caller gets, for one that `allocate` made and a kernel
+    writes."""
     if not isinstance(tensor, _bastile.Array):
         return tensor
     kind, device = tensor.__dlpack_device__()
     if kind == _DLPACK_CUDA:
-        # Whoever takes it does not know the stream that it is written in.
+        # The library that takes the array does not know the stream that the kernel
+        # writes it in.
         _bastile.synchronize_stream(device, current_stream(device))
     if _library(like) in ("jax", "jaxlib"):
         import jax
@@ -207,7 +215,8 @@ def _numpy_type(element):
 
 
 def current_stream(device):
-    """The stream that the tensors' library works in, as a number."""
+    """The number of the stream that PyTorch or CuPy works in on GPU ``device``; 0, the
+    default stream, where neither is imported."""
     import sys
 
     torch = sys.modules.get("torch")

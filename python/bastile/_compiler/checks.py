@@ -1,4 +1,4 @@
-"""What is wrong with the operands of a call, in the caller's words."""
+"""Checks of the operands of an op, whose messages name what the caller gave."""
 
 from bastile._compiler import tensor_types
 
@@ -101,7 +101,7 @@ def _disagree(shape, rows):
 
 
 def _differ(a, b):
-    # Of a size that is traced nothing may be assumed.
+    # A size that torch.compile traces is no integer, and may be any.
     return isinstance(a, int) and isinstance(b, int) and a != b
 
 

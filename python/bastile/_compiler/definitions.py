@@ -60,7 +60,8 @@ class Attribute:
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """What a call says that is no part of the op: which results it wants, ..."""
+    """A keyword of a call that is no attribute of the op, such as which results it
+    wants."""
 
     name: str
     default: object
@@ -231,7 +232,8 @@ class Definition:
             return [
                 (attribute.name, text)
                 for attribute, value in zip(self.attributes, attributes)
-                # Some may be said only together with others.
+                # Some attributes are valid only beside others, so defaults are left
+                # out.
                 if (text := attribute.text(value)) is not None
                 and value != attribute.default
             ]
@@ -267,7 +269,7 @@ def _check_sizes(op, operand, sizes):
             f"{op}: the shape of '{operand}' must be a sequence of sizes, but is "
             f"{sizes!r}"
         )
-    # Leading sizes that nobody knows may be None.
+    # A leading size may be None, for one that is not known.
     *leading, last = tuple(sizes) or (None,)
     if not all(map(_is_size, [last, *(x for x in leading if x is not None)])):
         raise ValueError(

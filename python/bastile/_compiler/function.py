@@ -1,4 +1,4 @@
-"""Functions that are compiled when they are called."""
+"""Ops and Python functions that are compiled when they are called."""
 
 import functools
 import sys
@@ -15,16 +15,17 @@ _functions = weakref.WeakSet()
 
 @schedules.on_change
 def _forget_code():
-    """Has functions take the schedules that were found since."""
+    """Has functions ask for code again, which may have another schedule now."""
     for function in list(_functions):
         function.forget_code()
 
 
 class Function:
-    """What ``bastile.compile`` was not told, each call says: a kernel is made for
-    the types, row lengths and number of dimensions of its operands, and for the
-    gradients that it wants. All are kept, and a later call takes the one that
-    fits. A new number of rows makes none.
+    """An op or a Python function of which ``bastile.compile`` was not told everything.
+
+    A call makes a kernel for the types, row lengths and numbers of dimensions of its
+    operands, and for the gradients that it wants. Kernels are kept, and a later call
+    takes the one that fits. A new number of rows makes none.
     """
 
     def __init__(self, recipe: Recipe) -> None:
@@ -37,7 +38,8 @@ class Function:
             _specialize,
             recipe.name,
             self.operands,
-            # False and (), but not None, say that there are none.
+            # Without gradients where ``grad`` is False or empty; None leaves it to
+            # calls.
             gradients=recipe.grad is None or bool(recipe.grad),
         )
         self._call = self._native.caller()
@@ -90,7 +92,7 @@ class Function:
         )
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        # Where it was a decorator, the function's own name leads here.
+        # After ``@bastile.compile``, the name of the Python function is that of this.
         module = sys.modules.get(getattr(self, "__module__", None))
         name = getattr(self, "__qualname__", None)
         if name and getattr(module, name, None) is self:
@@ -110,8 +112,8 @@ def _arrange(recipe, tensors, named):
 
 
 def _specialize(recipe, operands, gradients):
-    """The extension module's kernel for a call. The recipe is handed over with
-    each, so that it and the function do not hold one another."""
+    """The extension module's kernel for a call. The recipe comes with each call, so
+    that it and the extension module's object do not keep each other alive."""
     kernel = recipe.kernel(operands, gradients)
     present = [x for x in operands if x is not None]
     if recipe.grad is not None:

@@ -1,4 +1,4 @@
-"""Kernels that were compiled ahead of their first call."""
+"""Kernels for given types and row lengths, compiled ahead of their first call."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ _kernels = weakref.WeakSet()
 
 @schedules.on_change
 def _forget_code():
-    """Has kernels take the schedules that were found since."""
+    """Has kernels ask for code again, which may have another schedule now."""
     for kernel in list(_kernels):
         kernel.forget_code()
 
@@ -46,12 +46,13 @@ class Kernel:
         self.operands: tuple[str, ...] = tuple(operands)
         self.result_count: int = result_count
         self.has_gradients: bool = bool(request.gradients)
-        #: What a call is made on: it asks for the code of each device once.
+        #: The extension module's part of a call, which asks `_specialize` for the code
+        #: of each device once.
         self.fixed: _bastile.FixedOperator = _bastile.FixedOperator(
             _specialize, self.name, self.operands, self.has_gradients
         )
         self._call = self.fixed.caller()
-        #: What PyTorch's registered operators are told.
+        #: The request as a string, which PyTorch's registered operators are given.
         self.text: str = request.on("").to_text()
 
     def __call__(self, *tensors: Any, **named: Any) -> Any:
@@ -76,8 +77,9 @@ class Kernel:
     def native(
         self, device: int | None, operands: Sequence[Any] | None = None
     ) -> _bastile.Kernel:
-        """The extension module's kernel for a GPU or, for ``None``, the CPU.
-        ``operands`` are those of a call, which may be what it is tuned for."""
+        """The extension module's kernel for GPU ``device``, or for the CPU where that
+        is None. ``operands`` are those of the call that asks, on whose sizes the kernel
+        is tuned where ``BASTILE_AUTOTUNE`` is set."""
         kernel = self._natives.get(device)
         if kernel is None:
             code = self._code(device, operands)
@@ -108,7 +110,8 @@ class Kernel:
         return loading.load(request)
 
     def _ask(self, question, *arguments):
-        """What the compiler says of the kernel as it is scheduled."""
+        """The answer of ``question``, a function of the extension module, to the
+        request with the schedule that the kernel runs with."""
         return loading.with_schedule(
             self._request.on(self.target),
             lambda request: question(request.native(), *arguments),
@@ -116,8 +119,8 @@ class Kernel:
 
     @property
     def target(self) -> str:
-        """What the properties below speak of: the target given, else that of
-        the first GPU, else ``sm_90``."""
+        """The target of the properties below: the one that was given, else that of the
+        first GPU, else ``sm_90``."""
         if self._target:
             return self._target
         if _bastile.gpu_count():
@@ -160,7 +163,7 @@ class Kernel:
 
     @property
     def schedule(self) -> dict[str, str]:
-        """The schedule of each kernel of the function, by the kernel's name."""
+        """The schedule of each kernel that the function is split into, by its name."""
         return {row["kernel"]: row["schedule"] for row in self._report(1)}
 
     def explain(self, rows: int = 8192) -> str:
@@ -205,8 +208,11 @@ class Kernel:
 
 
 def arrange(name, operands, tensors, named, optional=()) -> tuple[Any, ...]:
-    """The operands of a call in order, from those by position and those by name;
-    None for an optional one that is missing."""
+    """The operands of a call in the order of ``operands``, from ``tensors`` by position
+    and ``named`` by name; None for one of ``optional`` that is missing.
+
+    Raises ``TypeError`` for too many, too few, unknown and repeated operands.
+    """
     if len(tensors) > len(operands):
         raise TypeError(
             f"{name}: takes {len(operands)} tensors, but got {len(tensors)}"
@@ -245,15 +251,19 @@ def require_gradients(name, operands, known, wanted) -> None:
 
 
 def _specialize(kernel, operands, gradients):
-    """The extension module's kernel for a call of ``kernel``, which is handed over
-    with each, so that the two do not hold one another."""
+    """The extension module's kernel for a call of ``kernel``. The `Kernel` comes with
+    each call, so that it and the extension module's object do not keep each other
+    alive."""
     warn_of_lost_gradients(kernel, operands, gradients)
     return kernel.native(_bastile.locate(operands[0]), operands)
 
 
 def warn_of_lost_gradients(kernel, operands, wanted) -> None:
-    """Warns of gradients that a call wants and ``kernel`` does not compute;
-    ``wanted`` says of which operands, or is None where nobody has asked yet."""
+    """Warns of gradients that a call wants and ``kernel`` does not compute.
+
+    ``wanted`` says for each operand whether its gradient is wanted; None stands for
+    what the operands themselves say to PyTorch.
+    """
     torch = sys.modules.get("torch")
     if wanted is None and torch is not None and torch.is_grad_enabled():
         wanted = [getattr(x, "requires_grad", False) for x in operands]
@@ -273,7 +283,7 @@ def warn_of_lost_gradients(kernel, operands, wanted) -> None:
 
 
 def functions_of(request: loading.Request) -> list[dict[str, Any]]:
-    """What there is to call, without the backwards of these."""
+    """The metadata of the functions of a request, without those that are backwards."""
     found = json.loads(_bastile.describe_text(request.native()))["functions"]
     backwards = [x.get("backward", {}).get("function") for x in found]
     return [x for x in found if x["name"] not in backwards]

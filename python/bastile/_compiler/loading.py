@@ -1,4 +1,4 @@
-"""From text to loaded code: each request is compiled once in a process."""
+"""Requests, and the code that is loaded for them, once in a process for each."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ class Request:
     gradients: tuple[str, ...] = ()
     together: bool = False
     in_place: bool = False
-    #: Of gradients computed together with the first result, these alone.
+    #: Whether the first result is left out, beside which the gradients are computed.
     drop_value: bool = False
 
     def on(self, target: str) -> "Request":
@@ -55,8 +55,9 @@ class Request:
 
 
 class Code:
-    """PTX or a host object with its metadata, and the program made of them; out
-    of the cache on disk where it was compiled before."""
+    """The code of a request, PTX or an object of the host, with its metadata, and the
+    program that is made of them. Where the code was compiled before, it comes out of
+    the cache on disk."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -76,7 +77,7 @@ class Code:
         return _bastile.Kernel(
             program,
             function or program.functions[0],
-            # Without their value, gradients are results like others.
+            # Gradients that are returned without the value are results like others.
             together=self.request.together and not self.request.drop_value,
             in_place=self.request.in_place,
         )
@@ -103,8 +104,8 @@ def load(request: Request) -> Code:
 
 
 def with_schedule(request: Request, action):
-    """What ``action`` makes of ``request`` with the schedule that tuning found
-    for it, if any."""
+    """The result of ``action`` on ``request``, with the schedule pinned that tuning
+    found for it, if there is one."""
     if request.target == "host":
         return action(request)
     schedule = schedules.find(request, gpu_model(request.target))
@@ -113,7 +114,7 @@ def with_schedule(request: Request, action):
     try:
         return action(dataclasses.replace(request, schedule=schedule))
     except _bastile.CompileError:
-        # A table may be older than the compiler.
+        # A table may be older than the compiler, and its schedule not valid any more.
         return action(request)
 
 
@@ -163,7 +164,7 @@ _compiling = _Compiling()
 
 
 def _after_fork_in_child():
-    # Other threads, which may have held these, are not there any more.
+    # A child has none of the other threads that may have held these locks.
     global _guard
     _guard = threading.Lock()
     _locks.clear()

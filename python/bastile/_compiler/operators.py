@@ -95,14 +95,15 @@ class Operator:
 
 
 def describe(tensor):
-    """Shape, element type and, for a library that tells, place of a tensor."""
+    """The shape, the element type as MLIR spells it, and the place of a tensor, by a
+    name that two tensors in one place share; None for None."""
     if tensor is None:
         return None
     if not hasattr(tensor, "data_ptr"):
-        # Each library has its own words for a place.
+        # Each library has its own name for a place; this is PyTorch's.
         _, element, shape, _, device, _ = adapter.describe(tensor)
         return shape, element, "cpu" if device is None else f"cuda:{device}"
-    # Of one of PyTorch, sizes may be symbols, and memory may be missing.
+    # A tensor of PyTorch may have symbols for sizes, and no memory.
     return (
         tuple(tensor.shape),
         tensor_types.element_type(tensor.dtype),
@@ -121,7 +122,10 @@ FUNCTIONS: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 
 
 def find_traced(key):
-    """What is registered as ``key`` in one of the two."""
+    """What is registered as ``key`` in `TRACED` or `FUNCTIONS`.
+
+    Raises ``LookupError`` for a key that nothing is registered as.
+    """
     found = TRACED.get(key) or FUNCTIONS.get(key)
     if found is None:
         raise LookupError(
@@ -133,12 +137,13 @@ def find_traced(key):
 
 @schedules.on_change
 def _forget_code():
-    """Has ops take the schedules that were found since."""
+    """Has ops ask for code again, which may have another schedule now."""
     for operator in (*OPERATORS.values(), *TRACED.values()):
         operator.native.clear()
 
 
-#: Shapes and what is saved do not depend on the target; this one has all types.
+#: The target of which metadata is asked where no code is needed: shapes, and what is
+#: saved for a backward, do not depend on it, and the host takes every type.
 DESCRIBED_TARGET = "host"
 
 
@@ -156,4 +161,5 @@ def function_of(request: loading.Request) -> dict:
 
 
 def make(name) -> Operator:
+    """The operator of the dialect's op ``name``."""
     return Operator(definitions()[name])

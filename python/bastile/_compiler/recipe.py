@@ -1,4 +1,4 @@
-"""What ``bastile.compile`` was told, and the kernels that are made of it."""
+"""Arguments of ``bastile.compile``, and the kernels that are made of them."""
 
 import dataclasses
 import os
@@ -13,12 +13,12 @@ from bastile._compiler.traced_operators import pattern
 
 @dataclasses.dataclass(eq=False)
 class Recipe:
-    """The arguments of ``bastile.compile``. For a call, shapes, types and gradients
-    that are None are those of its operands, and there is a kernel for each that
-    differs in what code depends on.
+    """The arguments of ``bastile.compile``. Where a shape, a type or gradients are
+    None, a call takes those of its operands, and a kernel is made for each that differs
+    in what code depends on.
 
-    ``operands`` are the names of what a call takes, ``optional`` of those that may be
-    None.
+    ``operands`` are the names of a call's operands, ``optional`` the names of those
+    that may be None.
     """
 
     op: Any
@@ -29,8 +29,8 @@ class Recipe:
     schedule: str
     results: tuple[str, ...]
     attributes: dict[str, Any]
-    #: Tells recipes apart in every process: what PyTorch has traced names one, and
-    #: may be kept on disk.
+    #: A name that no other recipe has, in any process: programs that PyTorch has traced
+    #: call recipes by it, and may be kept on disk.
     key: str = dataclasses.field(default_factory=lambda: os.urandom(16).hex())
     kernels: dict[Any, Kernel] = dataclasses.field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class Recipe:
             self.optional = tuple(x.name for x in operands if x.optional)
 
     def check(self) -> None:
-        """Raises for what is wrong whatever a call brings."""
+        """Raises for arguments that are wrong whatever operands a call has."""
         if not callable(self.op):
             definition = _find(self.op)
             definition.attribute_texts(definition.attribute_values(self.attributes))
@@ -97,7 +97,7 @@ class Recipe:
                 given = (f"'{name}' {list(x[0])}" for name, x in present)
                 message = f"{self.name}: {error}; the shapes are {', '.join(given)}"
                 raise type(error)(message) from None
-            # Another thread may have been here.
+            # Another thread may have made the same kernel meanwhile.
             self.kernels.setdefault(key, made)
         return self.kernels[key]
 

@@ -111,7 +111,7 @@ class Symbol:
     def __invert__(self) -> "Symbol":
         return apply("opposite", self, name="~")
 
-    # Equal to nothing but by a condition, so that each is its own key.
+    # Comparing symbols makes a condition, so a dictionary tells them apart by identity.
     def __hash__(self) -> int:
         return object.__hash__(self)
 
@@ -167,7 +167,7 @@ class Symbol:
 
     @property
     def data_ptr(self) -> NoReturn:
-        # What kernels ask a tensor for first.
+        # Kernels ask a tensor for its address before anything else.
         raise TypeError(
             "a symbolic tensor has no values: kernels and bastile.ops cannot be "
             "called on it; in a function that is traced, the ops are those of "
@@ -181,7 +181,7 @@ class Symbol:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
-        # NumPy's numbers on the left of an operator come here.
+        # NumPy calls this where one of its numbers is the left operand.
         operation = _UFUNC_OPERATORS.get(ufunc.__name__)
         if operation and method == "__call__" and len(inputs) == 2:
             left, right = (
@@ -292,7 +292,7 @@ def _power(base, exponent):
         return _repeat_product(base, int(exponent))
     if exponent == -1:
         return 1 / base
-    # Of the reciprocal of a product, the derivative is NaN at 0 and at infinity.
+    # A reciprocal of products would have the derivative NaN at 0 and at infinity.
     return apply("power", base, exponent, name="**")
 
 
@@ -340,7 +340,8 @@ def _graph_of(name, operands):
 
 
 def _make(graph, name, build, operands) -> Any:
-    """What ``build`` makes of ``operands``, one number or several, as symbols."""
+    """The symbol, or the list of symbols, of what ``build`` adds to the graph for
+    ``operands``."""
     _graph_of(name, operands)
     try:
         made = build()

@@ -1,4 +1,4 @@
-"""Element types and shapes: Python's words for them, and MLIR's."""
+"""Element types and types of tensors, by the names of Python's libraries and MLIR's."""
 
 # MLIR's spelling of each element type that kernels know, by every name that a
 # user may give it: MLIR's own, PyTorch's and NumPy's.
@@ -47,7 +47,7 @@ def tensor_type(sizes, element: str) -> str:
 
 
 def row_type(buffer) -> str:
-    """The same, spelled short, of an input or output as metadata has it."""
+    """The type of an input or output of the metadata, short, as in ``?x2880xbf16``."""
     sizes = [size if isinstance(size, int) else "?" for size in buffer["shape"]]
     return "x".join(map(str, [*sizes, buffer["type"]]))
 
@@ -65,7 +65,8 @@ def row_types(shapes, elements):
         if shape is None:
             types.append(None)
             continue
-        # A row length that torch.compile traces is one that code depends on.
+        # Code depends on the length of a row, so a length that torch.compile traces as
+        # a symbol becomes a number here.
         *leading, length = shape
         sizes = [
             1 if size == 1 and _is_repeated(shapes, len(shape), i) else None

@@ -1,8 +1,7 @@
-"""Functions over symbolic tensors that are called like ops of the dialect.
+"""Python functions over symbolic tensors that are called like ops of the dialect.
 
-What ``bastile.compile`` makes is a kernel for one rank, row length and type. Here
-the function is traced again for each that comes, by the same way through the
-extension module as an op, so that a call costs what an op's does.
+A function is traced again for each rank, row length and type that calls bring. Calls
+go the same way through the extension module as an op's, and cost the same.
 """
 
 import inspect
@@ -19,20 +18,24 @@ from bastile._compiler import (
 
 
 class TracedOperator:
-    """An op made of a Python function: its parameters without a default are
-    operands, the others are numbers that become constants of the kernels.
+    """An operator made of a Python function. The function's parameters without a
+    default are operands; the others are numbers, which become constants of the kernels.
 
-    Gradients are computed for the operands that want them at a call. ``check`` is
-    called on operands before anything is compiled for them, to raise what is wrong.
+    A call computes the gradients of those operands that require them.
 
-    With ``differentiated``, names of operands, the first result is only there to be
-    differentiated: a call returns the others and, behind them, the gradients of that
-    one's sum. Nobody has derived the gradients of these.
+    Args:
+        function: what is traced.
+        check: called on the operands before a kernel is compiled for them, to raise
+            what is wrong with them.
+        differentiated: names of operands. Where there are any, a call returns no first
+            result: it returns the other results and, behind them, the gradients of the
+            sum of the first one with respect to these operands. Such a call cannot be
+            differentiated.
     """
 
     def __init__(self, function, check=None, differentiated=()):
         parameters = inspect.signature(function).parameters.values()
-        #: What traced programs call it.
+        #: The name that programs have which PyTorch traced.
         self.key = self.name = function.__name__
         self.operands = [p.name for p in parameters if p.default is p.empty]
         self.attributes = [p.name for p in parameters if p.default is not p.empty]
@@ -63,7 +66,7 @@ class TracedOperator:
             if wanted:
                 raise ValueError(f"{self.name}: its results are gradients already")
             wanted = self._differentiated
-        # Only the last size and which leading ones repeat are part of the code.
+        # Code depends on the last size, and on which leading sizes repeat.
         key = tuple(tensor_types.row_types(shapes, elements)), attributes, wanted
         request = self._requests.get(key)
         if request is None:
@@ -103,6 +106,7 @@ class TracedOperator:
 
 
 def pattern(shape) -> tuple:
-    """A shape of the same kind without sizes that torch.compile may change."""
+    """A shape that the same code is for, without the sizes that may change from call to
+    call: 2 stands for all leading sizes but 1."""
     *leading, length = shape
     return (*(1 if size == 1 else 2 for size in leading), int(length))

@@ -1,4 +1,4 @@
-"""The kernels of the patches that no single op is: traced from formulas."""
+"""Activations of gated MLPs and of experts, of gate and up in one row or in two."""
 
 from bastile._compiler.traced_operators import TracedOperator
 from bastile.functions import op, split
@@ -33,8 +33,9 @@ def packed_geglu_erf(gate_up):
 
 
 def _again(name, activation):
-    """For `gated`: of the gate, up and an upstream gradient, the activation's result
-    again and the gradients of the gate and up."""
+    """An operator of the gate, up and an upstream gradient that returns the
+    activation's result, which a backward needs again, and the gradients of the gate and
+    up."""
 
     def again(gate, up, upstream):
         hidden = activation(gate, up)
@@ -45,7 +46,7 @@ def _again(name, activation):
 
 
 def _packed_again(name, activation):
-    """The same of rows that hold the gate and then up."""
+    """As `_again`, of rows that hold the gate and then up."""
 
     def again(gate_up, upstream):
         hidden = activation(*split(gate_up, 2))
@@ -65,13 +66,13 @@ packed_geglu_erf_again = _packed_again("packed_geglu_erf_again", _geglu_erf)
 
 @TracedOperator
 def interleaved_geglu(gate_up, alpha=1.702, limit=7.0):
-    """The activation of GPT-OSS, of rows that deal gate and up out in turn."""
+    """The activation of GPT-OSS, of rows in which columns of gate and up alternate."""
     gate, up = split(gate_up, 2, interleaved=True)
     return op.geglu(gate, up, alpha=alpha, limit=limit)
 
 
 @TracedOperator
 def interleaved_geglu_bias(gate_up, bias, alpha=1.702, limit=7.0):
-    """The same of ``gate_up + bias``, which is not rounded in between."""
+    """As `interleaved_geglu`, of ``gate_up + bias``, a sum that is not rounded."""
     gate, up = split(gate_up + bias, 2, interleaved=True)
     return op.geglu(gate, up, alpha=alpha, limit=limit).to(gate_up.dtype)

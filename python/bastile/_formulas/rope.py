@@ -1,8 +1,8 @@
-"""Queries and keys turned in one call, forward and backward.
+"""Rotary embeddings of queries and keys in one call, forward and backward.
 
-The two have different numbers of heads and nothing in common but the angles, so that
-no op of the dialect is this; the compiler makes one launch of it where rows of the
-two go together.
+Queries and keys have different numbers of heads and share nothing but the angles, so
+that this is no op of the dialect. The compiler makes one launch of it where the rows
+of the two go together.
 """
 
 import functools
@@ -14,7 +14,7 @@ from bastile.functions import op
 
 
 def _check(q, k, cosine, sine):
-    """Raises what the op itself raises."""
+    """Raises what the op ``rope`` raises for its operands."""
     for heads in (q, k):
         tensors = [operators.describe(x) for x in (heads, cosine, sine)]
         checks.check(definitions()["rope"], tensors)

@@ -1,4 +1,5 @@
-"""The loss in chunks of tokens, with the gradients in the logits' memory."""
+"""The loss in chunks of tokens; the gradient of each chunk's logits takes their
+memory."""
 
 import torch
 from bastile._losses import kernels, plan
@@ -14,10 +15,11 @@ _ALL = slice(None)
 
 
 class Gradients:
-    """Those of hidden states, weight and bias that are wanted, as they grow by
+    """The gradients of hidden states, weight and bias that are wanted, as they grow by
     chunks of tokens.
 
-    The hidden states' is one product a token, and the weight's a sum over chunks.
+    That of the hidden states is one product for each token, that of the weight a sum
+    over chunks.
     """
 
     def __init__(self, hidden, weight, wanted, chunks, is_shared=False):
@@ -38,8 +40,8 @@ class Gradients:
             self._bias.add(_ALL, logits)
 
     def finish(self, reduce=None):
-        """The gradients; ``reduce`` adds up what processes have of the hidden
-        states'."""
+        """The gradients that are wanted. ``reduce`` adds up, in place, the processes'
+        shares of that of the hidden states."""
         found = []
         if self._hidden is not None:
             found.append(self._hidden.finish(reduce))
@@ -77,7 +79,7 @@ def run(operands, scale, options, wanted):
 
     memory = hidden.new_empty(parts[0].stop if parts else 0, classes)
     found = [take(part, memory) for part in parts]
-    # Rounding the weight's gradient needs less than this leaves.
+    # Rounding the weight's gradient takes memory, which is less than the logits leave.
     del memory
     results = combine_chunks(found, hidden, options, scale is None)
     return results, gradients.finish() if gradients else []
@@ -91,7 +93,8 @@ def combine_chunks(found, hidden, options, is_apart):
     for name, parts in zip(("loss", *options.others), zip(*found)):
         is_total = name == "invalid" or (name == "loss" and not is_apart)
         if len(parts) == 1:
-            # No view, which autograd forbids trainers to scale in place.
+            # A view would keep trainers from scaling the loss in place, as autograd
+            # forbids that.
             combined.append(parts[0].squeeze_(-1))
             continue
         values = torch.cat([part.flatten() for part in parts])

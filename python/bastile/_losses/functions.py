@@ -1,5 +1,5 @@
-"""The functions of `bastile.ops` that are no op of the dialect: PyTorch multiplies
-in them, and is imported when one is called."""
+"""The functions of `bastile.ops` that are no ops of the dialect, as PyTorch multiplies
+matrices in them. PyTorch is imported when one is called."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""The compiler's kernels for logits of some tokens and all or some classes."""
+"""Kernels of the loss, for logits of some tokens and of all or some of the classes."""
 
 import dataclasses
 import functools
@@ -22,7 +22,8 @@ def total(logits, targets, class_weights, scale, options):
 
 
 def total_and_gradient(logits, targets, class_weights, scale, options):
-    """As `total`, and last the gradient of that sum, in the logits' memory."""
+    """As `total`, and behind the other results the gradient of that sum with respect to
+    the logits, in their memory."""
     operands = {"logits": logits, "targets": targets, "weights": class_weights}
     return _run(_total, {**operands, "scale": scale}, options, in_place=True)
 
@@ -51,8 +52,8 @@ def gradient(logits, lse, a, d, class_weights, options):
 
 
 def scale_in_place(gradient, factor):
-    """``gradient`` [rows, length] times one number on its device, in its memory;
-    nothing is read nor written where that is 1."""
+    """``gradient`` [rows, length] times ``factor``, one number on its device, in its
+    memory. Where the number is 1, the kernel neither reads nor writes the gradient."""
     request = _request(_sum, _types_of({"x": gradient}), Options(), True, False)
     native = _native(request, _bastile.locate(gradient))
     return native.backward([gradient], [factor], in_place=True)[0]
@@ -76,7 +77,7 @@ def _types_of(operands):
 
 @functools.lru_cache(maxsize=256)
 def _formula_of(options):
-    """The options that the kernels depend on."""
+    """The options without those that no kernel depends on."""
     return Options(Settings(**options.settings.attributes), options.returns)
 
 
@@ -126,7 +127,7 @@ def _with_parameters(compute, names):
     return scope["linear_cross_entropy"]
 
 
-# The formulas, of symbolic tensors by name.
+# The formulas that are traced. Each takes symbolic tensors by name.
 
 
 def _losses(operands, options, wide):
@@ -177,5 +178,6 @@ def _z(logits, settings):
 
 
 def _sum(operands, options, wide):
-    """Its backward multiplies a gradient of ones, or whatever stands for it."""
+    """The sum of all elements. Computed together with its gradient of ones, it has a
+    backward that multiplies whatever is passed for these ones."""
     return sum_of_rows(row_sum(operands["x"])).to(wide)

@@ -1,4 +1,4 @@
-"""The loss as a node of PyTorch's autograd graph."""
+"""Calls of the loss as nodes of PyTorch's autograd graph."""
 
 import torch
 from bastile._losses import operators
@@ -8,8 +8,9 @@ _NAME = "linear_cross_entropy"
 
 
 class _Node(torch.autograd.Function):
-    """Gradients of a total are computed with it and scaled in the backward; those
-    of each token's loss are computed in the backward, from new logits."""
+    """A call of the loss. The gradients of a total are computed with it, and the
+    backward scales them; those of each token's loss are computed in the backward, from
+    logits that are computed again."""
 
     @staticmethod
     def forward(ctx, call, hidden, weight, bias, targets, weights, divisor):
@@ -46,7 +47,7 @@ class _Node(torch.autograd.Function):
 
 
 def _scaled(kept, upstream, count, dtype):
-    """The gradients that came with the total, times that of the total."""
+    """The gradients that were computed with the total, times the upstream gradient."""
     if len(kept) > count:
         upstream, kept = upstream * kept[0], kept[1:]
     if torch.compiler.is_compiling():

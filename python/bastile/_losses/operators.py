@@ -1,4 +1,5 @@
-"""The registered operators, so that compilers of graphs see one call each."""
+"""The operators that are registered with PyTorch, so that a compiler of graphs sees one
+call for a forward and one for a backward."""
 
 import torch
 from bastile._losses import forward, kernels, slabs
@@ -15,7 +16,7 @@ _SCHEMA = (
 
 
 def _run(options):
-    """The way to compute that the options ask for."""
+    """The function that computes the loss as the options ask for."""
     if options.group is not None:
         from bastile._losses import parallel
 
@@ -24,8 +25,9 @@ def _run(options):
 
 
 def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
-    """The results; where gradients are kept wider than they are returned, what is
-    still to be multiplied into them; and the gradients that are wanted."""
+    """The results, and behind them the gradients that are wanted. Between the two comes
+    a factor that the backward has to multiply into the gradients, where these are kept
+    in a wider type than they are returned in."""
     *given, wanted = rest
     options = Options.read(*given)
     operands = Operands(hidden, weight, targets, bias, class_weights)
@@ -85,7 +87,7 @@ def scale_gradient(gradient, factor, dtype, in_place):
 
 
 def _has_memory(tensor):
-    """Whether there are numbers for a kernel."""
+    """Whether a kernel can read and write the elements of ``tensor``."""
     return (
         type(tensor) is torch.Tensor
         and tensor.device.type in ("cpu", "cuda")
@@ -106,7 +108,7 @@ def _register():
     ):
         _LIBRARY.define(_SCHEMA.format(name, own))
         for device in ("CPU", "CUDA"):
-            # A backward that is itself recorded still has nothing to derive here.
+            # Where autograd records a backward, it must not record what that computes.
             _LIBRARY.impl(name, torch.no_grad()(implementation), device)
         torch.library.register_fake(f"bastile::{name}", fake, lib=_LIBRARY)
 

@@ -17,7 +17,8 @@ def run(operands, scale, options, wanted):
     hidden, weight, targets, bias, class_weights = operands
     tokens, classes = len(hidden), len(weight)
     group = _resolve_process_group(options.group)
-    # All processes go through the same chunks, also where slices are unequal.
+    # Every process has the same chunks of tokens, also where it has more or fewer
+    # classes than others.
     share = -(-options.classes // dist.get_world_size(group))
     size = hidden.element_size()
     budget = plan.budget_of(*hidden.shape, share, size, options.settings)
@@ -49,11 +50,11 @@ def run(operands, scale, options, wanted):
 
 
 def _reduce(own, group):
-    """The statistics of all classes from this process' ones."""
+    """The statistics of all classes, from those of each process' own."""
     largest = [x for x in (own.lse, own.largest) if x is not None]
     largest = torch.stack(largest)
     dist.all_reduce(largest, dist.ReduceOp.MAX, group=group)
-    # Logits of -inf alone have no shift.
+    # Where all logits are -inf, a shift by the largest would make NaN.
     shift = torch.where(largest[0] == -torch.inf, 0, largest[0])
     sums = [torch.exp(own.lse - shift), own.of_target]
     if own.weighted is not None:

@@ -1,5 +1,5 @@
-"""How much of the logits is held at a time. All of it follows from shapes, so
-that it is the same in every run and on every rank."""
+"""Sizes of chunks and slabs: how much of the logits is held at a time. They follow from
+shapes and settings, so that they are the same in every run and on every rank."""
 
 #: Below this, a chunk costs more for its launches than it saves.
 _LEAST_BUDGET = 64 << 20
@@ -12,10 +12,10 @@ _SLAB = 8192
 def budget_of(tokens, length, classes, size, settings):
     """The most bytes of logits that a call holds at a time.
 
-    ``length`` is that of a hidden state, ``size`` the bytes of an element. While
-    all logits take no more than four times the weight's bytes, they are held at
-    once, for then the weight's gradient needs no accumulator. Otherwise they
-    share that memory with the accumulator, which takes half of it.
+    ``length`` is the length of a hidden state, ``size`` the bytes of an element. While
+    all logits take no more than four times the weight's bytes, they are held at once,
+    for then the weight's gradient needs no accumulator. Otherwise the logits take half
+    of that memory, and the accumulator the other half.
     """
     if settings.budget is not None:
         return settings.budget

@@ -4,7 +4,7 @@ import functools
 
 import torch
 
-#: Rows of a sum that take a product from elsewhere.
+#: Rows of a product that `add_by_rows` computes at a time.
 _ROWS = 8192
 
 
@@ -21,7 +21,7 @@ def multiply(a, b, out):
         return torch.mm(a, b, out=out)
     if out.is_cuda:
         return torch.mm(a, b, out_dtype=out.dtype, out=out)
-    # PyTorch has such a product on GPUs only.
+    # PyTorch has products into a wider type on GPUs only.
     return torch.mm(a.to(out.dtype), b.to(out.dtype), out=out)
 
 
@@ -37,7 +37,8 @@ def add_product(a, b, out):
 
 
 def add_by_rows(a, b, out, count=_ROWS):
-    """As `add_product`, with a product of ``count`` rows at a time beside."""
+    """As `add_product`, where PyTorch cannot add into a wider type: ``count`` rows of
+    the product are computed at a time, and added."""
     for rows, sums in zip(a.split(count), out.split(count)):
         sums += multiply(rows, b, torch.empty_like(sums))
     return out
@@ -62,10 +63,10 @@ def kept_type(dtype):
 
 
 class Sum:
-    """A gradient that products are added to, one or several to each of its rows.
+    """A gradient of the shape of ``like`` that products are added to.
 
-    Rounded when it is finished: it is wider than ``kept`` while it grows, unless
-    all its rows are one product each.
+    It is rounded to the type ``kept`` when it is finished, and wider while it grows,
+    unless it ``is_single``: then each row is set once, to one product.
     """
 
     def __init__(self, like, kept, is_single):

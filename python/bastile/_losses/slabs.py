@@ -1,4 +1,4 @@
-"""Statistics and gradients of logits of a part of the classes."""
+"""The loss in slabs of classes, each with the logits of all tokens."""
 
 import torch
 from bastile._losses import kernels, plan
@@ -43,7 +43,8 @@ class Slab:
         gradient = kernels.gradient(
             *(self._logits, tokens.lse, a, d, self._weights, self._options)
         )
-        # The target's own share is of one logit in a row.
+        # The gradient of the target's logit has another term; one logit in a row has
+        # it.
         own = tokens.gradient_of_target(scale).to(gradient.dtype)[:, None]
         is_here = (self._has_target & tokens.counts)[:, None]
         there = gradient.gather(1, self._column)
@@ -82,8 +83,8 @@ def run(operands, scale, options, wanted):
 
 
 class _Sums:
-    """The gradients that are wanted, as they grow by slabs of classes: the
-    weight's is one product a class, and the hidden states' a sum over slabs."""
+    """The gradients that are wanted, as they grow by slabs of classes: that of the
+    weight is one product for each class, that of the hidden states a sum over slabs."""
 
     def __init__(self, hidden, weight, wanted, slabs):
         kept = kept_type(hidden.dtype)

@@ -1,5 +1,5 @@
-"""What is computed of a token's loss apart from its logits: a few numbers each,
-by PyTorch, on the device that they are on."""
+"""Losses of tokens from statistics of their logits: a few numbers for each token, which
+PyTorch computes on their device."""
 
 import dataclasses
 
@@ -7,14 +7,14 @@ import torch
 
 
 def total_scale(targets, class_weights, divisor, settings, dtype):
-    """What each token's loss is multiplied by in the total: one number."""
+    """The number that each token's loss is multiplied by in the total."""
     if settings.reduction != "mean":
         return torch.ones((), dtype=dtype, device=targets.device)
     if divisor is not None:
         return divisor.to(targets.device).reciprocal()
     counted = targets != settings.ignore_index
     if class_weights is None:
-        # Without any token, all losses and gradients are 0 already.
+        # Where no token counts, all losses and gradients are 0 already.
         return counted.sum(dtype=dtype).clamp_(min=1).reciprocal_()
     count = (_weights_of(targets, class_weights, dtype) * counted).sum()
     return torch.where(count == 0, 0, count.reciprocal())
@@ -26,8 +26,8 @@ def _weights_of(targets, class_weights, dtype):
 
 @dataclasses.dataclass
 class Statistics:
-    """What a token's loss needs of its logits: of a part of the classes, and then
-    of all of them. All [T]."""
+    """What a token's loss needs of its logits, of a slab of the classes or of all of
+    them. Each is [T]."""
 
     #: The logarithm of the sum of the exponentials of z.
     lse: torch.Tensor
@@ -57,7 +57,7 @@ def combine(parts):
 
 
 class Tokens:
-    """Losses of tokens, and the numbers that their logits' gradients are made of.
+    """Losses of tokens, and the factors of the gradients of their logits.
 
     The formulas are those of `tile.cross_entropy` (docs/ops.md).
     """

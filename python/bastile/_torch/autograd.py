@@ -7,32 +7,39 @@ _NOT_TWICE = "the gradients of {} of bastile cannot be differentiated again"
 
 
 def make_node(name, forward, backward):
-    """The call of a kernel as a node: a class of its own holds what a call needs,
-    and forward and backward are functions of the extension module, since small
-    tensors are bound by the host."""
+    """A function that calls a kernel and records the call as a node of this name.
+
+    Each kernel has a class of nodes of its own. ``forward`` and ``backward`` are
+    functions of the extension module, since calls on small tensors are bound by the
+    host.
+    """
     functions = {
         "forward": staticmethod(forward),
         "backward": staticmethod(backward),
     }
     kind = type(torch.autograd.Function)(name, (torch.autograd.Function,), functions)
-    # Past PyTorch's method that looks for the backward of the class.
+    # Autograd calls the function itself, not PyTorch's method that looks it up in the
+    # class.
     kind._backward_cls.apply = _bastile.as_method(backward)
-    # Past the checks for functorch, whose calls do not come here.
+    # Calls under functorch do not come here, so `Function.apply`, which looks for it,
+    # is left out.
     return super(torch.autograd.Function, kind).apply
 
 
 def keep_gradients(kernel, kept, inputs):
-    """What a node keeps of gradients that came with the results."""
+    """The tensors that a node keeps where gradients were computed with the results:
+    these gradients, and what leads to the inputs."""
     for index in kernel.consumed_inputs:
         if inputs[index].is_contiguous():
-            # Whoever else kept it for a backward is told by autograd.
+            # A gradient was computed in place of this input. Autograd then refuses the
+            # backward of any other node that has kept it.
             torch.autograd.graph.increment_version(inputs[index])
     return (*(x.detach() for x in kept), *links_to(inputs))
 
 
 def links_to(tensors):
-    """For a node that keeps none of its operands, what leads to them all the same,
-    without their memory: `refuse_twice` has to."""
+    """Empty tensors that lead to ``tensors`` in autograd's graph, for a node that keeps
+    none of its operands: `refuse_twice` needs the way to them, not their memory."""
     if torch.compiler.is_compiling():
         return ()
     with torch.enable_grad():
@@ -42,20 +49,22 @@ def links_to(tensors):
 
 
 def is_last_backward():
-    """Whether the graph that is run backward now is not retained, so that nobody
-    else will have what its nodes kept."""
+    """Whether autograd runs a backward now that does not retain its graph, so that what
+    a node has kept is used for the last time."""
     return not torch._C._autograd._get_current_graph_task_keep_graph()
 
 
 def refuse_twice(name, gradients, sources):
-    """The gradients of a call, so that differentiating them raises.
+    """The same gradients, which raise ``RuntimeError`` where they are differentiated.
 
-    ``sources`` are what they were computed of. Autograd passes over what does not
-    lead to a tensor that it is asked for.
+    ``sources`` are the tensors that the gradients were computed of. A refusal has to be
+    on the way to one of them, as autograd passes over nodes that lead to no tensor that
+    it is asked for.
     """
     if not torch.is_grad_enabled():
         return gradients
-    # Somebody is going to differentiate the gradients, which nobody derived.
+    # With ``create_graph``, gradients of the gradients are going to be asked for, which
+    # the compiler does not derive.
     present = [x for x in gradients if x is not None]
     sources = [x for x in sources if x is not None and x.requires_grad]
     sources.append(torch.empty(0, requires_grad=True))
@@ -105,7 +114,7 @@ class TransformedNode(torch.autograd.Function):
 
 
 class _TransformedBackward(torch.autograd.Function):
-    """The backward of such a call, which `torch.func` records as well."""
+    """The backward of a `TransformedNode`, which `torch.func` records as well."""
 
     @staticmethod
     def forward(operator, attributes, wanted, absent, *tensors):

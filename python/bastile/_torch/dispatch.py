@@ -1,4 +1,4 @@
-"""Where calls on tensors of PyTorch go that the extension module does not run itself.
+"""The way of calls on PyTorch's tensors that the extension module does not run itself.
 
 A plain call never comes here: the extension module runs the kernel at once. With
 gradients it goes through one `autograd.Function`. Under a transformation (fake
@@ -56,7 +56,7 @@ def _install():
         dispatch=_dispatch,
     )
     _bastile.follow_thread_count(torch.get_num_threads)
-    # What is being traced must not change.
+    # A program that is being traced depends on what `connect` would change.
     if torch._guards.TracingContext.try_get() is None:
         connect()
 
@@ -81,7 +81,10 @@ def call_op(name, arguments):
 
 
 def _dispatch(native, operands, attributes):
-    # A kernel or a recipe comes in the place of attributes.
+    """The result of a call that the extension module hands over, or a tuple of them.
+
+    ``attributes`` is a `Kernel` or a `Recipe` for a call of one of these.
+    """
     is_kernel = type(native) is _bastile.FixedOperator
     is_recipe = type(attributes) is Recipe
     name = attributes.name if is_kernel or is_recipe else _name_of(native)
@@ -120,8 +123,8 @@ def _name_of(native):
 
 
 def _call_promoted(name, native, operands, attributes):
-    """A call under autocast, which is all that keeps it from being a plain one;
-    ``name`` is that of an op of the dialect, or something else."""
+    """A call that would be a plain one but for autocast. ``name`` is that of an op of
+    the dialect, or anything else for what casts nothing."""
     if name in SAME_TYPES:
         operands = promote(name, operands)
     wanted = find_wanted(operands)
@@ -131,10 +134,9 @@ def _call_promoted(name, native, operands, attributes):
 
 
 def call_traced(operator, operands, attributes):
-    """Calls an op that is traced from a Python function, or what a `Recipe` is of;
-    traceable itself."""
+    """Calls a `TracedOperator`, or the op or function of a `Recipe`; traceable."""
     if type(operator) is Recipe and not torch.compiler.is_dynamo_compiling():
-        # A program that is exported has to say all of it.
+        # An exported program is run by other processes, which do not have this recipe.
         kernel = operator.kernel(operands, find_wanted(operands))
         return call_kernel(kernel, [x for x in operands if x is not None])
     results = torch.ops.bastile.traced.default(
@@ -152,7 +154,7 @@ def _count_returned(name, attributes):
 
 
 def call_kernel(kernel, operands):
-    """Calls a `bastile.Kernel` where a plain call is not enough; traceable."""
+    """Calls a `Kernel` where a plain call is not enough; traceable."""
     if len({x.is_meta for x in operands}) > 1:
         raise ValueError(
             f"{kernel.name}: operands lie in one place, but some have no memory, and "
@@ -167,6 +169,7 @@ def call_kernel(kernel, operands):
 
 
 def _is_watched(operands):
+    """Whether somebody has to see the call as one of a registered operator."""
     return (
         torch.compiler.is_compiling()
         or torch._C._are_functorch_transforms_active()

@@ -1,34 +1,35 @@
-"""What torch.compile's code generator writes for a call of a kernel.
+"""Calls of kernels in the code that torch.compile generates.
 
-It would write a call of the registered operator by its name, and a check of each
-result's sizes and strides. The operator's own function is called instead, and what
-is known of the results is not checked again: a chain of small kernels is bound by
-the host, and this is a fifth of such a call.
+PyTorch's generator would write a call of the registered operator by its name, and a
+check of each result's sizes and strides. Here it writes a call of the operator's own
+function instead, and no checks, as sizes and strides are known: a chain of small
+kernels is bound by the host.
 
-Only what PyTorch's generator has for operators that it does not know is used here,
-and where it lacks any of that, it does as it would.
+The generator's own way for operators that it does not know is used. Where a version of
+PyTorch lacks a part of it, the generator does as it would without Bastile.
 """
 
 import sys
 
 import torch
 
-#: Where that function is. Programs that PyTorch keeps on disk have the name.
+#: The name of the operator's own function in ``torch.ops.bastile``. Programs that
+#: PyTorch keeps on disk have it, so it must not change.
 _NAME = "direct_run"
 
 
 def offer(function):
-    """Makes ``function`` what is called for the operator `run`."""
+    """Has generated code call ``function`` in place of the operator `run`."""
     setattr(torch.ops.bastile, _NAME, function)
 
 
 def install(operator):
-    """Has the generator, if it is there, write calls of ``operator`` so; once."""
+    """Has PyTorch's generator, if it is imported, write such calls for ``operator``."""
     lowering = sys.modules.get("torch._inductor.lowering")
     if lowering is None or operator in lowering.lowerings:
         return
     try:
-        # The layouts that inputs must have are said by the operator's tag.
+        # The operator's tag says which layouts inputs must have.
         lowering.make_fallback(operator, warn=False)
         register = lowering.register_lowering(operator, type_promotion_kind=None)
         register(_make_lowering(operator))

@@ -1,7 +1,8 @@
-"""The registered operators of ops, of kernels and of traced functions.
+"""Operators registered with PyTorch: one for each op, `call` and `traced`.
 
-PyTorch takes each apart into calls of `run`, which is the only one with an
-implementation of its own.
+`call` is for a `Kernel`, `traced` for a `TracedOperator` or a `Recipe`. PyTorch takes
+all of them apart into calls of `run` and `overwrite` (`run_operator`), which alone run
+kernels.
 """
 
 import dataclasses
@@ -18,13 +19,15 @@ _TYPES = {"f64": "float", "i64": "int", "enum": "str", "unit": "bool"}
 
 
 def _place_of_returns(definition):
-    """Where among the values of a call's attributes it names its results."""
+    """The place of the option ``returns`` among the values that follow a call's
+    operands; None for an op without it."""
     for i, option in enumerate(definition.options):
         if option.name == "returns":
             return len(definition.attributes) + i
     return None
 
 
+#: By op, the place of the option ``returns``.
 RETURNS = {name: _place_of_returns(op) for name, op in definitions().items()}
 
 
@@ -44,7 +47,8 @@ def _schema(definition):
 
 
 def _call_op(name, count):
-    """The implementation of an op's operator, for tracing."""
+    """The implementation of the operator of op ``name``, which has ``count``
+    operands."""
     operator = operators.OPERATORS[name]
 
     def call(*arguments):
@@ -62,6 +66,7 @@ def _hashable(value):
 
 
 def _call_kernel(text, operands):
+    """The implementation of the operator `call`."""
     request = loading.Request.from_text(text)
     if not find_wanted(operands):
         request = dataclasses.replace(request, gradients=())
@@ -69,14 +74,14 @@ def _call_kernel(text, operands):
 
 
 def _call_traced(name, attributes, operands):
-    """The implementation of the operator `traced`, for tracing."""
+    """The implementation of the operator `traced`."""
     operator = operators.find_traced(name)
     request = operator.request(operands, tuple(attributes), find_wanted(operands))
     return list(record(request, [x for x in operands if x is not None]))
 
 
 def _find_registered(name):
-    """What calls the registered operator of op ``name``; traceable."""
+    """A function that calls the registered operator of op ``name``; traceable."""
     operator = getattr(torch.ops.bastile, name).default
     if RETURNS[name] is None:
         return operator
@@ -104,5 +109,5 @@ def _register():
 
 _register()
 
-#: By op, what calls its registered operator.
+#: By op, a function that calls its registered operator.
 REGISTERED = {name: _find_registered(name) for name in definitions()}

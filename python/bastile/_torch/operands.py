@@ -1,5 +1,4 @@
-"""Operands of a call that are tensors of PyTorch: what is refused, converted and
-differentiated."""
+"""PyTorch's tensors as operands: which are refused, cast and differentiated."""
 
 import torch
 from bastile._compiler import adapter
@@ -42,7 +41,8 @@ def forbid_leaves(name, operands):
 
 
 def find_wanted(operands):
-    """Which operands gradients are recorded for; None if for none."""
+    """For each operand, whether autograd records its gradient; None where it records
+    none."""
     if not torch.is_grad_enabled():
         return None
     wanted = [x is not None and x.requires_grad for x in operands]
@@ -50,10 +50,11 @@ def find_wanted(operands):
 
 
 def promote(name, operands):
-    """Under autocast, operands that have to be of one type are cast to the widest
-    among them, as PyTorch does for its own ops of several tensors."""
+    """The operands of op ``name`` as autocast wants them: those that have to be of one
+    type are cast to the widest among them, as for PyTorch's own ops of several
+    tensors."""
     device = next(x.device.type for x in operands if x is not None)
-    # Of other devices, "meta" among them, PyTorch cannot be asked.
+    # PyTorch has no autocast for other devices, such as "meta", and cannot be asked.
     if device not in ("cpu", "cuda") or not torch.is_autocast_enabled(device):
         return operands
     operands = list(operands)

@@ -1,4 +1,4 @@
-"""Calls that PyTorch traces, recorded with their backwards."""
+"""Calls that PyTorch traces, as nodes whose backwards it traces as well."""
 
 import sys
 
@@ -9,15 +9,16 @@ from bastile._torch.run_operator import run, run_in_place
 
 
 def record(request, operands):
-    """The results of a call, recorded with its gradients where they are wanted."""
+    """The results of a call that PyTorch traces. Where the request has gradients, the
+    call is recorded with them."""
     if request.gradients:
         return _Recorded.apply(request, *operands)
     return tuple(run(request, None, operands)[: result_count(request)])
 
 
 class _Recorded(torch.autograd.Function):
-    """A call that PyTorch traces, forward and backward: both are calls of the
-    operator `run` in what it records."""
+    """A call that PyTorch traces, whose forward and backward both become calls of the
+    operator `run`."""
 
     @staticmethod
     def forward(ctx, request, *operands):
@@ -60,20 +61,21 @@ class _Recorded(torch.autograd.Function):
 
 
 def _scaled_gradients(request, kept, function, gradients):
-    """By operand, those that came with the results."""
+    """By operand, the gradients that were computed with the results, times the upstream
+    gradient."""
     names = [
         spec["name"]
         for spec in function["inputs"]
         if f"grad_{spec['name']}" in _gradient_names(function)
     ]
-    # Of rank 0, it does not take part in the choice of the type. A product is what
-    # a compiler of graphs can do in place, or with what comes next.
+    # A factor of rank 0 does not change the type of the product. A compiler of graphs
+    # can compute a product in place, or fuse it with what comes next.
     factor = gradients[0].reshape(())
     return {name: x * factor for name, x in zip(names, kept)}
 
 
 def _derived_gradients(request, kept, function, gradients):
-    """By operand, those that the request's backward computes."""
+    """By operand, the gradients that the backward function of the request computes."""
     backward = function["backward"]
     computed = []
     if "function" in backward:
@@ -106,7 +108,8 @@ def _description(request):
 
 
 def result_count(request):
-    """How many outputs are results: the rest is for the backward."""
+    """How many outputs of the first function are results; the others are kept for the
+    backward."""
     function, _ = _description(request)
     names = [x["name"] for x in function["outputs"]]
     rest = _gradient_names(function) if request.together else ()
@@ -114,6 +117,6 @@ def result_count(request):
 
 
 def _gradient_names(function):
-    """What the gradients among a function's outputs would be called."""
+    """The names of the outputs of a function that are gradients of its inputs."""
     names = {f"grad_{spec['name']}" for spec in function["inputs"]}
     return names.intersection(x["name"] for x in function["outputs"])

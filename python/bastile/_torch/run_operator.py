@@ -1,7 +1,7 @@
-"""The operators `run` and `overwrite`, of which traced programs consist.
+"""The operators `run` and `overwrite`, which programs that PyTorch traced consist of.
 
-Their string names a function of a request and says everything, so that another process
-can load such a program; their number stands for the string.
+Both take a string that has the whole request and the name of one of its functions, so
+that another process can load such a program, and a number that stands for the string.
 """
 
 import functools
@@ -20,20 +20,22 @@ LIBRARY = torch.library.Library("bastile", "DEF")
 
 @functools.cache
 def describe(request, function):
+    """The number and the string that name a function of a request, for `run`."""
     text = json.dumps([request.on("").to_text(), function])
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True), text
 
 
 def run(request, function, inputs):
-    """The outputs of a function of the request; by default the first."""
+    """The outputs of a function of the request, by default of the first; traceable."""
     return torch.ops.bastile.run.default(
         *describe(request, function), list(inputs)
     )
 
 
 def run_in_place(request, inputs):
-    """As `run`, with outputs in place of inputs."""
+    """As `run` of the first function, with outputs in the memory of those inputs that
+    the metadata names."""
     places = _consumed(request)
     function = operators.function_of(request)
     outputs = _fake_outputs(function, inputs, skip=places)
@@ -49,7 +51,7 @@ def run_in_place(request, inputs):
 
 
 def _consumed(request):
-    """By output, the inputs whose memory outputs take."""
+    """The places of outputs that take the memory of an input, each with the input's."""
     function = operators.function_of(request)
     return {
         i: output["may_alias"]
@@ -59,8 +61,8 @@ def _consumed(request):
 
 
 def _overwrite(key, text, consumed, outputs, others):
-    """Implements `overwrite`: a call whose results all go into tensors that are
-    there, which is what PyTorch can trace without copies."""
+    """Implements `overwrite`: a call whose results all go into tensors that its caller
+    gives, since only such a call is traced by PyTorch without copies."""
     places = _consumed(loading.Request.from_text(json.loads(text)[0]))
     inputs = list(others)
     for place, tensor in sorted(
@@ -72,7 +74,8 @@ def _overwrite(key, text, consumed, outputs, others):
     rest = iter(outputs)
     for i, computed in enumerate(kernel.run(inputs, in_place=True)):
         target = inputs[places[i]] if i in places else next(rest)
-        # What was not computed in place is small, or its rows lie apart.
+        # An output that could not be computed in place is small, or the input has gaps
+        # between its rows.
         if computed is not target:
             target.copy_(computed)
     for tensor in consumed:
@@ -94,7 +97,7 @@ def _run_in_python(key, text, inputs):
 
 
 def register_sharding():
-    """Has DTensor, where it is imported, part calls among processes."""
+    """Tells DTensor, where it is imported, of the operator `run`."""
     if "torch.distributed.tensor" in sys.modules:
         from bastile._torch import sharding
 
@@ -103,7 +106,7 @@ def register_sharding():
 
 def _fake_run(key, text, inputs):
     register_sharding()
-    # Who traces is perhaps about to generate code.
+    # Whoever traces a call may be about to generate code for it.
     inductor.install(torch.ops.bastile.run.default)
     request, function = json.loads(text)
     request = loading.Request.from_text(request)
@@ -168,7 +171,7 @@ def _register():
 
 _register()
 
-# Where the dispatcher would do no more than run the kernel, it is not asked.
+# Generated code runs the kernel itself where PyTorch's dispatcher would do no more.
 inductor.offer(
     _bastile.shortcut_torch_kernels(_load_function, torch.ops.bastile.run.default)
 )

@@ -1,9 +1,10 @@
-"""How calls on DTensors are parted among processes.
+"""Placements of DTensors that are operands and results of kernels.
 
-DTensor asks which placements an operator takes and gives. That follows from what the
-compiler says of the function that a call of `bastile::run` names: rows may lie in
-several processes, what all rows share is in each of them, and a combination of all
-rows, such as the gradient of a weight, is a partial sum. A row itself is never parted.
+DTensor asks which placements an operator takes and gives. They follow from the function
+that a call of `bastile::run` names, by what the compiler says of it: rows may lie in
+several processes, an operand that all rows share is in each of them, and a combination
+of all rows, such as the gradient of a weight, is a partial sum. A row itself is never
+split among processes.
 """
 
 import functools
@@ -22,8 +23,9 @@ _REDUCTIONS = {"add": "sum", "max": "max", "min": "min"}
 
 @functools.cache
 def _sharing(text):
-    """The inputs and outputs of the function that ``text`` names, and what becomes of
-    its outputs where rows are parted; None where they cannot be."""
+    """The inputs and outputs of the function that ``text`` names, and how the
+    processes' shares of each output combine; None in place of that where rows cannot be
+    split."""
     request, function = json.loads(text)
     request = loading.Request.from_text(request).on(operators.DESCRIBED_TARGET)
     functions = operators.metadata(request)
@@ -33,15 +35,15 @@ def _sharing(text):
 
 
 def _is_parted(buffer, dimension):
-    """Whether an input or output has rows along a leading dimension, not one row that
-    is repeated there or nothing of it."""
+    """Whether an input or output has rows along a leading dimension: it has this
+    dimension, and not one row there that repeats."""
     sizes = buffer["shape"]
     return dimension < len(sizes) - 1 and sizes[dimension] != 1
 
 
 def _dimension(inputs, specs, mesh_dimension):
-    """The leading dimension by which the first operand of rows lies parted along a
-    dimension of the mesh; None for none."""
+    """The leading dimension by which the first sharded operand is sharded along a
+    dimension of the mesh; None where none is."""
     for buffer, spec in zip(inputs, specs):
         placement = spec.placements[mesh_dimension]
         if type(placement) is Shard and _is_parted(buffer, placement.dim):
@@ -61,14 +63,14 @@ def _place_output(buffer, sharing, dimension):
     if _is_parted(buffer, dimension):
         return Shard(dimension)
     if sharing == "rows":
-        # Rows that only operands have which repeat them.
+        # The output has one row here for all processes, as its operands repeat theirs.
         return Replicate()
     return Partial(_REDUCTIONS[sharing])
 
 
 def _strategy(schema):
-    """The placements of a call: as its rows lie, with everything else in each
-    process."""
+    """The placements of a call: rows stay where they lie, and operands that all rows
+    share are replicated."""
     _, text, operands = schema.args_schema
     specs = [child.strategies[0].output_spec for child in operands.children]
     inputs, outputs, sharing = _sharing(text)

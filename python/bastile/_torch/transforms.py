@@ -1,4 +1,4 @@
-"""What of PyTorch's transformations of functions is refused, and what to do instead."""
+"""Refusals of PyTorch's transformations that Bastile has no rule for."""
 
 import torch
 from torch._C import _functorch
@@ -15,7 +15,7 @@ _BATCHED = (
 
 
 def has_forward_level():
-    """Whether somebody differentiates in forward mode."""
+    """Whether a level of forward-mode differentiation is open."""
     return forward_ad._current_level >= 0
 
 

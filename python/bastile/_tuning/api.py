@@ -1,4 +1,4 @@
-"""What users call: tuning, its results and warming up."""
+"""Tuning and warming up, as users call them."""
 
 import concurrent.futures
 import contextlib
@@ -24,13 +24,14 @@ FIRST_CALL_BUDGET = 30.0
 
 @dataclasses.dataclass(frozen=True)
 class TuningResult:
-    """What was found for one op on one shape."""
+    """The result of tuning one op on one shape."""
 
     name: str
     rows: int
     #: Sizes of each operand.
     sizes: tuple[tuple[int, ...], ...]
-    #: What pins the schedules found; empty where the heuristic's are the best.
+    #: The schedules that were found, as ``bastile.compile`` takes them; empty where the
+    #: heuristic's are the best.
     schedule: str
     #: An ``Outcome`` for each kernel.
     kernels: tuple[Outcome, ...]
@@ -119,7 +120,7 @@ def run_jobs(
             remaining = end - clock()
             if remaining <= 0:
                 break
-            # What one job leaves of its part, those after it share.
+            # Later jobs share the time that this one leaves of its part.
             deadline = clock() + remaining / (len(made) - index)
             with _exclusive(gpu, end, clock):
                 lookup.forget()
@@ -142,7 +143,7 @@ def run_jobs(
             if result:
                 results.append(result)
                 report(result)
-    # Nobody has anything yet of what is new.
+    # No kernel has been loaded yet that a new result is for.
     lookup.forget() if only_new else lookup.changed()
     if failure and not results:
         raise failure
@@ -150,7 +151,8 @@ def run_jobs(
 
 
 def _run_job(job, gpu, meter, deadline, clock, progress):
-    """The result, which is kept; ``None`` if time was up before there was one."""
+    """The result of a job, which the log keeps; ``None`` if time was up before there
+    was one."""
     log = store.open_log(gpu)
     sizes = [list(size) for size in job.sizes]
     search = Search(
@@ -172,7 +174,7 @@ def _run_job(job, gpu, meter, deadline, clock, progress):
 
 
 def entry(result, gpu) -> dict:
-    """The line of a table that a result makes."""
+    """The line of a table for a result."""
     made = {
         "gpu": gpu,
         "key": keys.key(result.job.request),
@@ -191,8 +193,8 @@ def entry(result, gpu) -> dict:
 
 @contextlib.contextmanager
 def _exclusive(gpu, end, clock):
-    """Keeps other processes from tuning meanwhile: they would disturb what is
-    measured, and find it done afterwards."""
+    """Keeps other processes from tuning meanwhile: they would disturb the measurements,
+    and find the results afterwards."""
     log = store.open_log(gpu)
     if log.path is None:
         yield
@@ -223,7 +225,7 @@ def tune_first_call(request, tensors, device) -> None:
     """Tunes what is about to be loaded for a call on ``tensors``, which lie on
     GPU ``device``, if nobody has done so."""
     sizes = tuple(tuple(tensor.shape) for tensor in tensors)
-    # Where there is nothing to do, every schedule is as fast.
+    # Without rows, every schedule is as fast as any other.
     if any(0 in size for size in sizes):
         return
     if lookup.is_pinned(request) or _is_capturing():

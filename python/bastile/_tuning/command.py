@@ -90,8 +90,8 @@ def read_shape(text):
 
 
 def add_to_table(path, gpu, result) -> None:
-    """Writes the table with one more line, so that all is there if this is the
-    last."""
+    """Adds the line of a result to a table on disk. This is done for each result, so
+    that a run that is killed loses none."""
     try:
         table = store.read_table(pathlib.Path(path))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a tuned schedule belongs to."""
+"""Keys of tuned schedules: what they belong to."""
 
 import functools
 import hashlib

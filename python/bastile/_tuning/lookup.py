@@ -1,4 +1,4 @@
-"""Which schedule a kernel is compiled with."""
+"""Schedules that tables have for kernels."""
 
 import functools
 
@@ -7,11 +7,11 @@ from bastile._tuning import keys, store
 
 
 def find_schedule(request, gpu: str | None) -> str:
-    """What to pin in ``request`` on GPUs of model ``gpu``.
+    """The schedule to pin in ``request`` on GPUs of model ``gpu``.
 
-    That is what was tuned on this machine, else what the package brings along;
-    empty for the compiler's own choice, as where there is neither and where the
-    user has pinned something.
+    It is the one that was tuned on this machine, else the one that comes with the
+    package. Where there is neither, and where the user has pinned something, it is
+    empty, and the compiler chooses.
     """
     entry = find_entry(request, gpu)
     return entry["schedule"] if entry else ""

@@ -12,7 +12,7 @@ class Candidate:
     def __init__(self, request):
         stored = _bastile.load(request.native())
         self.program = stored.program
-        #: Equal code takes equal time.
+        #: A name of the code: equal code takes equal time.
         self.code = hashlib.sha256(stored.code).hexdigest()[:16]
 
 

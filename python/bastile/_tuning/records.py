@@ -1,4 +1,4 @@
-"""What a line of a log or a table may say."""
+"""Lines of logs and tables: which values out of JSON are one."""
 
 #: Seconds that no measurement takes.
 _MOST_SECONDS = 1e6

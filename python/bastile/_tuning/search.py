@@ -11,8 +11,8 @@ import time
 from bastile import _bastile
 from bastile._tuning.pool import Pool
 
-#: What another schedule must gain over the heuristic's to be worth a line in a
-#: table: less is noise.
+#: The share of the heuristic's time that another schedule must save to be worth a line
+#: in a table: less is noise.
 LEAST_GAIN = 0.01
 #: A candidate this much slower than the best is not measured any further.
 HOPELESS = 1.3
@@ -94,7 +94,7 @@ class Search:
         self._expect(left)
         outcomes = []
         for launch in launches:
-            # What a kernel leaves of its part, those after it share.
+            # Later kernels share the time that this one leaves of its part.
             now, count = self._clock(), len(launch["candidates"])
             deadline = now + (self._deadline - now) * count / left
             left -= count
@@ -153,7 +153,8 @@ class Search:
             for index in itertools.count():
                 if index and self._clock() >= deadline:
                     return
-                # A few ahead, so that little is in vain when time is up.
+                # A few candidates are compiled ahead, so that little was done in vain
+                # when time is up.
                 while len(waiting) <= self._workers:
                     candidate = next(rest, None)
                     if candidate is None:
@@ -177,13 +178,14 @@ class Search:
                 "; ".join([*settled, pins] if pins else settled)
             )
         except _bastile.CompileError:
-            # What fits alone need not fit beside what others were given.
+            # A schedule that fits alone need not fit beside those of kernels before it.
             if pins:
                 return None
             raise
         if (function, candidate.code) not in self._known:
-            # The driver's compiler takes longer than ours. What it rejects, the
-            # measurement reports.
+            # The driver's compiler takes longer than Bastile's, so it runs here, in a
+            # thread. Code that it rejects fails again when it is measured, which is
+            # reported.
             with contextlib.suppress(RuntimeError):
                 self._meter.prepare(function, candidate)
         return candidate
@@ -192,7 +194,7 @@ class Search:
         """Seconds, from the log if it has them; ``None`` for what does not run
         or is wrong."""
         known = self._known.get((function, candidate.code))
-        # What was dropped for its spills may be the heuristic's choice by now.
+        # A candidate that was dropped for its spills may be the heuristic's choice now.
         if known is None or ("spilled_bytes" in known and not pins):
             self._meter.open(function)
             known = {
@@ -222,7 +224,7 @@ class Search:
                 return {
                     "error": f"results differ by {difference:.3g} roundings"
                 }
-            # The first calls find cold code and a slow clock.
+            # The first calls run with cold caches and a slow clock.
             self._meter.seconds(function, candidate, 2)
             samples = self._meter.seconds(function, candidate, 5)
             seconds = statistics.median(samples)

@@ -1,4 +1,4 @@
-"""Where measurements and results are kept: a log that only grows, and tables."""
+"""Logs and tables: where measurements and results are kept."""
 
 import importlib.resources
 import json
@@ -10,7 +10,7 @@ from bastile import _bastile
 from bastile._tuning import keys, records
 
 
-#: What was said of a log already.
+#: Warnings that were given already.
 _warned: set = set()
 
 
@@ -28,8 +28,8 @@ def cache_folder() -> pathlib.Path | None:
 
 
 def open_log(gpu: str):
-    """What was measured and found for a model of GPU; of this process alone
-    where there is no folder, or one that others may write to."""
+    """The log of a model of GPU: what was measured and found. It is one of this process
+    alone where there is no cache folder, or one that others may write to."""
     folder = cache_folder()
     if folder is not None:
         log = Log(folder / "tuning" / f"{keys.slug(gpu)}.jsonl", within=folder)
@@ -115,7 +115,8 @@ class Log:
         line = json.dumps(record, sort_keys=True) + "\n"
         file = self.open(os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            # What somebody was killed over must not spoil this record as well.
+            # A process that was killed while it wrote may have left half of a line,
+            # which must not spoil this record.
             size = os.fstat(file).st_size
             if size and os.pread(file, 1, size - 1) != b"\n":
                 line = "\n" + line
