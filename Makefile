@@ -1,3 +1,5 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # `make demo` and `make test` are all a user needs; `make help` lists the rest.
 
 BUILD  ?= build

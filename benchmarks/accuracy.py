@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Errors of each op and gradient against float64, beside PyTorch's eager mode.
 
 Writes docs/accuracy.md. Needs `tilec` and `tile-run` in build/bin (or under

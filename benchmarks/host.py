@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Time of kernels on one thread of the host beside PyTorch's eager mode.
 
 Needs `tile-run` (given with --tile-run, in build/bin, or on PATH). Where PyTorch

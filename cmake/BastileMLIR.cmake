@@ -1,3 +1,5 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Finds MLIR and LLVM and defines two interface targets: `BastileMLIR` (what the
 # compiler libraries link) and `BastileMLIRTools` (what tile-opt and
 # tile-lsp-server link in addition).

@@ -1,3 +1,5 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # The few helpers by which the folders declare their targets. Sources are
 # globbed, so that adding a file needs no edit of a CMakeLists.txt.
 

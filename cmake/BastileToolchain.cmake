@@ -1,3 +1,5 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Language, output folders, warnings and the optional build accelerators.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)

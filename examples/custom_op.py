@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """A fused op in one line, with its backward, and a model that runs on it."""
 
 import bastile

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Fine-tunes GPT-OSS with Transformers' Trainer on Bastile's kernels.
 
 As it stands, a small model of its architecture is trained on sequences that count

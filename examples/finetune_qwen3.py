@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Fine-tunes Qwen3 with Transformers' Trainer on Bastile's kernels.
 
 As it stands, a small model is trained on sequences that count upwards, on a GPU or

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Trains Qwen3 on several processes, with its parameters sharded among them:
 
     torchrun --nproc-per-node 2 examples/fsdp2.py

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Writes what Python needs to know of the model ops, out of their definitions.
 
 Usage: generate_ops.py RECORDS OPS STUB, where RECORDS is what llvm-tblgen

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Builds the wheel for each Python given, by default for that of build/venv:
 #
 #   scripts/build-wheels.sh ["path/to/python3.12" ...]

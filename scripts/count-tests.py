@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Prints `N passed, N failed, N skipped` for the xunit results of a lit run, if
 one is given, and what `--add` counts beside them.
 

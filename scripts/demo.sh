@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Compiles the examples to PTX and runs each on real data, its results compared
 # with float64: on the host, and on a GPU where there is one.
 set -eu

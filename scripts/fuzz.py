@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Builds the fuzzers of test/fuzz and runs them one after the other.
 
     scripts/fuzz.py --seconds 600        the time of all together

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Writes the reference that is generated from TableGen, ops.md and passes.md,
 # into the given folder.
 set -eu

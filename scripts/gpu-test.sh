@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Runs the numeric tests on this machine's GPU, and a selection under
 # compute-sanitizer. Takes the folder that holds bin/tile-run: `build` by
 # default, or an unpacked gpu-package.

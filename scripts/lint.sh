@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Looks at what is written, not at what it does:
 #
 #   scripts/lint.sh [format] [tidy] [ruff] [types]

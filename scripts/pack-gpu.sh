@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Packs into gpu-package/ what it takes to compile, run and test kernels on a
 # GPU machine that has neither LLVM nor this checkout. There:
 #   gpu-package/unpack.sh && gpu-package/scripts/gpu-test.sh .

@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # More random graphs than the tests have: scripts/random-graphs.sh COUNT FIRST, by
 # default the 600 whose seeds begin at 1000000. Always the same ones, so that what
 # fails is due to the change; other seeds find new mistakes (docs/testing.md).

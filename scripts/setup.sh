@@ -1,4 +1,6 @@
 #!/bin/sh
+# Part of Bastile, under the MIT License. See LICENSE.
+#
 # Installs what building and testing Bastile needs and the machine lacks.
 # With everything in place it prints nothing and takes a few milliseconds.
 set -eu

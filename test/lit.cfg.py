@@ -1,3 +1,5 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+
 import ctypes
 import os
 import shutil

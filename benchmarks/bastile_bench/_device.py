@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Running and timing calls on a device.
 
 On a GPU, the calls of one measurement are captured in a CUDA graph and replayed, so

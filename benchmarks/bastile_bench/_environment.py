@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What a measurement ran on: machine, driver, versions, clocks."""
 
 import importlib.metadata

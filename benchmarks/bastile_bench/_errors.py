@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """How far results are from those of the same formula in float64."""
 
 import math

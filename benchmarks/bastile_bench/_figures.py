@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Figures of results, drawn with Matplotlib."""
 
 import io

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The ops as formulas of PyTorch: what eager PyTorch and torch.compile run, and, in
 float64, what every result is compared with.
 

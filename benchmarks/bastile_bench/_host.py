@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What a call costs the host: on tensors so small that the device is done before the
 next call is."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Random tensors for an op, several sets of them so that caches have none."""
 
 import dataclasses

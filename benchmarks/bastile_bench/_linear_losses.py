@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The ways to compute a linear layer's loss with its gradients, and their times."""
 
 import dataclasses

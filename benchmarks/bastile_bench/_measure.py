@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Measures one op on one shape for all providers, in turn."""
 
 import dataclasses

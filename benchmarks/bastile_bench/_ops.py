@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What is measured: each op with its shapes, inputs and the bytes that it moves."""
 
 import dataclasses

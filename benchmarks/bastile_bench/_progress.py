@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """How far a measurement is: a bar where `tqdm` is installed, else a count."""
 
 from bastile._tuning import progress

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Results: rows that become a table, JSON and CSV.
 
 A row is a flat dictionary of JSON's values; one of them may be a measurement, the

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Geometric means over what was measured: how much faster than each other library."""
 
 from bastile_bench import _providers

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Kernels for training language models, compiled from one definition an op."""
 
 import importlib

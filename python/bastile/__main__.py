@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The command line: ``bastile``, or ``python -m bastile``."""
 
 import argparse

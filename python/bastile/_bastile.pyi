@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The compiler and the runtime of Bastile, in C++."""
 
 from collections.abc import Callable, Sequence

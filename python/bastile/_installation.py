@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Whether another project's files lie among those of this package.
 
 The distribution is ``bastile-mlir``. ``bastile`` on the package index is somebody

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The ops with the signatures of ``torch.nn.functional``, on PyTorch's tensors.
 
 Tensors are float16, bfloat16, float32 or, on the CPU, float64, in any number of leading

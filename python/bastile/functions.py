@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Functions of symbolic tensors, for formulas that ``bastile.compile`` traces.
 
 Each takes symbolic tensors and, where it has several operands, Python's numbers, and

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Modules that take the places of PyTorch's, by name and by ``state_dict``.
 
 Each is a subclass of the module that it replaces, so that constructors, reset,

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The model ops as functions of tensors.
 
 Every op of the dialect is here under its name, with its operands and attributes

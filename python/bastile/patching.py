@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Patches of Hugging Face Transformers with Bastile's kernels (docs/models.md).
 
 Nothing of Transformers is imported before the first call of `apply`.

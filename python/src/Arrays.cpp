@@ -1,4 +1,8 @@
 //===- Arrays.cpp - Tensors in memory of our own --------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Arrays.h"
 #include "Kernel.h"

@@ -1,5 +1,7 @@
 //===- Arrays.h - Tensors in memory of our own ------------------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // What a call returns to a library that cannot be asked for memory: an object
 // that any library takes in through DLPack.
 //

@@ -1,5 +1,7 @@
 //===- Dlpack.h - The exchange of tensors between frameworks ----*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // The binary interface of DLPack 1.x as far as it is used here, under names of
 // our own (https://dmlc.github.io/dlpack/latest/c_api.html). A framework offers
 // `ExchangeApi` as the attribute __dlpack_c_exchange_api__ of its tensor type.

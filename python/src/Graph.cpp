@@ -1,4 +1,8 @@
 //===- Graph.cpp - Functions built by tracing Python's --------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Graph.h"
 

@@ -1,4 +1,8 @@
 //===- Graph.h - Functions built by tracing Python's ------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PYTHON_GRAPH_H
 #define BASTILE_PYTHON_GRAPH_H

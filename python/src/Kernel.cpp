@@ -1,4 +1,8 @@
 //===- Kernel.cpp - Calling compiled functions on Python's tensors --------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
 

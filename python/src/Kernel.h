@@ -1,4 +1,8 @@
 //===- Kernel.h - Calling functions on Python's tensors ---------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PYTHON_KERNEL_H
 #define BASTILE_PYTHON_KERNEL_H

@@ -1,5 +1,7 @@
 //===- Native.h - Functions that Python calls most --------------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // What a call of a kernel passes through is made of these. pybind11 finds an
 // overload, converts each argument and collects them in a tuple; these are
 // called on an array of objects.

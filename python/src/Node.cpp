@@ -1,5 +1,7 @@
 //===- Node.cpp - Kernels as nodes of PyTorch's graph ---------------------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // A class of `torch.autograd.Function` for each kernel, so that a call hands
 // over its operands and nothing else, and finds what it needs in a closure. The
 // names below are the attributes that PyTorch's own methods set.

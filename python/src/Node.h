@@ -1,4 +1,8 @@
 //===- Node.h - Kernels as nodes of PyTorch's graph -------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PYTHON_NODE_H
 #define BASTILE_PYTHON_NODE_H

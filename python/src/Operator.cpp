@@ -1,4 +1,8 @@
 //===- Operator.cpp - What chooses the kernel of a call -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Operator.h"
 

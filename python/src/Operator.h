@@ -1,4 +1,8 @@
 //===- Operator.h - What chooses the kernel of a call -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PYTHON_OPERATOR_H
 #define BASTILE_PYTHON_OPERATOR_H

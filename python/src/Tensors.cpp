@@ -1,4 +1,8 @@
 //===- Tensors.cpp - Python's tensors as views ----------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Tensors.h"
 #include "TorchShim.h"

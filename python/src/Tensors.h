@@ -1,5 +1,7 @@
 //===- Tensors.h - Python's tensors as views --------------------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Objects of every array library come in, and results go out as objects of the
 // same one. A library that exchanges tensors through DLPack's C interface, as
 // PyTorch does, is served without a line of Python; any other one by the

@@ -1,4 +1,8 @@
 //===- Timing.cpp - Measurements for the tuner ----------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Timing.h"
 #include "bastile/runtime/Trial.h"

@@ -1,4 +1,8 @@
 //===- Timing.h - Measurements for the tuner --------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PYTHON_TIMING_H
 #define BASTILE_PYTHON_TIMING_H

@@ -1,4 +1,8 @@
 //===- TorchKernels.cpp - Kernels in PyTorch's dispatcher -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "TorchKernels.h"
 #include "Native.h"

@@ -1,4 +1,8 @@
 //===- TorchKernels.h - Kernels in PyTorch's dispatcher ---------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PYTHON_TORCHKERNELS_H
 #define BASTILE_PYTHON_TORCHKERNELS_H

@@ -1,4 +1,8 @@
 //===- TorchShim.cpp - PyTorch's stable C interface -----------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "TorchShim.h"
 

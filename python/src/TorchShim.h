@@ -1,5 +1,7 @@
 //===- TorchShim.h - PyTorch's stable C interface ---------------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Nothing here needs PyTorch's headers or libraries to build: the functions of
 // its stable interface (torch/csrc/stable/c/shim.h and
 // torch/csrc/inductor/aoti_torch/c/shim.h) are looked up in the process, which

@@ -1,5 +1,7 @@
 //===- Arc4Random.cpp - Random numbers for LLVM where glibc has none ------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // LLVM names its temporary files by arc4random where it was built with glibc
 // 2.36. This one serves the module on older systems and is seen by it alone.
 //

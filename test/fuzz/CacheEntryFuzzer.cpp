@@ -1,4 +1,8 @@
 //===- CacheEntryFuzzer.cpp - Cache entries of any bytes ------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/CacheEntry.h"
 

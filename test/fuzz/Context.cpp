@@ -1,4 +1,8 @@
 //===- Context.cpp - The MLIR context that inputs share -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Context.h"
 #include "bastile/Registration.h"

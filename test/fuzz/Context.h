@@ -1,4 +1,8 @@
 //===- Context.h - The MLIR context that inputs share -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_FUZZ_CONTEXT_H
 #define BASTILE_TEST_FUZZ_CONTEXT_H

@@ -1,5 +1,7 @@
 //===- MetadataFuzzer.cpp - Metadata, and calls of what it describes ------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Reads any text as metadata. What is accepted is called: shapes are resolved
 // and launches planned for tensors of many sizes and strides, whose memory
 // nothing touches.

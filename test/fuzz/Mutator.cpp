@@ -1,4 +1,8 @@
 //===- Mutator.cpp - Mutants of MLIR text ---------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Mutator.h"
 #include "Context.h"

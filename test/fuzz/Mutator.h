@@ -1,4 +1,8 @@
 //===- Mutator.h - Mutants of MLIR text -------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_FUZZ_MUTATOR_H
 #define BASTILE_TEST_FUZZ_MUTATOR_H

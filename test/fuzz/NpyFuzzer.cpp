@@ -1,4 +1,8 @@
 //===- NpyFuzzer.cpp - .npy files of any bytes ----------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/Npy.h"
 

@@ -1,4 +1,8 @@
 //===- Options.cpp - What an input says of how it is to be run ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Options.h"
 

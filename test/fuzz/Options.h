@@ -1,4 +1,8 @@
 //===- Options.h - What an input says of how it is to be run ----*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_FUZZ_OPTIONS_H
 #define BASTILE_TEST_FUZZ_OPTIONS_H

@@ -1,5 +1,7 @@
 //===- PassFuzzer.cpp - Single passes on modules of any kind --------------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Runs the passes that an input's first line names, as tile-opt does. So a pass
 // meets programs that those before it would not have made.
 //

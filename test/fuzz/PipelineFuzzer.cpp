@@ -1,5 +1,7 @@
 //===- PipelineFuzzer.cpp - Text through the whole compiler ---------------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Parses, verifies and lowers text as tilec does, with the options of its first
 // line. What compiles has metadata that the runtime reads.
 //

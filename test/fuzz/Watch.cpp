@@ -1,4 +1,8 @@
 //===- Watch.cpp - What is known of an input's run ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Watch.h"
 #include "mlir/IR/Operation.h"

@@ -1,4 +1,8 @@
 //===- Watch.h - What is known of an input's run ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_FUZZ_WATCH_H
 #define BASTILE_TEST_FUZZ_WATCH_H

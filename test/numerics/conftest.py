@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Lets the tests import what they share: lit runs every other .py as a test."""
 
 import os

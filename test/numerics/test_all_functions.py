@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Every valid function of the tests and examples, with gradients of both kinds,
 as a GPU's code on an emulator: as the evaluator has it, or refused in words, within ten seconds

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Gradients of trigonometric and hyperbolic functions, their inverses and roots,
 beside PyTorch's formulas in float64; also at the ends of what they are defined

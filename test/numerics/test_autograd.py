@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """The model ops and their gradients against PyTorch's, in float64."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """A chain of ops in one function, over the grid of types and shapes."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Conditions that one kernel finds and another needs, forward and backward."""
 

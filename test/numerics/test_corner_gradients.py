@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Gradients at zeros, infinities and ties are PyTorch's, and the same whichever
 others are asked for."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Cross-entropy and its gradient against formulas derived by hand."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Gradients of minima and maxima of what the backward computes again: it must
 find the elements that are equal to them, whatever else it does with those."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Elements so far from the first that their number needs more than 32 bits: on a
 GPU, which has the memory for it. The host goes through the same steps with small

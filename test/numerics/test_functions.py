@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """The error of each function, over numbers of all sizes, in units in the last
 place."""

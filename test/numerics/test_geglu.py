@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """tile.geglu against its formulas, over the grid of types and shapes."""
 

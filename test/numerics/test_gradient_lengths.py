@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Gradients of what reduces rows, over the grid of types and lengths."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Reductions of groups of columns, of any size, on the host and as a GPU does
 them, forward and backward."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Pieces of rows, of both kinds and in each other, forward and backward."""
 

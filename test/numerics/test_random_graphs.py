@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Random functions with their gradients, under several schedules, on the host
 and as a GPU's code on an emulator; on a GPU where the tests run on one.

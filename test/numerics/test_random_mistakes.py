@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Mistakes that the test of random graphs must not miss: a text that differs
 from the reference in one place is compiled in its place."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Gradients of what is repeated over leading dimensions: the sums over these."""
 

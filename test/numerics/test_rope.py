@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Rotary embeddings and their gradients against formulas derived by hand."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Rounding to the narrow types, to the bit and from each wider one: once, ties
 to even, NaN where f8E4M3FN has no number and infinity in the others."""

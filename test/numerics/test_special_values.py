@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """NaN and infinities go through the formulas as through NumPy's and PyTorch's:
 minima and maxima of a NaN are NaN."""

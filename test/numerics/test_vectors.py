@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Functions of row vectors alone, and what depends on no rows of others."""
 

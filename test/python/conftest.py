@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Where the tests of the package run: every test with a `device` on the CPU and,
 where there is one, on a GPU. `pytest -m gpu` runs those on a GPU alone."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """python -m bastile_bench linear-cross-entropy, on the CPU."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The command line: what it prints, how it fails, what the doctor finds."""
 

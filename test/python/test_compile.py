@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """bastile.compile on NumPy arrays: shapes, types, forms of an op, mistakes."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: env OMP_NUM_THREADS=1 %package-test %s
 """train, generate and profile of python -m bastile_bench, on tiny models."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """What bastile.compile is not told, calls say: types, row lengths, gradients."""
 

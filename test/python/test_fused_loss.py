@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The loss without logits: what a forward takes and returns, and last layers that
 are adapted, wrapped, hooked or sharded."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The short ways to a kernel: which calls take them, and that nobody can tell."""
 

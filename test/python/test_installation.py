@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Another project's distribution of the name bastile in the same folder is told."""
 

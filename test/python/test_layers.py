@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Rooms of the package import what lies below them, and no modules form a circle."""
 

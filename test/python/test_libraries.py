@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Arrays of other libraries: NumPy's, and whatever speaks one of the protocols."""
 

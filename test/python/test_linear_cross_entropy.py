@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """linear_cross_entropy: values and gradients of every option, in every way to
 compute them."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """linear_cross_entropy: how much it holds at a time, and what it refuses."""
 

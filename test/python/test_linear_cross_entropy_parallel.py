@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The vocabulary-parallel form on two processes, beside one process' results."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Logits of a forward that made none: they are part of the graph however they are
 read, and nobody makes them who does not read them."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The forward of a causal language model is run before it is patched: what computes
 other logits, losses or gradients than its entry says is refused."""

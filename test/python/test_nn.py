@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """bastile.nn and bastile.functional beside PyTorch's modules and functions."""
 

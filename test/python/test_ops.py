@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Every op of bastile.ops on PyTorch's tensors: values, gradients, options."""
 

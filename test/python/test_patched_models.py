@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Every patched model beside the same model as it was, in logits, losses and
 gradients."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Patched models in what people train them with: checkpointing, torch.compile,
 Trainer, TRL, several processes; and the examples."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Applying, undoing, listing and registering patches, and what is said when a
 version of Transformers has something else."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """What is patched where others replace methods, too: trainers, hooks, wrappers, and
 modules of Python that are loaded again."""

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Processes and threads: fork, spawn, DataLoader's workers, calls at once."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The gradients that random graphs are compared with, against PyTorch's."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Tensors and transformations that no kernel takes, and what is said of them."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Routing of tokens to experts: each step beside plain indexing, and the experts of
 patched models beside what they were."""

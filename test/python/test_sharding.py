@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Calls on DTensors in two processes, beside those on whole tensors in one."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """torch.compile and torch.export: one graph, the same numbers, nothing twice."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Python functions that are traced: numbers, gradients, types, composition."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Gradients of traced functions at zeros, infinities and ties, against PyTorch's."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Functions over symbolic tensors that are called like ops, under all that PyTorch
 does with calls."""

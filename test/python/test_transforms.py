@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """What PyTorch does with functions: torch.func, fake tensors, traces, modes."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """bastile.autotune and what belongs to it, on a GPU that is not there."""
 

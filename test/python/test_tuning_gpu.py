@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The tuner on a GPU, with PyTorch; skipped where one of them is missing."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """Logs and tables that somebody else wrote, or nobody: what is not a record is
 skipped, and what others may write is not read."""

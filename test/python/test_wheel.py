@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The wheel, and the package installed from it into an environment of its own:
 
     build/venv/bin/python -m pytest test/python/test_wheel.py

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """NumPy alone: PyTorch is neither needed nor imported."""
 

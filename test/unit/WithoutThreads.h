@@ -1,4 +1,8 @@
 //===- WithoutThreads.h - A process that can have no more threads ---------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_UNIT_WITHOUTTHREADS_H
 #define BASTILE_TEST_UNIT_WITHOUTTHREADS_H

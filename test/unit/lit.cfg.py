@@ -1,3 +1,5 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+
 import os
 
 import lit.formats

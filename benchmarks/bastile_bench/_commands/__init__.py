@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The commands of ``python -m bastile_bench``: every module in this folder is one.
 
 A module's docstring's first line is the command's summary; ``add_arguments(parser)``

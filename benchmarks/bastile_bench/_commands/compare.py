@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compare two result files: what got faster or slower beyond the spread.
 
 A difference counts if the quartiles of the two measurements do not overlap. The exit

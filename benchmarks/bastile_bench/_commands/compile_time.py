@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Time the compiler: forward and backward of each op, from text to PTX, in a process.
 
 Nothing comes out of the kernel cache. The first run of an op may be slower than the

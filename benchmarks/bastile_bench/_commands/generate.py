@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Generate text with whole models by several libraries: time a token, memory.
 
 Models of Transformers with random weights continue random prompts, greedily, each

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Time what a call costs the host, beside PyTorch's own.
 
 Tensors are so small (4x64) that the device is done before the next call is: what is

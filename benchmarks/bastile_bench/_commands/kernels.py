@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Time ops beside other libraries and a copy of the same bytes.
 
 For each op, shape and direction, of each library:

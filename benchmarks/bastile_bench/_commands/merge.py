@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Join result files of one machine: of a row in several, the last file's is taken.
 
 So a long measurement may be done in parts, and a part be done again.

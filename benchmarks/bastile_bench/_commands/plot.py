@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Draw a result file: PNG for each op, and one page of HTML that needs nothing else.
 
 It needs Matplotlib and Jinja2, not a GPU, so results can be drawn elsewhere than

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Show where the time of a training step goes, before and after patching.
 
 Each kernel counts for what it is for: a matrix product, attention, a norm, ... That

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Write tables of results into Markdown files, each between its two markers.
 
 The first marker names a result file, from where the Markdown lies, and what to show:

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Train whole models by several libraries: tokens/s, memory, the first step, losses.
 
 Models of Transformers with random weights train on random tokens, each provider in

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Whether a curve of losses is the baseline's, but for rounding.
 
 Two curves of the baseline on other data of the same distribution lie apart by

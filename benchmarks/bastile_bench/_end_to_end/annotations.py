@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Marks in a profile which part of a model runs, and reads them back."""
 
 import functools

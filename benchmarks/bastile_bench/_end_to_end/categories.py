@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What a kernel is for: by its name, and by the part of the model that ran it."""
 
 import re

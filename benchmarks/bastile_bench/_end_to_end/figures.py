@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Plots of whole models, as PNG."""
 
 import pathlib

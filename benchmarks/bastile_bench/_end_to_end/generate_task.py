@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The measurement of ``generate``, in its own process."""
 
 import statistics

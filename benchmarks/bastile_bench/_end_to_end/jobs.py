@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Measurements in processes of their own.
 
 Patches, caches and memory of one measurement do not reach the next, and one that

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The models that steps are measured on: configurations, random weights, data.
 
 Nothing is downloaded. A model is what Transformers builds from the configuration

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What the commands on whole models have in common."""
 
 import argparse

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The measurement of ``profile``, in its own process."""
 
 import collections

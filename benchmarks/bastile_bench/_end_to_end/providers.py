@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Who runs a model: Hugging Face alone, Liger, Bastile, each also compiled.
 
 A provider is a name of parts joined by ``+``, as in ``bastile+compile``. It is

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The measurement of ``train``, in its own process."""
 
 import time

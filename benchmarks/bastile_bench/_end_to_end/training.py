@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """A training step as its users write it, and clocks around it."""
 
 import gc

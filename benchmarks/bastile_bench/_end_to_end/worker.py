@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``python -m ...worker FOLDER``: one job, in a process of its own.
 
 Reads ``job.json`` and appends lines of JSON to ``said``: ``{"stage": ...}`` as it

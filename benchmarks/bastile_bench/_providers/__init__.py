@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The libraries that are compared: each module of this folder is one.
 
 ``load()`` returns its functions by the op's name; each takes the op's inputs by

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Bastile's ops, and the kernels that they run."""
 
 import functools

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """PyTorch's formulas through torch.compile."""
 
 import torch

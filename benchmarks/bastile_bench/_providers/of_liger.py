@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Liger's autograd functions, as its modules call them."""
 
 #: Its losses wait for the number of targets that count.

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """QuACK's functions, where they have gradients as far as the op has.
 
 It has no kernels of activations or 8-bit floats alone: they belong to its matrix

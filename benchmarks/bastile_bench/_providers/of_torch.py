@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Eager PyTorch."""
 
 from bastile_bench import _formulas, _ops

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The commands of ``bastile``: every module in this folder is one.
 
 Its ``register(commands)`` adds a parser, with ``run`` set to a function that

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``bastile cache``: the kernel cache on disk.
 
 `bastile cache export` on one machine and `import` on the others give a cluster a

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``bastile doctor``: what the package finds on this machine.
 
 Each check below looks at one thing and yields findings. A finding with a problem

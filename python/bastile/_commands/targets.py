@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``bastile targets``: what can be compiled for."""
 
 from bastile import _bastile

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Calls of the compiler: what is asked becomes a request, and that a loaded kernel.
 
 Names of ops, modules of MLIR, Python functions and tensors of any library enter;

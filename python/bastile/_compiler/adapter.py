@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Tensors of libraries without a C interface of DLPack: read, allocated and handed out.
 
 The extension module turns here for every type that does not offer

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Calls that torch.compile sees, which have to become operators of PyTorch.
 
 Kernels, functions and ops ask `is_compiling` at each call, and hand it on to one of

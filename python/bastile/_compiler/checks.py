@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Checks of the operands of an op, whose messages name what the caller gave."""
 
 from bastile._compiler import tensor_types

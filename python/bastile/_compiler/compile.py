@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``bastile.compile``: kernels from an op, from MLIR or from a Python function."""
 
 import os

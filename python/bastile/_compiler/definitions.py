@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The model ops, as their definitions in the dialect describe them."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Ops and Python functions that are compiled when they are called."""
 
 import functools

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Kernels for given types and row lengths, compiled ahead of their first call."""
 
 import json

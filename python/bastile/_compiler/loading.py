@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Requests, and the code that is loaded for them, once in a process for each."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The functions of `bastile.ops` that are ops of the dialect, made of their definitions."""
 
 from collections.abc import Callable

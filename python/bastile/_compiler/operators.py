@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Ops that compile themselves for the tensors that they are called on."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Arguments of ``bastile.compile``, and the kernels that are made of them."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Schedules that were found for kernels, and who hears of new ones.
 
 The tuner's room provides them. Without it, every kernel is scheduled by the compiler's

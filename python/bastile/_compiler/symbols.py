@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Symbolic tensors, and the formulas that are made of them.
 
 What a function does with a ``Symbol`` is written down op by op, in the graph of the

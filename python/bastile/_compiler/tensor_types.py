@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Element types and types of tensors, by the names of Python's libraries and MLIR's."""
 
 # MLIR's spelling of each element type that kernels know, by every name that a

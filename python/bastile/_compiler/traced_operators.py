@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Python functions over symbolic tensors that are called like ops of the dialect.
 
 A function is traced again for each rank, row length and type that calls bring. Calls

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Python functions over symbolic tensors, as modules of MLIR.
 
 ``trace`` calls the function once, with a ``Symbol`` for each tensor.

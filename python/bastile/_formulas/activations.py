@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Activations of gated MLPs and of experts, of gate and up in one row or in two."""
 
 from bastile._compiler.traced_operators import TracedOperator

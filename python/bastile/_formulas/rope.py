@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Rotary embeddings of queries and keys in one call, forward and backward.
 
 Queries and keys have different numbers of heads and share nothing but the angles, so

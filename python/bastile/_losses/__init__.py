@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Losses of a linear layer's outputs, without all the logits at a time.
 
 Hidden states, the layer's weight and targets enter; losses and gradients leave. PyTorch

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Calls of the loss: checks, and the forms that arguments may have."""
 
 import functools

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What `torch.utils.flop_counter` counts of the linear loss: its matrix products."""
 
 import torch

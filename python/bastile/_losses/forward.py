@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The loss in chunks of tokens; the gradient of each chunk's logits takes their
 memory."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The functions of `bastile.ops` that are no ops of the dialect, as PyTorch multiplies
 matrices in them. PyTorch is imported when one is called."""
 

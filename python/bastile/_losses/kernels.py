@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Kernels of the loss, for logits of some tokens and of all or some of the classes."""
 
 import dataclasses

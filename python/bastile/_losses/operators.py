@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The operators that are registered with PyTorch, so that a compiler of graphs sees one
 call for a forward and one for a backward."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What a call of `linear_cross_entropy` says: its tensors, and everything else."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The loss where each process of a group has some of the classes."""
 
 import torch

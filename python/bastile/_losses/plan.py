@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Sizes of chunks and slabs: how much of the logits is held at a time. They follow from
 shapes and settings, so that they are the same in every run and on every rank."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Matrix products, and the gradients that are sums of them."""
 
 import functools

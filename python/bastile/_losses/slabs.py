@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The loss in slabs of classes, each with the logits of all tokens."""
 
 import torch

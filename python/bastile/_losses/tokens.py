@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Losses of tokens from statistics of their logits: a few numbers for each token, which
 PyTorch computes on their device."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Patches of models of Transformers, one step of patching a module.
 
 Entries of a table enter: classes, and what they compute; methods that call Bastile's

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``bastile.apply`` and what goes with it."""
 
 import dataclasses

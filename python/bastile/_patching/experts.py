@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Experts: their activation in each way in which Transformers runs them.
 
 Transformers 5 has a loop over the experts, which it calls eager, and functions that

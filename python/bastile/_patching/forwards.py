@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What takes the place of a method or function of Transformers, kind by kind.
 
 Each function here is given what it replaces, and returns the replacement, the same

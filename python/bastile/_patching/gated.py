@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The last product of a gated MLP, whose operand is computed again in the backward.
 
 Of an MLP's activations, the gate and up are kept for the backward, and what the

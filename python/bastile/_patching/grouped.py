@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Experts by grouped products, as Transformers 5 runs them: the function between the
 products is replaced, with a routing that has backwards of its own."""
 

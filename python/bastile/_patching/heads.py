@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The loss of hidden states through the last layer of a model, whatever has become
 of that layer: sharded, partitioned or adapted."""
 

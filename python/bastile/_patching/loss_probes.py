@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Whether the forward of a causal language model computes the logits and the loss that
 its entry in the table says.
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What may be done to a layer beside calling it."""
 
 import torch

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What a forward returns that makes no logits."""
 
 import collections

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Whether a class of Transformers computes what its entry in the table says.
 
 Each probe runs the original on a few numbers, on the CPU, beside the formula, and

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What is patched: applying all or nothing, and putting back what was there."""
 
 import inspect

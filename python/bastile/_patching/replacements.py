@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """From entries of the table to what is set on which class, checked beforehand."""
 
 import contextlib

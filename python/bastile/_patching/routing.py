@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Tokens to their experts and back, as differentiable functions.
 
 PyTorch's backward of an index sorts the indices and adds rows one by one, because

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Methods that see another function under a name of their module."""
 
 import functools

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Which classes of Transformers compute what: all that Bastile knows of a model.
 
 An entry names classes and says what they compute. Whether they do is checked with

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """PyTorch's side of a call: autograd, registered operators, DTensor, generated code.
 
 Calls enter that are on PyTorch's tensors and are no plain ones: with gradients, under

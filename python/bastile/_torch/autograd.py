@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Kernels as nodes of PyTorch's autograd graph."""
 
 import torch

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The way of calls on PyTorch's tensors that the extension module does not run itself.
 
 A plain call never comes here: the extension module runs the kernel at once. With

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What `torch.utils.flop_counter` counts of ops: nothing, as of PyTorch's own, since it
 counts products of matrices, which ops of rows have none of."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What rooms above do when PyTorch's side is imported, such as registering operators."""
 
 _followers = []

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The entrance to this room for a process that has not imported PyTorch yet.
 
 The first tensor of PyTorch, or the first call that torch.compile sees, imports the

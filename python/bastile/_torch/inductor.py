@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Calls of kernels in the code that torch.compile generates.
 
 PyTorch's generator would write a call of the registered operator by its name, and a

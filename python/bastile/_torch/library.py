@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Operators registered with PyTorch: one for each op, `call` and `traced`.
 
 `call` is for a `Kernel`, `traced` for a `TracedOperator` or a `Recipe`. PyTorch takes

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """PyTorch's tensors as operands: which are refused, cast and differentiated."""
 
 import torch

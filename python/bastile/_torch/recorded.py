@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Calls that PyTorch traces, as nodes whose backwards it traces as well."""
 
 import sys

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The operators `run` and `overwrite`, which programs that PyTorch traced consist of.
 
 Both take a string that has the whole request and the name of one of its functions, so

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Placements of DTensors that are operands and results of kernels.
 
 DTensor asks which placements an operator takes and gives. They follow from the function

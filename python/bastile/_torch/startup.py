@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Imports everything that registers itself with PyTorch, in this room and above."""
 
 from bastile._torch import dispatch as dispatch

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Refusals of PyTorch's transformations that Bastile has no rule for."""
 
 import torch

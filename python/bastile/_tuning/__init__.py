@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Schedules chosen by measurement.
 
 The compiler enumerates the schedules that are worth timing (ScheduleSpace.h), and the

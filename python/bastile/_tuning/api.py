@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Tuning and warming up, as users call them."""
 
 import concurrent.futures

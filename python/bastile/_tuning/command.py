@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """``python -m bastile tune``: tuning from the command line."""
 
 import json

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The entrance to this room for calls of kernels.
 
 Whatever it takes to read tables, search and measure is imported when the first kernel

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What is to be tuned: a request and the sizes of its tensors."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Keys of tuned schedules: what they belong to."""
 
 import functools

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Schedules that tables have for kernels."""
 
 import functools

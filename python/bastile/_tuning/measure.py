@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compiling candidates and timing them on a GPU."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Threads that compile ahead."""
 
 import concurrent.futures

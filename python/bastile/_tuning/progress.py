@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What a user sees of work that takes over a second."""
 
 import sys

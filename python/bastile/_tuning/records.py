@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Lines of logs and tables: which values out of JSON are one."""
 
 #: Seconds that no measurement takes.

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Finding the fastest schedule of each kernel within a time budget."""
 
 import collections

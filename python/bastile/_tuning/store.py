@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Logs and tables: where measurements and results are kept."""
 
 import importlib.resources

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compiles every ```mlir block in the .td files given, with tile-opt.
 
 An op is put into a function that has its operands as arguments; the type of each

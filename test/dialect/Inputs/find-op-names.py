@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Finds the places outside dialect/ops/ that name a model op.
 
 The names are those of the files in dialect/ops/, in both spellings: `rms_norm`

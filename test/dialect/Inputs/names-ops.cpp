@@ -1,3 +1,5 @@
+// Part of Bastile, under the MIT License. See LICENSE.
+
 if (isa<tile::RopeOp>(op))
   return name == "rope";
 #include "dialect/ops/rope.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Fails for links in Markdown files to files that are not there."""
 
 import os

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Writes the inputs that the fuzzers start from: make-seeds.py FOLDER.
 
 They are those of the tests and examples, taken apart, with the options that they

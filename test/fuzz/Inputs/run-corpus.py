@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Runs inputs that a fuzzer once found through the tools that they broke.
 
     run-corpus.py FOLDER

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Calls random graphs, many in one process, and compares what they return with
 the reference."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Numbers with a bound of how far off a computation in float32 may be.
 
 A value is computed in float64; beside it goes the sum of what each rounding on

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Whether gradients are within what is fair of their formulas."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The model ops of rows and row vectors, in all forms: what a function with one
 is in MLIR, what it computes and what its gradients are."""
 

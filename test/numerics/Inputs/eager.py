@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The ops of cases.py as models write them in PyTorch's eager mode."""
 
 import torch

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Elementary functions in float64, where float64 is what is tested only as good
 as the standard library's."""
 

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Element types in NumPy, which has neither bf16 nor floats of 8 bits."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The functions of all files of text in the tests and examples."""
 
 import os

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The gradients of the model ops in float64, derived by hand.
 
 Each function takes the gradient of the result and the op's operands, and

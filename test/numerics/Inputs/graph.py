@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Functions of primitives: their text, and their values and gradients."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Adds random ops of each kind to a graph, with values at hand.
 
 An op whose result would be large, or known to too few digits, is not taken."""

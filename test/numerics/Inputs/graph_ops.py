@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What the ops of random graphs compute, on variables of `tape`."""
 
 import numpy as np

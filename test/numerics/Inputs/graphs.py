@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Random functions of primitives and values for their arguments."""
 
 import bounded

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Runs a tool under limits of processor time and memory."""
 
 import resource

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Cross-entropy in float64 and its gradient, derived by hand."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The formulas of the model ops in float64, independent of the compiler.
 
 Where the textbook form loses digits in float64, an identity replaces it that

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Gradients by reverse mode, of values with bounds of their errors.
 
 Owes nothing to the compiler: rules are those of a textbook, at corners and ties

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """A linear layer with its cross-entropy as a formula of PyTorch, in float64."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What published models of every patched type have that kernels may depend on: the
 size of a head and how much of it turns, the shares of heads, epsilon, biases, tied
 embeddings, and what is done to logits. Widths, depths and vocabularies, which do not

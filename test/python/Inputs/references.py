@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """The ops in PyTorch's own operations, and operands for them."""
 
 import bastile

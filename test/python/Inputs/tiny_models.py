@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Models of every patched type that are small enough for a test."""
 
 import torch

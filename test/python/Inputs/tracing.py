@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """What tests of traced functions share: inputs, compiling, float64 references."""
 
 import inspect

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """A GPU that is not there, for tests of the tuner."""
 
 import dataclasses

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compiles each file given for every target and assembles it with ptxas; arguments
 that start with a dash are tilec's.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compiles each case of a file with tilec and checks how it is rejected.
 
 Cases are separated by `// -----` lines. One starts with its title, the options

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compiles with too little memory: little-memory.py INPUT OUTPUT.
 
 Starts from what tilec needs to start at all and adds a megabyte at a time, until it

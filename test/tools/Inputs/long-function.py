@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 """Prints a function of many elementwise ops on two operands.
 
 long-function.py OPS COLUMNS [PRODUCTS]: with a third argument, each is a product.

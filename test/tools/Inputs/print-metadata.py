@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Prints the launch metadata of a PTX file, one line for each thing it says.
 
 Of the variants of a launch, the first one stands for all.

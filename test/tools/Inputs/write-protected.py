@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Compiles into a folder that may not be written to, as a user without rights.
 
 Root may write anywhere, so root becomes nobody first. Where nobody may not run

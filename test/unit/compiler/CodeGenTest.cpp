@@ -1,4 +1,8 @@
 //===- CodeGenTest.cpp - From the LLVM dialect to machine code ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "lib/CodeGen.h"
 #include "lib/Jit.h"

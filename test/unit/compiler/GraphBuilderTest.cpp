@@ -1,4 +1,8 @@
 //===- GraphBuilderTest.cpp - Functions built op by op --------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/GraphBuilder.h"
 #include "gtest/gtest.h"

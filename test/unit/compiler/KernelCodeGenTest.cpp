@@ -1,4 +1,8 @@
 //===- KernelCodeGenTest.cpp - The kernels of a module side by side -------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/TextCompiler.h"
 #include "lib/CodeGen.h"

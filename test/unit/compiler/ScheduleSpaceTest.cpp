@@ -1,4 +1,8 @@
 //===- ScheduleSpaceTest.cpp - The schedules worth timing -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/ScheduleSpace.h"
 #include "bastile/TextCompiler.h"

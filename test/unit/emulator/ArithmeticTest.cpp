@@ -1,4 +1,8 @@
 //===- ArithmeticTest.cpp - Values that differ between GPU and host -------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "EmulatorTest.h"
 #include "lib/EmulatedMath.h"

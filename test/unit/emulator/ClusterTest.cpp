@@ -1,4 +1,8 @@
 //===- ClusterTest.cpp - Blocks that share memory -------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "EmulatorTest.h"
 

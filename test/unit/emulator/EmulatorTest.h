@@ -1,4 +1,8 @@
 //===- EmulatorTest.h - What the tests of the emulator share ----*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_UNIT_EMULATOR_EMULATORTEST_H
 #define BASTILE_TEST_UNIT_EMULATOR_EMULATORTEST_H

@@ -1,4 +1,8 @@
 //===- ReductionTest.cpp - A block reduction, right and broken ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "EmulatorTest.h"
 #include <limits>

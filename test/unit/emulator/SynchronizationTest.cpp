@@ -1,4 +1,8 @@
 //===- SynchronizationTest.cpp - Barriers, shuffles and votes -------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "EmulatorTest.h"
 

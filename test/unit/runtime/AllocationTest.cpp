@@ -1,5 +1,7 @@
 //===- AllocationTest.cpp - What happens when memory runs out -------------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Each test does a thing again and again, and has the first, the second, the
 // third... allocation fail, until none is left to fail. Every time it must
 // throw std::bad_alloc, report an error or do what it always does; and work

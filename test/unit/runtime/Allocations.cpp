@@ -1,4 +1,8 @@
 //===- Allocations.cpp - What the tests take from the heap ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Allocations.h"
 

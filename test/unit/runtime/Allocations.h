@@ -1,4 +1,8 @@
 //===- Allocations.h - What the tests take from the heap --------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_UNIT_RUNTIME_ALLOCATIONS_H
 #define BASTILE_TEST_UNIT_RUNTIME_ALLOCATIONS_H

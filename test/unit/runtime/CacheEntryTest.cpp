@@ -1,4 +1,8 @@
 //===- CacheEntryTest.cpp - Tests of keys and of the file format ----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CacheSupport.h"
 

@@ -1,4 +1,8 @@
 //===- CacheFailuresTest.cpp - Tests of disks and folders that refuse -----===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CacheSupport.h"
 

@@ -1,4 +1,8 @@
 //===- CacheManagementTest.cpp - Tests of what the command line does ------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CacheSupport.h"
 

@@ -1,4 +1,8 @@
 //===- CacheProcessesTest.cpp - Tests of a cache that processes share -----===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CacheSupport.h"
 

@@ -1,4 +1,8 @@
 //===- CacheSupport.h - What the cache's tests share ------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_UNIT_RUNTIME_CACHESUPPORT_H
 #define BASTILE_TEST_UNIT_RUNTIME_CACHESUPPORT_H

@@ -1,5 +1,7 @@
 //===- ColumnSumTest.cpp - Two launches and a temporary, executed ---------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // What a gradient of a weight needs, with kernels written by hand: partial sums
 // of the rows, one for each block, and then the sum of those.
 //

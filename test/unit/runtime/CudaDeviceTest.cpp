@@ -1,5 +1,7 @@
 //===- CudaDeviceTest.cpp - On a GPU --------------------------------------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // Skipped on machines without one of compute capability 9.0 or later.
 //
 //===----------------------------------------------------------------------===//

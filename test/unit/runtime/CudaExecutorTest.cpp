@@ -1,5 +1,7 @@
 //===- CudaExecutorTest.cpp - Against a driver made of functions ----------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
 // The table of entry points is filled with functions that record their calls,
 // so these tests need no GPU. CudaDeviceTest.cpp has those that do.
 //

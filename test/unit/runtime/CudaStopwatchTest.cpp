@@ -1,4 +1,8 @@
 //===- CudaStopwatchTest.cpp - Time on a GPU that is not there ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/CudaStopwatch.h"
 #include "Support.h"

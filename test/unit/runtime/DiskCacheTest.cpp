@@ -1,4 +1,8 @@
 //===- DiskCacheTest.cpp - Tests of a cache in one process ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "CacheSupport.h"
 

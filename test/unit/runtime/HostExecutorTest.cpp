@@ -1,4 +1,8 @@
 //===- HostExecutorTest.cpp -----------------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/HostExecutor.h"
 #include "Support.h"

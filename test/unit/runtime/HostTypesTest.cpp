@@ -1,4 +1,8 @@
 //===- HostTypesTest.cpp --------------------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/HostTypes.h"
 

@@ -1,4 +1,8 @@
 //===- LaunchPlanTest.cpp - Variants, grids and arguments -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support.h"
 

@@ -1,4 +1,8 @@
 //===- LaunchSequenceTest.cpp - Several launches, temporaries, grids ------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Support.h"
 

@@ -1,4 +1,8 @@
 //===- LaunchSpacesTest.cpp - Repeated rows, several sets of rows ---------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Allocations.h"
 #include "Support.h"

@@ -1,4 +1,8 @@
 //===- PrivateFileTest.cpp ------------------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/PrivateFile.h"
 #include "CacheSupport.h"

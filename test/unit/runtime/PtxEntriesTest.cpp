@@ -1,4 +1,8 @@
 //===- PtxEntriesTest.cpp - One kernel out of a PTX text ------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/PtxEntries.h"
 

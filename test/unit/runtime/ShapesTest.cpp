@@ -1,4 +1,8 @@
 //===- ShapesTest.cpp -----------------------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/Shapes.h"
 #include "Support.h"

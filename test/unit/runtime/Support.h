@@ -1,4 +1,8 @@
 //===- Support.h - What the runtime's tests share ---------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_TEST_UNIT_RUNTIME_SUPPORT_H
 #define BASTILE_TEST_UNIT_RUNTIME_SUPPORT_H

@@ -1,4 +1,8 @@
 //===- KernelStoreTest.cpp - What is compiled, and when -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/KernelStore.h"
 #include "gtest/gtest.h"
