@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Experts: their activation in each way in which Transformers runs them.
+"""The activation of experts, in each way in which Transformers runs them.
 
 Transformers 5 has a loop over the experts, which it calls eager, and functions that
 run them all, chosen by ``config._experts_implementation``. The loop, that of
@@ -43,7 +43,7 @@ def gpt_oss_gate(original, patch):
 
 @functools.cache
 def packed_forward(original, patch):
-    """A forward that routes itself, and whose loop calls the kernel."""
+    """A forward of experts whose loop over them calls the kernel."""
     activations = forwards.activations(packed=True)
     linear = torch.nn.functional.linear
     run_grouped = grouped.find()
@@ -61,7 +61,8 @@ def packed_forward(original, patch):
         activation = activations.get(type(self.act_fn))
         if activation is None or self.config._experts_implementation != "eager":
             return original(self, hidden_states, top_k_index, top_k_weights)
-        # One gradient of all experts, where an index would make one for each.
+        # The backward makes one gradient for all experts; with an index in place of
+        # `unbind` it would make one of the whole weight for each.
         first, last = self.gate_up_proj.unbind(), self.down_proj.unbind()
 
         def run(expert, rows):
@@ -75,7 +76,7 @@ def packed_forward(original, patch):
 
 @functools.cache
 def gpt_oss_forward(original, patch):
-    """A forward in which the kernel adds the bias as well."""
+    """A forward of GPT-OSS's experts, in which the kernel adds the bias as well."""
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
     run_grouped = grouped.find()
@@ -112,7 +113,8 @@ def gpt_oss_forward(original, patch):
 def gpt_oss_forward_4(original, patch):
     """As `gpt_oss_forward`, for Transformers 4: while training, and on the CPU.
 
-    There, the weights are those of all experts, 0 for the ones not chosen.
+    In Transformers 4, the routing weights are those of all experts, and 0 for experts
+    that were not chosen.
     """
 
     @functools.wraps(original)
@@ -131,7 +133,7 @@ def gpt_oss_forward_4(original, patch):
 
 
 def _gpt_oss_expert(experts):
-    """What computes one expert's rows, for `_loop`."""
+    """A function that computes the rows of one expert, for `_loop`."""
     first, last = experts.gate_up_proj.unbind(), experts.down_proj.unbind()
     first_bias = experts.gate_up_proj_bias.unbind()
     last_bias = experts.down_proj_bias.unbind()
@@ -173,9 +175,11 @@ def _loop(run, count, hidden, indices, weights):
 
 
 class _BiasInGate:
-    """GPT-OSS's experts as Transformers' functions see them, without the first
-    bias. They look that up for each row and add it; here the rows are kept, and
-    the kernel of the activation adds them."""
+    """GPT-OSS's experts, as Transformers' functions see them, without the first bias.
+
+    These functions look up the bias of each row and add it. Here the look-up only keeps
+    the rows of the bias, and the kernel of the activation adds them.
+    """
 
     def __init__(self, experts):
         self._experts = experts

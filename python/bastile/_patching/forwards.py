@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What takes the place of a method or function of Transformers, kind by kind.
+"""Methods and functions that take the place of Transformers', kind by kind.
 
 Each function here is given what it replaces, and returns the replacement, the same
 one for the same. What can be decided is decided then: a call of a replacement is
@@ -25,7 +25,7 @@ def norm(original, patch):
     @functools.wraps(original)
     def forward(self, hidden_states):
         weight = getattr(self, "weight", None)
-        # Of other classes nobody knows what they do without one.
+        # What a class of another kind does without a weight is not known.
         if weight is None and not hasattr(self, probes.WITH_WEIGHT):
             return original(self, hidden_states)
         return rms_norm(
@@ -62,7 +62,7 @@ def rope(original, patch):
     def apply_rotary(q, k, cos, sin, *rest, **named):
         if rest or named:
             return original(q, k, cos, sin, *rest, **named)
-        # Heads come transposed out of a projection's rows. Turned back, results
+        # Heads are transposed views of a projection's rows. Transposed back, results
         # and gradients lie as the projection wants them, and nothing is copied.
         q, k = kernel(
             q.transpose(1, 2), k.transpose(1, 2), prepare(cos), prepare(sin)
@@ -77,14 +77,14 @@ def _geglu(form):
 
 
 class Activation(NamedTuple):
-    """``call`` makes the operand of an MLP's last product; ``again`` does in the
-    backward (`gated`)."""
+    """The activation of an MLP: ``call`` computes the operand of the last product, and
+    ``again`` computes it again in the backward (`gated`)."""
 
     call: Callable
     again: TracedOperator
 
 
-# By Transformers' name, of the gate and up and of both in one row.
+# By Transformers' name, the activation of the gate and up, and of both in one row.
 _ACTIVATIONS = {
     "silu": (
         Activation(ops.swiglu, kernels.swiglu_again),

@@ -1,10 +1,10 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""The last product of a gated MLP, whose operand is computed again in the backward.
+"""The last product of a gated MLP, with an operand that the backward computes again.
 
-Of an MLP's activations, the gate and up are kept for the backward, and what the
-activation makes of them as well, since the product behind it needs that for its
-weight's gradient. Here the backward's kernel, which reads the gate and up anyway,
-writes that again: a third less is kept, for one more tensor written.
+PyTorch keeps three tensors of an MLP for the backward: the gate, up, and the result of
+the activation, which the last product needs for its weight's gradient. Here the
+backward's kernel, which reads the gate and up anyway, writes the result again: a third
+less is kept, for one more tensor written.
 """
 
 import torch
@@ -13,7 +13,8 @@ from bastile._torch import autograd
 from bastile._patching import modules
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
 
-#: Below, memory is no concern, and the host's time for a node in Python is.
+#: The least bytes of an operand that are worth it. Below, memory is no concern, and the
+#: host's time for a node in Python is.
 SMALLEST_BYTES = 16 << 20
 
 
@@ -48,8 +49,8 @@ def can_recompute(down, gate_up):
 
 
 def _is_checkpointed():
-    """Whether what is kept now is for somebody to keep elsewhere, or for the rest of
-    one layer's backward: then it takes more memory to have all at once."""
+    """Whether a checkpoint's backward runs, or hooks take what autograd keeps. All
+    three tensors at once would then take more memory than one after the other."""
     return (
         torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
         or torch._C._current_graph_task_id() != -1

@@ -14,12 +14,12 @@ _NAME = "grouped_mm"
 
 @functools.cache
 def find():
-    """What takes the place of Transformers' function, or None where this version has
-    another one than is known here. That stays in place then."""
+    """The function that takes the place of Transformers' own; None where this version
+    of Transformers has another one than is known here, which then stays in place."""
     from transformers.integrations import moe
 
     original = getattr(moe, f"{_NAME}_experts_forward", None)
-    # It knows where PyTorch's product can be used, and has another for elsewhere.
+    # Transformers' product, which takes PyTorch's where that can be used.
     product = getattr(moe, "_grouped_mm", None)
     if original is None or product is None:
         return None
@@ -37,8 +37,8 @@ class Grouped:
         self._product = product
 
     def is_of(self, experts, has_bias):
-        """Whether the layer ``experts`` is run by the function that this replaces,
-        and has nothing that this does not do."""
+        """Whether Transformers would run the layer ``experts`` by the function that
+        this replaces, and whether this does all that the layer needs."""
         return (
             experts.config._experts_implementation == _NAME
             and self._functions[_NAME] is self._original
@@ -84,7 +84,7 @@ class Grouped:
 
 
 class _Layer(types.SimpleNamespace):
-    """Notes what it is asked for that it does not have."""
+    """A layer of experts that notes the names it is asked for and does not have."""
 
     def __getattr__(self, name):
         self.missing.append(name)

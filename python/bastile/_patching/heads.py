@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""The loss of hidden states through the last layer of a model, whatever has become
-of that layer: sharded, partitioned or adapted."""
+"""The loss of hidden states through the last layer of a model, also where that layer
+is sharded, partitioned or adapted."""
 
 import sys
 import warnings
@@ -56,11 +56,11 @@ def _of_logits(logits, targets, items, options):
 
 
 def logits(head, hidden):
-    """The logits of hidden states whose loss was made by `loss`."""
+    """The logits of hidden states, for those whose loss was computed by `loss`."""
     layer = _chosen(head)
     if torch.is_grad_enabled() and _is_sharded_apart(layer):
-        # Without the layer's hooks, as the loss has it: behind a call, FSDP reduces
-        # the weight's gradient before the loss has added its own.
+        # The layer is not called, as the loss does not call it: FSDP's hooks would
+        # reduce the weight's gradient before the loss has added its own.
         found = _operands(layer, hidden)
         if found is not None:
             return torch.nn.functional.linear(*found)
@@ -90,7 +90,7 @@ def divide(loss, items):
 
 
 def _chosen(head):
-    """The module that PEFT's wrapper of whole modules would call."""
+    """The layer itself: where PEFT wraps it, the copy that the wrapper would call."""
     copies = getattr(head, "modules_to_save", None)
     if copies is None:
         return head
@@ -131,8 +131,8 @@ def _is_partitioned(head):
 
 
 def _adapted(head, hidden):
-    """A layer with LoRA is one layer of longer rows: those of the weight beside
-    those of B, for hidden states beside what A makes of them."""
+    """The operands of a layer with LoRA as one layer of longer rows: the rows of the
+    weight beside those of B, for hidden states beside their products with A."""
     found = _operands(head.base_layer, hidden)
     if found is None or head.disable_adapters or head.merged:
         return found
@@ -156,7 +156,7 @@ def _adapted(head, hidden):
 
 
 def _weight(head):
-    """The whole weight, where it is sharded."""
+    """The weight of the layer; the whole one, where it is sharded."""
     distributed = sys.modules.get("torch.distributed.tensor")
     weight = head.weight
     if distributed is not None and isinstance(weight, distributed.DTensor):
@@ -175,8 +175,8 @@ def _gathered(head):
     from torch.distributed.fsdp import FSDPModule
 
     if isinstance(head, FSDPModule):
-        # It was sharded by itself, so that nobody has gathered it yet. FSDP
-        # reduces its gradient and frees the whole after the backward.
+        # FSDP shards the layer by itself, so that nobody has gathered the weight yet.
+        # It reduces the gradient and frees the whole weight after the backward.
         head.unshard()
         return head.weight
     weight = head.weight

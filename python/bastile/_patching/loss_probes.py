@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Whether the forward of a causal language model computes the logits and the loss that
-its entry in the table says.
+"""Checks that the forward of a causal language model computes the logits and the loss
+that its entry in the table says.
 
 The class's own forward runs with a stub for the decoder, whose hidden states are a few
 numbers, and a last layer of a few classes: logits, loss and gradients are compared with
@@ -50,7 +50,7 @@ def causal_loss(original, patch, cls):
     if not issubclass(cls, transformers.PreTrainedModel):
         raise probes.Mismatch("it is no PreTrainedModel")
     if losses.class_has_own_loss(cls):
-        # Then logits are made and given to it.
+        # A loss of its own is given logits, and is left as it is.
         return
     with (
         torch.inference_mode(False),
@@ -76,10 +76,12 @@ def _compare(original, patch, cls, names):
                 f"its forward does not use {', '.join(map(repr, unread))} of the "
                 "model for the router's loss"
             )
-    # A number of the configuration that has no part in the formula has none.
+    # The loss must not change with a number of the configuration that is not in the
+    # table.
     run.change_numbers()
     run.check(handed_on)
-    # More rows than classes is an error, or they are cut off.
+    # A weight with more rows than classes is refused by the forward, or its rows beyond
+    # are cut off.
     run.pad_last_layer()
     try:
         made = run.call(handed_on)

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""The losses of causal language models."""
+"""Losses of causal language models, in the place of those of Transformers."""
 
 import functools
 import inspect

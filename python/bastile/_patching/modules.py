@@ -1,9 +1,9 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What may be done to a layer beside calling it."""
+"""Layers that somebody has changed: hooks, and functions set in place of their own."""
 
 import torch
 
-#: What a linear layer computes, unless somebody has put something in its place.
+#: The forward of a linear layer, unless somebody has put something in its place.
 LINEAR = torch.nn.Linear.forward
 
 _HOOKS = (

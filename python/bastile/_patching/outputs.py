@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What a forward returns that makes no logits."""
+"""Outputs of a forward that makes no logits, unless somebody reads them."""
 
 import collections
 import contextlib
@@ -12,14 +12,16 @@ from transformers import modeling_outputs
 
 @dataclasses.dataclass
 class CausalLMOutput(modeling_outputs.CausalLMOutputWithPast):
-    """With the share of tokens whose logit is the largest, of those that count."""
+    """The outputs of Transformers, with the share of the tokens that count whose target
+    has the largest logit."""
 
     token_accuracy: torch.Tensor | None = None
 
 
 @dataclasses.dataclass
 class MoeCausalLMOutput(modeling_outputs.MoeCausalLMOutputWithPast):
-    """With the share of tokens whose logit is the largest, of those that count."""
+    """The outputs of Transformers, with the share of the tokens that count whose target
+    has the largest logit."""
 
     token_accuracy: torch.Tensor | None = None
 
@@ -40,7 +42,7 @@ class Logits:
 
     def __call__(self):
         is_recorded = torch.is_grad_enabled()
-        # What was made for a metric has no graph.
+        # Logits that were made without gradients, for a metric, have no graph.
         if self._made is None or (is_recorded and not self._is_recorded):
             with self._autocast():
                 self._made = self._make()
@@ -59,7 +61,8 @@ class Logits:
 
 
 def _autocast_of(device):
-    """What puts back the autocast of now: logits may be read outside of it."""
+    """A context that restores the autocast that is in force now, as logits may be read
+    outside of it."""
     if device not in ("cpu", "cuda"):
         return contextlib.nullcontext
     enabled = torch.is_autocast_enabled(device)
@@ -78,16 +81,17 @@ class _OnRequest:
     by position, as part of a tuple or, where the entry is 'logits', of another
     dictionary.
 
-    Whoever goes through outputs without reading one in particular (``items`` and
+    Code that goes through all outputs without reading one in particular (``items`` and
     ``values``, the fields, PyTorch's trees, ``repr``) sees `Logits` in their place,
     which is no tensor: FSDP, DDP and Accelerate do so behind each forward. DeepSpeed
-    reads every entry by its name instead, for which there is the entry
-    'logits_on_request': read by that name, it is `Logits` still.
+    reads every entry by its name instead. For it the entry is 'logits_on_request', and
+    is `Logits` even when it is read by that name.
     """
 
     def __post_init__(self):
         super().__post_init__()
-        # As in the outputs of Transformers, since positions count.
+        # The order is that of Transformers' outputs, which are read by position as
+        # well.
         for name in self._order:
             if _Dictionary.__contains__(self, name):
                 self.move_to_end(name)
@@ -117,7 +121,7 @@ class _OnRequest:
     copy = __copy__
 
     def __reduce__(self):
-        # Elsewhere, there is nothing that logits could be made of.
+        # In another process there is no model that logits could be made by.
         made = {name: self[name] for name in self if name not in _NAMES}
         return self._plain(**made, logits=self.logits).__reduce__()
 
@@ -131,7 +135,7 @@ def _made(value):
 
 
 def _entry(outputs):
-    """The logits or what makes them."""
+    """The logits, or the `Logits` that make them; None for neither."""
     found = (_Dictionary.get(outputs, name) for name in _NAMES)
     return next((value for value in found if value is not None), None)
 
@@ -146,7 +150,7 @@ def _set_logits(outputs, value):
 
 
 def _set_entry(outputs, value):
-    # Logits that are there already are somebody's own.
+    # Logits that are there already were set by somebody else, and stay.
     own = _Dictionary.get(outputs, "logits")
     _set_logits(outputs, value if own is None else own)
 
@@ -157,7 +161,7 @@ def _on_request(kind, entry):
     names = [field.name for field in dataclasses.fields(kind)]
     names.insert(names.index("logits") + 1, "logits_on_request")
     suffix = "OnRequest" if entry == "logits" else "OnExplicitRequest"
-    # The field takes the place of 'logits' for whoever goes through the fields.
+    # Code that goes through the fields sees this one in the place of 'logits'.
     own = dataclasses.make_dataclass(
         kind.__name__ + suffix,
         [("logits_on_request", Logits | torch.Tensor | None, None)],

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Whether a class of Transformers computes what its entry in the table says.
+"""Checks that a class of Transformers computes what its entry in the table says.
 
 Each probe runs the original on a few numbers, on the CPU, beside the formula, and
 raises ``Mismatch`` with what differs. Nothing is compiled for it.
@@ -13,7 +13,7 @@ import torch
 
 
 class Mismatch(Exception):
-    """What of a class or function is not as the table has it."""
+    """A class or function is not what the table says; the message tells how."""
 
 
 def numbers(*shape, seed=0, dtype=torch.float32):
@@ -22,7 +22,7 @@ def numbers(*shape, seed=0, dtype=torch.float32):
 
 
 def run(kind, function, *operands):
-    """What the original gives; whatever it raises is a mismatch."""
+    """The result of the original; an exception that it raises becomes a `Mismatch`."""
     try:
         return function(*operands)
     except Exception as error:

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What is patched: applying all or nothing, and putting back what was there."""
+"""Patches that are in force: made all or none, and undone."""
 
 import inspect
 import sys
@@ -13,14 +13,14 @@ from bastile._patching import scopes
 
 _MISSING = object()
 _lock = threading.RLock()
-#: By owner, a class or a module of Python, and name: what was set there.
+#: By owner (a class or a module of Python) and name, what was set there.
 _applied = {}
-#: The same for each model that was patched alone, by model.
+#: By model that was patched alone, what was set on its modules, by path and name.
 _instances = weakref.WeakKeyDictionary()
-#: By function set on modules of models, one replacement that it was set for: copies
-#: of a module have the function, too.
+#: By function that was set on modules of models, one replacement that it was set for.
+#: A copy of a module has the function as well, and is found by it.
 _set_on_modules = weakref.WeakKeyDictionary()
-#: Where Accelerate's hooks, which take the place of a module's forward, keep it.
+#: Where Accelerate keeps a module's forward while its hooks take the forward's place.
 _HOOKED = "_old_forward"
 
 
@@ -43,7 +43,7 @@ class Applied:
 
     @property
     def owner(self):
-        """What it was set on, unless that is gone."""
+        """The object that the function was set on; None where that is gone."""
         return self._owner()
 
     def _current_name(self):
@@ -56,8 +56,9 @@ class Applied:
         return None
 
     def is_in_force(self):
-        """Whether calls come here still. They do not where somebody has set another
-        function, or a module of Python was loaded again and has another class."""
+        """Whether calls still come to the function. They do not where somebody has set
+        another one, or where a module of Python was loaded again and has a new
+        class."""
         if self._current_name() is None:
             return False
         owner = self.owner
@@ -97,7 +98,8 @@ def _function_of(value):
 
 
 class Patched:
-    """What one call patched. As a context manager, it undoes that on leaving."""
+    """The patches that one call made. As a context manager, it undoes them on
+    leaving."""
 
     def __init__(self, places: list[tuple[Any, Any]]) -> None:
         self._places = places
@@ -128,8 +130,8 @@ class Patched:
 
 
 def patch_classes(wanted):
-    """Makes replacements in classes and modules of Python; those that are made
-    already are left out."""
+    """Makes replacements in classes and modules of Python, but for those that are in
+    force already."""
 
     def places():
         for replacement in wanted:
@@ -172,8 +174,8 @@ def patch_instance(model, wanted):
 
 
 def _present(module, name):
-    """Where ``name`` of a module is to be set, and the function that somebody has set
-    there."""
+    """The name under which a function is to be set on a module in place of ``name``,
+    and the function that is set there already, or `_MISSING`."""
     own = vars(module)
     if name == "forward" and _HOOKED in own:
         hooked = _function_of(own[_HOOKED])
@@ -185,7 +187,7 @@ def _present(module, name):
 def _warn_of(left):
     names = []
     for (target, op), function in left.items():
-        # The name of a function may be that of what it wraps.
+        # A wrapper may have the name of what it wraps; its code has its own.
         code = getattr(function, "__code__", None)
         kind = type(function)
         whose = f"{kind.__module__}.{kind.__qualname__}"
@@ -234,7 +236,7 @@ def _make(places):
 
 
 def undo(names=None):
-    """Undoes what is of ``names``, or everything, in classes and in models."""
+    """Undoes the patches that ``names`` name, or all, in classes and in models."""
     with _lock:
         for place in (_applied, *_instances.values()):
             for key in reversed(list(place)):
@@ -243,7 +245,7 @@ def undo(names=None):
 
 
 def in_place(model=None):
-    """What is in force in classes, or in the modules of ``model`` alone."""
+    """The patches in force in classes or, with ``model``, in its modules alone."""
     with _lock:
         if model is None:
             return [x for x in _applied.values() if x.is_in_force()]
@@ -256,6 +258,6 @@ def in_place(model=None):
             for value in vars(module).values()
             if isinstance(value, (types.MethodType, types.FunctionType))
         }
-        # Those of copies were made for other modules.
+        # What is left are functions of copies, which were set on other modules.
         functions.difference_update(x.function for x in found)
         return found + [_set_on_modules[x] for x in functions if x in _set_on_modules]

@@ -1,5 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""From entries of the table to what is set on which class, checked beforehand."""
+"""Replacements for entries of the table: the functions that are set, and on what,
+once the originals were checked."""
 
 import contextlib
 import dataclasses
@@ -34,8 +35,8 @@ class Replacement:
 
 
 def of_model(model_type, model, ops):
-    """The replacements for the ops that are wanted, and what does not match as
-    lines of text."""
+    """The replacements in ``model`` for the ops in ``ops``, and a line of text for each
+    entry that is not what this version of Transformers has."""
     if not is_there(model):
         return [], [f"{model.module}: there is no such module"]
     module = importlib.import_module(model.module)
@@ -59,8 +60,9 @@ def of_model(model_type, model, ops):
 
 
 def _on_the_cpu():
-    """Whatever device a model is being made on; an unneeded context takes time with
-    each call of PyTorch."""
+    """A context in which tensors are made on the CPU, whatever device the user makes a
+    model on. It is an empty one where that is the CPU, since a context of PyTorch's
+    costs time with each call."""
     if torch.get_default_device().type == "cpu":
         return contextlib.nullcontext()
     return torch.device("cpu")
@@ -86,7 +88,7 @@ def _find(module, name):
 def original_of(owner, name):
     """What ``owner`` has, or had before Bastile replaced it."""
     value = inspect.getattr_static(owner, name)
-    # Whoever wraps a function copies its attributes.
+    # A wrapper has the attributes of what it wraps, so an attribute alone says nothing.
     return value.bastile_original if value in _ours else value
 
 

@@ -1,11 +1,10 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Tokens to their experts and back, as differentiable functions.
 
-PyTorch's backward of an index sorts the indices and adds rows one by one, because
-any row may be taken any number of times. Here it is known who took what: every row
-belongs to one choice of one token, so that each gradient is a gather, a sum over the
-choices of a token or a product. Sums are made in float32, always in the same order,
-and rounded once.
+PyTorch's backward of an index sorts the indices and adds rows one by one, because any
+row may have been taken any number of times. A row of an expert belongs to one choice of
+one token, so that each gradient here is a gather, a sum over the choices of a token or
+a product. Sums are made in float32, always in the same order, and rounded once.
 
 T tokens choose K experts each; their T * K rows lie sorted by expert. Nothing here
 makes the host wait for a GPU.
@@ -20,7 +19,7 @@ _NAME = "the routing of experts"
 
 
 class Plan(typing.NamedTuple):
-    """Which row is whose."""
+    """The tokens and experts that rows belong to, for T tokens with K choices each."""
 
     #: [T * K], int32: the expert of each row, ascending.
     experts: torch.Tensor
@@ -37,7 +36,7 @@ class Plan(typing.NamedTuple):
 def plan(indices, count):
     """The plan for ``indices``, [T, K], of ``count`` experts. Rows of an index that
     is no expert, ``count`` or more, come behind all others."""
-    # Half as many digits for the sort.
+    # In int32, the sort has half as many digits as in int64.
     experts, order = indices.flatten().to(torch.int32).sort(stable=True)
     each = torch.arange(order.numel(), device=order.device)
     places = torch.empty_like(order).scatter_(0, order, each)
@@ -64,14 +63,15 @@ def add_shares(combined, bias, weights, indices):
     every = torch.arange(bias.shape[0], device=bias.device)
     is_chosen = indices[..., None] == every
     shares = (weights[..., None] * is_chosen).sum(1).to(combined.dtype)
-    # A sum in float32 stays one where products are rounded to less.
+    # Autocast would round the sum, which is float32, to a smaller type.
     with torch.autocast(combined.device.type, enabled=False):
         return torch.addmm(combined, shares, bias.to(combined.dtype))
 
 
 def with_bias(rows, bias, plan):
-    """``rows``, and for each the row of ``bias`` [experts, size] of its expert, for
-    somebody to add: that no gradient reaches, as it comes by way of ``rows``."""
+    """``rows`` [T * K, size], and for each the row of ``bias`` [experts, size] of its
+    expert, for the caller to add. The gradient of the bias comes by way of ``rows``, so
+    that none comes by way of the second result."""
     return _Biased.apply(rows, bias, plan.experts), bias.detach()[plan.experts]
 
 
@@ -149,21 +149,21 @@ def _products(rows, places, others, dtype):
 
 
 def _multiply(a, b):
-    # Its sums are float32, and no product is written between.
+    # A product of matrices adds in float32, and writes no products to memory.
     with torch.autocast(a.device.type, enabled=False):
         return torch.bmm(a, b)
 
 
 def _take(rows, places):
     """[T, K, size]: the rows at ``places``."""
-    # One index of one dimension is what PyTorch copies whole rows for.
+    # PyTorch copies whole rows only for one index of one dimension.
     return rows[places.flatten()].view(*places.shape, rows.shape[-1])
 
 
 def _is_plain(rows, factors):
-    """Whether to multiply and to add up one after the other: a compiler of graphs
-    makes one kernel of that, and a product of matrices takes one type alone, of which
-    float32 may be rounded to less in it."""
+    """Whether to multiply and then add up, in place of a product of matrices: a
+    compiler of graphs makes one kernel of the two steps, and a product of matrices
+    needs operands of one type, and may round float32 operands."""
     return (
         torch.compiler.is_compiling()
         or rows.dtype != factors.dtype

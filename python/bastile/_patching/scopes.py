@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Methods that see another function under a name of their module."""
+"""Copies of methods that find another function under a global name."""
 
 import functools
 import inspect

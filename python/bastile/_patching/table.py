@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Which classes of Transformers compute what: all that Bastile knows of a model.
+"""The table of models: which classes of Transformers compute what.
 
 An entry names classes and says what they compute. Whether they do is checked with
 numbers before anything is patched (``probes.py``), so that an entry that no longer
