@@ -11,12 +11,13 @@ import time
 
 import torch
 
-#: How much a host's caches are taken to hold; on a GPU it is asked.
+#: The bytes that a host's caches are taken to hold; a GPU is asked for its own.
 _HOST_CACHE = 2_000_000
 
 
 def open_device(name: str):
-    """"cpu", "cuda" or "cuda:1". Raises ``RuntimeError`` if it is not there."""
+    """The device of a name as in ``"cpu"``, ``"cuda"`` or ``"cuda:1"``. Raises
+    ``RuntimeError`` if it is not there."""
     if name == "cpu":
         return Cpu()
     if not torch.cuda.is_available():
@@ -28,16 +29,16 @@ def open_device(name: str):
 
 
 class Calls:
-    """Stages of calls: those of a stage run one after the other."""
+    """Calls in stages; the calls of a stage run one after the other."""
 
-    #: How the device's time of them is taken.
+    #: How the device's time of the calls is taken.
     method = "wall"
 
     def __init__(self, stages):
         self.stages = stages
 
     def run_stage(self, index) -> list:
-        """Returns their results, but for those that are None."""
+        """Runs the calls of a stage; returns their results but for Nones."""
         results = [call() for call in self.stages[index]]
         return [result for result in results if result is not None]
 
@@ -47,7 +48,7 @@ class Calls:
         return [result for index in indices for result in self.run_stage(index)]
 
     def forget_results(self) -> None:
-        """Gives back what `run` returned last."""
+        """Frees the memory of the results that `run` returned last."""
 
 
 class EventCalls(Calls):
@@ -55,8 +56,8 @@ class EventCalls(Calls):
 
 
 class Graph(Calls):
-    """Calls that are replayed, each stage as a graph of its own; their results lie
-    where they lay when captured."""
+    """Calls that are replayed, each stage as a CUDA graph of its own. A replay writes
+    its results to the memory that they had when the calls were captured."""
 
     method = "graph"
 
@@ -80,20 +81,20 @@ class Graph(Calls):
         return self._results[index]
 
     def forget_results(self) -> None:
-        """Lets the next graphs of the pool use their memory: each graph writes what
-        it reads again."""
+        """Lets later graphs of the pool use the memory of these results. That is safe,
+        as each graph writes again what it reads."""
         self._results = [None] * len(self._graphs)
 
 
 class Cpu:
     name = "cpu"
     cached_bytes = _HOST_CACHE
-    #: What a column of the device's time is to say.
+    #: How the device's time was measured, for titles of columns.
     device_time = "wall time, as there is no GPU"
     settling_seconds = 0.0
 
     def start_case(self) -> None:
-        """Memory goes back by itself."""
+        """Does nothing: the host's memory is freed by itself."""
 
     def capture(self, stages, can_capture=True) -> Calls:
         return Calls(stages)
@@ -106,19 +107,19 @@ class Cpu:
         return time.perf_counter() - start
 
     def flush(self) -> None:
-        """There is no cache to speak of: tensors rotate."""
+        """Does nothing: calls take turns on more tensors than the caches hold."""
 
     def synchronize(self) -> None:
-        """Calls have ended when they return."""
+        """Does nothing: a call on the host has ended when it returns."""
 
     def peak_bytes(self, call) -> "int | None":
-        """What a call needs is not known here."""
+        """Runs the call; how much memory it needs is not known on the host."""
         call()
 
 
 class Cuda:
     device_time = "CUDA graph replay"
-    #: How long it takes until the clock is that of a load.
+    #: How long a GPU under load takes to reach the clock that it keeps.
     settling_seconds = 0.4
 
     def __init__(self, name):
@@ -140,7 +141,7 @@ class Cuda:
         ]
 
     def start_case(self) -> None:
-        """Gives the memory of earlier cases back."""
+        """Frees the memory that earlier cases have cached."""
         torch.cuda.empty_cache()
         # Graphs of a case share memory, as one runs at a time.
         self._pool = torch.cuda.graph_pool_handle()
@@ -154,14 +155,14 @@ class Cuda:
         except torch.OutOfMemoryError:
             raise
         except RuntimeError:
-            # The pool of a capture that failed takes no other one.
+            # After a capture that failed, its pool takes no other one.
             self._pool = torch.cuda.graph_pool_handle()
             torch.cuda.synchronize()
             return EventCalls(stages)
 
     def seconds(self, calls: Calls, stage=0, behind: "Calls | None" = None) -> float:
-        """How long a stage of ``calls`` takes, as it follows that of ``behind``
-        without a pause."""
+        """The seconds that a stage of ``calls`` takes on the device, run right behind
+        the same stage of ``behind``."""
         if behind is not None:
             behind.run_stage(stage)
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -172,9 +173,11 @@ class Cuda:
         return start.elapsed_time(end) / 1e3
 
     def flush(self) -> None:
-        """Leaves in the L2 cache what a copy leaves there."""
-        # Lines that a kernel loaded to be evicted last, as those of torch.compile
-        # do, outlast any copy: whoever ran next would find them.
+        """Fills the L2 cache with the lines of a copy, so that the next call finds none
+        of its operands there."""
+        # Some kernels, such as those of torch.compile, mark the lines that they load to
+        # be evicted last. Such lines outlast any copy, and the next provider would find
+        # them.
         if self._driver.cuCtxResetPersistingL2Cache():
             raise RuntimeError("the driver cannot reset the lines that the L2 keeps")
         self._scratch[1].copy_(self._scratch[0])
@@ -193,8 +196,8 @@ class Cuda:
 
 
 def capture_copies(device, moved: float, count: int) -> list:
-    """The driver's copy and one by a kernel, each of tensors that together have
-    ``moved`` bytes, ``count`` times over."""
+    """Calls of the driver's copy and of a copy by a kernel. Each reads and writes
+    ``moved`` bytes together, of ``count`` sets of tensors in turn."""
     elements = max(1, int(moved) // 4)
     source = torch.randn(count, elements, device=device.name, dtype=torch.bfloat16)
     target = torch.empty_like(source)

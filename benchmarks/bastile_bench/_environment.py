@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What a measurement ran on: machine, driver, versions, clocks."""
+"""The machine that a measurement ran on: GPU, driver, versions, clocks."""
 
 import importlib.metadata
 import os
@@ -61,7 +61,7 @@ def describe(device: str = "cuda") -> dict:
 
 
 def state(device: str = "cuda") -> dict:
-    """Clocks (MHz), temperature (Celsius) and power (watts) of the moment; empty
+    """Clocks (MHz), temperature (Celsius) and power (watts) of the GPU now; empty
     without a GPU or its management tool."""
     return {} if device == "cpu" else _ask(_STATE_FIELDS, gpu_ordinal(device))
 

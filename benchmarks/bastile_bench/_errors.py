@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""How far results are from those of the same formula in float64."""
+"""Errors: differences of results from those of the same formula in float64."""
 
 import math
 
@@ -104,5 +104,5 @@ def _reference(op, piece, share):
 
 
 def _values(op, results):
-    """What the results stand for."""
+    """The numbers that results stand for, as float64."""
     return [_formulas.dequantize(*results)] if op.is_quantization else results

@@ -27,7 +27,7 @@ def layer_norm(x, weight, bias):
 
 
 def geglu(gate, up):
-    """As GPT-OSS has it."""
+    """The activation of GPT-OSS."""
     gate = gate.clamp(max=7.0)
     up = up.clamp(-7.0, 7.0)
     return (up + 1) * gate * torch.sigmoid(1.702 * gate)

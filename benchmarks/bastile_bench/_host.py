@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What a call costs the host: on tensors so small that the device is done before the
-next call is."""
+"""The host's time of a call: on tensors so small that the device has finished before
+the next call begins."""
 
 import time
 

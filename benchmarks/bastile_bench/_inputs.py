@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Random tensors for an op, several sets of them so that caches have none."""
+"""Random tensors for an op, in so many sets that no cache holds the next one."""
 
 import dataclasses
 import math
@@ -11,18 +11,18 @@ import torch
 class Inputs:
     """The tensors of one call."""
 
-    #: By the op's names of them.
+    #: The tensors by the names that the op has for them.
     tensors: dict
     #: Upstream gradients, one for each result.
     upstream: tuple
-    #: Names of those whose first dimension counts rows.
+    #: Names of the tensors whose first dimension counts rows.
     of_rows: tuple
-    #: Names of those that have gradients.
+    #: Names of the tensors that have gradients.
     gradients: tuple
 
     def refresh(self) -> None:
-        """Draws anew what a call may have written to: some libraries put gradients
-        in the place of arguments."""
+        """Draws new numbers for the tensors that a call may have written to: some
+        libraries put gradients into the memory of arguments."""
         with torch.no_grad():
             for tensor in self._random():
                 tensor.normal_()

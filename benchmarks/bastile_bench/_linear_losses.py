@@ -1,5 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""The ways to compute a linear layer's loss with its gradients, and their times."""
+"""Calls of a linear layer's loss with its gradients, by several libraries, and their
+times."""
 
 import dataclasses
 import gc
@@ -43,7 +44,7 @@ class Measured:
 def measure(case, names, rounds) -> dict:
     """`Measured` of each of ``names``, which take turns."""
     case.device.start_case()
-    # After eight shapes it would give up.
+    # torch.compile gives up after eight shapes.
     torch._dynamo.reset()
     inputs = _inputs(case, *case.shape)
     found = {name: Measured() for name in names}

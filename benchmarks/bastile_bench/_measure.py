@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Measures one op on one shape for all providers, in turn."""
+"""Measurements of one op on one shape, of all providers in turn."""
 
 import dataclasses
 import functools
@@ -95,7 +95,7 @@ class Subject:
         return torch.autograd.grad(results, inputs.wanted(), upstream)
 
     def fail(self, error) -> None:
-        # What it still holds is memory that the others need.
+        # Memory that a failed provider still holds is missing to the others.
         self.graphs.clear()
         self.error = f"{type(error).__name__}: {error}".strip().splitlines()[0][:300]
 

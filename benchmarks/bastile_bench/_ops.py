@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What is measured: each op with its shapes, inputs and the bytes that it moves."""
+"""The ops that are measured, with their shapes, inputs and the bytes that they move."""
 
 import dataclasses
 import math
@@ -65,16 +65,16 @@ class Op:
     backward: "Callable | None" = None
     #: Inputs that have gradients.
     gradients: tuple = ()
-    #: The loss and its gradient are computed together and timed as one.
+    #: Whether the loss and its gradient are computed together and timed as one.
     together: bool = False
-    #: Of the host's time: so small that the device is done at once.
+    #: A shape for the host's time: so small that the device has finished at once.
     tiny: tuple = (4, 64)
     #: What `--shapes` must look like.
     shape_names: tuple = ("rows", "columns")
 
     @property
     def is_quantization(self) -> bool:
-        """Its results are 8-bit floats and their scales."""
+        """Whether its results are 8-bit floats and their scales."""
         return self.name.startswith("quantize")
 
     @property

@@ -1,11 +1,11 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""How far a measurement is: a bar where `tqdm` is installed, else a count."""
+"""The progress of measurements: a bar where `tqdm` is installed, else a count."""
 
 from bastile._tuning import progress
 
 
 class Progress(progress.Progress):
-    """The tuner's, which can be printed beside."""
+    """The progress of the tuner, with texts printed beside it."""
 
     def print(self, text: str) -> None:
         """Prints a text on the standard output, above the bar."""

@@ -54,7 +54,7 @@ def run(arguments) -> int:
         )
     if arguments.runs < 1:
         raise ValueError(f"--runs must be at least 1, but is {arguments.runs}")
-    # What is measured is of no use to anybody later.
+    # The code that is measured is not kept in the cache.
     os.environ["BASTILE_CACHE"] = "0"
     environment = _environment.describe("cpu")
     report = Report("compile-time", environment, arguments.out)

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Marks in a profile which part of a model runs, and reads them back."""
+"""Marks of the parts of a model in a profile: setting them, and reading them back."""
 
 import functools
 import re

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What a kernel is for: by its name, and by the part of the model that ran it."""
+"""Categories of kernels, by their names and by the part of the model that ran them."""
 
 import re
 

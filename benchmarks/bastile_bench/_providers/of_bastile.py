@@ -34,7 +34,7 @@ def load() -> dict:
 
 
 def _cross_entropy(logits, targets):
-    # A leaf's memory is nobody's to give away, a view of it is.
+    # PyTorch forbids to overwrite a leaf of autograd, but not a view of it.
     if logits.requires_grad and logits.is_leaf:
         logits = logits.view_as(logits)
     return functional.cross_entropy(logits, targets, in_place=True)
