@@ -225,18 +225,14 @@ class Errors:
         self.position = np.unravel_index(np.argmax(errors), errors.shape)
         self.of_terms = None
         if size is not None:
-            self.of_terms = np.max(
-                np.abs(got - expected) / floats.ulp(kind, size)
-            )
+            self.of_terms = np.max(np.abs(got - expected) / floats.ulp(kind, size))
 
     def judge(self, other):
         if is_no_worse(self.maximum, other.maximum) and is_no_worse(
             self.rms, other.rms
         ):
             return "pass"
-        if self.of_terms is not None and is_no_worse(
-            self.of_terms, other.of_terms
-        ):
+        if self.of_terms is not None and is_no_worse(self.of_terms, other.of_terms):
             return "cancels"
         return "**worse**"
 
@@ -271,9 +267,7 @@ def measure(op, kind, device):
 
     for i, (result_kind, _) in enumerate(cotangents):
         what = f"result {i}" if len(results) > 1 else "result"
-        yield compare(
-            what, result_kind, results[i], exact_results[i], theirs[i]
-        )
+        yield compare(what, result_kind, results[i], exact_results[i], theirs[i])
     for name, result_kind in wanted.items():
         exact, size = exact_gradients[name]
         yield compare(
@@ -320,9 +314,7 @@ def measure_function(name, kind):
     row = tensor((None, WIDTH), kind)
     names = ", ".join(f"%{one}" for one in operands)
     (result,) = run(
-        function(
-            [(one, row) for one in operands], [row], [f"{name} {names} : {row}"]
-        ),
+        function([(one, row) for one in operands], [row], [f"{name} {names} : {row}"]),
         {one: (kind, array) for one, array in operands.items()},
         [kind],
     )
@@ -399,9 +391,7 @@ def main():
             )
         )
         failures = [
-            line
-            for target in arguments.targets
-            for line in write_section(target, out)
+            line for target in arguments.targets for line in write_section(target, out)
         ]
     temporary.rename(arguments.output)
     print("\n".join(failures) or "nothing is worse than the rule")

@@ -76,9 +76,17 @@ def find_tool(given):
 def time_compiled(tool, source, arguments):
     """Seconds of a call, and the bytes that it moves."""
     done = subprocess.run(
-        [tool, "-", "--json", f"--rows={arguments.rows}",
-         f"--repeat={arguments.repeat}"],
-        input=source, capture_output=True, text=True, check=False,
+        [
+            tool,
+            "-",
+            "--json",
+            f"--rows={arguments.rows}",
+            f"--repeat={arguments.repeat}",
+        ],
+        input=source,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         sys.exit(done.stderr)
@@ -108,8 +116,9 @@ def main():
     tool = find_tool(arguments.tile_run)
     if torch:
         torch.set_num_threads(1)
-        kind = {"f32": torch.float32, "bf16": torch.bfloat16,
-                "f16": torch.float16}[arguments.type]
+        kind = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}[
+            arguments.type
+        ]
         title = f"PyTorch {torch.__version__}"
     else:
         title = "PyTorch missing"

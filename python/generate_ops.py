@@ -84,9 +84,7 @@ def describe_operand(records, op, name, constraint):
     return {
         "name": name,
         "kind": kind,
-        "elements": list(
-            element_types(records, op, name, constraint["elementTypes"])
-        ),
+        "elements": list(element_types(records, op, name, constraint["elementTypes"])),
         "optional": optional,
         "summary": constraint["summary"],
     }

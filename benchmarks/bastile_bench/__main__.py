@@ -21,9 +21,7 @@ def make_parser() -> argparse.ArgumentParser:
         prog="python -m bastile_bench",
         description="Measures Bastile beside other libraries.",
     )
-    parser.add_argument(
-        "--version", action="version", version=f"bastile {__version__}"
-    )
+    parser.add_argument("--version", action="version", version=f"bastile {__version__}")
     commands = parser.add_subparsers(
         title="commands", metavar="COMMAND", dest="command", required=True
     )

@@ -117,8 +117,7 @@ def measure_case(case, providers, device) -> list:
     largest = max(case.bytes(direction) for direction in case.directions)
     count = _inputs.count_sets(largest, device.cached_bytes)
     sets = [
-        _inputs.make(case.op, case.shape, case.dtype, device.name)
-        for _ in range(count)
+        _inputs.make(case.op, case.shape, case.dtype, device.name) for _ in range(count)
     ]
     try:
         for subject in subjects:
@@ -244,9 +243,7 @@ def _time_on_device(subjects, copies, sets, device):
             times.clear()
     for _ in range(rounds):
         run_round()
-    return {
-        direction: _faster(times) for direction, times in copy_times.items()
-    }
+    return {direction: _faster(times) for direction, times in copy_times.items()}
 
 
 def _time_graphs(subject, sets, device):

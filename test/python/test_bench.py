@@ -515,8 +515,12 @@ def test_markers_come_in_pairs(text):
 
 
 def test_an_unknown_table_is_refused():
-    text = "<!-- bastile_bench tables: a.json some -->\n<!-- bastile_bench tables: end -->"
-    with pytest.raises(ValueError, match="asks for 'some' of a.json; there are selected"):
+    text = (
+        "<!-- bastile_bench tables: a.json some -->\n<!-- bastile_bench tables: end -->"
+    )
+    with pytest.raises(
+        ValueError, match="asks for 'some' of a.json; there are selected"
+    ):
         tables.replace_tables(text, ROOT)
 
 
@@ -545,7 +549,9 @@ def test_a_table_of_everything():
         row("both", "bastile", 9.0),
     ]
     made = tables._make_all({"rows": rows, "environment": {"processor": "CPU"}})
-    assert made.endswith("| silu | 8x64 | forward | 4.0 | 5.0 | 0.80 | 8.0* | 30+64, spills |")
+    assert made.endswith(
+        "| silu | 8x64 | forward | 4.0 | 5.0 | 0.80 | 8.0* | 30+64, spills |"
+    )
 
 
 def test_liger_is_called_as_its_modules_call_it(monkeypatch):

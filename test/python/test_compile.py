@@ -32,9 +32,7 @@ def norm():
 
 def test_follows_the_formula(norm):
     x, weight = random(8, 64), random(64, seed=1)
-    np.testing.assert_allclose(
-        norm(x, weight), rms_norm(x, weight, 1e-5), rtol=1e-5
-    )
+    np.testing.assert_allclose(norm(x, weight), rms_norm(x, weight, 1e-5), rtol=1e-5)
 
 
 def test_a_new_number_of_rows_compiles_nothing(norm):
@@ -50,9 +48,7 @@ def test_a_new_number_of_rows_compiles_nothing(norm):
 def test_takes_strides(norm):
     wide = random(8, 128)
     x, weight = wide[::2, 3:67], random(64, seed=1)
-    np.testing.assert_allclose(
-        norm(x, weight), rms_norm(x, weight, 1e-5), rtol=1e-5
-    )
+    np.testing.assert_allclose(norm(x, weight), rms_norm(x, weight, 1e-5), rtol=1e-5)
 
 
 def test_takes_operands_by_name(norm):
@@ -89,7 +85,12 @@ def test_a_module_from_a_file_or_as_text():
 def test_says_what_it_is(norm):
     assert repr(norm) == "<bastile.Kernel rms_norm(input: ?x64xf32, weight: 64xf32)>"
     with_gradients = bastile.compile(
-        "swiglu", (2, 8, 64), dtype="bf16", grad="gate", schedule="threads = 32", target="sm_90"
+        "swiglu",
+        (2, 8, 64),
+        dtype="bf16",
+        grad="gate",
+        schedule="threads = 32",
+        target="sm_90",
     )
     assert repr(with_gradients) == (
         "<bastile.Kernel swiglu(gate: ?x?x64xbf16, up: ?x?x64xbf16) with gradients "

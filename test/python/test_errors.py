@@ -106,7 +106,9 @@ def test_types_of_elements_do_not_come_from_the_documentation():
     definition = definitions()["rms_norm"]
     operands = [dataclasses.replace(x, summary="rows") for x in definition.operands]
     plain = dataclasses.replace(definition, operands=tuple(operands))
-    with pytest.raises(TypeError, match="but takes float16, bfloat16, float32, float64$"):
+    with pytest.raises(
+        TypeError, match="but takes float16, bfloat16, float32, float64$"
+    ):
         checks.check(plain, [((4, 24), "i64", "cpu"), None])
 
 

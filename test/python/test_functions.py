@@ -149,9 +149,7 @@ def test_is_a_part_of_another_function():
     def expected(x, gate):
         return reference(gate, x * torch.rsqrt((x * x).mean(-1, keepdim=True)))
 
-    assert_same(
-        normed, expected, [rows(3, 64, requires_grad=True) for _ in range(2)]
-    )
+    assert_same(normed, expected, [rows(3, 64, requires_grad=True) for _ in range(2)])
 
 
 @pytest.mark.parametrize(

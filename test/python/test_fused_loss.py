@@ -198,9 +198,7 @@ def test_cross_entropy_of_logits(model, patched):
     inputs = tiny_models.batch()
     expected = loss_of_logits(model, inputs, num_items_in_batch=31)
     patched.reset()
-    with bastile.apply(
-        "llama", cross_entropy=True, fused_linear_cross_entropy=False
-    ):
+    with bastile.apply("llama", cross_entropy=True, fused_linear_cross_entropy=False):
         outputs = tiny_models.run(model, inputs, num_items_in_batch=31)
     assert outputs[0].logits is not None
     assert_same(outputs, expected)

@@ -42,7 +42,10 @@ def run(function, mlp, x):
 def saved_by(node):
     """The tensors that a graph keeps."""
     names = [name for name in dir(node) if name.startswith("_saved_")]
-    for value in (*getattr(node, "saved_tensors", ()), *(getattr(node, n) for n in names)):
+    for value in (
+        *getattr(node, "saved_tensors", ()),
+        *(getattr(node, n) for n in names),
+    ):
         if isinstance(value, torch.Tensor):
             yield value
     for following, _ in node.next_functions:

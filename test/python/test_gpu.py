@@ -88,9 +88,7 @@ def test_two_devices():
         results.append(torch.equal(ops.silu(x), y))
     assert all(results)
     with pytest.raises(ValueError, match="'up' is on"):
-        ops.swiglu(
-            torch.ones(2, 8, device="cuda:0"), torch.ones(2, 8, device="cuda:1")
-        )
+        ops.swiglu(torch.ones(2, 8, device="cuda:0"), torch.ones(2, 8, device="cuda:1"))
 
 
 def test_array_interface_of_the_gpu():

@@ -304,8 +304,7 @@ def test_rope_makes_one_call():
     turned = functional.rope(q, k, angles.cos()[None], angles.sin()[None])
     assert turned[0].grad_fn is turned[1].grad_fn
     apart = [
-        ops.rope(x, angles.cos()[None, None], angles.sin()[None, None])
-        for x in (q, k)
+        ops.rope(x, angles.cos()[None, None], angles.sin()[None, None]) for x in (q, k)
     ]
     for a, b in zip(turned, apart):
         assert torch.equal(a, b)

@@ -34,9 +34,7 @@ def test_types(dtype):
 
 def test_eight_bit_floats():
     x = random(4, 32)
-    small, scale = ops.quantize(
-        x, results=("tensor<?x32xf8E4M3FN>", "tensor<?x1xf32>")
-    )
+    small, scale = ops.quantize(x, results=("tensor<?x32xf8E4M3FN>", "tensor<?x1xf32>"))
     assert small.dtype == ml_dtypes.float8_e4m3fn
     back = ops.dequantize(small, scale, results="tensor<?x32xf32>")
     np.testing.assert_allclose(back, x, atol=0.07 * np.abs(x).max())
@@ -120,7 +118,9 @@ def test_dlpack(versioned):
     assert bastile.compilations() - before <= 1
     # And on into the next op.
     z = ops.swiglu(y, y)
-    np.testing.assert_array_equal(np.from_dlpack(z), ops.swiglu(ops.silu(x), ops.silu(x)))
+    np.testing.assert_array_equal(
+        np.from_dlpack(z), ops.swiglu(ops.silu(x), ops.silu(x))
+    )
 
 
 def test_dlpack_of_strides():

@@ -302,8 +302,7 @@ def test_outputs_keep_no_more_than_hidden_states(model):
     parameters = list(model.parameters())
     found = [x.grad for x in parameters]
     own = {
-        x.untyped_storage().data_ptr()
-        for x in (*parameters, *found, *model.buffers())
+        x.untyped_storage().data_ptr() for x in (*parameters, *found, *model.buffers())
     }
     own.add(dict(outputs.items())["logits"]._hidden.untyped_storage().data_ptr())
     alive = [storage() for storage in kept if storage() is not None]

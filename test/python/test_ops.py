@@ -42,8 +42,7 @@ def test_value(name, reference, kinds, attributes, dtype, device):
 def test_gradients(name, reference, kinds, attributes, device):
     def differentiate(function, operands, attributes):
         operands = [
-            x.clone().requires_grad_() if x.is_floating_point() else x
-            for x in operands
+            x.clone().requires_grad_() if x.is_floating_point() else x for x in operands
         ]
         results = as_tuple(function(operands, attributes))
         seeds = make_operands("r" * len(results), torch.float64, device, seed=7)
@@ -71,9 +70,7 @@ def test_gradients(name, reference, kinds, attributes, device):
             assert value is gradient
             continue
         tolerance = 1e-9 if device == "cpu" else 1e-4
-        torch.testing.assert_close(
-            gradient, value, rtol=tolerance, atol=tolerance
-        )
+        torch.testing.assert_close(gradient, value, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize(("name", "reference", "kinds", "attributes"), CASES, ids=IDS)
@@ -180,8 +177,6 @@ def test_together_with_the_loss_others_have_no_gradient():
         )
 
 
-
-
 def test_loss_and_gradient_in_one_pass():
     logits, targets = make_operands("rt")
     logits.requires_grad_()
@@ -210,9 +205,7 @@ class TestInPlace:
         (2 * torch.nn.functional.cross_entropy(expected, targets[:, 0])).backward()
         leaf.requires_grad_()
         logits = leaf + 0
-        loss = bastile.ops.cross_entropy(
-            logits, targets, returns="loss", in_place=True
-        )
+        loss = bastile.ops.cross_entropy(logits, targets, returns="loss", in_place=True)
         assert loss.grad_fn.saved_tensors[0].data_ptr() == logits.data_ptr()
         (2 * loss).backward()
         torch.testing.assert_close(leaf.grad, expected.grad)
@@ -239,9 +232,7 @@ class TestInPlace:
         leaf, targets = make_operands("rt")
         logits = leaf.requires_grad_().t().contiguous().t()
         before = logits.detach().clone()
-        loss = bastile.ops.cross_entropy(
-            logits, targets, returns="loss", in_place=True
-        )
+        loss = bastile.ops.cross_entropy(logits, targets, returns="loss", in_place=True)
         loss.backward()
         assert torch.equal(logits, before)
         expected = leaf.detach().clone().requires_grad_()

@@ -239,8 +239,12 @@ def test_a_class_that_differs(patch, message, monkeypatch):
         # Epsilon counts where operands are small; NaN is within no bound.
         lambda self, x: self.weight * (x / x.float().norm(dim=-1, keepdim=True) * 8),
         lambda self, x: self.weight * x * float("nan"),
-        lambda self, x: self.weight
-        * (x.float() / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + 1e-3)).to(x),
+        lambda self, x: (
+            self.weight
+            * (x.float() / (x.float().pow(2).mean(-1, keepdim=True).sqrt() + 1e-3)).to(
+                x
+            )
+        ),
     ],
 )
 def test_norms_that_differ(forward, monkeypatch):

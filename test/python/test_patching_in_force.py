@@ -41,8 +41,11 @@ def test_a_forward_of_the_instance_stays(model):
     inputs = tiny_models.batch()
     expected = model(**inputs).loss
     model.forward = types.MethodType(own_forward, model)
-    with pytest.warns(RuntimeWarning, match="LlamaForCausalLM.forward by .*own_forward "
-                      r"\('fused_linear_cross_entropy'\). Call apply_to_model before"):
+    with pytest.warns(
+        RuntimeWarning,
+        match="LlamaForCausalLM.forward by .*own_forward "
+        r"\('fused_linear_cross_entropy'\). Call apply_to_model before",
+    ):
         patched = bastile.apply_to_model(model)
     assert model.forward.__func__ is own_forward
     assert patched.ops == ["llama.rms_norm", "llama.rope", "llama.swiglu"]

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-sys.path.insert(
-    0, str(pathlib.Path(__file__).parents[1] / "numerics" / "Inputs")
-)
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "numerics" / "Inputs"))
 import bounded  # noqa: E402
 import graph_ops  # noqa: E402
 import tape  # noqa: E402
@@ -20,8 +18,6 @@ import tape  # noqa: E402
 FIRST = np.array([[0.0, -1.5, 2.0, 0.25], [-0.5, 3.0, 0.0, 2.0]])
 SECOND = np.array([[0.0, 1.5, 2.0, -0.25], [-0.5, 2.0, 1.0, 0.5]])
 POSITIVE = np.abs(FIRST) + 0.25
-
-
 
 
 # The function, PyTorch's, and what they are called on.
@@ -113,16 +109,12 @@ CASES = {
         [FIRST, SECOND],
     ),
     "interleaved pieces": (
-        lambda x: tape.join(
-            [tape.piece(x, 1, 2, 2), tape.piece(x, 0, 2, 2)], False
-        ),
+        lambda x: tape.join([tape.piece(x, 1, 2, 2), tape.piece(x, 0, 2, 2)], False),
         lambda x: torch.cat([x[..., 1::2], x[..., 0::2]], -1),
         [FIRST],
     ),
     "contiguous pieces": (
-        lambda x: tape.join(
-            [tape.piece(x, 2, 1, 2), tape.piece(x, 0, 1, 2)], True
-        ),
+        lambda x: tape.join([tape.piece(x, 2, 1, 2), tape.piece(x, 0, 1, 2)], True),
         lambda x: torch.stack([x[..., 2:], x[..., :2]], -1).reshape(x.shape),
         [FIRST],
     ),
@@ -166,8 +158,7 @@ def test_bounds(name):
     bounded.compute_in("f32")
     variables = [tape.Variable(bounded.Bounded(array)) for array in arrays]
     tensors = [
-        torch.tensor(array, dtype=torch.float32, requires_grad=True)
-        for array in arrays
+        torch.tensor(array, dtype=torch.float32, requires_grad=True) for array in arrays
     ]
     result, got = function(*variables), torch_function(*tensors)
     seed = np.round(np.random.default_rng(1).standard_normal(result.shape) * 8)

@@ -49,7 +49,9 @@ def test_transformations(call):
     def ours(a):
         return call(a, w)
 
-    with pytest.raises(NotImplementedError, match="'rms_norm' of bastile .*whole batch"):
+    with pytest.raises(
+        NotImplementedError, match="'rms_norm' of bastile .*whole batch"
+    ):
         torch.func.vmap(ours)(x)
     for forward in (
         lambda: torch.func.jvp(ours, (x[0],), (x[0],)),

@@ -111,7 +111,9 @@ def check_repeated_rows(mesh):
     angles = torch.randn(1, 1, 6, 4)
     for place in (Shard(0), Shard(1), Shard(2)):
         parts = [
-            distribute_tensor(x, mesh, [place if x.shape[place.dim] > 1 else Replicate()])
+            distribute_tensor(
+                x, mesh, [place if x.shape[place.dim] > 1 else Replicate()]
+            )
             for x in (q, k, angles.cos(), angles.sin())
         ]
         found = F.rope(*parts)

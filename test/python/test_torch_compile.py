@@ -127,7 +127,10 @@ def test_no_copy_of_logits_in_place():
 
 def test_modules_compile(device):
     model = torch.nn.Sequential(
-        nn.RMSNorm(LENGTH), torch.nn.Linear(LENGTH, LENGTH), nn.GELU(), nn.LayerNorm(LENGTH)
+        nn.RMSNorm(LENGTH),
+        torch.nn.Linear(LENGTH, LENGTH),
+        nn.GELU(),
+        nn.LayerNorm(LENGTH),
     ).to(device)
     criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
     x, t = make_operands("rt", device=device)

@@ -137,9 +137,7 @@ def test_conditions(condition):
 def test_conditions_choose_between_numbers():
     x = random(3, 16, dtype=np.float32)
     x[0, 0] = math.nan
-    kernel = compile_f64(
-        lambda x: (where(x < 0, 1, -2.5), where(x != x, 1, 0)), x
-    )
+    kernel = compile_f64(lambda x: (where(x < 0, 1, -2.5), where(x != x, 1, 0)), x)
     signs, nans = kernel(x)
     np.testing.assert_array_equal(signs, np.where(x < 0, 1, -2.5))
     np.testing.assert_array_equal(nans, np.isnan(x))
@@ -148,9 +146,7 @@ def test_conditions_choose_between_numbers():
 def test_conditions_between_kernels():
     """What other kernels, or fewer rows, have to be compared for."""
     x, t = random(3, 2, 16), random(1, 2, 16, seed=1)
-    kernel = compile_f64(
-        lambda x: where(F.sum_of_rows(x) > 0, x, 0.0), x, grad=True
-    )
+    kernel = compile_f64(lambda x: where(F.sum_of_rows(x) > 0, x, 0.0), x, grad=True)
     np.testing.assert_array_equal(kernel(x), np.where(x.sum((0, 1)) > 0, x, 0))
     kernel = compile_f64(lambda x, t: where(t < 0.5, x, 0.0), x, t, grad="x")
     np.testing.assert_array_equal(kernel(x, t), np.where(t < 0.5, x, 0))
@@ -216,9 +212,7 @@ def test_derivatives_at_corners_and_in_tails():
 
 
 def test_stop_gradient():
-    kernel = compile_f64(
-        lambda x: x * F.stop_gradient(x), random(3, 16), grad=True
-    )
+    kernel = compile_f64(lambda x: x * F.stop_gradient(x), random(3, 16), grad=True)
     x, ones = random(3, 16), np.ones((3, 16))
     _, kept = kernel.native(None).forward([x])
     np.testing.assert_array_equal(kernel.native(None).backward(kept, [ones])[0], x)
@@ -407,7 +401,7 @@ def test_rounding_in_float64_goes_on_in_float64():
     x = random(3, 16)
     kernel = compile_f64(lambda x: x.to("f32") / 3, x)
     np.testing.assert_array_equal(kernel(x), x.astype(np.float32) / np.float64(3))
-    kernel = compile_f64(lambda x: (x.to("f64") / 3), x.astype(np.float32))
+    kernel = compile_f64(lambda x: x.to("f64") / 3, x.astype(np.float32))
     np.testing.assert_array_equal(
         kernel(x.astype(np.float32)),
         (x.astype(np.float32) / np.float64(3)).astype(np.float32),
@@ -474,7 +468,9 @@ def test_a_function_is_one_launch():
     traced = bastile.compile(function, (8, 64), dtype="bf16", grad=True)
     assert launches(traced) == [1, 1]
     shapes = {"q": (2, 8, 4, 64), "cos": (1, 8, 1, 32), "sin": (1, 8, 1, 32)}
-    rotated = bastile.compile(lambda q, cos, sin: op.rope(q * 2, cos, sin), shapes, dtype="bf16")
+    rotated = bastile.compile(
+        lambda q, cos, sin: op.rope(q * 2, cos, sin), shapes, dtype="bf16"
+    )
     assert launches(rotated) == [1]
     shapes["cos"] = (1, 8, 1, 64)
     repeated = bastile.compile(lambda q, cos, sin: q * cos, shapes, dtype="bf16")

@@ -21,9 +21,7 @@ def assert_as_torch(function, expected, tensors):
     kernel = bastile.compile(
         function, tensors[0].shape, dtype=torch.float32, grad=True, target="host"
     )
-    torch.testing.assert_close(
-        kernel(*tensors), expected(*tensors), equal_nan=True
-    )
+    torch.testing.assert_close(kernel(*tensors), expected(*tensors), equal_nan=True)
     torch.testing.assert_close(
         gradients(kernel, tensors),
         gradients(expected, tensors),
@@ -31,17 +29,13 @@ def assert_as_torch(function, expected, tensors):
     )
 
 
-@pytest.mark.parametrize(
-    "exponent", (0, 1, 2, 3, 4, 7, 8, -1, -2, -3, -8, 0.5, -0.5)
-)
+@pytest.mark.parametrize("exponent", (0, 1, 2, 3, 4, 7, 8, -1, -2, -3, -8, 0.5, -0.5))
 def test_powers_of_numbers(exponent):
     # Roots of numbers below zero have gradients of either sign in PyTorch.
     points = [x for x in POINTS if exponent == int(exponent) or x > 0] + [0.0]
     x = torch.tensor([points])
     # Added, so that there is a gradient where the power has none.
-    assert_as_torch(
-        lambda x: x**exponent + x, lambda x: x**exponent + x, [x]
-    )
+    assert_as_torch(lambda x: x**exponent + x, lambda x: x**exponent + x, [x])
 
 
 def test_powers_of_tensors():

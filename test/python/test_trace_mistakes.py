@@ -11,6 +11,7 @@ import torch
 from bastile import functions as F
 from bastile.functions import op, where
 
+
 def gated(gate, up):
     return (up + 1) * gate
 
@@ -123,9 +124,7 @@ def test_mistakes_around_a_function(function, arguments, exception, message):
 
 def test_sizes_that_differ_in_rows_do_not_fit():
     with pytest.raises(ValueError, match=r"shapes \(8, 64\) and \(4, 64\)"):
-        bastile.compile(
-            lambda x, y: x + y, {"x": (8, 64), "y": (4, 64)}, dtype="f32"
-        )
+        bastile.compile(lambda x, y: x + y, {"x": (8, 64), "y": (4, 64)}, dtype="f32")
     with pytest.raises(ValueError, match="must be given one of 1"):
         bastile.compile(
             lambda x, y: x + y, {"x": (2, 8, 64), "y": (8, 64)}, dtype="f32"

@@ -33,7 +33,9 @@ def test_an_op_alone_is_the_op():
         "rms_norm", {"input": (4, 16), "weight": (16,)}, dtype="bf16", eps=1e-5
     )
     np.testing.assert_array_equal(traced(x, weight), alone(x, weight))
-    itself = bastile.compile(op.rms_norm, {"input": (4, 16), "weight": (16,)}, dtype="bf16")
+    itself = bastile.compile(
+        op.rms_norm, {"input": (4, 16), "weight": (16,)}, dtype="bf16"
+    )
     assert itself.name == "rms_norm"
 
 

@@ -74,7 +74,9 @@ def test_forward_mode_is_refused():
 
 @pytest.mark.parametrize("name", ["rms_norm", "swiglu", "cross_entropy"])
 def test_double_backward_is_refused(name):
-    operands = make_operands({"rms_norm": "rv", "swiglu": "rr", "cross_entropy": "rt"}[name])
+    operands = make_operands(
+        {"rms_norm": "rv", "swiglu": "rr", "cross_entropy": "rt"}[name]
+    )
     operands = [x.requires_grad_() if x.is_floating_point() else x for x in operands]
     attributes = {"returns": "loss"} if name == "cross_entropy" else {}
     y = getattr(ops, name)(*operands, **attributes)

@@ -41,9 +41,7 @@ def test_tunes_an_op(autotune, cache):
     assert after == result.kernels[0].schedule
     # It is there for the next process.
     (record,) = [
-        record
-        for record in store.open_log(GPU).records()
-        if record["kind"] == "best"
+        record for record in store.open_log(GPU).records() if record["kind"] == "best"
     ]
     assert record["schedule"] == result.schedule
     assert record["rows"] == 8192
@@ -56,7 +54,9 @@ def test_tunes_gradients_function_by_function(autotune):
         "rms_norm_backward",
     ]
     assert result.schedule.count(";") == 1
-    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", grad=True, target="sm_90")
+    kernel = bastile.compile(
+        "rms_norm", (8, 2880), dtype="bf16", grad=True, target="sm_90"
+    )
     assert list(kernel.schedule.values()) == [
         tuned.schedule for tuned in result.kernels
     ]
@@ -110,9 +110,7 @@ def test_what_fails_does_not_keep_others(autotune, monkeypatch):
             raise RuntimeError("cannot allocate 1 byte")
 
     monkeypatch.setattr(EnumeratedMeter, "open", fail)
-    with pytest.warns(
-        UserWarning, match="silu 8x64 is not tuned: cannot alloc"
-    ):
+    with pytest.warns(UserWarning, match="silu 8x64 is not tuned: cannot alloc"):
         results = autotune([("silu", (8, 64)), ("gelu", (8, 64))])
     assert [result.name for result in results] == ["gelu"]
     with pytest.raises(RuntimeError, match="cannot allocate 1 byte"):
@@ -191,18 +189,24 @@ def first_call(cache, monkeypatch):
 
 
 def test_a_first_call_tunes_and_no_other(first_call):
-    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
+    request = bastile.compile(
+        "rms_norm", (8, 2880), dtype="bf16", target="sm_90"
+    )._request
     assert first_call(request, 0) == 0  # there is nothing to time
     assert first_call(request, 512) == 1
     assert lookup.find_entry(request, GPU)["rows"] == 512
     # Neither do other numbers of rows, nor another epsilon.
     assert first_call(request, 100000) == 1
-    other = bastile.compile("rms_norm", (8, 2880), dtype="bf16", eps=1e-5, target="sm_90")
+    other = bastile.compile(
+        "rms_norm", (8, 2880), dtype="bf16", eps=1e-5, target="sm_90"
+    )
     assert first_call(other._request, 512) == 1
 
 
 def test_a_first_call_tunes_only_where_it_is_asked_to(first_call, monkeypatch):
-    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
+    request = bastile.compile(
+        "rms_norm", (8, 2880), dtype="bf16", target="sm_90"
+    )._request
     for value in ("", "0"):
         monkeypatch.setenv("BASTILE_AUTOTUNE", value)
         assert first_call(request, 512) == 0
@@ -210,7 +214,9 @@ def test_a_first_call_tunes_only_where_it_is_asked_to(first_call, monkeypatch):
 
 def test_a_first_call_waits_for_another_process(first_call, monkeypatch):
     # One that has tuned this meanwhile, and one that takes too long.
-    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
+    request = bastile.compile(
+        "rms_norm", (8, 2880), dtype="bf16", target="sm_90"
+    )._request
     monkeypatch.setattr(api, "FIRST_CALL_BUDGET", 0.1)
     store.open_log(GPU).path.parent.mkdir(parents=True)
     with open(store.open_log(GPU).path.with_suffix(".lock"), "w") as file:
@@ -230,10 +236,10 @@ def test_a_first_call_that_cannot_tune_goes_on(first_call, monkeypatch):
         raise RuntimeError("cannot allocate 1 byte")
 
     monkeypatch.setattr(api, "run_jobs", fail)
-    request = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")._request
-    with pytest.warns(
-        UserWarning, match="rms_norm is not tuned: cannot allocate"
-    ):
+    request = bastile.compile(
+        "rms_norm", (8, 2880), dtype="bf16", target="sm_90"
+    )._request
+    with pytest.warns(UserWarning, match="rms_norm is not tuned: cannot allocate"):
         first_call(request, 512)
 
 
@@ -248,9 +254,7 @@ def test_warming_up_compiles_ahead():
     kernel = bastile.compile("gelu", (8, 64), dtype="f32")
     assert bastile.warmup_all_kernels([kernel]) == 1
     assert (
-        bastile.warmup_all_kernels(
-            ["silu", "gelu"], [(8, 64), (8, 32)], dtype="f32"
-        )
+        bastile.warmup_all_kernels(["silu", "gelu"], [(8, 64), (8, 32)], dtype="f32")
         == 4
     )
     before = bastile.compilations()
@@ -264,9 +268,7 @@ def test_warming_up_compiles_ahead():
 def test_warming_up_takes_what_is_tuned(autotune, monkeypatch):
     autotune([("silu", (8, 64)), ("rms_norm", (8, 2880), {"grad": True})])
     warmed = []
-    monkeypatch.setattr(
-        bastile.Kernel, "warm_up", lambda *call: warmed.append(call)
-    )
+    monkeypatch.setattr(bastile.Kernel, "warm_up", lambda *call: warmed.append(call))
     assert bastile.warmup_all_kernels(device=0) >= 2
     assert {kernel.name for kernel, _ in warmed} >= {"silu", "rms_norm"}
 
@@ -303,9 +305,7 @@ def test_the_command_says_what_it_did_not_come_to(autotune, capsys):
     assert "1 of 1 were not tuned in 0 s" in capsys.readouterr().out
 
 
-def test_the_command_keeps_what_a_killed_run_has_found(
-    autotune, tmp_path, monkeypatch
-):
+def test_the_command_keeps_what_a_killed_run_has_found(autotune, tmp_path, monkeypatch):
     path = tmp_path / "table.json"
     preset = [jobs.Spec("silu", [8, 64]), jobs.Spec("gelu", [8, 64])]
     monkeypatch.setattr(jobs, "read_preset", lambda name: preset)
@@ -376,7 +376,5 @@ def test_a_trial_needs_sizes_that_fit(norm):
     for sizes in ([[100, 288]], [[100, 289], [288]]):
         with pytest.raises(RuntimeError, match="takes 2 tensors|has shape"):
             _bastile.Trial(norm(), "rms_norm", sizes)
-    with pytest.raises(
-        RuntimeError, match="'g' is neither the first function nor"
-    ):
+    with pytest.raises(RuntimeError, match="'g' is neither the first function nor"):
         _bastile.Trial(norm(), "g", [[100, 288], [288]])

@@ -36,9 +36,7 @@ def reference(x, eps=1e-6):
 
 def check(kernel, rows=1000):
     x = torch.randn(rows, 2880, device="cuda", dtype=torch.bfloat16)
-    torch.testing.assert_close(
-        kernel(x).double(), reference(x), rtol=2**-7, atol=1e-6
-    )
+    torch.testing.assert_close(kernel(x).double(), reference(x), rtol=2**-7, atol=1e-6)
 
 
 def test_finds_schedules_that_are_right_and_no_slower(cache):
@@ -79,9 +77,7 @@ def test_a_first_call_tunes_where_it_is_asked_to(cache, monkeypatch):
 
 
 def test_a_killed_run_is_taken_up_again(cache):
-    script = (
-        "import bastile; bastile.autotune('rms_norm', (8192, 2880), budget=60)"
-    )
+    script = "import bastile; bastile.autotune('rms_norm', (8192, 2880), budget=60)"
     environment = {
         **os.environ,
         "PYTHONPATH": str(pathlib.Path(bastile.__file__).parents[1]),

@@ -80,9 +80,7 @@ BAD = {
     "a time of the wrong type": json.dumps(
         {"kind": "time", "function": "f", "code": "c", "seconds": "1"}
     ),
-    "no time": json.dumps(
-        {"kind": "time", "function": "f", "code": "c", "seconds": 0}
-    ),
+    "no time": json.dumps({"kind": "time", "function": "f", "code": "c", "seconds": 0}),
     "not a number": '{"kind": "time", "function": "f", "code": "c", "seconds": NaN}',
     "nested lists": "[" * 100_000 + "]" * 100_000,
     "nested objects": '{"a":' * 100_000 + "1" + "}" * 100_000,
@@ -99,9 +97,10 @@ def test_a_bad_line_is_skipped_with_one_warning(cache, line):
     assert len(said) == 1
     assert str(path) in str(said[0].message)
     # A compilation is none the worse for it, and neither is a search.
-    assert ".reqntid 128" in bastile.compile(
-        "rms_norm", (8, 2880), dtype="bf16", target="sm_90"
-    ).ptx
+    assert (
+        ".reqntid 128"
+        in bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90").ptx
+    )
     meter = Meter([launch("f", "k", 1)], lambda function, schedule: 1e-3)
     Search(meter, store.open_log(GPU), {"gpu": GPU}, 1e9, meter.clock).run()
 
@@ -150,9 +149,7 @@ def test_a_table_of_anything_else_is_refused(tmp_path):
     assert store.read_table(path).entries() == [best()]
 
 
-def test_warming_up_leaves_out_what_this_version_does_not_know(
-    cache, monkeypatch
-):
+def test_warming_up_leaves_out_what_this_version_does_not_know(cache, monkeypatch):
     from bastile._tuning import api
 
     specs = [
@@ -162,9 +159,7 @@ def test_warming_up_leaves_out_what_this_version_does_not_know(
         {"op": "silu", "shape": [8, 64], "colour": "red"},
         {"shape": [8, 64]},
     ]
-    lines = [
-        best(key=str(number), spec=spec) for number, spec in enumerate(specs)
-    ]
+    lines = [best(key=str(number), spec=spec) for number, spec in enumerate(specs)]
     write_log(cache, *map(json.dumps, lines))
     monkeypatch.setattr(store, "shipped_table", lambda gpu: store.Table())
     found = api._to_warm(None, None, "bf16", False, 0, "sm_90")
@@ -182,8 +177,10 @@ scalars = (
 )
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 fields = st.sampled_from(

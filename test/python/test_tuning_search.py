@@ -26,11 +26,7 @@ def by_rows(times):
     """The time of a schedule, from that of each number of rows."""
 
     def seconds(function, schedule):
-        rows = [
-            int(part.rpartition("= ")[2])
-            for part in schedule.split("; ")
-            if part
-        ]
+        rows = [int(part.rpartition("= ")[2]) for part in schedule.split("; ") if part]
         return sum((times.get(number, 1.0) for number in rows), 0.0) or times[1]
 
     return seconds
@@ -42,9 +38,7 @@ def search(meter, log, budget=1e9, **options):
 
 
 def test_finds_the_fastest(log):
-    meter = Meter(
-        [launch("f", "k", 3)], by_rows({1: 1.0, 2: 0.9, 3: 0.7, 4: 0.8})
-    )
+    meter = Meter([launch("f", "k", 3)], by_rows({1: 1.0, 2: 0.9, 3: 0.7, 4: 0.8}))
     (outcome,) = search(meter, log)
     assert (outcome.pins, outcome.schedule) == ("k: rows = 3", "rows = 3")
     assert (outcome.heuristic_seconds, outcome.seconds) == (1.0, 0.7)
@@ -154,9 +148,7 @@ def test_what_was_measured_for_other_sizes_does_not_count(log):
 
 
 def test_stays_within_the_budget(log):
-    meter = Meter(
-        [launch("f", "k", 100), launch("f", "l", 100)], by_rows({1: 1.0})
-    )
+    meter = Meter([launch("f", "k", 100), launch("f", "l", 100)], by_rows({1: 1.0}))
     outcomes = search(meter, log, budget=1.0)
     # A measurement takes an eighth of a second. The code of the last kernel's
     # first candidate is known by then.

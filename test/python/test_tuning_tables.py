@@ -79,9 +79,7 @@ def test_a_key_stays_the_same():
 
 
 def test_rows_fall_into_buckets():
-    assert [
-        keys.bucket(rows) for rows in (1, 1024, 1025, 4096, 16384, 16385)
-    ] == [
+    assert [keys.bucket(rows) for rows in (1, 1024, 1025, 4096, 16384, 16385)] == [
         0,
         0,
         1,
@@ -138,8 +136,7 @@ def test_what_a_user_pins_stays(cache, shipped):
     assert loading.with_schedule(pinned, lambda used: used) is pinned
     source = request().source.replace(
         "xbf16> {\n    %0",
-        "xbf16> attributes {tile.schedule = "
-        "#tile.schedule<threads = 64>} {\n    %0",
+        "xbf16> attributes {tile.schedule = #tile.schedule<threads = 64>} {\n    %0",
     )
     written = dataclasses.replace(request(), source=source)
     assert "threads = 64" in _bastile.lower_text(written.native(), "scheduled")
@@ -182,9 +179,7 @@ def test_the_tables_that_come_along_can_be_read():
             spec = jobs.Spec(**entry["spec"])
             kernel = spec.kernel("sm_90")
             assert keys.key(kernel._request) == entry["key"], spec
-            found = dataclasses.replace(
-                kernel._request, schedule=entry["schedule"]
-            )
+            found = dataclasses.replace(kernel._request, schedule=entry["schedule"])
             _bastile.describe_text(found.native())
 
 

@@ -68,9 +68,7 @@ def run(arguments) -> int:
     """Prints the differences; 1 if there is a regression."""
     if arguments.threshold < 0:
         raise ValueError(f"--threshold must not be negative: {arguments.threshold}")
-    before, after = (
-        _report.read(path) for path in (arguments.before, arguments.after)
-    )
+    before, after = (_report.read(path) for path in (arguments.before, arguments.after))
     _warn_of_machines(before, after)
     differences, broken, gone = find_differences(before, after, arguments)
     if not differences and not broken:
@@ -138,9 +136,7 @@ def _rows(document, providers):
 
 def _warn_of_machines(before, after):
     for name in ("gpu", "driver", "torch"):
-        old, new = (
-            document["environment"].get(name) for document in (before, after)
-        )
+        old, new = (document["environment"].get(name) for document in (before, after))
         if old != new:
             print(f"note: {name} was {old}, is {new}")
 

@@ -13,9 +13,7 @@ from bastile_bench import _report
 
 def add_arguments(parser) -> None:
     parser.add_argument("result", metavar="RESULT.json")
-    parser.add_argument(
-        "--out", metavar="DIR", help="folder (that of the result file)"
-    )
+    parser.add_argument("--out", metavar="DIR", help="folder (that of the result file)")
 
 
 def run(arguments) -> int:

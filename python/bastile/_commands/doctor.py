@@ -193,11 +193,7 @@ def _write_problem(folder):
 def check_tuning():
     folder = importlib.resources.files("bastile").joinpath("_tuning", "tables")
     names = (
-        sorted(
-            file.name
-            for file in folder.iterdir()
-            if file.name.endswith(".json")
-        )
+        sorted(file.name for file in folder.iterdir() if file.name.endswith(".json"))
         if folder.is_dir()
         else []
     )

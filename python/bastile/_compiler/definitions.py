@@ -257,8 +257,7 @@ class Definition:
 
 
 _NO_OPTIONS = {
-    option.name: option.default
-    for option in (_RETURNS, _RESULTS, _TOGETHER, _IN_PLACE)
+    option.name: option.default for option in (_RETURNS, _RESULTS, _TOGETHER, _IN_PLACE)
 }
 
 

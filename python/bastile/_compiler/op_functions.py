@@ -104,9 +104,7 @@ def _document(definition):
         kind = attribute.type
         if attribute.cases:
             kind = " or ".join(repr(case) for case in attribute.cases)
-        lines.append(
-            f"    {attribute.name}: {kind}, by default {attribute.default!r}"
-        )
+        lines.append(f"    {attribute.name}: {kind}, by default {attribute.default!r}")
     for option in definition.options:
         lines.append(f"    {option.name}: {option.document}")
     lines += ["", "Returns:", "    " + ", ".join(definition.results)]

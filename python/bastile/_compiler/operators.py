@@ -87,9 +87,7 @@ class Operator:
 
     def _specialize(self, attributes, operands, gradients):
         request = self.request(attributes, operands, gradients)
-        device = next(
-            _bastile.locate(x) for x in operands if x is not None
-        )
+        device = next(_bastile.locate(x) for x in operands if x is not None)
         request = request.on(loading.target_for(device))
         schedules.tune_first_call(request, operands, device)
         return loading.load(request).kernel()

@@ -43,9 +43,7 @@ class Symbol:
     def shape(self) -> tuple[int | None, ...]:
         """The sizes, with ``None`` for those that are free in each call."""
         sizes, fixed, _ = self._graph.describe(self._id)
-        return tuple(
-            size if is_fixed else None for size, is_fixed in zip(sizes, fixed)
-        )
+        return tuple(size if is_fixed else None for size, is_fixed in zip(sizes, fixed))
 
     @property
     def ndim(self) -> int:
@@ -364,9 +362,7 @@ def _number_of(graph, name, operand):
             f"{type(operand).__module__}.{type(operand).__qualname__}; make it an "
             "argument of the function"
         )
-    raise TypeError(
-        f"{name}: takes symbolic tensors and numbers, but got {operand!r}"
-    )
+    raise TypeError(f"{name}: takes symbolic tensors and numbers, but got {operand!r}")
 
 
 def apply(formula, *operands, name=None):
@@ -386,9 +382,7 @@ def require_symbols(name, operands):
     for operand in operands:
         if not isinstance(operand, Symbol):
             _number_of(graph, name, operand)
-            raise TypeError(
-                f"{name}: takes a symbolic tensor, but got {operand!r}"
-            )
+            raise TypeError(f"{name}: takes a symbolic tensor, but got {operand!r}")
     return graph
 
 

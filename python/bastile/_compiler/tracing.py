@@ -43,8 +43,7 @@ def _finish(graph, name, results):
     for index, result in enumerate(results):
         if not isinstance(result, Symbol):
             raise TypeError(
-                f"{name} must return symbolic tensors, but result {index} is "
-                f"{result!r}"
+                f"{name} must return symbolic tensors, but result {index} is {result!r}"
             )
     return symbols.finish(graph, name, results)
 
@@ -60,10 +59,7 @@ def name_of(function) -> str:
 def parameters(function, name, shape, dtype, attributes):
     """The names of the tensors in order, and the values of the rest."""
     named = {
-        key
-        for given in (shape, dtype)
-        if isinstance(given, dict)
-        for key in given
+        key for given in (shape, dtype) if isinstance(given, dict) for key in given
     }
     tensors, values = [], {}
     for parameter in inspect.signature(function).parameters.values():

@@ -48,9 +48,7 @@ def find_slice(weight, group, first_class, classes):
     return Slice(group.group_name, first, classes)
 
 
-def compute(
-    operands, settings, returns, num_items=None, skip_ignored=False, of=None
-):
+def compute(operands, settings, returns, num_items=None, skip_ignored=False, of=None):
     """What `bastile.ops.linear_cross_entropy` returns for `Operands`, `Settings` and the
     arguments of these names. The weight has the `Slice` ``of`` the classes, by default
     all of them."""

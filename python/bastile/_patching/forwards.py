@@ -64,9 +64,7 @@ def rope(original, patch):
             return original(q, k, cos, sin, *rest, **named)
         # Heads are transposed views of a projection's rows. Transposed back, results
         # and gradients lie as the projection wants them, and nothing is copied.
-        q, k = kernel(
-            q.transpose(1, 2), k.transpose(1, 2), prepare(cos), prepare(sin)
-        )
+        q, k = kernel(q.transpose(1, 2), k.transpose(1, 2), prepare(cos), prepare(sin))
         return q.transpose(1, 2), k.transpose(1, 2)
 
     return apply_rotary
@@ -107,9 +105,7 @@ def activations(packed):
     or, with ``packed``, for both in one row."""
     from transformers.activations import ACT2FN
 
-    return {
-        type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()
-    }
+    return {type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()}
 
 
 @functools.cache

@@ -186,9 +186,7 @@ class _Run:
         }
 
     def call(self, handed_on, **options):
-        return self._original(
-            self.model, **handed_on, labels=self._labels, **options
-        )
+        return self._original(self.model, **handed_on, labels=self._labels, **options)
 
     def check(self, handed_on, **options):
         made = probes.run(

@@ -163,9 +163,7 @@ class Model:
 def _model(name, prefix, *patches, **arguments):
     """A model of Transformers with its causal loss."""
     module = f"transformers.models.{name}.modeling_{name}"
-    loss = CausalLoss(
-        f"{prefix}ForCausalLM", **arguments.pop("loss", {})
-    )
+    loss = CausalLoss(f"{prefix}ForCausalLM", **arguments.pop("loss", {}))
     return Model(module, (*patches, loss), **arguments)
 
 
@@ -210,9 +208,7 @@ MODELS = {
         Mlp("GraniteMLP"),
         loss={"divisor": "logits_scaling"},
     ),
-    "llama": _model(
-        "llama", "Llama", Norm("LlamaRMSNorm"), Rope(), Mlp("LlamaMLP")
-    ),
+    "llama": _model("llama", "Llama", Norm("LlamaRMSNorm"), Rope(), Mlp("LlamaMLP")),
     "mistral": _model(
         "mistral", "Mistral", Norm("MistralRMSNorm"), Rope(), Mlp("MistralMLP")
     ),
@@ -247,12 +243,8 @@ MODELS = {
         Rope(),
         Mlp("Phi3MLP", gate="gate_up_proj", act="activation_fn", packed=True),
     ),
-    "qwen2": _model(
-        "qwen2", "Qwen2", Norm("Qwen2RMSNorm"), Rope(), Mlp("Qwen2MLP")
-    ),
-    "qwen3": _model(
-        "qwen3", "Qwen3", Norm("Qwen3RMSNorm"), Rope(), Mlp("Qwen3MLP")
-    ),
+    "qwen2": _model("qwen2", "Qwen2", Norm("Qwen2RMSNorm"), Rope(), Mlp("Qwen2MLP")),
+    "qwen3": _model("qwen3", "Qwen3", Norm("Qwen3RMSNorm"), Rope(), Mlp("Qwen3MLP")),
     "qwen3_moe": _model(
         "qwen3_moe",
         "Qwen3Moe",

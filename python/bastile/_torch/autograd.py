@@ -99,9 +99,7 @@ class TransformedNode(torch.autograd.Function):
         ctx.call = operator, attributes, wanted
         ctx.absent = [x is None for x in operands]
         ctx.save_for_backward(*(x for x in operands if x is not None), *output)
-        ctx.mark_non_differentiable(
-            *(x for x in output if not x.is_floating_point())
-        )
+        ctx.mark_non_differentiable(*(x for x in output if not x.is_floating_point()))
 
     @staticmethod
     def backward(ctx, *gradients):

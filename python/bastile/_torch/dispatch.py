@@ -140,9 +140,7 @@ def call_traced(operator, operands, attributes):
         # An exported program is run by other processes, which do not have this recipe.
         kernel = operator.kernel(operands, find_wanted(operands))
         return call_kernel(kernel, [x for x in operands if x is not None])
-    results = torch.ops.bastile.traced.default(
-        operator.key, attributes, list(operands)
-    )
+    results = torch.ops.bastile.traced.default(operator.key, attributes, list(operands))
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -38,8 +38,7 @@ def _schema(definition):
         for operand in definition.operands
     ]
     parameters += [
-        f"{_TYPES[attribute.type]}{'?' if attribute.optional else ''} "
-        f"{attribute.name}"
+        f"{_TYPES[attribute.type]}{'?' if attribute.optional else ''} {attribute.name}"
         for attribute in definition.attributes
     ]
     parameters += [f"{o.schema} {o.name}" for o in definition.options]

@@ -36,8 +36,7 @@ def forbid_leaves(name, operands):
                 and operand.dim() > 1
             ):
                 raise RuntimeError(
-                    f"{name}: 'in_place' would overwrite a leaf that requires "
-                    "gradients"
+                    f"{name}: 'in_place' would overwrite a leaf that requires gradients"
                 )
 
 

@@ -45,9 +45,7 @@ class _Recorded(torch.autograd.Function):
                 if "grad" not in source
             )
         )
-        ctx.mark_non_differentiable(
-            *(x for x in results if not x.is_floating_point())
-        )
+        ctx.mark_non_differentiable(*(x for x in results if not x.is_floating_point()))
         return tuple(results)
 
     @staticmethod

@@ -29,9 +29,7 @@ def describe(request, function):
 
 def run(request, function, inputs):
     """The outputs of a function of the request, by default of the first; traceable."""
-    return torch.ops.bastile.run.default(
-        *describe(request, function), list(inputs)
-    )
+    return torch.ops.bastile.run.default(*describe(request, function), list(inputs))
 
 
 def run_in_place(request, inputs):

@@ -292,9 +292,7 @@ def warmup_all_kernels(
     ]
     with Progress("warming up", len(kernels)) as progress:
         with Pool(workers) as pool:
-            waiting = [
-                pool.submit(kernel.warm_up, device) for kernel in kernels
-            ]
+            waiting = [pool.submit(kernel.warm_up, device) for kernel in kernels]
             for future in concurrent.futures.as_completed(waiting):
                 future.result()
                 progress.step()

@@ -118,8 +118,6 @@ def format_table(results) -> str:
             )
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join(
-        "  ".join(
-            text.ljust(width) for text, width in zip(line, widths)
-        ).rstrip()
+        "  ".join(text.ljust(width) for text, width in zip(line, widths)).rstrip()
         for line in lines
     )

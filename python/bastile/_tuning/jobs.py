@@ -40,9 +40,7 @@ class Spec:
         )
         if not self.together:
             return kernel
-        request = dataclasses.replace(
-            kernel._request, together=True, in_place=True
-        )
+        request = dataclasses.replace(kernel._request, together=True, in_place=True)
         results = kernel.result_count + len(request.gradients)
         return Kernel(request, kernel.operands, results, target)
 
@@ -76,9 +74,7 @@ class Job:
 
     def describe(self) -> str:
         shape = "x".join(map(str, self.sizes[0]))
-        what = {True: " with gradients", False: ""}[
-            bool(self.request.gradients)
-        ]
+        what = {True: " with gradients", False: ""}[bool(self.request.gradients)]
         return f"{self.name} {shape}{what}"
 
 
@@ -117,9 +113,7 @@ def _fill(operand, given):
             f"the shape of '{operand['name']}' does not follow from {tuple(given)}; "
             "give a dictionary of shapes by name"
         )
-    return tuple(
-        given[i] if size is None else size for i, size in enumerate(static)
-    )
+    return tuple(given[i] if size is None else size for i, size in enumerate(static))
 
 
 def read_preset(name) -> list:
@@ -133,9 +127,7 @@ def read_preset(name) -> list:
     for group in json.loads(file.read_text()):
         shapes, grads = group.pop("shapes"), group.pop("grads", [False])
         specs += [
-            Spec(shape=shape, grad=grad, **group)
-            for shape in shapes
-            for grad in grads
+            Spec(shape=shape, grad=grad, **group) for shape in shapes for grad in grads
         ]
     return specs
 

@@ -9,9 +9,7 @@ from bastile._compiler.definitions import definitions
 
 _FLOAT = r"-?\d+\.\d*(?:[eE][-+]?\d+)?"
 _ATTRIBUTE = re.compile(rf"(\w+) = ({_FLOAT}) : f\d+(?:, )?")
-_ARGUMENT = re.compile(
-    r"%(\w+): tensor<[^>]*?(\w+)>(?: \{tile\.name = \"(\w+)\"\})?"
-)
+_ARGUMENT = re.compile(r"%(\w+): tensor<[^>]*?(\w+)>(?: \{tile\.name = \"(\w+)\"\})?")
 
 #: The most rows of each bucket but the last.
 BUCKETS = (1 << 10, 1 << 12, 1 << 14)
@@ -66,10 +64,7 @@ def _normalize(source):
 def _defaults(op):
     definition = definitions().get(op)
     return (
-        {
-            attribute.name: attribute.default
-            for attribute in definition.attributes
-        }
+        {attribute.name: attribute.default for attribute in definition.attributes}
         if definition
         else {}
     )

@@ -83,9 +83,7 @@ class Search:
             (record["function"], record["code"]): record
             for record in log.records()
             if record.get("kind") == "time"
-            and all(
-                record.get(name) == value for name, value in context.items()
-            )
+            and all(record.get(name) == value for name, value in context.items())
         }
 
     def run(self) -> list:
@@ -110,9 +108,7 @@ class Search:
         candidates = launch["candidates"]
         times, compiled = {}, {}
         best = None
-        for (pins, fields), candidate in self._compiled(
-            launch, settled, deadline
-        ):
+        for (pins, fields), candidate in self._compiled(launch, settled, deadline):
             if not pins:
                 compiled[pins] = candidate
             seconds = self._measure(function, kernel, pins, fields, candidate, best)
@@ -123,9 +119,7 @@ class Search:
                 self._meter.seconds(function, compiled[""], 1)
                 if pins:
                     continue
-                raise RuntimeError(
-                    f"'{kernel}' fails with the heuristic's schedule"
-                )
+                raise RuntimeError(f"'{kernel}' fails with the heuristic's schedule")
             times[pins], compiled[pins] = seconds, candidate
             best = min(times.values())
         count = len(times)
@@ -222,9 +216,7 @@ class Search:
                 }
             difference = self._meter.difference(function, candidate)
             if not difference <= 1:
-                return {
-                    "error": f"results differ by {difference:.3g} roundings"
-                }
+                return {"error": f"results differ by {difference:.3g} roundings"}
             # The first calls run with cold caches and a slow clock.
             self._meter.seconds(function, candidate, 2)
             samples = self._meter.seconds(function, candidate, 5)
@@ -249,7 +241,5 @@ class Search:
         for _ in range(FINAL_ROUNDS):
             for pins in finalists:
                 repeat = max(5, min(40, int(0.02 / times[pins])))
-                samples[pins] += self._meter.seconds(
-                    function, compiled[pins], repeat
-                )
+                samples[pins] += self._meter.seconds(function, compiled[pins], repeat)
         return {pins: statistics.median(samples[pins]) for pins in finalists}

@@ -186,9 +186,7 @@ class Table:
         return buckets[max(buckets)] if buckets else None
 
     def entries(self) -> list:
-        found = [
-            e for buckets in self._entries.values() for e in buckets.values()
-        ]
+        found = [e for buckets in self._entries.values() for e in buckets.values()]
         return sorted(found, key=lambda e: (e["name"], e["key"], e["rows"]))
 
 

@@ -11,9 +11,9 @@ LENGTH = 24
 def rotate(x, cosine, sine, interleaved=False):
     if interleaved:
         a, b = x[..., 0::2], x[..., 1::2]
-        return torch.stack(
-            [a * cosine - b * sine, b * cosine + a * sine], -1
-        ).flatten(-2)
+        return torch.stack([a * cosine - b * sine, b * cosine + a * sine], -1).flatten(
+            -2
+        )
     a, b = x.chunk(2, -1)
     return torch.cat([a * cosine - b * sine, b * cosine + a * sine], -1)
 
@@ -41,9 +41,7 @@ def cross_entropy(
 ):
     z = soft_cap * torch.tanh(logits / soft_cap) if soft_cap else logits
     z = z / temperature
-    loss = F.cross_entropy(
-        z, targets[:, 0], weights, reduction="none", **attributes
-    )
+    loss = F.cross_entropy(z, targets[:, 0], weights, reduction="none", **attributes)
     kept = targets[:, 0] != attributes.get("ignore_index", -100)
     lse = z.logsumexp(-1)
     loss = loss + torch.where(kept, z_loss * lse.square(), 0.0)
@@ -116,9 +114,9 @@ CASES = [
     ("swiglu", lambda g, u: F.silu(g) * u, "rr", {}),
     (
         "swiglu",
-        lambda g, u, gate_scale, output_scale: F.silu(gate_scale * g)
-        * u
-        * output_scale,
+        lambda g, u, gate_scale, output_scale: (
+            F.silu(gate_scale * g) * u * output_scale
+        ),
         "rr",
         {"gate_scale": 0.5, "output_scale": 2.0},
     ),

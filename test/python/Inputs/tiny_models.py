@@ -38,9 +38,7 @@ CONFIGURATIONS = {
     "phi3": dict(partial_rotary_factor=0.5),
     "qwen2": {},
     "qwen3": dict(tie_word_embeddings=True),
-    "qwen3_moe": dict(
-        num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48
-    ),
+    "qwen3_moe": dict(num_experts=4, num_experts_per_tok=2, moe_intermediate_size=48),
 }
 NAMES = list(CONFIGURATIONS)
 #: Changes for comparing roundings: with every expert chosen, a bit less in the

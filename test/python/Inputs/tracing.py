@@ -24,9 +24,7 @@ def compile_f64(function, *arrays, **options):
     names = list(inspect.signature(function).parameters)
     shapes = {name: array.shape for name, array in zip(names, arrays)}
     dtypes = {name: array.dtype for name, array in zip(names, arrays)}
-    return bastile.compile(
-        function, shapes, dtype=dtypes, target="host", **options
-    )
+    return bastile.compile(function, shapes, dtype=dtypes, target="host", **options)
 
 
 def differentiate(function, arrays, index, weights, step=1e-6):

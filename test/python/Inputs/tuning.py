@@ -32,9 +32,7 @@ class Meter:
     A measurement takes an eighth of a second of ``clock``.
     """
 
-    def __init__(
-        self, launches, seconds, clock=None, wrong=(), broken=(), spilling=()
-    ):
+    def __init__(self, launches, seconds, clock=None, wrong=(), broken=(), spilling=()):
         self._launches = launches
         self._seconds = seconds
         self.clock = clock or Clock()
@@ -96,9 +94,7 @@ class EnumeratedMeter(Meter):
 
 def launch(function, kernel, count):
     """A kernel with the heuristic's candidate and ``count`` others."""
-    others = [
-        (f"{kernel}: rows = {n}", f"rows = {n}") for n in range(2, count + 2)
-    ]
+    others = [(f"{kernel}: rows = {n}", f"rows = {n}") for n in range(2, count + 2)]
     return {
         "function": function,
         "kernel": kernel,
