@@ -1,5 +1,11 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Kernels for training language models, compiled from one definition an op."""
+"""Kernels for training language models, compiled from one definition an op.
+
+`ops` has the ops of the dialect, called on tensors of any library; `functional` and `nn`
+have them with the signatures and classes of PyTorch. `compile` makes kernels of ops, of
+MLIR and of Python functions, which compute with what `functions` has. `apply` patches
+models of Transformers (`patching`), and `autotune` chooses schedules by measurement.
+"""
 
 import importlib
 from typing import TYPE_CHECKING, Any

@@ -3,7 +3,8 @@
 
 Each is a subclass of the module that it replaces, so that constructors, reset,
 initialization by type and checkpoints are the same; only ``forward`` runs a
-kernel.
+kernel. Shapes, types of elements and errors of a forward are those of the function of
+`bastile.functional` of the same name.
 """
 
 import inspect

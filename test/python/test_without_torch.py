@@ -35,6 +35,25 @@ def test_import_does_not_import_torch():
     )
 
 
+def test_import_leaves_the_tuner_and_what_needs_torch_alone():
+    run(
+        """
+        import sys
+        before = set(sys.modules)
+        import bastile
+        rooms = {x.split(".", 1)[1] for x in sys.modules if x.startswith("bastile.")}
+        assert {x for x in rooms if x.startswith("_tuning.")} == {"_tuning.gate"}
+        known = {"_torch.gate", "_torch.followers"}
+        assert {x for x in rooms if x.startswith("_torch.")} == known
+        assert rooms.isdisjoint({"functional", "nn", "patching", "_patching"})
+        # They take longer to import than all of the package's own modules.
+        libraries = {"pathlib", "concurrent.futures", "statistics"}
+        assert libraries.isdisjoint(set(sys.modules) - before)
+        assert callable(bastile.autotune)
+        """
+    )
+
+
 def test_works_without_torch():
     run(
         BLOCK

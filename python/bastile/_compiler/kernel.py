@@ -130,6 +130,8 @@ class Kernel:
 
     @property
     def name(self) -> str:
+        """The name of the op or of the Python function; the path of a file of MLIR, and
+        ``"source"`` for its text."""
         return self._request.name
 
     @property

@@ -40,6 +40,7 @@ class TuningResult:
 
     @property
     def heuristic_seconds(self) -> float:
+        """Seconds of a call on the GPU with the heuristic's schedules."""
         # A kernel is timed in its function, those before it tuned already.
         first = {}
         for kernel in self.kernels:
@@ -48,6 +49,7 @@ class TuningResult:
 
     @property
     def seconds(self) -> float:
+        """Seconds of a call on the GPU with the schedules found."""
         last = {kernel.function: kernel.seconds for kernel in self.kernels}
         return sum(last.values())
 
