@@ -2,7 +2,7 @@
 """Gradients by reverse mode, of values with bounds of their errors.
 
 Owes nothing to the compiler: rules are those of a textbook, at corners and ties
-PyTorch's. `test/python/test_reference_gradients.py` compares them with autograd.
+PyTorch's. `test/python/pytorch/test_reference_gradients.py` compares them with autograd.
 """
 
 import itertools

@@ -33,7 +33,7 @@ from bastile_bench._statistics import geometric_mean, summarize  # noqa: E402
 # The cores are others' as well: threads would wait for each other.
 torch.set_num_threads(1)
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "numerics" / "Inputs"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "numerics" / "Inputs"))
 import bounded  # noqa: E402
 import graph_ops  # noqa: E402
 import tape  # noqa: E402

@@ -16,7 +16,7 @@ from bastile._tuning.search import Search
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Inputs"))
 from tuning import GPU, Meter, cache, launch  # noqa: E402, F401
 
 #: How many logs and tables to make up; scripts/fuzz.py asks for more.

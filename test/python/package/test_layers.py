@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python" / "bastile"
+PACKAGE = pathlib.Path(__file__).resolve().parents[3] / "python" / "bastile"
 
 #: Rooms and public modules from the bottom up. Each may import those before it, and
 #: modules of a room one another. An import inside of a function counts as well: where

@@ -18,7 +18,7 @@ from bastile import patching
 from bastile._patching import registry, replacements, table
 
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def modeling(name):

@@ -73,7 +73,7 @@ def test_keeps_a_kernel_for_each_type_and_length():
 
 
 def test_the_first_example_of_the_documentation():
-    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+    page = pathlib.Path(__file__).resolve().parents[3] / "docs" / "python.md"
     text = page.read_text().split("## An op in one line")[1]
     code = text.split("```python\n")[1].split("```")[0]
     exec(code, {"gate": rows(4, 2880), "up": rows(4, 2880)})

@@ -15,7 +15,7 @@ from bastile import _bastile
 from bastile._compiler import loading
 from bastile._tuning import jobs, keys, lookup, store
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Inputs"))
 from tuning import GPU, cache  # noqa: E402, F401
 
 

@@ -16,7 +16,7 @@ import tiny_models
 import torch
 import transformers
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from bastile._tuning import progress, store
 from bastile._tuning.search import Search
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Inputs"))
 from tuning import Clock, Meter, launch  # noqa: E402
 
 CONTEXT = {"gpu": "a", "key": "b", "sizes": [[8, 64]]}

@@ -16,7 +16,7 @@ from bastile import _bastile
 from bastile._compiler import loading, operators, schedules
 from bastile._tuning import api, command, jobs, keys, lookup, measure, store
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent / "Inputs"))
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "Inputs"))
 from tuning import GPU, Clock, EnumeratedMeter, cache  # noqa: E402, F401
 
 

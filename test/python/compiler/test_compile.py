@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 
 
 def random(*shape, dtype=np.float32, seed=0):

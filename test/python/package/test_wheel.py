@@ -1,7 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """The wheel, and the package installed from it into an environment of its own:
 
-    build/venv/bin/python -m pytest test/python/test_wheel.py
+    build/venv/bin/python -m pytest test/python/package/test_wheel.py
 
 BASTILE_WHEEL names a wheel to test; without it, one is built for this Python.
 """
@@ -15,7 +15,7 @@ import zipfile
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 TAG = f"cp{sys.version_info.major}{sys.version_info.minor}"
 #: The oldest glibc that the wheel is for: that of Ubuntu 22.04.
 GLIBC = (2, 35)

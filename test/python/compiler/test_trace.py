@@ -478,7 +478,7 @@ def test_a_function_is_one_launch():
 
 
 def test_the_documentation_is_right():
-    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/python.md").read_text()
+    text = (pathlib.Path(__file__).resolve().parents[3] / "docs/python.md").read_text()
     section = text.split("\n## An op in one line\n")[1].split("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     gate, up = bfloat16(random(3, 2880)), bfloat16(random(3, 2880, seed=1))
