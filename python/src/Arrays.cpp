@@ -88,7 +88,7 @@ struct Export {
 };
 } // namespace
 
-/// Nobody took the tensor out of its capsule.
+/// Frees a tensor that nobody has taken out of its capsule.
 template <typename Managed>
 static void releaseUnused(PyObject *capsule, const char *name) {
   if (!PyCapsule_IsValid(capsule, name))

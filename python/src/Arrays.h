@@ -2,8 +2,8 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// What a call returns to a library that cannot be asked for memory: an object
-// that any library takes in through DLPack.
+// Results for a library that cannot be asked for memory: objects that any
+// library takes in through DLPack.
 //
 //===----------------------------------------------------------------------===//
 

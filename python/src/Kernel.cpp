@@ -56,7 +56,7 @@ unsigned bastile::python::getThreadCount() {
   return countProcessors();
 }
 
-/// A thread is worth its start where it has this much to read.
+/// The bytes that a thread has to read to be worth its start.
 static constexpr int64_t leastBytesPerThread = 1 << 17;
 
 unsigned bastile::python::chooseThreads(const std::vector<TensorView> &inputs) {
@@ -103,7 +103,7 @@ struct CallTensors {
   /// Whether an input is the caller's tensor itself, with no element twice.
   std::vector<bool> isWritable;
   std::vector<TensorView> inputs;
-  /// What must not go before the call is over.
+  /// Objects that own the memory of the call's tensors.
   std::vector<py::object> alive;
 };
 } // namespace
@@ -157,7 +157,8 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
     tensors.isWritable.push_back(view.isContiguous());
-    // Libraries call any strides of a tensor without elements contiguous.
+    // A tensor without elements is contiguous to libraries, whatever its
+    // strides.
     if (view.elementCount() == 0)
       view = TensorView::contiguous(view.data, view.type, view.sizes);
     if (!hasContiguousRows(view)) {
@@ -218,7 +219,8 @@ py::list Kernel::runFunction(const Function &function,
   };
   Error error;
   if (location.isCuda) {
-    // A launch takes less time than handing the lock over.
+    // The interpreter's lock is kept: a launch takes less time than handing it
+    // over.
     error = owner->call(function, tensors.inputs, place, allocate);
   } else {
     py::gil_scoped_release unlocked;

@@ -38,7 +38,7 @@ public:
   /// has to be given of this call).
   pybind11::tuple forward(const pybind11::sequence &inputs) const;
 
-  /// Of the inputs and all outputs of a call, those that `backward` is given.
+  /// The inputs and outputs of a call that `backward` needs.
   pybind11::tuple keep(const pybind11::sequence &inputs,
                        const pybind11::sequence &outputs) const;
 
@@ -63,13 +63,14 @@ private:
   pybind11::list runFunction(const runtime::Function &function,
                              const pybind11::sequence &inputs,
                              bool inPlace) const;
-  /// How gradients are had; raises where none were asked for.
+  /// The metadata of the backward; raises where no gradients were asked for.
   const runtime::Backward &recipe() const;
   pybind11::object unwrap(const pybind11::list &outputs) const;
 
   std::shared_ptr<runtime::Program> owner;
   const runtime::Function *forwardFunction;
-  /// Null if the function has no backward or that has nothing to compute.
+  /// The function of the backward; null if there is none, or it has nothing to
+  /// compute.
   const runtime::Function *backwardFunction = nullptr;
   /// How many outputs are results; the rest are saved for the backward, or are
   /// gradients.
@@ -84,9 +85,9 @@ private:
 void setThreadCount(unsigned threads);
 void followThreadCount(pybind11::object follow);
 unsigned getThreadCount();
-/// How many of them share the work on `inputs`. It depends on their sizes
-/// alone, so that results that depend on it, sums of rows, are the same in
-/// every call.
+/// How many threads share the work on `inputs`. The number depends on the sizes
+/// of the inputs alone, so that sums of rows, which depend on it, are the same
+/// in every call.
 unsigned chooseThreads(const std::vector<runtime::TensorView> &inputs);
 
 /// Raises `error` as the fitting exception.

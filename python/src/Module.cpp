@@ -161,8 +161,8 @@ static void warn(const std::string &message) {
     runtime::CacheOptions::warnOnStderr(message);
 }
 
-/// Opened when the first kernel is wanted; never destroyed, since programs may
-/// be the last to go.
+/// The store of compiled code, opened when the first kernel is wanted. It is
+/// never destroyed, since programs may outlive it.
 static KernelStore &getStore() {
   static auto &store =
       *new KernelStore(runtime::CacheOptions::fromEnvironment(warn));
@@ -350,7 +350,7 @@ static py::dict describeListing(const runtime::CacheListing &listing) {
 static void bindCache(py::module_ &module) {
   auto cache = []() -> runtime::DiskCache & { return getStore().cache(); };
   module.def("cache_folder", [cache] { return cache().options().folder; });
-  // As the environment says now; the cache's own is chosen once.
+  // The folder that the environment names now; the cache chooses its own once.
   module.def("find_cache_folder", [] {
     return runtime::CacheOptions::fromEnvironment([](const std::string &) {})
         .folder;

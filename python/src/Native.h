@@ -2,9 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// What a call of a kernel passes through is made of these. pybind11 finds an
-// overload, converts each argument and collects them in a tuple; these are
-// called on an array of objects.
+// Functions of Python that a call of a kernel passes through. Python calls them
+// on an array of objects, whereas pybind11 finds an overload, converts each
+// argument and collects them in a tuple.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 
 namespace bastile::python {
 
-/// What `self` is to such a function. `native` is part of `owner`, or lives for
-/// as long as the process.
+/// The `self` of such a function. `native` is part of `owner`, or lives for as
+/// long as the process.
 struct Closure {
   void *native;
   pybind11::object owner;
@@ -62,7 +62,8 @@ inline pybind11::tuple makeTuple(PyObject *const *arguments, Py_ssize_t count) {
   return tuple;
 }
 
-/// What `function` returns, or null with what it throws as Python's error.
+/// The result of `function`; null, with an exception that it throws as Python's
+/// error.
 template <typename Function>
 PyObject *guard(Function function) noexcept {
   try {

@@ -57,8 +57,8 @@ py::tuple Node::spread(const py::tuple &gradients) const {
   return result;
 }
 
-/// Of several results, those that have no gradient. A total that came with its
-/// gradients is the one result that has any.
+/// The results that have no gradient. Where gradients were computed with a
+/// total, the total is the one result that has any.
 static py::list getConstants(const Kernel &kernel, const py::tuple &results) {
   py::list constants;
   for (size_t i = 0; i != results.size(); ++i)
@@ -83,13 +83,15 @@ py::object Node::forward(py::handle context, const py::tuple &operands) const {
 
 py::object Node::backward(py::handle context,
                           const py::tuple &gradients) const {
-  // The hooks of whoever saves tensors elsewhere are run by this attribute.
+  // Reading this attribute runs the hooks of those who keep saved tensors
+  // elsewhere.
   static PyObject *const saved = PyUnicode_InternFromString("saved_tensors");
   py::object kept = steal(PyObject_GetAttr(context.ptr(), saved));
   const bool inPlace = kernel->isTogether() && isTrue(hooks().isLastBackward);
   py::tuple computed =
       spread(kernel->backward(py::sequence(kept), gradients, inPlace));
-  // Somebody may be going to differentiate them, which nobody derived.
+  // With `create_graph`, gradients of these gradients may be asked for, which
+  // the compiler does not derive.
   if (isTrue(hooks().recordsGradients))
     return hooks().refuseTwice(kernel->function().name, computed,
                                kept + py::object(gradients));

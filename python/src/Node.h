@@ -12,8 +12,8 @@
 namespace bastile::python {
 
 /// The function that calls `kernel`, a `Kernel` with gradients, on operands
-/// like these, some of which may be None, and records the call. It is of the
-/// hooks' making, out of two functions:
+/// like these, some of which may be None, and records the call. The hooks make
+/// it of two functions:
 ///
 ///   forward(node, *operands) returns the results and has `node` keep what its
 ///   backward needs;

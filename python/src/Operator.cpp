@@ -13,7 +13,7 @@ namespace py = pybind11;
 using namespace bastile::python;
 using bastile::runtime::TensorView;
 
-/// Appends what code depends on of one operand.
+/// Appends what code depends on in one operand.
 static void describe(py::handle operand, std::string &key) {
   if (operand.is_none()) {
     key.push_back('-');
@@ -61,8 +61,8 @@ std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
   }
   Kernels &kernels = *lastKernels;
 
-  // The interpreter's lock guards the rest, but an adapter in Python may let
-  // other threads run while a key is made.
+  // The interpreter's lock guards all but the key, as an adapter in Python may
+  // let other threads run while a key is made.
   thread_local std::string key;
   key.clear();
   for (size_t i = 0; i != operands.size(); ++i) {
@@ -87,7 +87,7 @@ std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
   if (found != kernels.end())
     return found->second;
   std::string ownKey = key;
-  // What is called now may clear this.
+  // The kernels are held, as Python may clear them while it makes a new one.
   std::shared_ptr<Kernels> owner =
       storage[kernelsOfAttributes[attributes].cast<size_t>()];
   py::object made = specialize(attributes, operands, gradients);
@@ -122,7 +122,7 @@ py::object Operator::record(const py::tuple &operands,
   auto found = find(operands, attributes, gradients);
   if (!found->node)
     found->node = makeNode(found->kernel, operands);
-  // A copy: what is called may forget the kernel.
+  // The node is held, as the call may lead Python to forget the kernel.
   py::object node = found->node;
   return steal(PyObject_Call(node.ptr(), operands.ptr(), nullptr));
 }
@@ -173,7 +173,7 @@ Route bastile::python::getRoute(py::handle operand) {
     return found->second;
   py::object route =
       hooks().classify(py::handle(reinterpret_cast<PyObject *>(type)));
-  // Keeps the address of the type its own.
+  // A type that is kept alive leaves its address to no other.
   Py_INCREF(type);
   return routes.emplace(type, static_cast<Route>(route.cast<int>()))
       .first->second;

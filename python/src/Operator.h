@@ -26,8 +26,8 @@ struct Specialization {
 };
 
 /// Chooses the kernel for a call by what its code depends on: the attributes,
-/// which operands are there and the type, rank, row length and place of each.
-/// The number of rows is none of it. Kernels are asked of Python once.
+/// which operands are there, and the type, rank, row length and place of each,
+/// but not the number of rows. Python is asked for each kernel once.
 class Operator {
 public:
   /// `specialize(attributes, operands, gradients)` returns the kernel for a
@@ -87,8 +87,8 @@ private:
 };
 
 /// A function that was compiled ahead for operands of fixed types and row
-/// lengths: its kernel depends on where the first operand lies alone, and says
-/// itself what it does not take.
+/// lengths. Its kernel depends only on the place of the first operand, and
+/// checks the operands itself.
 class FixedOperator final : public Operator {
 public:
   /// The attributes of a call, which `specialize` is given, play no part.
@@ -126,13 +126,14 @@ struct Hooks {
   pybind11::object recordsGradients;
   /// Whether any of these holds, calls go through `dispatch`.
   std::vector<pybind11::object> watchers;
-  /// As these, but they change what operands a call is made on and no more.
+  /// Whether any of these holds, as in `watchers`; such a call differs from a
+  /// plain one only in its operands, which are cast.
   std::vector<pybind11::object> casters;
   /// Makes the function that calls a kernel as a node of the library's graph
   /// (name, forward, backward); see Node.h.
   pybind11::object makeNode;
-  /// What a node keeps of gradients that came with the results (kernel, kept,
-  /// operands).
+  /// The tensors that a node keeps where gradients were computed with the
+  /// results (kernel, kept, operands).
   pybind11::object keepGradients;
   /// Whether a node that is run backward now will not be run again.
   pybind11::object isLastBackward;
@@ -148,11 +149,11 @@ void setHooks(Hooks hooks);
 /// The route of the type of `operand`.
 Route getRoute(pybind11::handle operand);
 
-/// Calls a function of Python without arguments; whether it says True, or any
+/// Whether a function of Python, called without arguments, returns True or any
 /// number but 0.
 bool isTrue(const pybind11::object &predicate);
 
-/// Whether any does.
+/// Whether any of these functions does.
 bool anyIsTrue(const std::vector<pybind11::object> &predicates);
 
 /// Whether gradients of any of `operands` are to be recorded now.
@@ -164,8 +165,8 @@ pybind11::object call(pybind11::handle owner, Operator &native,
                       const pybind11::tuple &operands,
                       const pybind11::object &attributes);
 
-/// A function (operands, attributes) that does so, with less of a way to it
-/// than a method has. It keeps `owner`.
+/// A function (operands, attributes) that calls the operator in this way, and
+/// is itself faster to call than a method. It keeps `owner` alive.
 pybind11::object makeCaller(const pybind11::object &owner);
 
 } // namespace bastile::python

@@ -143,7 +143,8 @@ public:
     try {
       return dlpack::read(tensor, location);
     } catch (const py::type_error &error) {
-      // The library has a name for what DLPack has numbers for.
+      // The message has the library's name of the type, in place of DLPack's
+      // numbers.
       if (!getElementType(tensor.type))
         throw py::type_error("no kernel takes elements of type " +
                              describeType(object));
@@ -198,8 +199,9 @@ private:
 } // namespace
 
 namespace {
-/// PyTorch makes its own tensors where it can: memory that comes through DLPack
-/// is nothing to its allocator, so that `record_stream` would not hold it.
+/// PyTorch, which makes its own tensors where it can: its allocator does not
+/// know memory that comes through DLPack, so that `record_stream` would not
+/// hold that.
 class TorchLibrary final : public DlpackLibrary {
 public:
   TorchLibrary(const dlpack::ExchangeApi &api, const torch::Shim &shim)
@@ -318,8 +320,8 @@ makeDlpackLibrary(const dlpack::ExchangeApi &api, py::handle type) {
 }
 
 const Library &Library::of(py::handle object) {
-  // One entry a type, for as long as the process lives; a type that is gone may
-  // have left its address to another, so each is kept.
+  // There is an entry for each type, and it keeps the type alive, as another
+  // type might get the address of one that is gone.
   static auto &libraries =
       *new std::unordered_map<PyTypeObject *, std::unique_ptr<Library>>();
   // Most calls have tensors of one type alone.
@@ -346,7 +348,7 @@ const Library &Library::of(py::handle object) {
       library = makeDlpackLibrary(*api, typeObject);
   }
   if (!library) {
-    // Raises what is wrong with it.
+    // Raises for an object that is no tensor.
     adapter().attr("describe")(object);
     library = std::make_unique<AdaptedLibrary>();
   }

@@ -49,8 +49,8 @@ DataType getDataType(runtime::ElementType type);
 runtime::TensorView read(const Tensor &tensor, Location &location);
 } // namespace dlpack
 
-/// Thrown for a tensor without memory, such as one on PyTorch's device "meta":
-/// what a call on it means is for its library to say.
+/// Thrown for a tensor without memory, such as one on PyTorch's device "meta".
+/// The library of the tensor decides what a call on it means.
 class NoMemory : public std::exception {
 public:
   const char *what() const noexcept override {
@@ -60,7 +60,8 @@ public:
   }
 };
 
-/// How an array library is spoken to; there is one for each type of tensor.
+/// The way to exchange tensors with a library; there is one for each type of
+/// tensor.
 class Library {
 public:
   /// The library that `object` is a tensor of. Raises TypeError if it is none.

@@ -20,7 +20,8 @@ using torch::StableValue;
 
 static const Shim &shim() { return *Shim::get(); }
 
-/// PyTorch has said what is wrong on the standard error.
+/// Throws where a function of PyTorch has failed, which has told why on the
+/// standard error.
 static void check(int status, const char *action) {
   if (status != 0)
     throw std::runtime_error(std::string("PyTorch cannot ") + action);
@@ -286,7 +287,8 @@ static bool isPlain(const py::list &inputs) {
       return false;
   if (inputs.empty() || anyIsTrue(hooks().watchers))
     return false;
-  // Compiled programs mostly turn gradients off around all of their calls.
+  // Most compiled programs turn gradients off around all of their calls, so
+  // this is asked first.
   return !isTrue(hooks().recordsGradients) || !wantsGradients(inputs);
 }
 

@@ -23,8 +23,8 @@ namespace bastile::python {
 bool registerTorchKernels(pybind11::object load);
 
 /// The function that Python calls in place of `original`, the operator above,
-/// with the same arguments: where there is nothing for the dispatcher to do, it
-/// runs the kernel as a call of an op does, and else it calls `original`.
+/// with the same arguments. Where there is nothing for the dispatcher to do, it
+/// runs the kernel as a call of an op does; otherwise it calls `original`.
 pybind11::object shortcutTorchKernels(pybind11::object load,
                                       pybind11::object original);
 
