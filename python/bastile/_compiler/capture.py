@@ -10,14 +10,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-#: Of an op's name and the values of its operands, attributes and options.
+#: Calls an op, given its name and the values of operands, attributes and options.
 call_op: Callable[..., Any]
-#: Of a `Kernel` and its operands.
+#: Calls a `Kernel`, given it and its operands.
 call_kernel: Callable[..., Any]
-#: Of a `TracedOperator` or a `Recipe`, its operands and its attributes.
+#: Calls a `TracedOperator` or a `Recipe`, given it, its operands and its attributes.
 call_traced: Callable[..., Any]
-#: Of an op's name and its operands: raises for leaves of autograd, whose values an op
-#: in place would overwrite.
+#: Raises for operands that are leaves of autograd, whose values an op in place would
+#: overwrite; given the op's name and the operands.
 forbid_leaves: Callable[..., Any]
 
 
@@ -27,9 +27,17 @@ def is_compiling() -> bool:
     return torch is not None and torch.compiler.is_compiling()
 
 
-def connect(**functions: Callable[..., Any]) -> None:
-    """Puts ``functions`` in the place of those of this module, by their names."""
-    for name in functions:
-        if name not in __annotations__ and name != "is_compiling":
-            raise TypeError(f"'{name}' is no function of a call that is captured")
-    globals().update(functions)
+def connect(
+    *,
+    op: Callable[..., Any],
+    kernel: Callable[..., Any],
+    traced: Callable[..., Any],
+    leaves: Callable[..., Any],
+    compiling: Callable[[], bool] | None = None,
+) -> None:
+    """Sets the functions above. With ``compiling``, kernels and functions ask that in the
+    place of `is_compiling`."""
+    global call_op, call_kernel, call_traced, forbid_leaves, is_compiling
+    call_op, call_kernel, call_traced, forbid_leaves = op, kernel, traced, leaves
+    if compiling is not None:
+        is_compiling = compiling

@@ -101,7 +101,7 @@ def _options(settings, names, place):
 
 @functools.lru_cache(maxsize=256)
 def _known_options(settings, names, place):
-    """Calls repeat, and checks and texts take longer than the look-up."""
+    """As `_options`; kept, as calls repeat and a look-up is faster than the checks."""
     options = Options(settings, names, *place)
     return options, options.given
 

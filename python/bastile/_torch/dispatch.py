@@ -67,11 +67,11 @@ def connect():
     """Has calls ask PyTorch itself whether torch.compile is looking, and go to this
     room at once where it is."""
     capture.connect(
-        is_compiling=torch.compiler.is_compiling,
-        call_op=call_op,
-        call_kernel=call_kernel,
-        call_traced=call_traced,
-        forbid_leaves=forbid_leaves,
+        op=call_op,
+        kernel=call_kernel,
+        traced=call_traced,
+        leaves=forbid_leaves,
+        compiling=torch.compiler.is_compiling,
     )
     op_functions.connect(torch.compiler.is_compiling, REGISTERED)
 

@@ -44,11 +44,10 @@ def install():
     """Has calls on PyTorch's tensors come here."""
     _bastile.set_hooks(_classify)
     capture.connect(
-        is_compiling=capture.is_compiling,
-        call_op=_call_op,
-        call_kernel=_call_kernel,
-        call_traced=_call_traced,
-        forbid_leaves=_forbid_leaves,
+        op=_call_op,
+        kernel=_call_kernel,
+        traced=_call_traced,
+        leaves=_forbid_leaves,
     )
     if sys.modules.get("torch") is not None:
         # Before torch.compile traces a call.
