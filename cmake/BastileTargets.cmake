@@ -3,9 +3,13 @@
 # The few helpers by which the folders declare their targets. Sources are
 # globbed, so that adding a file needs no edit of a CMakeLists.txt.
 
-# Collects the folder's .cpp files into `variable`.
+# Collects the .cpp files of the folder and of the rooms named into `variable`.
 macro(bastile_glob_sources variable)
-  file(GLOB ${variable} CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  set(patterns "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  foreach(room ${ARGN})
+    list(APPEND patterns "${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp")
+  endforeach()
+  file(GLOB ${variable} CONFIGURE_DEPENDS ${patterns})
 endmacro()
 
 # Debian's LLVM is built without RTTI and exceptions; a class derived from one
@@ -23,13 +27,10 @@ function(bastile_use_llvm_language target)
   endif()
 endfunction()
 
-# bastile_add_compiler_library(name [EXCLUDE sources...] LINK libraries...)
+# bastile_add_compiler_library(name [ROOMS folders...] LINK libraries...)
 function(bastile_add_compiler_library name)
-  cmake_parse_arguments(arg "" "" "EXCLUDE;LINK" ${ARGN})
-  bastile_glob_sources(sources)
-  foreach(excluded IN LISTS arg_EXCLUDE)
-    list(REMOVE_ITEM sources "${CMAKE_CURRENT_SOURCE_DIR}/${excluded}")
-  endforeach()
+  cmake_parse_arguments(arg "" "" "ROOMS;LINK" ${ARGN})
+  bastile_glob_sources(sources ${arg_ROOMS})
   add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC ${arg_LINK} BastileMLIR)
   bastile_use_llvm_language(${name})

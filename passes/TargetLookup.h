@@ -1,5 +1,4 @@
-//===- TargetLookup.h - The target that a pass is told ------------*- C++
-//-*-===//
+//===- TargetLookup.h - The target that a pass is told --------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -1,4 +1,8 @@
 //===- ElementType.cpp - Element types of tensors -------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/ElementType.h"
 

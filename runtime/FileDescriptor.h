@@ -1,4 +1,8 @@
 //===- FileDescriptor.h - Owners of open files ------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_FILEDESCRIPTOR_H
 #define BASTILE_RUNTIME_FILEDESCRIPTOR_H

@@ -1,7 +1,11 @@
 //===- Files.cpp - Whole files in memory ----------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/Files.h"
-#include "Text.h"
+#include "runtime/Text.h"
 
 #include <cerrno>
 #include <cstring>

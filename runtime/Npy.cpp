@@ -1,5 +1,9 @@
 //===- Npy.cpp - Tensors in .npy files ------------------------------------===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // The readers that come as libraries turn the element type of a file into a
 // type of C++ and reject those without one. bf16 and the 8-bit floats have
 // none, so files are read and written here as bytes.
@@ -7,8 +11,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/Npy.h"
-#include "Text.h"
 #include "bastile/runtime/Files.h"
+#include "runtime/Text.h"
 
 using namespace bastile::runtime;
 

@@ -1,4 +1,8 @@
 //===- TensorView.cpp - Strided views of memory ---------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/TensorView.h"
 

@@ -1,6 +1,10 @@
 //===- Text.cpp - Composing messages --------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
-#include "Text.h"
+#include "runtime/Text.h"
 
 using namespace bastile::runtime;
 
@@ -32,17 +36,4 @@ bastile::runtime::print(const std::vector<std::optional<int64_t>> &shape) {
                      else
                        stream << '?';
                    });
-}
-
-std::string bastile::runtime::describe(const Function &function,
-                                       const Operand &operand) {
-  switch (operand.kind) {
-  case Operand::Kind::Input:
-    return concat("input '", function.inputs[operand.index].name, "'");
-  case Operand::Kind::Output:
-    return concat("output '", function.outputs[operand.index].name, "'");
-  case Operand::Kind::Temporary:
-    break;
-  }
-  return concat("temporary ", operand.index);
 }

@@ -1,14 +1,19 @@
 //===- Text.h - Composing messages ------------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_TEXT_H
 #define BASTILE_RUNTIME_TEXT_H
 
 #include "bastile/runtime/Error.h"
-#include "bastile/runtime/Metadata.h"
 #include "bastile/runtime/TensorView.h"
 
+#include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace bastile::runtime {
 
@@ -33,9 +38,6 @@ std::string print(const Dimensions &dimensions);
 
 /// As above, with "?" for sizes that are known only at launch.
 std::string print(const std::vector<std::optional<int64_t>> &shape);
-
-/// "input 'gate'", "output 'result0'" or "temporary 1".
-std::string describe(const Function &function, const Operand &operand);
 
 } // namespace bastile::runtime
 

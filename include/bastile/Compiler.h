@@ -1,4 +1,4 @@
-//===- Compiler.h - From .mlir text to kernels ------------------*- C++ -*-===//
+//===- Compiler.h - From tensors to the code of kernels ---------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -8,18 +8,10 @@
 #define BASTILE_COMPILER_H
 
 #include "bastile/KernelSelection.h"
-#include "bastile/SourceDiagnostics.h"
 #include "bastile/Target.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/Diagnostics.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -67,31 +59,6 @@ struct CompileOptions {
   bool verifyPasses = false;
   /// Called on each pass manager before it runs, for timing and printing.
   llvm::function_ref<llvm::LogicalResult(mlir::PassManager &)> configure = {};
-};
-
-/// Parses `source` and keeps the names that its functions give their arguments,
-/// so that messages and metadata can use them. Null after a diagnostic.
-mlir::OwningOpRef<mlir::ModuleOp> parseSource(llvm::SourceMgr &source,
-                                              mlir::MLIRContext &context);
-
-/// A file in a context of its own, which has everything registered that the
-/// compiler needs and reports errors with the lines they stand in.
-class SourceFile {
-public:
-  /// Opens `path`; - is the standard input.
-  static llvm::Expected<std::unique_ptr<SourceFile>> open(llvm::StringRef path);
-
-  /// Parses the file as `parseSource` does. The module must not outlive it.
-  mlir::OwningOpRef<mlir::ModuleOp> parse() {
-    return parseSource(source, context);
-  }
-
-private:
-  explicit SourceFile(std::unique_ptr<llvm::MemoryBuffer> contents);
-
-  llvm::SourceMgr source;
-  mlir::MLIRContext context;
-  SourceDiagnostics diagnostics;
 };
 
 /// Lowers `module` to `stage`. If `metadata` is not null and the stage lies

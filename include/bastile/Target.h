@@ -1,5 +1,9 @@
 //===- Target.h - The machines Bastile generates code for -------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // A target names the processor, how LLVM spells it, and the limits and rates
 // that a schedule is chosen by.
 //

@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Context.h"
+#include "bastile/CodeGen.h"
 #include "bastile/Registration.h"
-#include "lib/CodeGen.h"
-#include "lib/SourceLimits.h"
+#include "bastile/SourceLimits.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Parser/Parser.h"

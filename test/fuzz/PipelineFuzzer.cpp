@@ -11,10 +11,11 @@
 #include "Mutator.h"
 #include "Options.h"
 #include "Watch.h"
+#include "bastile/CodeGen.h"
 #include "bastile/Compiler.h"
+#include "bastile/Source.h"
 #include "bastile/SourceDiagnostics.h"
 #include "bastile/runtime/Metadata.h"
-#include "lib/CodeGen.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 

@@ -22,6 +22,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/Compiler.h"
+#include "bastile/Source.h"
 #include "tools/tile-run/Call.h"
 #include "tools/tile-run/Inputs.h"
 #include "tools/tile-run/Program.h"

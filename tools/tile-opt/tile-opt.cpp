@@ -7,7 +7,7 @@
 #include "bastile/Registration.h"
 #include "bastile/SourceDiagnostics.h"
 
-#include "lib/SourceLimits.h"
+#include "bastile/SourceLimits.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"

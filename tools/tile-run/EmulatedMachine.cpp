@@ -8,7 +8,7 @@
 #include "HostMemory.h"
 #include "Machine.h"
 
-#include "lib/EmulatorExecutor.h"
+#include "bastile/EmulatorExecutor.h"
 #include <map>
 
 using namespace bastile;

@@ -8,8 +8,8 @@
 #include "Machine.h"
 #include "HostMemory.h"
 
+#include "bastile/Jit.h"
 #include "bastile/runtime/HostExecutor.h"
-#include "lib/Jit.h"
 #include <algorithm>
 #include <chrono>
 #include <cstring>

@@ -7,10 +7,10 @@
 
 #include "Program.h"
 
+#include "bastile/CodeGen.h"
 #include "bastile/Compiler.h"
-#include "lib/CodeGen.h"
-#include "lib/Emulator.h"
-#include "lib/Jit.h"
+#include "bastile/Emulator.h"
+#include "bastile/Jit.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace bastile;

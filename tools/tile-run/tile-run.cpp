@@ -9,6 +9,7 @@
 #include "Report.h"
 #include "Trial.h"
 #include "bastile/Compiler.h"
+#include "bastile/Source.h"
 #include "bastile/Version.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tools/GradientFlags.h"

@@ -6,9 +6,9 @@
 
 #include "Report.h"
 
+#include "bastile/CodeGen.h"
 #include "bastile/Explain.h"
-#include "lib/CodeGen.h"
-#include "lib/Ptxas.h"
+#include "bastile/Ptxas.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -5,11 +5,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Report.h"
+#include "bastile/CodeGen.h"
 #include "bastile/Compiler.h"
+#include "bastile/Ptxas.h"
 #include "bastile/Registration.h"
+#include "bastile/Source.h"
 #include "bastile/Version.h"
-#include "lib/CodeGen.h"
-#include "lib/Ptxas.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"

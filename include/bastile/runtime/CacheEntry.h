@@ -1,5 +1,9 @@
 //===- CacheEntry.h - A compiled kernel as the cache keeps it ---*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // A key names everything that a compiled kernel depends on; an entry is what
 // was made of it. docs/cache.md describes the file that holds both.
 //

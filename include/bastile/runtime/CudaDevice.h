@@ -1,4 +1,8 @@
 //===- CudaDevice.h - A GPU and its memory ----------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_CUDADEVICE_H
 #define BASTILE_RUNTIME_CUDADEVICE_H

@@ -1,5 +1,9 @@
 //===- CudaDriver.h - The CUDA driver, opened at run time -------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // Nothing here needs the CUDA toolkit: the driver's library is opened when the
 // first kernel is loaded, and its interface is declared as far as the runtime
 // uses it. A machine without a GPU gets an error, not a program that does not

@@ -1,4 +1,8 @@
 //===- CudaExecutor.h - Kernels on a GPU ------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_CUDAEXECUTOR_H
 #define BASTILE_RUNTIME_CUDAEXECUTOR_H

@@ -1,4 +1,8 @@
 //===- CudaStopwatch.h - Time on a GPU --------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_CUDASTOPWATCH_H
 #define BASTILE_RUNTIME_CUDASTOPWATCH_H

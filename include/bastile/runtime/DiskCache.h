@@ -1,5 +1,9 @@
 //===- DiskCache.h - Compiled kernels, kept across runs ---------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // A folder with one file for each compiled kernel, and a memory in front of it.
 // docs/cache.md describes both for users. In short:
 //

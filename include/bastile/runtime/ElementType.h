@@ -1,4 +1,8 @@
 //===- ElementType.h - Element types of tensors -----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_ELEMENTTYPE_H
 #define BASTILE_RUNTIME_ELEMENTTYPE_H

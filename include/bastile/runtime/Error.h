@@ -1,5 +1,9 @@
 //===- Error.h - Errors as values -------------------------------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // The runtime links neither LLVM nor MLIR, so it has its own small pair of
 // types for results that can fail. They follow the conventions of
 // `llvm::Error` and `llvm::Expected` except that dropping one is no abort.

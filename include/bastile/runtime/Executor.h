@@ -1,4 +1,8 @@
 //===- Executor.h - Where planned launches run ------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_EXECUTOR_H
 #define BASTILE_RUNTIME_EXECUTOR_H

@@ -1,4 +1,8 @@
 //===- Expression.h - Sizes computed at launch ------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_EXPRESSION_H
 #define BASTILE_RUNTIME_EXPRESSION_H

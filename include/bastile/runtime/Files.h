@@ -1,4 +1,8 @@
 //===- Files.h - Whole files in memory --------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_FILES_H
 #define BASTILE_RUNTIME_FILES_H

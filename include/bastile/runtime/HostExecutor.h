@@ -1,4 +1,8 @@
 //===- HostExecutor.h - Kernels compiled for the host -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_HOSTEXECUTOR_H
 #define BASTILE_RUNTIME_HOSTEXECUTOR_H

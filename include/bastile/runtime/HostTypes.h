@@ -1,4 +1,8 @@
 //===- HostTypes.h - Element types in software ------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_HOSTTYPES_H
 #define BASTILE_RUNTIME_HOSTTYPES_H

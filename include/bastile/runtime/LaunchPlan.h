@@ -1,4 +1,8 @@
 //===- LaunchPlan.h - From tensors to packed launches -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_LAUNCHPLAN_H
 #define BASTILE_RUNTIME_LAUNCHPLAN_H

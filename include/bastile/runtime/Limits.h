@@ -1,4 +1,8 @@
 //===- Limits.h - What the compiler and the runtime agree on ----*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_LIMITS_H
 #define BASTILE_RUNTIME_LIMITS_H

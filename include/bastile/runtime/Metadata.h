@@ -1,5 +1,9 @@
 //===- Metadata.h - What a compiled file says of itself ---------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // The schema is documented in docs/metadata.md. These structures mirror it; a
 // document that parses is consistent: every index is in range.
 //

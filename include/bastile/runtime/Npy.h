@@ -1,4 +1,8 @@
 //===- Npy.h - Tensors in .npy files ----------------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_NPY_H
 #define BASTILE_RUNTIME_NPY_H

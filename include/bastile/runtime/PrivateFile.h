@@ -1,4 +1,8 @@
 //===- PrivateFile.h - Files beside the cached kernels ----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_PRIVATEFILE_H
 #define BASTILE_RUNTIME_PRIVATEFILE_H

@@ -1,5 +1,9 @@
 //===- Program.h - Compiled functions, ready to call ------------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // What a caller without a framework needs: metadata and code go in, and
 // functions are called on tensors in memory that the caller provides.
 //

@@ -1,4 +1,8 @@
 //===- PtxEntries.h - One kernel out of a PTX text --------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_PTXENTRIES_H
 #define BASTILE_RUNTIME_PTXENTRIES_H

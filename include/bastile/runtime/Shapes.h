@@ -1,4 +1,8 @@
 //===- Shapes.h - Checking inputs, resolving output shapes ------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_SHAPES_H
 #define BASTILE_RUNTIME_SHAPES_H

@@ -1,4 +1,8 @@
 //===- TensorView.h - Strided views of memory -------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_TENSORVIEW_H
 #define BASTILE_RUNTIME_TENSORVIEW_H

@@ -1,5 +1,9 @@
 //===- Trial.h - Timing one function of several programs --------*- C++ -*-===//
 //
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
 // What a tuner measures with: the programs are one source compiled with
 // different schedules, so they compute the same, and the trial tells which is
 // the fastest and whether one is wrong.

@@ -1,4 +1,8 @@
 //===- WorkerThreads.h - Threads that may not be had ------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_RUNTIME_WORKERTHREADS_H
 #define BASTILE_RUNTIME_WORKERTHREADS_H

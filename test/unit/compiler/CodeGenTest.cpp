@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/CodeGen.h"
-#include "lib/Jit.h"
-#include "lib/Ptxas.h"
+#include "bastile/CodeGen.h"
+#include "bastile/Jit.h"
+#include "bastile/Ptxas.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "bastile/CodeGen.h"
+#include "bastile/Ptxas.h"
 #include "bastile/TextCompiler.h"
-#include "lib/CodeGen.h"
-#include "lib/Ptxas.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"

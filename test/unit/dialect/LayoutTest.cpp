@@ -8,7 +8,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
-#include "passes/ThreadGrid.h"
+#include "passes/schedule/ThreadGrid.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatorTest.h"
-#include "lib/EmulatedMath.h"
+#include "lib/emulator/EmulatedMath.h"
 #include <cmath>
 
 using namespace bastile;

@@ -8,11 +8,12 @@
 #define BASTILE_TEST_UNIT_EMULATOR_COMPILEDTEST_H
 
 #include "bastile/Compiler.h"
+#include "bastile/EmulatorExecutor.h"
 #include "bastile/Registration.h"
+#include "bastile/Source.h"
 #include "bastile/runtime/HostTypes.h"
 #include "bastile/runtime/LaunchPlan.h"
 #include "bastile/runtime/Shapes.h"
-#include "lib/EmulatorExecutor.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"

@@ -7,7 +7,7 @@
 #ifndef BASTILE_TEST_UNIT_EMULATOR_EMULATORTEST_H
 #define BASTILE_TEST_UNIT_EMULATOR_EMULATORTEST_H
 
-#include "lib/Emulator.h"
+#include "bastile/Emulator.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"

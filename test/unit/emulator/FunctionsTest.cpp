@@ -8,10 +8,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/Compiler.h"
+#include "bastile/EmulatorExecutor.h"
 #include "bastile/Registration.h"
+#include "bastile/Source.h"
 #include "bastile/runtime/HostTypes.h"
 #include "bastile/runtime/LaunchPlan.h"
-#include "lib/EmulatorExecutor.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"

@@ -9,6 +9,7 @@
 
 #include "bastile/Compiler.h"
 #include "bastile/Registration.h"
+#include "bastile/Source.h"
 #include "dialect/reference/Evaluate.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"

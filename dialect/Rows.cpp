@@ -1,0 +1,83 @@
+//===- Rows.cpp - Which values have rows, and where sizes come from -------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Rows.h"
+
+#include "dialect/ElementBytes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace bastile;
+
+bool bastile::isRowTensor(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() >= 2;
+}
+
+bool bastile::isRowReduction(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceOp>(op);
+  return reduce && !reduce.isOfGroups();
+}
+
+int64_t bastile::getRowBytes(RankedTensorType type) {
+  return type.getShape().back() * getElementBytes(type);
+}
+
+OpOperand *bastile::getSizeOperand(Operation *op) {
+  Value like;
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    like = broadcast.getLike();
+  else if (auto iota = dyn_cast<tile::IotaOp>(op))
+    like = iota.getLike();
+  else if (auto repeat = dyn_cast<tile::RepeatBandsOp>(op))
+    like = repeat.getLike();
+  // Ops on tensors have it last.
+  return like ? &op->getOpOperands().back() : nullptr;
+}
+
+ValueRange bastile::getValueOperands(Operation *op) {
+  ValueRange operands = op->getOperands();
+  return getSizeOperand(op) ? operands.drop_back() : operands;
+}
+
+Value bastile::buildRowCount(OpBuilder &builder, Location loc,
+                             tile::KernelOp kernel, int64_t space) {
+  ArrayRef<BlockArgument> sizes = kernel.getSizes(space);
+  if (sizes.empty())
+    return arith::ConstantIndexOp::create(builder, loc, 1);
+  Value count = sizes.front();
+  for (Value size : sizes.drop_front())
+    count = arith::MulIOp::create(builder, loc, count, size);
+  return count;
+}
+
+Value bastile::getSizeRoot(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    // Fewer rows than those of what it takes.
+    auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
+    if (isa<tile::PackBandsOp>(op) || (reduce && reduce.keepsRows()))
+      return value;
+    if (OpOperand *source = getSizeOperand(op)) {
+      value = source->get();
+      continue;
+    }
+    auto source = llvm::find_if(op->getOperands(), isRowTensor);
+    if (source == op->operand_end())
+      return value;
+    value = *source;
+  }
+  return value;
+}
+
+void bastile::replaceSizeSources(Block &block,
+                                 llvm::function_ref<Value(Value)> choose) {
+  for (Operation &op : block) {
+    OpOperand *source = getSizeOperand(&op);
+    if (source && isRowTensor(source->get()))
+      source->set(choose(getSizeRoot(source->get())));
+  }
+}

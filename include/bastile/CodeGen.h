@@ -1,0 +1,78 @@
+//===- CodeGen.h - From the LLVM dialect to machine code --------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The last steps of the compiler, shared by all targets: LLVM dialect to LLVM
+// IR, optimization, and emission as PTX, host assembly or a host object.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_CODEGEN_H
+#define BASTILE_CODEGEN_H
+
+#include "bastile/Target.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+#include <memory>
+#include <string>
+
+namespace mlir {
+class DialectRegistry;
+class ModuleOp;
+class OpPassManager;
+} // namespace mlir
+
+namespace bastile {
+
+/// Registers what translating the LLVM and NVVM dialects to LLVM IR needs.
+void registerTranslations(mlir::DialectRegistry &registry);
+
+/// Adds the pass that gives each llvm.func a debug scope, so that the source
+/// lines of the `.mlir` file reach the PTX as `.loc` directives.
+void addLineInfo(mlir::OpPassManager &passes);
+
+/// Translates a module of the LLVM and NVVM dialects. What goes wrong is
+/// reported through the diagnostics of the module's context as well.
+llvm::Expected<std::unique_ptr<llvm::Module>>
+translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
+                const Target &target);
+
+/// Creates the LLVM target machine.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const Target &target);
+
+/// Runs the IR optimizations, and contracts products and sums. `level`, from 0
+/// to 3, is for the host; kernels of a GPU always get the one pipeline made for
+/// them.
+void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+              unsigned level = 3);
+
+/// Translates a module of the LLVM and NVVM dialects and optimizes it, for
+/// `emit` to write it.
+llvm::Expected<std::string>
+generate(mlir::ModuleOp module, const Target &target,
+         llvm::function_ref<llvm::Expected<std::string>(llvm::Module &,
+                                                        llvm::TargetMachine &)>
+             emit);
+
+/// Emits assembly: PTX for a GPU. Consumes the contents of `module`.
+llvm::Expected<std::string> emitAssembly(llvm::Module &module,
+                                         llvm::TargetMachine &machine);
+
+/// Takes a module of the LLVM and NVVM dialects all the way to assembly, or PTX
+/// for a GPU, whose kernels take a thread each, as far as there are cores. The
+/// threads have ended when it returns, and the module is as it was.
+llvm::Expected<std::string> generateAssembly(mlir::ModuleOp module,
+                                             const Target &target);
+
+/// Emits a relocatable object of the host. Consumes the contents of `module`.
+llvm::Expected<llvm::SmallVector<char, 0>>
+emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+} // namespace bastile
+
+#endif // BASTILE_CODEGEN_H

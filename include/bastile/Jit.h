@@ -1,0 +1,56 @@
+//===- Jit.h - Running host code in this process ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_JIT_H
+#define BASTILE_JIT_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <memory>
+
+namespace llvm::orc {
+class LLJIT;
+} // namespace llvm::orc
+
+namespace bastile {
+
+/// A function that the caller gives to jitted code under a name of its own.
+struct JitSymbol {
+  llvm::StringRef name;
+  void *address;
+};
+
+/// Machine code of this host, loaded; it goes away with the object.
+class Jit {
+public:
+  /// Optimizes and compiles `module`, whose contents are consumed. What it
+  /// calls is looked up in `symbols` first and in this process second; names
+  /// found in neither are an error that lists them.
+  static llvm::Expected<std::unique_ptr<Jit>>
+  create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols = {},
+         unsigned level = 3);
+
+  /// Loads an object that `emitObject` made on this kind of processor.
+  static llvm::Expected<std::unique_ptr<Jit>>
+  load(std::unique_ptr<llvm::MemoryBuffer> object,
+       llvm::ArrayRef<JitSymbol> symbols = {});
+  ~Jit();
+
+  /// The address of a function or a global of the module.
+  llvm::Expected<void *> lookup(llvm::StringRef name) const;
+
+private:
+  explicit Jit(std::unique_ptr<llvm::orc::LLJIT> engine);
+
+  std::unique_ptr<llvm::orc::LLJIT> engine;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_JIT_H

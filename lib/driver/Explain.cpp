@@ -1,0 +1,150 @@
+//===- Explain.cpp - What kernels cost ------------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/Explain.h"
+
+#include "dialect/Rows.h"
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/SymbolTable.h"
+#include "passes/schedule/ScheduleFields.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
+
+using namespace mlir;
+using namespace bastile;
+
+double KernelCost::getSeconds(int64_t rows, const Target &target) const {
+  double bytes = static_cast<double>(bytesPerRow) * rows + bytesShared;
+  return bytes / target.memoryBytesPerSecond;
+}
+
+/// The programs that a call of `rows` rows launches, each of which leaves a row
+/// of a partial result.
+static int64_t countPrograms(tile::ScheduleAttr schedule, const Target &target,
+                             int64_t rows) {
+  int64_t groups = llvm::divideCeil(rows, schedule.getRows());
+  int64_t most = schedule.getPersistent() * target.multiprocessors /
+                 std::max<int64_t>(1, schedule.getCluster());
+  return most > 0 ? std::min(groups, most) : groups;
+}
+
+/// Of tensors that have rows of their own, how many these are.
+using RowCounts = llvm::SmallVector<std::optional<int64_t>>;
+
+/// The cost of a kernel in a call of `rows` rows, and the counts of its
+/// results; `inputs` are those of its operands.
+static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
+                                                int64_t rows,
+                                                const Target &target,
+                                                const RowCounts &inputs) {
+  KernelCost cost;
+  RowCounts results;
+  cost.name = kernel.getSymName();
+  std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
+  if (schedule) {
+    std::string text;
+    llvm::raw_string_ostream(text) << *schedule;
+    StringRef fields(text);
+    fields.consume_front("#tile.schedule<");
+    fields.consume_back(">");
+    cost.schedule = fields;
+    KernelShape shape = KernelShape::get(kernel);
+    ScheduleFields complete(*schedule);
+    if (isLoop(complete, shape))
+      cost.passes = schedule->getThreads() > 1 ? shape.numWalks
+                                               : shape.reductionDepth + 1;
+    cost.keptBytes = getStagedBytes(complete, shape);
+    if (schedule->getReread() == tile::Reread::Shared)
+      cost.keptBytes += getKeptBytes(complete, shape);
+  }
+  auto addTensor = [&](Type type, std::optional<int64_t> ownRows) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getRank() >= 2 && !ownRows)
+      cost.bytesPerRow += getRowBytes(tensor);
+    else
+      cost.bytesShared += ownRows.value_or(1) * getRowBytes(tensor);
+  };
+  bool walksOwnRows = false;
+  for (BlockArgument argument : kernel.getArguments()) {
+    // An operand may be there for its sizes only.
+    if (!isRead(argument))
+      continue;
+    addTensor(argument.getType(), inputs[argument.getArgNumber()]);
+    walksOwnRows |= inputs[argument.getArgNumber()].has_value();
+  }
+  Block &body = kernel.getBody().front();
+  for (auto [value, type] : llvm::zip_equal(body.getTerminator()->getOperands(),
+                                            kernel.getResultTypes())) {
+    auto reduce = value.getDefiningOp<tile::ReduceRowsOp>();
+    std::optional<int64_t> programs;
+    if (reduce && reduce.getPartial() && schedule)
+      programs = countPrograms(*schedule, target, rows);
+    results.push_back(programs);
+    addTensor(type, programs);
+  }
+  if (walksOwnRows)
+    return {cost, results};
+  for (Operation &op : body) {
+    auto type = op.getNumResults() == 1
+                    ? dyn_cast<RankedTensorType>(op.getResult(0).getType())
+                    : RankedTensorType();
+    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op))
+      continue;
+    // A reduction works on what it reads, not on its one result.
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      type = reduce.getInput().getType();
+    cost.operationsPerRow += type.getShape().back();
+  }
+  return {cost, results};
+}
+
+/// Adds what `other`, the kernel of another row space, costs in the same
+/// launch.
+static void merge(KernelCost &cost, KernelCost other) {
+  cost.bytesPerRow += other.bytesPerRow;
+  cost.bytesShared += other.bytesShared;
+  cost.operationsPerRow += other.operationsPerRow;
+  cost.passes = std::max(cost.passes, other.passes);
+  cost.keptBytes = std::max(cost.keptBytes, other.keptBytes);
+  cost.merged.push_back(std::move(other.name));
+}
+
+std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
+                                                ModuleOp tiled,
+                                                const Target &target,
+                                                int64_t rows) {
+  SymbolTable kernels(scheduled), programs(tiled);
+  std::vector<KernelCost> costs;
+  DenseMap<Value, std::optional<int64_t>> counts;
+  tiled.walk([&](tile::LaunchOp launch) {
+    // The first variant has the name of the kernel.
+    auto program = programs.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+    auto getCostOf = [&](StringRef name, const RowCounts &inputs) {
+      return getCost(kernels.lookup<tile::KernelOp>(name), rows, target,
+                     inputs);
+    };
+    auto merged =
+        program->getAttrOfType<ArrayAttr>(tile::TileDialect::kMergedAttrName);
+    if (!merged) {
+      RowCounts inputs;
+      for (Value input : launch.getInputs())
+        inputs.push_back(counts.lookup(input));
+      auto [cost, results] = getCostOf(program.getSymName(), inputs);
+      costs.push_back(std::move(cost));
+      for (auto [value, count] : llvm::zip_equal(launch.getResults(), results))
+        counts[value] = count;
+      return;
+    }
+    // Kernels that leave or combine rows of programs are never merged.
+    const RowCounts none(launch.getInputs().size());
+    costs.push_back(getCostOf(program.getSymName(), none).first);
+    for (auto name : merged.getAsRange<StringAttr>())
+      merge(costs.back(), getCostOf(name.getValue(), none).first);
+  });
+  return costs;
+}

@@ -1,0 +1,123 @@
+//===- Pipeline.cpp - The passes from tensors to a target -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/CodeGen.h"
+#include "bastile/Compiler.h"
+#include "dialect/Tile.h"
+#include "lib/driver/Metadata.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Passes.h"
+#include "passes/tensors/KernelSource.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Adds the passes that take a module to `stage`, at most to tiles.
+static void addTensorPasses(OpPassManager &passes, Stage stage,
+                            const CompileOptions &options) {
+  if (stage >= Stage::Decomposed) {
+    passes.addPass(createDecompose());
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+    const GradientOptions &gradients = options.gradients;
+    passes.addPass(createDifferentiate(
+        {SmallVector<std::string>(gradients.arguments.begin(),
+                                  gradients.arguments.end()),
+         gradients.together, gradients.inPlace, gradients.dropValue}));
+    if (!gradients.arguments.empty()) {
+      passes.addPass(createCanonicalizerPass());
+      passes.addPass(createCSEPass());
+    }
+  }
+  if (stage >= Stage::Fused) {
+    passes.addNestedPass<func::FuncOp>(createSplitRows());
+    passes.addPass(createFuse());
+  }
+  if (stage >= Stage::Scheduled)
+    passes.addPass(createSchedule({options.target->name, options.schedule}));
+  if (stage >= Stage::Tiled) {
+    passes.addPass(createTile({options.target->name}));
+    passes.addPass(createKeepRows());
+    passes.addPass(createMergeLaunches());
+    passes.addPass(createOverlapLaunches({options.target->name}));
+    passes.addPass(createCanonicalizerPass());
+    passes.addPass(createCSEPass());
+  }
+}
+
+/// Adds the passes from tiles on.
+static void addTilePasses(OpPassManager &passes, Stage stage,
+                          const CompileOptions &options) {
+  const std::string &target = options.target->name;
+  if (stage >= Stage::Distributed)
+    passes.addPass(createDistribute({target}));
+  if (stage < Stage::NVVM)
+    return;
+  passes.addPass(createLowerTiles({target}));
+  passes.addPass(createExpandMath({target}));
+  passes.addPass(createCSEPass());
+  if (options.target->isHost())
+    passes.addPass(createLowerToHost());
+  else
+    passes.addPass(createLowerToNVVM());
+  if (options.lineInfo)
+    addLineInfo(passes);
+}
+
+/// Erases the kernels that no code is asked for, and what would call them.
+static LogicalResult eraseOtherKernels(ModuleOp module,
+                                       const KernelSelection &selection) {
+  if (selection.isAll())
+    return success();
+  llvm::StringSet<> kept;
+  if (selection.isFirstVariants())
+    module.walk([&](tile::LaunchOp launch) {
+      kept.insert(cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+    });
+  else if (module.lookupSymbol<tile::KernelOp>(selection.name()))
+    kept.insert(selection.name());
+  else
+    return module.emitError("there is no kernel '") << selection.name() << "'";
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    func.erase();
+  for (auto kernel :
+       llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
+    if (!kept.contains(kernel.getSymName()))
+      kernel.erase();
+  return success();
+}
+
+LogicalResult bastile::lower(ModuleOp module, Stage stage,
+                             const CompileOptions &options,
+                             llvm::json::Value *metadata) {
+  auto run = [&](llvm::function_ref<void(OpPassManager &)> add) {
+    PassManager passes(module.getContext());
+    passes.enableVerifier(options.verifyPasses);
+    add(passes);
+    if (options.configure && failed(options.configure(passes)))
+      return failure();
+    return passes.run(module);
+  };
+  if (stage >= Stage::Decomposed && failed(verifyOnlyFunctions(module)))
+    return failure();
+  if (failed(run([&](OpPassManager &passes) {
+        addTensorPasses(passes, stage, options);
+      })))
+    return failure();
+  // The launches are known once kernels are tiled and gone once they are
+  // lowered.
+  if (metadata && stage >= Stage::Tiled)
+    *metadata = buildMetadata(module, *options.target);
+  if (stage <= Stage::Tiled)
+    return success();
+  if (failed(eraseOtherKernels(module, options.kernels)))
+    return failure();
+  return run(
+      [&](OpPassManager &passes) { addTilePasses(passes, stage, options); });
+}

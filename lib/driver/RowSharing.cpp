@@ -1,0 +1,137 @@
+//===- RowSharing.cpp - What becomes of rows that are parted --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/driver/RowSharing.h"
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// What a value depends on.
+enum class Sharing {
+  /// On nothing of the rows.
+  Same,
+  /// On the row that it belongs to.
+  Rows,
+  /// A combination of all rows, and nothing else: a share of it is one of the
+  /// rows at hand.
+  Share,
+  /// On rows beyond its own in any other way.
+  All,
+};
+
+struct State {
+  Sharing sharing = Sharing::Same;
+  /// How shares are combined.
+  tile::ReduceKind kind = tile::ReduceKind::Add;
+};
+
+class Analysis {
+public:
+  explicit Analysis(func::FuncOp func);
+  State get(Value value) const { return states.lookup(value); }
+
+private:
+  State visit(Operation *op) const;
+  /// The state of what is computed of a share, or `All`.
+  State visitShare(Operation *op, State share) const;
+
+  llvm::DenseMap<Value, State> states;
+};
+
+} // namespace
+
+static bool hasRows(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 1;
+}
+
+Analysis::Analysis(func::FuncOp func) {
+  for (BlockArgument argument : func.getArguments())
+    states[argument] = {hasRows(argument) ? Sharing::Rows : Sharing::Same};
+  for (Operation &op : func.front()) {
+    State state = visit(&op);
+    for (Value result : op.getResults())
+      states[result] = state;
+  }
+}
+
+State Analysis::visit(Operation *op) const {
+  State widest;
+  for (Value operand : op->getOperands())
+    if (State state = get(operand); state.sharing >= widest.sharing)
+      widest = state;
+  if (widest.sharing == Sharing::Same || widest.sharing == Sharing::All)
+    return widest;
+  if (widest.sharing == Sharing::Share)
+    return visitShare(op, widest);
+  if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op))
+    return {Sharing::Share, reduce.getKind()};
+  // These combine neighbouring rows, which may lie apart.
+  if (isa<tile::ReduceBandsOp, tile::PackBandsOp, tile::RepeatBandsOp>(op))
+    return {Sharing::All};
+  return {Sharing::Rows};
+}
+
+State Analysis::visitShare(Operation *op, State share) const {
+  // What is rounded is rounded in each share.
+  if (isa<arith::ExtFOp, arith::TruncFOp, tile::CopyOp>(op))
+    return share;
+  if (share.kind != tile::ReduceKind::Add)
+    return {Sharing::All};
+  // Of a sum, what is linear in it.
+  auto isShare = [&](Value value) {
+    State state = get(value);
+    return state.sharing == Sharing::Share && state.kind == share.kind;
+  };
+  auto isSame = [&](Value value) {
+    return get(value).sharing == Sharing::Same;
+  };
+  bool isLinear =
+      llvm::TypeSwitch<Operation *, bool>(op)
+          .Case([](arith::NegFOp) { return true; })
+          .Case<arith::AddFOp, arith::SubFOp>([&](auto sum) {
+            return isShare(sum.getLhs()) && isShare(sum.getRhs());
+          })
+          .Case([&](arith::MulFOp product) {
+            return isSame(product.getLhs()) || isSame(product.getRhs());
+          })
+          .Case(
+              [&](arith::DivFOp quotient) { return isSame(quotient.getRhs()); })
+          .Default([](Operation *) { return false; });
+  return isLinear ? share : State{Sharing::All};
+}
+
+static llvm::StringRef getName(State state) {
+  switch (state.sharing) {
+  case Sharing::Same:
+    return "same";
+  case Sharing::Rows:
+    return "rows";
+  case Sharing::Share:
+    return tile::stringifyReduceKind(state.kind);
+  case Sharing::All:
+    break;
+  }
+  return "";
+}
+
+llvm::json::Value bastile::describeRowSharing(func::FuncOp func) {
+  Analysis analysis(func);
+  llvm::json::Array results;
+  for (Value result : func.front().getTerminator()->getOperands()) {
+    State state = analysis.get(result);
+    if (state.sharing == Sharing::All)
+      return nullptr;
+    results.push_back(getName(state));
+  }
+  return results;
+}

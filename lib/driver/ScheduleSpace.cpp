@@ -1,0 +1,326 @@
+//===- ScheduleSpace.cpp - The schedules worth timing ---------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/ScheduleSpace.h"
+#include "lib/driver/ScheduleModel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Passes.h"
+#include "passes/schedule/ScheduleFields.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bastile;
+using tile::ScheduleAttr;
+
+namespace {
+
+/// Has the `schedule` pass complete and check schedules of one kernel.
+class ScheduleProbe {
+public:
+  ScheduleProbe(tile::KernelOp kernel, const Target &target)
+      : module(ModuleOp::create(kernel.getLoc())), passes(kernel.getContext()) {
+    this->kernel = cast<tile::KernelOp>(kernel->clone());
+    module->push_back(this->kernel);
+    passes.enableVerifier(false);
+    passes.addPass(createSchedule({target.name, /*schedule=*/""}));
+  }
+
+  /// The complete schedule with these fields; null if there is none.
+  ScheduleAttr complete(const ScheduleFields &fields) {
+    MLIRContext *context = kernel.getContext();
+    // A rejection is an answer here, not an error.
+    ScopedDiagnosticHandler silence(context,
+                                    [](Diagnostic &) { return success(); });
+    kernel.setScheduleAttr(fields.getAttr(context));
+    if (failed(passes.run(*module)))
+      return nullptr;
+    // In one spelling, so that equal ones are found to be.
+    ScheduleFields completed(*kernel.getSchedule());
+    completed.cluster = completed.getBlocks();
+    completed.stages = completed.getStages();
+    return completed.getAttr(context);
+  }
+
+private:
+  OwningOpRef<ModuleOp> module;
+  tile::KernelOp kernel;
+  PassManager passes;
+};
+
+/// Collects the schedules of one kernel.
+class Enumerator {
+public:
+  Enumerator(tile::KernelOp kernel, const Target &target)
+      : target(target), model(kernel, target), probe(kernel, target) {}
+
+  /// The heuristic's choice, and others, those first that should be fast.
+  SmallVector<ScheduleAttr> run();
+
+  /// How many of them are worth timing. What combines the rows that others have
+  /// left is short, and so is what can be gained.
+  size_t getMost() const {
+    return model.shape().numCombinedRows > 0 ? 8 : kMostScheduleChoices;
+  }
+
+private:
+  SmallVector<int64_t> getClusters() const;
+  void addBlocks();
+  void addLoops();
+  void addVariations();
+  void addStages();
+  /// What the model does not rule out, without the heuristic's choice, by the
+  /// expected time and the distance from that choice, the best first.
+  SmallVector<ScheduleAttr> rank();
+  /// The heuristic's choice ahead of these, and the first of them.
+  SmallVector<ScheduleAttr> getRanked();
+  SmallVector<ScheduleAttr> getFirst(size_t most);
+  void add(const ScheduleFields &fields);
+
+  const Target &target;
+  ScheduleModel model;
+  ScheduleProbe probe;
+  llvm::SetVector<ScheduleAttr> found;
+};
+
+} // namespace
+
+/// The blocks that are tried: from few threads, several blocks of which share a
+/// multiprocessor, to the most that a block has.
+static constexpr int64_t kThreads[] = {64,  128, 192, 256, 320, 384,
+                                       448, 512, 640, 768, 896, 1024};
+
+void Enumerator::add(const ScheduleFields &fields) {
+  if (ScheduleAttr schedule = probe.complete(fields))
+    found.insert(schedule);
+}
+
+/// Clusters that may share a row, from a single block on.
+SmallVector<int64_t> Enumerator::getClusters() const {
+  SmallVector<int64_t> clusters{1};
+  if (model.shape().numReductions > 0)
+    while (clusters.back() * 2 <= target.maxBlocksPerCluster)
+      clusters.push_back(clusters.back() * 2);
+  return clusters;
+}
+
+/// Other blocks and clusters, all else by the heuristic.
+void Enumerator::addBlocks() {
+  ScheduleFields chosen(found.front());
+  for (int64_t vector = chosen.vector;
+       vector >= std::max<int64_t>(1, chosen.vector / 2); vector /= 2)
+    for (int64_t threads : kThreads)
+      for (int64_t cluster : getClusters()) {
+        ScheduleFields fields;
+        fields.threads = threads;
+        fields.vector = vector;
+        fields.cluster = cluster;
+        add(fields);
+        // The heuristic has as many programs as its own blocks have room for.
+        fields.persistent = 1;
+        if (chosen.persistent > 0)
+          add(fields);
+      }
+}
+
+/// Tiles of several vectors a thread, smaller than the row.
+void Enumerator::addLoops() {
+  ScheduleFields chosen(found.front());
+  if (model.shape().numCombinedRows > 0)
+    return;
+  for (int64_t threads : kThreads)
+    for (int64_t cluster : getClusters())
+      for (int64_t held : {1, 2, 4, 8}) {
+        ScheduleFields fields = chosen;
+        fields.rows = 0;
+        fields.threads = threads;
+        fields.cluster = cluster;
+        fields.columns = held * threads * fields.vector * cluster;
+        if (fields.columns < model.shape().getSpan(fields.vector))
+          add(fields);
+      }
+}
+
+SmallVector<ScheduleAttr> Enumerator::getRanked() {
+  SmallVector<ScheduleAttr> schedules = rank();
+  schedules.insert(schedules.begin(), found.front());
+  return schedules;
+}
+
+SmallVector<ScheduleAttr> Enumerator::getFirst(size_t most) {
+  SmallVector<ScheduleAttr> schedules = getRanked();
+  schedules.truncate(std::min(most, schedules.size()));
+  return schedules;
+}
+
+/// More or fewer rows to a tile and programs to a multiprocessor.
+void Enumerator::addVariations() {
+  for (ScheduleAttr schedule : getFirst(16)) {
+    ScheduleFields base(schedule);
+    for (int64_t rows :
+         {base.rows / 2, base.rows, base.rows * 2, base.rows * 4})
+      for (int64_t persistent :
+           {base.persistent, int64_t(1), int64_t(2), int64_t(3), int64_t(4),
+            int64_t(6), int64_t(8)}) {
+        ScheduleFields fields = base;
+        fields.rows = rows;
+        fields.persistent = persistent;
+        if (rows > 0)
+          add(fields);
+      }
+  }
+}
+
+/// Rows that are loaded further ahead than by the heuristic, or less far.
+void Enumerator::addStages() {
+  for (ScheduleAttr schedule : getFirst(4))
+    for (int64_t stages : {1, 2, 3, 4}) {
+      ScheduleFields fields(schedule);
+      fields.stages = stages;
+      if (fields.persistent > 0)
+        add(fields);
+    }
+}
+
+/// How many fields differ between two schedules, and by how many doublings.
+static double getDistance(ScheduleAttr lhs, ScheduleAttr rhs) {
+  double distance = 0;
+  auto compare = [&](int64_t a, int64_t b) {
+    if (a != b)
+      distance += 1 + std::abs(std::log2((1.0 + a) / (1.0 + b))) / 4;
+  };
+  compare(lhs.getRows(), rhs.getRows());
+  compare(lhs.getThreads(), rhs.getThreads());
+  compare(lhs.getVector(), rhs.getVector());
+  compare(lhs.getPersistent(), rhs.getPersistent());
+  compare(lhs.getBlocks(), rhs.getBlocks());
+  compare(lhs.getStages(), rhs.getStages());
+  // The columns follow from the rest unless the row is walked in steps.
+  return distance;
+}
+
+SmallVector<ScheduleAttr> Enumerator::rank() {
+  ScheduleAttr choice = found.front();
+  ScheduleEstimate chosen = model.estimate(choice);
+  SmallVector<std::pair<double, ScheduleAttr>> rated;
+  for (ScheduleAttr schedule : llvm::drop_begin(found)) {
+    ScheduleEstimate estimate = model.estimate(schedule);
+    // Programs that wait for others to end would be better off as blocks.
+    if (schedule.getPersistent() > estimate.blocks ||
+        model.rulesOut(estimate, chosen))
+      continue;
+    rated.push_back({model.getRelativeTime(estimate) *
+                         (1 + 0.05 * getDistance(schedule, choice)),
+                     schedule});
+  }
+  llvm::stable_sort(rated, llvm::less_first());
+  // Many ways to deal rows to one kind of block would leave no room for others.
+  constexpr unsigned kMostOfBlock = 4;
+  llvm::DenseMap<std::tuple<int64_t, int64_t, int64_t>, unsigned> counts;
+  SmallVector<ScheduleAttr> ranked;
+  for (auto &[time, schedule] : rated)
+    if (counts[{schedule.getThreads(), schedule.getVector(),
+                schedule.getBlocks()}]++ < kMostOfBlock)
+      ranked.push_back(schedule);
+  return ranked;
+}
+
+SmallVector<ScheduleAttr> Enumerator::run() {
+  ScheduleAttr choice = probe.complete(ScheduleFields());
+  if (!choice)
+    return {};
+  found.insert(choice);
+  if (target.isHost())
+    return {choice};
+  addBlocks();
+  addLoops();
+  addVariations();
+  addStages();
+  return getRanked();
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// A launch as the heuristic makes it.
+static LaunchSpace makeSpace(func::FuncOp func, tile::KernelOp program,
+                             SmallVectorImpl<std::string> &kernels) {
+  kernels.push_back(program.getSymName().str());
+  if (auto merged =
+          program->getAttrOfType<ArrayAttr>(tile::TileDialect::kMergedAttrName))
+    for (auto name : merged.getAsRange<StringAttr>())
+      kernels.push_back(name.str());
+  return {func.getSymName().str(), kernels.front(), {}};
+}
+
+static std::string getFields(ScheduleAttr schedule) {
+  std::string text;
+  llvm::raw_string_ostream(text) << schedule;
+  StringRef fields(text);
+  fields.consume_front("#tile.schedule<");
+  fields.consume_back(">");
+  return fields.str();
+}
+
+/// Whether the passes after `schedule` take the kernels as they are pinned.
+static bool isAccepted(ModuleOp fused, const CompileOptions &options,
+                       const std::string &pins) {
+  ScopedDiagnosticHandler silence(fused.getContext(),
+                                  [](Diagnostic &) { return success(); });
+  OwningOpRef<ModuleOp> copy = fused.clone();
+  PassManager passes(fused.getContext());
+  passes.addPass(createSchedule({options.target->name, pins}));
+  passes.addPass(createTile({options.target->name}));
+  passes.addPass(createMergeLaunches());
+  return succeeded(passes.run(*copy));
+}
+
+FailureOr<std::vector<LaunchSpace>>
+bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
+  OwningOpRef<ModuleOp> fused = module.clone();
+  if (failed(lower(*fused, Stage::Fused, options)))
+    return failure();
+  OwningOpRef<ModuleOp> tiled = module.clone();
+  if (failed(lower(*tiled, Stage::Tiled, options)))
+    return failure();
+
+  const Target &target = *options.target;
+  SymbolTable fusedKernels(*fused), programs(*tiled);
+  std::vector<LaunchSpace> spaces;
+  for (auto func : tiled->getOps<func::FuncOp>())
+    for (auto launch : func.getOps<tile::LaunchOp>()) {
+      SmallVector<std::string> kernels;
+      // The first variant has the name of the kernel.
+      auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
+      LaunchSpace space = makeSpace(
+          func, programs.lookup<tile::KernelOp>(name.getValue()), kernels);
+      auto kernel = fusedKernels.lookup<tile::KernelOp>(kernels.front());
+      Enumerator enumerator(kernel, target);
+      for (ScheduleAttr schedule : enumerator.run()) {
+        std::string fields = getFields(schedule), pins;
+        bool isFirst = space.choices.empty();
+        if (target.isHost() && !isFirst)
+          break;
+        if (!isFirst)
+          for (const std::string &member : kernels)
+            pins.append(pins.empty() ? "" : "; ")
+                .append(member)
+                .append(": ")
+                .append(fields);
+        if (!isFirst && !isAccepted(*fused, options, pins))
+          continue;
+        space.choices.push_back({std::move(pins), std::move(fields)});
+        if (space.choices.size() == enumerator.getMost())
+          break;
+      }
+      spaces.push_back(std::move(space));
+    }
+  return spaces;
+}

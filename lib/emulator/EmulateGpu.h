@@ -1,0 +1,66 @@
+//===- EmulateGpu.h - Rewriting a GPU module for the emulator ---*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Turns the module that would become PTX into one for the host: address spaces
+// go, shared variables become offsets into the block's memory, and whatever
+// asks for the thread, waits for other threads or touches memory becomes a
+// call into the emulator.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_EMULATOR_EMULATEGPU_H
+#define BASTILE_LIB_EMULATOR_EMULATEGPU_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
+namespace bastile {
+
+/// A variable of the module: shared memory, or memory of the whole grid.
+struct EmulatedVariable {
+  std::string name;
+  /// Within the block's memory, for a shared one.
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  bool isShared = false;
+  /// As large as the launch says.
+  bool isDynamic = false;
+  bool isConstant = false;
+};
+
+struct EmulatedKernel {
+  std::string name;
+  /// The function to call, of type void(void **arguments).
+  std::string entry;
+  /// The block that `nvvm.reqntid` demands; empty if any will do.
+  llvm::SmallVector<int32_t, 3> requiredBlock;
+  /// The blocks of a cluster along the grid's first dimension, as
+  /// `nvvm.cluster_dim` demands them.
+  uint32_t requiredCluster = 1;
+};
+
+struct EmulatedModule {
+  std::vector<EmulatedKernel> kernels;
+  std::vector<EmulatedVariable> variables;
+  /// Where the dynamic part of the shared memory starts.
+  uint64_t staticSharedBytes = 0;
+  /// Source positions; the calls into the emulator hold indices.
+  std::vector<std::string> sites;
+};
+
+/// Rewrites `module` in place. Operations the emulator cannot run are errors.
+llvm::Expected<EmulatedModule> rewriteForEmulation(mlir::ModuleOp module);
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_EMULATOR_EMULATEGPU_H

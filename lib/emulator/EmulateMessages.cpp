@@ -1,0 +1,69 @@
+//===- EmulateMessages.cpp - Calls for what arrives in shared memory ------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/emulator/EmulateOps.h"
+#include "lib/emulator/EmulatorCalls.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/threads/ClusterExchange.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace bastile;
+namespace calls = bastile::emulator_calls;
+
+bool OpEmulator::rewriteMessages(Operation *op) {
+  Location loc = op->getLoc();
+  auto become = [&](StringRef callee, ValueRange operands) {
+    call(loc, callee, Type(), operands);
+    op->erase();
+    return true;
+  };
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case([&](NVVM::MBarrierInitOp init) {
+        return !init.getPredicate() &&
+               become(calls::initBarrier,
+                      {init.getAddr(), init.getCount(), site(op)});
+      })
+      .Case([&](NVVM::MBarrierArriveExpectTxOp arrive) {
+        return !arrive.getPredicate() && op->getNumResults() == 0 &&
+               become(calls::expectMessages,
+                      {arrive.getAddr(), arrive.getTxcount(), site(op)});
+      })
+      .Case([&](NVVM::MBarrierTryWaitOp wait) {
+        if (!wait.getStateOrPhase().getType().isInteger(32))
+          return false;
+        call(loc, calls::waitForMessages, Type(),
+             {wait.getAddr(), wait.getStateOrPhase(), site(op)});
+        replace(op, LLVM::ConstantOp::create(builder, loc, builder.getI1Type(),
+                                             true));
+        return true;
+      })
+      .Case([&](LLVM::InlineAsmOp instruction) {
+        if (instruction.getAsmString() != kSendInstruction)
+          return false;
+        ValueRange operands = instruction.getOperands();
+        return become(calls::sendMessage,
+                      {operands[0], operands[1], operands[2], site(op)});
+      })
+      .Case([&](NVVM::CpAsyncOp copy) {
+        return !copy.getCpSize() &&
+               become(calls::startCopy,
+                      {copy.getDst(), copy.getSrc(),
+                       constant(loc, copy.getSize()), site(op)});
+      })
+      .Case([&](NVVM::CpAsyncCommitGroupOp) {
+        return become(calls::closeCopies, {});
+      })
+      .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
+        return become(calls::waitForCopies, constant(loc, wait.getN()));
+      })
+      // What the fence orders is in order here.
+      .Case([&](NVVM::FenceMbarrierInitOp) {
+        op->erase();
+        return true;
+      })
+      .Default([](Operation *) { return false; });
+}

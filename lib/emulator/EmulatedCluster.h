@@ -1,0 +1,221 @@
+//===- EmulatedCluster.h - Blocks of an emulated grid -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the threads of a cluster, which is most often a single block, one fiber
+// each, until a barrier or an exchange between lanes makes them wait for
+// others, and checks what they do.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_EMULATOR_EMULATEDCLUSTER_H
+#define BASTILE_LIB_EMULATOR_EMULATEDCLUSTER_H
+
+#include "bastile/Emulator.h"
+#include "lib/emulator/EmulateGpu.h"
+#include "lib/emulator/EmulatorCalls.h"
+#include "lib/emulator/Fiber.h"
+#include "lib/emulator/SharedShadow.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+#include <deque>
+#include <map>
+#include <random>
+
+namespace bastile {
+
+/// Memory that kernels may touch.
+struct EmulatedBuffer {
+  uintptr_t begin;
+  uint64_t bytes;
+  std::string name;
+  bool isWritable;
+};
+
+/// What all blocks of a launch have in common.
+struct EmulatedLaunch {
+  const EmulatedModule &module;
+  llvm::ArrayRef<EmulatedBuffer> buffers;
+  void (*entry)(void **arguments);
+  void **arguments;
+  GridSize grid, block;
+  /// Blocks of a cluster, along the grid's first dimension.
+  uint32_t cluster;
+  uint64_t dynamicSharedBytes;
+  Emulator::Order order;
+  bool worstApproximations;
+};
+
+class EmulatedCluster {
+public:
+  EmulatedCluster(const EmulatedLaunch &launch, FiberStacks &stacks,
+                  std::mt19937_64 &random);
+
+  /// Runs the cluster whose first block has these coordinates from start to
+  /// end.
+  llvm::Error run(GridSize position);
+
+  /// The cluster whose thread calls into the emulator.
+  static EmulatedCluster *current();
+
+  // What the running thread asks for; see EmulatorCalls.h.
+  int32_t readRegister(EmulatedRegister name) const;
+  char *sharedMemory() { return sharedOf(blockOf(running)); }
+  /// Where block `rank` of the cluster has what this one has at `address`.
+  char *mapShared(char *address, uint32_t rank, uint32_t site);
+  void access(uintptr_t address, uint64_t bytes, uint32_t alignment,
+              EmulatedAccess access, uint32_t site);
+  float approximate(int32_t function, bool flushes, float x, float y) const;
+  void initBarrier(char *address, uint32_t count, uint32_t site);
+  void expectMessages(char *address, uint32_t bytes, uint32_t site);
+  void sendMessage(char *address, uint32_t bits, char *barrier, uint32_t site);
+  void waitForMessages(char *address, uint32_t parity, uint32_t site);
+  void startCopy(char *to, char *from, uint32_t bytes, uint32_t site);
+  void closeCopies();
+  void waitForCopies(uint32_t mostPending);
+
+  /// An operation that threads wait in.
+  struct Wait {
+    enum Kind {
+      Barrier,
+      Shuffle,
+      Vote,
+      WarpBarrier,
+      ClusterArrive,
+      ClusterWait,
+      Messages
+    };
+    Kind kind;
+    /// The kind of a shuffle or vote, the reduction of a barrier or -1; whether
+    /// an arrival at the cluster's barrier releases what was done before.
+    int32_t variant;
+    /// The lanes that take part; for a barrier its number; of messages, the
+    /// parity of the phase.
+    uint32_t mask;
+    uint32_t value;
+    /// Of a shuffle; for a barrier `clamp` is the number of threads, or 0.
+    uint32_t offset, clamp;
+    uint32_t site;
+  };
+  /// Stops the running thread until the others have come; returns its result.
+  uint64_t wait(const Wait &wait);
+
+private:
+  struct Thread {
+    enum State { Ready, Waiting, Exited };
+    State state;
+    void *stackPointer;
+    Wait wait;
+    uint64_t result;
+  };
+  /// What the cluster's barrier knows of a warp.
+  struct ClusterArrival {
+    /// In which it arrived last; 0 for none.
+    unsigned phase = 0;
+    /// Whether it has not yet waited for that.
+    bool isPending = false;
+    /// Whether it has ever waited: all blocks have started.
+    bool hasMet = false;
+  };
+  /// An mbarrier: a phase ends when all have arrived and no bytes are missing.
+  struct MessageBarrier {
+    uint32_t count = 0, pending = 0, phase = 0;
+    int64_t bytes = 0;
+    /// What those know who arrive or send in this phase, and did in the last.
+    std::vector<uint32_t> arriving, completed;
+  };
+  /// What a thread copies into shared memory while it goes on.
+  struct Copy {
+    char *to;
+    const char *from;
+    uint32_t bytes;
+  };
+  struct ThreadCopies {
+    std::vector<Copy> open;
+    std::deque<std::vector<Copy>> groups;
+  };
+  static constexpr uint64_t redZoneBytes = 4096;
+
+  static void threadMain();
+  void reset(GridSize position);
+  void resume(unsigned thread);
+  /// Goes back to the scheduler, for good if the thread has exited or failed.
+  void yield();
+  /// Records an error, at which the block stops.
+  void fail(const llvm::Twine &message);
+
+  void checkAccess(uintptr_t address, uint64_t bytes, uint32_t alignment,
+                   EmulatedAccess access, uint32_t site);
+  void checkShared(unsigned block, uint64_t offset, uint64_t bytes,
+                   EmulatedAccess access, uint32_t site);
+  /// Whether the running thread may touch the shared memory of `block` at all.
+  bool checkRemote(unsigned block, EmulatedAccess access, uint32_t site);
+  void reportOutOfBounds(uintptr_t address, uint64_t bytes,
+                         EmulatedAccess access, uint32_t site);
+  const EmulatedVariable *findShared(uint64_t offset, uint64_t bytes) const;
+  /// The memory of a shared variable in a block.
+  EmulatedBuffer bufferOf(const EmulatedVariable &variable,
+                          unsigned block) const;
+  char *sharedOf(unsigned block) {
+    return shared.data() + block * blockStride() + redZoneBytes;
+  }
+  /// From the memory of a block, with its red zones, to that of the next.
+  uint64_t blockStride() const { return sharedBytes + 2 * redZoneBytes; }
+
+  // Called as a thread starts to wait: whoever comes last releases all.
+  void arriveAtWarp(unsigned thread);
+  void arriveAtBarrier(unsigned thread);
+  void completeShuffle(unsigned warp, const Wait &wait);
+  void completeVote(unsigned warp, const Wait &wait);
+  void completeBarrier(llvm::ArrayRef<unsigned> warps);
+  void arriveAtClusterBarrier(unsigned thread);
+  void arriveAtCluster(unsigned warp, const Wait &wait);
+  void waitForCluster(unsigned warp, uint32_t site);
+  void completeClusterPhase();
+  void leaveCluster(unsigned warp);
+  void reportDeadlock();
+  MessageBarrier *findBarrier(char *address, uint32_t site);
+  void completeMessages(MessageBarrier &barrier);
+
+  /// The block of a thread; threads and warps are numbered over the cluster.
+  unsigned blockOf(unsigned thread) const { return thread / blockThreads; }
+
+  /// Ids of the threads of a warp: fewer than 32 at the end of the block.
+  llvm::iota_range<unsigned> warpThreads(unsigned warp) const;
+  llvm::SmallVector<unsigned, 32> lanes(unsigned warp, uint32_t mask) const;
+  bool isWarpAtBarrier(unsigned warp, uint32_t barrier) const;
+  bool isWarpAt(unsigned warp, Wait::Kind kind) const;
+  std::string describeWait(const Wait &wait) const;
+
+  llvm::StringRef siteName(uint32_t site) const;
+  std::string threadName(unsigned thread) const;
+
+  const EmulatedLaunch &launch;
+  FiberStacks &stacks;
+  std::mt19937_64 &random;
+  SharedShadow shadow;
+  std::vector<char> shared;
+  /// Of each block.
+  uint64_t sharedBytes;
+  unsigned blockThreads;
+
+  GridSize position;
+  std::vector<Thread> threads;
+  std::vector<unsigned> order;
+  unsigned numAlive = 0;
+  std::vector<unsigned> numAliveInBlock;
+  std::vector<ClusterArrival> arrivals;
+  unsigned clusterPhase = 1;
+  std::map<char *, MessageBarrier> messageBarriers;
+  std::vector<ThreadCopies> copies;
+  unsigned running = 0;
+  void *schedulerStack = nullptr;
+  std::string failure;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_EMULATOR_EMULATEDCLUSTER_H

@@ -1,0 +1,132 @@
+//===- EmulatedMessages.cpp - Messages between blocks and copies ahead ----===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// What arrives in shared memory while the program goes on: numbers from other
+// blocks of the cluster, which an mbarrier counts, and copies from the memory
+// of the grid, for which a thread waits by itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/emulator/EmulatedCluster.h"
+#include <cstring>
+
+using namespace bastile;
+
+static constexpr unsigned warpSize = 32;
+
+//===----------------------------------------------------------------------===//
+// Messages
+//===----------------------------------------------------------------------===//
+
+void EmulatedCluster::initBarrier(char *address, uint32_t count,
+                                  uint32_t site) {
+  access(reinterpret_cast<uintptr_t>(address), 8, 8, EmulatedAccess::Atomic,
+         site);
+  MessageBarrier barrier;
+  barrier.count = barrier.pending = count;
+  messageBarriers[address] = std::move(barrier);
+}
+
+/// Returns null after an error.
+EmulatedCluster::MessageBarrier *EmulatedCluster::findBarrier(char *address,
+                                                              uint32_t site) {
+  auto found = messageBarriers.find(address);
+  if (found != messageBarriers.end())
+    return &found->second;
+  fail(siteName(site) + " by " + threadName(running) +
+       " uses an mbarrier that nobody has initialized");
+  return nullptr;
+}
+
+void EmulatedCluster::completeMessages(MessageBarrier &barrier) {
+  if (barrier.pending != 0 || barrier.bytes != 0)
+    return;
+  ++barrier.phase;
+  barrier.pending = barrier.count;
+  barrier.completed.swap(barrier.arriving);
+  barrier.arriving.clear();
+  // They look for themselves whether it is what they wait for.
+  for (Thread &thread : threads)
+    if (thread.state == Thread::Waiting && thread.wait.kind == Wait::Messages)
+      thread.state = Thread::Ready;
+}
+
+void EmulatedCluster::expectMessages(char *address, uint32_t bytes,
+                                     uint32_t site) {
+  access(reinterpret_cast<uintptr_t>(address), 8, 8, EmulatedAccess::Atomic,
+         site);
+  if (MessageBarrier *barrier = findBarrier(address, site)) {
+    if (barrier->pending == 0) {
+      fail(threadName(running) + " arrives in " + siteName(site) +
+           " at an mbarrier at which all have arrived");
+    } else {
+      --barrier->pending;
+      barrier->bytes += bytes;
+      shadow.release(running / warpSize, barrier->arriving);
+      completeMessages(*barrier);
+    }
+  }
+  if (!failure.empty())
+    yield();
+}
+
+void EmulatedCluster::sendMessage(char *address, uint32_t bits, char *barrierAt,
+                                  uint32_t site) {
+  access(reinterpret_cast<uintptr_t>(address), 4, 4, EmulatedAccess::Store,
+         site);
+  access(reinterpret_cast<uintptr_t>(barrierAt), 8, 8, EmulatedAccess::Atomic,
+         site);
+  std::memcpy(address, &bits, sizeof(bits));
+  if (MessageBarrier *barrier = findBarrier(barrierAt, site)) {
+    barrier->bytes -= sizeof(bits);
+    shadow.release(running / warpSize, barrier->arriving);
+    completeMessages(*barrier);
+  }
+  if (!failure.empty())
+    yield();
+}
+
+void EmulatedCluster::waitForMessages(char *address, uint32_t parity,
+                                      uint32_t site) {
+  MessageBarrier *barrier = findBarrier(address, site);
+  // The phase with the other parity is under way: that one is complete.
+  while (barrier && (barrier->phase & 1) == parity) {
+    wait({Wait::Messages, 0, parity, 0, 0, 0, site});
+    barrier = findBarrier(address, site);
+  }
+  if (!failure.empty())
+    yield();
+  shadow.acquire(running / warpSize, barrier->completed);
+}
+
+//===----------------------------------------------------------------------===//
+// Copies ahead
+//===----------------------------------------------------------------------===//
+
+void EmulatedCluster::startCopy(char *to, char *from, uint32_t bytes,
+                                uint32_t site) {
+  access(reinterpret_cast<uintptr_t>(from), bytes, bytes, EmulatedAccess::Load,
+         site);
+  access(reinterpret_cast<uintptr_t>(to), bytes, bytes, EmulatedAccess::Store,
+         site);
+  copies[running].open.push_back({to, from, bytes});
+}
+
+void EmulatedCluster::closeCopies() {
+  ThreadCopies &own = copies[running];
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+
+/// What nobody has waited for has not arrived: shared memory stays poisoned.
+void EmulatedCluster::waitForCopies(uint32_t mostPending) {
+  ThreadCopies &own = copies[running];
+  while (own.groups.size() > mostPending) {
+    for (const Copy &copy : own.groups.front())
+      std::memcpy(copy.to, copy.from, copy.bytes);
+    own.groups.pop_front();
+  }
+}

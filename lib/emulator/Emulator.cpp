@@ -1,0 +1,178 @@
+//===- Emulator.cpp - Running GPU kernels without a GPU -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/Emulator.h"
+#include "bastile/CodeGen.h"
+#include "bastile/Jit.h"
+#include "lib/emulator/EmulateGpu.h"
+#include "lib/emulator/EmulatedCluster.h"
+#include "lib/emulator/EmulatorCalls.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace bastile;
+
+struct Emulator::State {
+  EmulatedModule module;
+  std::unique_ptr<Jit> code;
+  std::vector<EmulatedBuffer> buffers;
+  Order order = Order::Forward;
+  std::mt19937_64 random;
+  bool worstApproximations = false;
+  /// Kept from one launch to the next, as reserving them is not cheap.
+  std::unique_ptr<FiberStacks> stacks;
+};
+
+Emulator::Emulator(std::unique_ptr<State> state) : state(std::move(state)) {}
+
+Emulator::~Emulator() = default;
+
+llvm::Expected<std::unique_ptr<Emulator>>
+Emulator::create(mlir::ModuleOp module) {
+  mlir::OwningOpRef<mlir::ModuleOp> copy = module.clone();
+  llvm::Expected<EmulatedModule> emulated = rewriteForEmulation(*copy);
+  if (!emulated)
+    return emulated.takeError();
+
+  llvm::LLVMContext context;
+  auto code = translateToLLVM(*copy, context, Target::host());
+  if (!code)
+    return code.takeError();
+  // A test compiles more than it runs.
+  auto jit = Jit::create(**code, getEmulatorSymbols(), /*level=*/1);
+  if (!jit)
+    return jit.takeError();
+
+  auto state = std::make_unique<State>();
+  state->module = std::move(*emulated);
+  state->code = std::move(*jit);
+  return std::unique_ptr<Emulator>(new Emulator(std::move(state)));
+}
+
+void Emulator::registerBuffer(const void *data, uint64_t bytes,
+                              llvm::StringRef name, bool isWritable) {
+  state->buffers.push_back(
+      {reinterpret_cast<uintptr_t>(data), bytes, name.str(), isWritable});
+}
+
+void Emulator::clearBuffers() { state->buffers.clear(); }
+
+void Emulator::setOrder(Order order, uint64_t seed) {
+  state->order = order;
+  state->random.seed(seed);
+}
+
+void Emulator::setWorstApproximations(bool worst) {
+  state->worstApproximations = worst;
+}
+
+static llvm::Error checkBlock(const EmulatedKernel &kernel, GridSize block) {
+  constexpr unsigned maxThreads = 1024;
+  if (block.count() == 0 || block.count() > maxThreads)
+    return llvm::createStringError(
+        "a block has between 1 and 1024 threads, not " +
+        llvm::Twine(block.count()));
+  if (kernel.requiredBlock.empty())
+    return llvm::Error::success();
+  const uint32_t given[] = {block.x, block.y, block.z};
+  for (unsigned i = 0; i < 3; ++i) {
+    uint32_t required =
+        i < kernel.requiredBlock.size() ? kernel.requiredBlock[i] : 1;
+    if (given[i] != required)
+      return llvm::createStringError(
+          "kernel '" + kernel.name + "' requires " + llvm::Twine(required) +
+          " threads in dimension " + llvm::Twine(i) + " of its block, not " +
+          llvm::Twine(given[i]));
+  }
+  return llvm::Error::success();
+}
+
+static llvm::Error checkCluster(const EmulatedKernel &kernel, GridSize grid,
+                                GridSize block, uint32_t cluster) {
+  constexpr unsigned maxBlocks = 16, warp = 32;
+  if (cluster != kernel.requiredCluster)
+    return llvm::createStringError("kernel '" + kernel.name +
+                                   "' requires clusters of " +
+                                   llvm::Twine(kernel.requiredCluster) +
+                                   " blocks, not of " + llvm::Twine(cluster));
+  if (cluster == 0 || cluster > maxBlocks)
+    return llvm::createStringError(
+        "a cluster has between 1 and 16 blocks, not " + llvm::Twine(cluster));
+  if (grid.x % cluster != 0)
+    return llvm::createStringError("a grid of " + llvm::Twine(grid.x) +
+                                   " blocks does not divide into clusters of " +
+                                   llvm::Twine(cluster));
+  if (cluster > 1 && block.count() % warp != 0)
+    return llvm::createStringError(
+        "the emulator runs clusters of whole warps only, not of blocks of " +
+        llvm::Twine(block.count()) + " threads");
+  return llvm::Error::success();
+}
+
+llvm::Error Emulator::launch(llvm::StringRef name, GridSize grid,
+                             GridSize block, uint64_t sharedBytes,
+                             void **arguments, uint32_t cluster) {
+  const auto kernel =
+      llvm::find_if(state->module.kernels, [&](const EmulatedKernel &one) {
+        return one.name == name;
+      });
+  if (kernel == state->module.kernels.end())
+    return llvm::createStringError("the module has no kernel '" + name + "'");
+  if (llvm::Error error = checkBlock(*kernel, block))
+    return error;
+  if (llvm::Error error = checkCluster(*kernel, grid, block, cluster))
+    return error;
+  llvm::Expected<void *> entry = state->code->lookup(kernel->entry);
+  if (!entry)
+    return entry.takeError();
+
+  // The module's own variables are there for the kernel to use.
+  std::vector<EmulatedBuffer> buffers = state->buffers;
+  if (!buffers.empty())
+    for (const EmulatedVariable &variable : state->module.variables) {
+      if (variable.isShared)
+        continue;
+      llvm::Expected<void *> address = state->code->lookup(variable.name);
+      if (!address)
+        return address.takeError();
+      buffers.push_back({reinterpret_cast<uintptr_t>(*address), variable.bytes,
+                         variable.name, !variable.isConstant});
+    }
+
+  uint64_t fibers = cluster * block.count();
+  if (!state->stacks || state->stacks->size() < fibers)
+    state->stacks = std::make_unique<FiberStacks>(fibers);
+  EmulatedLaunch launch = {state->module,
+                           buffers,
+                           reinterpret_cast<void (*)(void **)>(*entry),
+                           arguments,
+                           grid,
+                           block,
+                           cluster,
+                           sharedBytes,
+                           state->order,
+                           state->worstApproximations};
+  EmulatedCluster emulated(launch, *state->stacks, state->random);
+
+  llvm::SmallVector<uint64_t> clusters =
+      llvm::to_vector(llvm::seq(grid.count() / cluster));
+  if (state->order == Order::Reverse)
+    std::reverse(clusters.begin(), clusters.end());
+  else if (state->order == Order::Random)
+    std::shuffle(clusters.begin(), clusters.end(), state->random);
+  for (uint64_t first : clusters) {
+    uint64_t index = first * cluster;
+    GridSize position = {static_cast<uint32_t>(index % grid.x),
+                         static_cast<uint32_t>(index / grid.x % grid.y),
+                         static_cast<uint32_t>(index / grid.x / grid.y)};
+    if (llvm::Error error = emulated.run(position))
+      return llvm::createStringError("kernel '" + name + "', " +
+                                     llvm::toString(std::move(error)));
+  }
+  return llvm::Error::success();
+}

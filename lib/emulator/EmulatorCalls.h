@@ -1,0 +1,100 @@
+//===- EmulatorCalls.h - What emulated kernels call -------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The interface between the code that EmulateGpu.cpp generates and the
+// emulator that runs it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_EMULATOR_EMULATORCALLS_H
+#define BASTILE_LIB_EMULATOR_EMULATORCALLS_H
+
+#include "bastile/Jit.h"
+#include "llvm/ADT/ArrayRef.h"
+#include <cstdint>
+
+namespace bastile {
+
+/// Special registers; those of three dimensions are X, Y, Z in a row.
+enum class EmulatedRegister : int32_t {
+  ThreadX,
+  ThreadY,
+  ThreadZ,
+  BlockSizeX,
+  BlockSizeY,
+  BlockSizeZ,
+  BlockX,
+  BlockY,
+  BlockZ,
+  GridSizeX,
+  GridSizeY,
+  GridSizeZ,
+  Lane,
+  Warp,
+  WarpSize,
+  ClusterX,
+  GridClustersX,
+  ClusterRank,
+  ClusterSize,
+};
+
+enum class EmulatedAccess : int32_t { Load, Store, Atomic };
+
+/// Names under which generated code finds the emulator.
+namespace emulator_calls {
+// i32 (i32 register)
+inline constexpr char readRegister[] = "bastile.emulator.register";
+// ptr ()
+inline constexpr char sharedMemory[] = "bastile.emulator.shared";
+// ptr (ptr address, i32 rank, i32 site)
+inline constexpr char mapShared[] = "bastile.emulator.map_shared";
+// void (ptr address, i64 bytes, i32 alignment, i32 access, i32 site)
+inline constexpr char access[] = "bastile.emulator.access";
+// void (ptr address, i64 lanes, i32 bytes of one lane, i32 alignment,
+//       i32 access, i32 site)
+inline constexpr char maskedAccess[] = "bastile.emulator.masked_access";
+// i64 (i32 kind, i32 mask, i32 value, i32 offset, i32 clamp, i32 site): the
+// value, and in bit 32 whether the source lane is in range
+inline constexpr char shuffle[] = "bastile.emulator.shuffle";
+// i32 (i32 kind, i32 mask, i32 predicate, i32 site)
+inline constexpr char vote[] = "bastile.emulator.vote";
+// void (i32 mask, i32 site)
+inline constexpr char warpBarrier[] = "bastile.emulator.warp_barrier";
+// i32 (i32 id, i32 threads or 0 for all, i32 reduction or -1, i32 predicate,
+//      i32 site)
+inline constexpr char barrier[] = "bastile.emulator.barrier";
+// void (i32 whether it releases what was done before, i32 site)
+inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
+// void (i32 site)
+inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
+// void (ptr mbarrier, i32 arrivals, i32 site)
+inline constexpr char initBarrier[] = "bastile.emulator.init_barrier";
+// void (ptr mbarrier, i32 bytes, i32 site): arrives, and expects messages
+inline constexpr char expectMessages[] = "bastile.emulator.expect_messages";
+// void (ptr address, i32 bits, ptr mbarrier, i32 site)
+inline constexpr char sendMessage[] = "bastile.emulator.send_message";
+// void (ptr mbarrier, i32 parity of the phase, i32 site)
+inline constexpr char waitForMessages[] = "bastile.emulator.wait_for_messages";
+// void (ptr to, ptr from, i32 bytes, i32 site)
+inline constexpr char startCopy[] = "bastile.emulator.start_copy";
+// void (): what was started is a group
+inline constexpr char closeCopies[] = "bastile.emulator.close_copies";
+// void (i32 groups that may still be under way)
+inline constexpr char waitForCopies[] = "bastile.emulator.wait_for_copies";
+// float (i32 function, i32 flushes subnormals, float x, float y)
+inline constexpr char approximate[] = "bastile.emulator.approximate";
+// i32 (i32 whether f8E4M3FN, float): f8E4M3FN or f8E5M2, saturating
+inline constexpr char truncateToF8[] = "bastile.emulator.truncate_f8";
+// float (i32 whether f8E4M3FN, i32 code)
+inline constexpr char extendF8[] = "bastile.emulator.extend_f8";
+} // namespace emulator_calls
+
+/// The functions above, to be given to the JIT.
+llvm::ArrayRef<JitSymbol> getEmulatorSymbols();
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_EMULATOR_EMULATORCALLS_H

@@ -1,0 +1,352 @@
+//===- Graph.cpp - The values of a function in the making -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/frontend/Graph.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace bastile;
+using runtime::Error;
+using runtime::Expected;
+using tile::Expr;
+
+std::string bastile::print(ArrayRef<int64_t> sizes) {
+  std::string text = "(";
+  llvm::ListSeparator separator;
+  for (int64_t size : sizes) {
+    text += StringRef(separator);
+    text += size < 0 ? "?" : std::to_string(size);
+  }
+  return text + (sizes.size() == 1 ? ",)" : ")");
+}
+
+/// As in "(8, 64) of bf16".
+static std::string print(const GraphValue &value) {
+  std::string text = bastile::print(value.sizes) + " of ";
+  llvm::raw_string_ostream(text)
+      << (value.ownType ? value.ownType : value.getType().getElementType());
+  return text;
+}
+
+/// Whether formulas are not computed in less than `type`.
+static bool isWideFloat(Type type) {
+  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16;
+}
+
+Graph::Graph(StringRef name)
+    : context(makeDialectRegistry(), MLIRContext::Threading::DISABLED),
+      messages(context), builder(UnknownLoc::get(&context), &context) {
+  context.loadAllAvailableDialects();
+  module = ModuleOp::create(builder.getLoc());
+  function = func::FuncOp::create(builder.getLoc(), name,
+                                  builder.getFunctionType({}, {}));
+  module->push_back(function);
+  builder.setInsertionPointToEnd(&function.getBody().emplaceBlock());
+}
+
+Graph::Id Graph::add(GraphValue value) {
+  values.push_back(std::move(value));
+  return values.size() - 1;
+}
+
+Graph::Id Graph::addArgument(StringRef name, RankedTensorType type,
+                             ArrayRef<int64_t> sizes) {
+  unsigned index = function.getNumArguments();
+  NamedAttribute attribute(
+      builder.getStringAttr(tile::TileDialect::kNameAttrName),
+      builder.getStringAttr(name));
+  (void)function.insertArgument(
+      index, type, builder.getDictionaryAttr(attribute), builder.getLoc());
+  if (!defaultType && isWideFloat(type.getElementType()))
+    defaultType = type.getElementType();
+  return add({function.getArgument(index), SmallVector<int64_t>(sizes),
+              type.getElementType()});
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+Value Graph::getRaw(Id id) {
+  const GraphValue &value = values[id];
+  if (!value.ownType || value.getType().getElementType() == value.ownType)
+    return value.value;
+  return Expr(builder, value.value).as(value.ownType);
+}
+
+Type Graph::getWideType(ArrayRef<Id> ids) {
+  for (Id id : ids)
+    if (!values[id].isNumber() && values[id].getType().getElementType().isF64())
+      return builder.getF64Type();
+  return builder.getF32Type();
+}
+
+Expected<Expr> Graph::getExpr(Id id) {
+  if (values[id].isNumber())
+    return Error("takes a tensor, but got a number");
+  if (Error error = checkKinds(id, "n"))
+    return error;
+  return Expr(builder, values[id].value);
+}
+
+Expected<Expr> Graph::getConverted(Id id, bool isDouble) {
+  const GraphValue &value = values[id];
+  if (value.isNumber() || !isa<IntegerType>(value.getType().getElementType()) ||
+      value.getType().getElementType().isInteger(1))
+    return getExpr(id);
+  Type element = isDouble ? Type(builder.getF64Type()) : builder.getF32Type();
+  return Expr(builder,
+              arith::SIToFPOp::create(builder, value.getType().clone(element),
+                                      value.value));
+}
+
+Expected<SmallVector<Value>> Graph::getWide(ArrayRef<Id> ids) {
+  Type type = getWideType(ids);
+  SmallVector<Value> wide;
+  for (Id id : ids) {
+    Expected<Expr> expr = getExpr(id);
+    if (!expr)
+      return expr.takeError();
+    wide.push_back(expr->as(type));
+  }
+  return wide;
+}
+
+Value Graph::getWideIfFloat(Id id, ArrayRef<Id> others) {
+  Value value = getRaw(id);
+  if (!isWideFloat(getElementTypeOrSelf(value.getType())))
+    return value;
+  return Expr(builder, value).as(getWideType(others));
+}
+
+bool Graph::haveSeveralFloatTypes(ArrayRef<Id> ids) {
+  Type found;
+  for (Id id : ids) {
+    Type type = getElementTypeOrSelf(getRaw(id).getType());
+    if (!isWideFloat(type))
+      continue;
+    if (found && found != type)
+      return true;
+    found = type;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+Error Graph::checkKinds(ArrayRef<Id> ids, StringRef kinds) {
+  for (auto [id, kind] : llvm::zip_equal(ids, kinds)) {
+    const GraphValue &value = values[id];
+    if (kind == 'c') {
+      if (value.isNumber())
+        return Error("takes a condition, but got a number");
+      if (!value.getType().getElementType().isInteger(1))
+        return Error("takes a condition, but got " + ::print(value));
+    } else if (!value.isNumber() &&
+               !isa<FloatType>(value.getType().getElementType())) {
+      return Error(value.getType().getElementType().isInteger(1)
+                       ? "takes numbers, but got a condition of the shape " +
+                             bastile::print(value.sizes)
+                       : "takes floats, but got " + ::print(value) +
+                             ", which has to be converted");
+    }
+  }
+  return Error::success();
+}
+
+/// The size that both are repeated to, if there is one.
+static std::optional<int64_t> getCommonSize(int64_t a, int64_t b) {
+  if (a == b || b == 1)
+    return a;
+  if (a == 1)
+    return b;
+  // One that is not known is taken to be the other.
+  if (a < 0 || b < 0)
+    return std::max(a, b);
+  return std::nullopt;
+}
+
+Error Graph::findCommonSizes(ArrayRef<Id> ids,
+                             SmallVectorImpl<int64_t> &sizes) {
+  ArrayRef<int64_t> longest;
+  for (Id id : ids) {
+    ArrayRef<int64_t> mine = values[id].sizes;
+    if (mine.empty())
+      continue;
+    auto fail = [&](StringRef advice) {
+      return Error(("shapes " + bastile::print(longest) + " and " +
+                    bastile::print(mine) + " do not fit" + advice)
+                       .str());
+    };
+    if (longest.empty()) {
+      longest = mine;
+      sizes.assign(mine.begin(), mine.end());
+      continue;
+    }
+    if (mine.size() != sizes.size() && mine.size() != 1 && sizes.size() != 1)
+      return fail("; what has no leading size must be given one of 1");
+    for (size_t i = 1; i <= std::min(mine.size(), sizes.size()); ++i) {
+      int64_t &size = sizes[sizes.size() - i];
+      std::optional<int64_t> common =
+          getCommonSize(size, mine[mine.size() - i]);
+      if (!common)
+        return fail("");
+      size = *common;
+    }
+    if (mine.size() > sizes.size()) {
+      SmallVector<int64_t> longer(mine);
+      longer.back() = sizes.back();
+      sizes.assign(longer.begin(), longer.end());
+      longest = mine;
+    }
+  }
+  return Error::success();
+}
+
+const GraphValue *Graph::findLeader(ArrayRef<Id> ids, ArrayRef<int64_t> sizes) {
+  for (Id id : ids) {
+    ArrayRef<int64_t> mine = values[id].sizes;
+    if (mine.size() == sizes.size() && mine.drop_back() == sizes.drop_back())
+      return &values[id];
+  }
+  return nullptr;
+}
+
+Value Graph::makeNumber(double number, RankedTensorType type, Value like) {
+  Value scalar = arith::ConstantOp::create(
+      builder, builder.getFloatAttr(type.getElementType(), number));
+  return tile::BroadcastOp::create(builder, type, scalar, like);
+}
+
+Value Graph::expand(const GraphValue &value, RankedTensorType type,
+                    Value like) {
+  RankedTensorType own = value.getType();
+  // Repeated rows are converted afterwards: what is computed of fewer rows
+  // alone would be a kernel of its own.
+  bool repeatsRows = own.getRank() == type.getRank() &&
+                     own.getShape().drop_back() != type.getShape().drop_back();
+  Value source = value.value;
+  if (isa<FloatType>(own.getElementType()) && !repeatsRows)
+    source = Expr(builder, source).getValue();
+  RankedTensorType expanded =
+      type.clone(getElementTypeOrSelf(source.getType()));
+  if (source.getType() == expanded)
+    return source;
+  return tile::BroadcastOp::create(builder, expanded, source, like);
+}
+
+Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, StringRef kinds,
+                                              SmallVectorImpl<int64_t> &sizes) {
+  if (Error error = checkKinds(ids, kinds))
+    return error;
+  if (Error error = findCommonSizes(ids, sizes))
+    return error;
+  Type wide = getWideType(ids);
+  Value like;
+  RankedTensorType type;
+  if (sizes.empty()) {
+    // Numbers alone are a vector that fits everything.
+    sizes.push_back(1);
+    type = RankedTensorType::get(
+        1, defaultType && defaultType.isF64() ? defaultType : wide);
+  } else {
+    const GraphValue *leader = findLeader(ids, sizes);
+    if (!leader)
+      return Error("no operand has the leading sizes of the result, " +
+                   bastile::print(sizes));
+    like = leader->value;
+    SmallVector<int64_t> shape(leader->getType().getShape());
+    shape.back() = sizes.back();
+    type = RankedTensorType::get(shape, wide);
+  }
+  return llvm::map_to_vector(ids, [&](Id id) {
+    const GraphValue &value = values[id];
+    return value.isNumber() ? makeNumber(value.number, type, like)
+                            : expand(value, type, like);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+SmallVector<Type>
+Graph::getOwnResultTypes(const ModelOpRequest &request, TypeRange actual,
+                         ArrayRef<std::optional<Id>> operands) {
+  // What types would the results have if no formula had computed an operand?
+  Block scratch;
+  ModelOpRequest plain = request;
+  for (auto [operand, id] : llvm::zip_equal(plain.operands, operands)) {
+    if (!id)
+      continue;
+    const GraphValue &value = values[*id];
+    Type element = value.ownType ? value.ownType : defaultType;
+    RankedTensorType type = value.getType();
+    operand = scratch.addArgument(element ? type.clone(element) : type,
+                                  builder.getLoc());
+  }
+  auto own = inferModelOp(builder, messages, plain);
+  SmallVector<Type> types;
+  for (auto [index, type] : llvm::enumerate(actual)) {
+    Type element = getElementTypeOrSelf(type);
+    bool follows = own && getElementTypeOrSelf((*own)[index]) != element;
+    types.push_back(follows ? Type() : element);
+  }
+  return types;
+}
+
+SmallVector<int64_t> Graph::getResultSizes(RankedTensorType type,
+                                           ArrayRef<Id> operands) {
+  SmallVector<int64_t> sizes(type.getRank(), 1);
+  for (Id id : operands) {
+    ArrayRef<int64_t> mine = values[id].sizes;
+    if (mine.size() != sizes.size())
+      continue;
+    for (size_t i = 0; i + 1 < sizes.size(); ++i)
+      sizes[i] = getCommonSize(sizes[i], mine[i]).value_or(-1);
+  }
+  for (auto [size, fixed] : llvm::zip_equal(sizes, type.getShape()))
+    if (!ShapedType::isDynamic(fixed))
+      size = fixed;
+  return sizes;
+}
+
+Expected<Value> Graph::getResult(Id id) {
+  const GraphValue &value = values[id];
+  if (value.isNumber())
+    return Error("the result is a number, and no tensor");
+  if (value.ownType)
+    return getRaw(id);
+  if (value.getType().getElementType().isInteger(1))
+    return Error("the result is a condition of the shape " +
+                 bastile::print(value.sizes) + "; select numbers by it");
+  return Expr(builder, value.value)
+      .as(defaultType ? defaultType : value.getType().getElementType());
+}
+
+void Graph::eraseUnused() {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(function.front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+Expected<std::string> Graph::print(ArrayRef<Value> results) {
+  func::ReturnOp::create(builder, results);
+  function.setFunctionType(builder.getFunctionType(
+      function.getFunctionType().getInputs(), ValueRange(results).getTypes()));
+  eraseUnused();
+  if (failed(verify(*module)))
+    return messages.fail("the function is not valid");
+  std::string text;
+  llvm::raw_string_ostream(text) << *module;
+  return text;
+}

@@ -1,0 +1,266 @@
+//===- GraphBuilder.cpp - Functions built op by op ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/GraphBuilder.h"
+
+#include "lib/frontend/Graph.h"
+#include "mlir/AsmParser/AsmParser.h"
+
+using namespace mlir;
+using namespace bastile;
+using runtime::Error;
+using runtime::Expected;
+using tile::Expr;
+
+class GraphBuilder::Implementation : public Graph {
+public:
+  using Graph::Graph;
+};
+
+GraphBuilder::GraphBuilder(const std::string &name)
+    : implementation(std::make_unique<Implementation>(name)) {}
+GraphBuilder::~GraphBuilder() = default;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Expected<GraphBuilder::Id>
+GraphBuilder::addArgument(const std::string &name, const std::string &text,
+                          const std::vector<int64_t> &sizes) {
+  Graph &graph = *implementation;
+  auto type =
+      dyn_cast_or_null<RankedTensorType>(parseType(text, &graph.context));
+  if (!type || type.getRank() == 0 ||
+      ShapedType::isDynamic(type.getShape().back()))
+    return graph.messages.fail("argument '" + name + "' of type '" + text +
+                               "' is no tensor with rows of a known length");
+  SmallVector<int64_t> example(sizes.begin(), sizes.end());
+  if (example.empty())
+    example = llvm::map_to_vector(type.getShape(), [](int64_t size) {
+      return ShapedType::isDynamic(size) ? -1 : size;
+    });
+  return graph.addArgument(name, type, example);
+}
+
+GraphBuilder::Id GraphBuilder::addNumber(double number) {
+  return implementation->add({Value(), {}, Type(), number});
+}
+
+GraphBuilder::Description GraphBuilder::describe(Id id) const {
+  const GraphValue &value = implementation->values[id];
+  Description description;
+  if (value.isNumber())
+    return description;
+  description.sizes.assign(value.sizes.begin(), value.sizes.end());
+  for (int64_t size : value.getType().getShape())
+    description.isFixed.push_back(!ShapedType::isDynamic(size));
+  Type element =
+      value.ownType ? value.ownType : value.getType().getElementType();
+  llvm::raw_string_ostream(description.element) << element;
+  return description;
+}
+
+//===----------------------------------------------------------------------===//
+// Formulas
+//===----------------------------------------------------------------------===//
+
+Expected<GraphBuilder::Id>
+GraphBuilder::apply(const std::string &name, const std::vector<Id> &operands) {
+  Graph &graph = *implementation;
+  const Formula *formula = findFormula(name);
+  if (!formula)
+    return Error("there is no function '" + name + "'");
+  if (formula->operands.size() != operands.size())
+    return Error("'" + name + "' takes " +
+                 std::to_string(formula->operands.size()) +
+                 " operands, but got " + std::to_string(operands.size()));
+  SmallVector<int64_t> sizes;
+  Expected<SmallVector<Value>> values =
+      graph.broadcast(operands, formula->operands, sizes);
+  if (!values)
+    return values.takeError();
+  return graph.add({formula->build(graph.builder, *values), sizes, Type()});
+}
+
+Expected<GraphBuilder::Id> GraphBuilder::reduce(const std::string &name,
+                                                Id operand, int64_t groups) {
+  Graph &graph = *implementation;
+  const Reduction *reduction = findReduction(name);
+  if (!reduction)
+    return Error("there is no reduction '" + name + "'");
+  Expected<Expr> expr = graph.getExpr(operand);
+  if (!expr)
+    return expr.takeError();
+  SmallVector<int64_t> sizes = graph.values[operand].sizes;
+  if (sizes.size() < 2)
+    return Error("takes rows, but the shape is " + print(sizes));
+  int64_t length = sizes.back();
+  if (groups < 1 || length % groups != 0 || (groups == length && groups != 1))
+    return Error("rows of the shape " + print(sizes) + " are not " +
+                 std::to_string(groups) +
+                 " groups of several columns of one size");
+  if (reduction->isOfRows)
+    sizes = {length};
+  else
+    sizes.back() = groups;
+  return graph.add({reduction->build(*expr, groups).getValue(), sizes, Type()});
+}
+
+Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,
+                                                       int64_t count) {
+  Graph &graph = *implementation;
+  GraphValue value = graph.values[operand];
+  if (value.isNumber())
+    return Error("takes a tensor, but got a number");
+  if (count < 1)
+    return Error("cannot repeat columns " + std::to_string(count) + " times");
+  SmallVector<int64_t> shape(value.getType().getShape());
+  if (shape.size() == 1 && shape.back() != 1)
+    return Error("takes rows, but the shape is " + print(value.sizes));
+  shape.back() *= count;
+  value.sizes.back() *= count;
+  value.value = tile::BroadcastOp::create(
+      graph.builder, value.getType().clone(shape), value.value, value.value);
+  return graph.add(std::move(value));
+}
+
+Expected<GraphBuilder::Id> GraphBuilder::convert(Id operand,
+                                                 const std::string &element) {
+  Graph &graph = *implementation;
+  auto type = dyn_cast_or_null<FloatType>(parseType(element, &graph.context));
+  if (!type)
+    return graph.messages.fail("cannot convert to '" + element +
+                               "', which is no type of floats");
+  const bool isDouble = type.getWidth() > 32;
+  Expected<Expr> expr = graph.getConverted(operand, isDouble);
+  if (!expr)
+    return expr.takeError();
+  // Formulas go on in the precision they had, or in a higher one.
+  Value value = isDouble ? expr->as(type) : expr->roundedTo(type).getValue();
+  return graph.add({value, graph.values[operand].sizes, type});
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces
+//===----------------------------------------------------------------------===//
+
+Expected<std::vector<GraphBuilder::Id>>
+GraphBuilder::split(Id operand, int64_t count, bool interleaved) {
+  Graph &graph = *implementation;
+  GraphValue value = graph.values[operand];
+  if (value.isNumber())
+    return Error("takes a tensor, but got a number");
+  if (count < 1 || value.sizes.back() % count != 0)
+    return Error("rows of the shape " + print(value.sizes) +
+                 " cannot be split into " + std::to_string(count) +
+                 " pieces of one length");
+  if (count == 1)
+    return std::vector<Id>{operand};
+  SmallVector<int64_t> sizes = value.sizes;
+  sizes.back() /= count;
+  std::vector<Id> pieces;
+  for (Value piece :
+       tile::splitRows(graph.builder, graph.getRaw(operand), count,
+                       /*strands=*/interleaved ? count : 1))
+    pieces.push_back(graph.add({piece, sizes, value.ownType}));
+  return pieces;
+}
+
+Expected<GraphBuilder::Id> GraphBuilder::join(const std::vector<Id> &pieces,
+                                              bool interleaved) {
+  Graph &graph = *implementation;
+  if (pieces.empty())
+    return Error("there is nothing to concatenate");
+  const GraphValue first = graph.values[pieces.front()];
+  bool haveOneType = bool(first.ownType);
+  for (Id id : pieces) {
+    const GraphValue &piece = graph.values[id];
+    if (piece.isNumber())
+      return Error("takes tensors, but got a number");
+    if (piece.sizes != first.sizes)
+      return Error("pieces must have one shape, but have " +
+                   print(first.sizes) + " and " + print(piece.sizes));
+    haveOneType &= piece.ownType == first.ownType;
+  }
+  if (pieces.size() == 1)
+    return pieces.front();
+  SmallVector<Value> values;
+  if (haveOneType) {
+    values =
+        llvm::map_to_vector(pieces, [&](Id id) { return graph.getRaw(id); });
+  } else {
+    Expected<SmallVector<Value>> wide = graph.getWide(pieces);
+    if (!wide)
+      return wide.takeError();
+    values = std::move(*wide);
+  }
+  SmallVector<int64_t> sizes = first.sizes;
+  const int64_t count = static_cast<int64_t>(pieces.size());
+  sizes.back() *= count;
+  return graph.add({tile::joinRows(graph.builder, values,
+                                   /*strands=*/interleaved ? count : 1),
+                    sizes, haveOneType ? first.ownType : Type()});
+}
+
+//===----------------------------------------------------------------------===//
+// Model ops
+//===----------------------------------------------------------------------===//
+
+Expected<std::vector<GraphBuilder::Id>> GraphBuilder::applyOp(
+    const std::string &op, const std::vector<std::optional<Id>> &operands,
+    const Attributes &attributes, const std::vector<std::string> &results) {
+  Graph &graph = *implementation;
+  std::vector<Id> present;
+  for (std::optional<Id> operand : operands)
+    if (operand)
+      present.push_back(*operand);
+  for (Id id : present)
+    if (graph.values[id].isNumber())
+      return Error("takes tensors, but got a number");
+
+  ModelOpRequest request{op, {}, attributes, results};
+  auto setOperands = [&](llvm::function_ref<Value(Id)> get) {
+    request.operands = llvm::map_to_vector(operands, [&](std::optional<Id> id) {
+      return id ? get(*id) : Value();
+    });
+  };
+  setOperands([&](Id id) { return graph.getRaw(id); });
+  Expected<Operation *> operation =
+      createModelOp(graph.builder, graph.messages, request);
+  if (!operation && graph.haveSeveralFloatTypes(present)) {
+    setOperands([&](Id id) { return graph.getWideIfFloat(id, present); });
+    operation = createModelOp(graph.builder, graph.messages, request);
+  }
+  if (!operation)
+    return operation.takeError();
+
+  SmallVector<Type> own = graph.getOwnResultTypes(
+      request, (*operation)->getResultTypes(), operands);
+  std::vector<Id> ids;
+  for (auto [result, type] : llvm::zip((*operation)->getResults(), own))
+    ids.push_back(
+        graph.add({result,
+                   graph.getResultSizes(
+                       cast<RankedTensorType>(result.getType()), present),
+                   type}));
+  return ids;
+}
+
+//===----------------------------------------------------------------------===//
+// The end
+//===----------------------------------------------------------------------===//
+
+Expected<std::string> GraphBuilder::finish(const std::vector<Id> &results) {
+  SmallVector<Value> values;
+  for (Id id : results) {
+    Expected<Value> value = implementation->getResult(id);
+    if (!value)
+      return value.takeError();
+    values.push_back(*value);
+  }
+  return implementation->print(values);
+}

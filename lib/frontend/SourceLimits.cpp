@@ -1,0 +1,101 @@
+//===- SourceLimits.cpp - What the parser has no limit for ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/SourceLimits.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+/// MLIR's parser calls itself for whatever is inside of something else, and has
+/// no limit of its own.
+static constexpr unsigned maxNesting = 256;
+/// It has memory for as many results of an op as the number of one asks for.
+static constexpr unsigned maxResultDigits = 5;
+
+namespace {
+
+/// What is beyond a limit, and where; null if nothing is.
+struct Excess {
+  const char *place = nullptr;
+  std::string message;
+};
+
+} // namespace
+
+/// The digits of the number of a result in `rest`, as in `%0#1`.
+static size_t countResultDigits(StringRef rest) {
+  return rest.consume_front("#") ? rest.take_while(llvm::isDigit).size() : 0;
+}
+
+static Excess findExcess(StringRef text) {
+  unsigned depth = 0;
+  // A sign is an expression inside of another as well: `- - - x`.
+  unsigned signs = 0;
+  for (size_t i = 0; i != text.size(); ++i) {
+    const StringRef rest = text.drop_front(i);
+    if (rest.starts_with("//")) {
+      i += std::min(rest.find('\n'), rest.size()) - 1;
+      continue;
+    }
+    if (rest.starts_with("->")) {
+      ++i;
+      continue;
+    }
+    switch (rest.front()) {
+    case '"':
+      // To its end, past what is escaped, or to that of the line.
+      for (++i; i != text.size() && text[i] != '"' && text[i] != '\n'; ++i)
+        if (text[i] == '\\' && i + 1 != text.size())
+          ++i;
+      if (i == text.size())
+        return {};
+      break;
+    case '(':
+    case '[':
+    case '{':
+    case '<':
+      ++depth;
+      break;
+    case ')':
+    case ']':
+    case '}':
+    case '>':
+      // A comparison has only one half of a pair.
+      depth -= depth != 0;
+      break;
+    default:
+      break;
+    }
+    if (rest.front() == '-')
+      ++signs;
+    else if (!llvm::isSpace(rest.front()))
+      signs = 0;
+    if (depth > maxNesting || signs > maxNesting)
+      return {rest.data(),
+              "nested deeper than " + std::to_string(maxNesting) + " levels"};
+    if (countResultDigits(rest) > maxResultDigits)
+      return {rest.data(), "no op has as many results"};
+  }
+  return {};
+}
+
+LogicalResult bastile::checkLimits(const llvm::SourceMgr &source,
+                                   MLIRContext &context) {
+  const unsigned file = source.getMainFileID();
+  const llvm::MemoryBuffer *buffer = source.getMemoryBuffer(file);
+  const Excess excess = findExcess(buffer->getBuffer());
+  if (!excess.place)
+    return success();
+  auto [line, column] =
+      source.getLineAndColumn(llvm::SMLoc::getFromPointer(excess.place), file);
+  return emitError(FileLineColLoc::get(&context, buffer->getBufferIdentifier(),
+                                       line, column))
+         << excess.message;
+}

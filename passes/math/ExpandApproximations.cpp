@@ -1,0 +1,209 @@
+//===- ExpandApproximations.cpp - Functions by the GPU's instructions -----===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Ops that `markApproximate` has marked are replaced by what the GPU computes
+// in an instruction or two, the others by something near to correctly rounded.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/math/ExpandMath.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr double kLog2E = 1.4426950408889634074;
+constexpr double kLn2 = 0.69314718055994530942;
+
+/// What intrinsic `name` of the GPU makes of each element.
+Value createIntrinsic(Formula &f, StringRef name, Value x) {
+  auto one = [&](Value element) -> Value {
+    return LLVM::CallIntrinsicOp::create(f.builder, f.builder.getF32Type(),
+                                         f.builder.getStringAttr(name),
+                                         ValueRange{element})
+        ->getResult(0);
+  };
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector)
+    return one(x);
+  Value result = f.number(0.0);
+  for (int64_t index = 0; index < vector.getNumElements(); ++index) {
+    Value element = vector::ExtractOp::create(f.builder, x, index);
+    result = vector::InsertOp::create(f.builder, one(element), result, index);
+  }
+  return result;
+}
+
+/// Whether `value` is used in sums and in products with one number for all of a
+/// vector, as the terms of a softmax are, and by nothing else. A number below
+/// 2^-126 adds nothing to what it is summed with, and stays as small in such a
+/// product; a gate that is as small may be multiplied by something large.
+bool isTerm(Value value) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<arith::AddFOp, vector::ReductionOp>(user))
+      return true;
+    if (!isa<arith::MulFOp, arith::DivFOp>(user))
+      return false;
+    Value other = user->getOperand(user->getOperand(0) == value ? 1 : 0);
+    return other != value &&
+           (isa<arith::MulFOp>(user) || user->getOperand(0) == value) &&
+           other.getDefiningOp<vector::BroadcastOp>();
+  });
+}
+
+/// 2^x. To make room for results below 2^-126 takes three instructions more
+/// than the power itself, unless they may be `flushed` to 0.
+Value createExp2(Formula &f, Value x, bool flushed = false) {
+  return createIntrinsic(
+      f, flushed ? "llvm.nvvm.ex2.approx.ftz.f32" : "llvm.nvvm.ex2.approx.f32",
+      x);
+}
+
+/// exp(x) = 2^(x log2 e) by the GPU's ex2, whose error is about two units in
+/// the last place of float32.
+///
+/// The rounding of x log2 e alone costs up to |x| half-units. Where that can be
+/// seen it is made up for: with t the rounded and e the lost part of the
+/// product, exp(x) = 2^t + 2^t e ln 2 up to 2^t e^2.
+struct ExpandExp : public OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    constexpr float log2eHigh = static_cast<float>(kLog2E);
+    Location loc = op.getLoc();
+    Formula f(rewriter, loc, op.getType());
+    Value x = op.getOperand();
+    if (isApproximate(op.getFastmath())) {
+      Value power = f.mul(x, f.number(kLog2E));
+      rewriter.replaceOp(op, createExp2(f, power, isTerm(op)));
+      return success();
+    }
+    // From these bounds on the result is 0 or infinity, and the lost part of an
+    // infinite product would be NaN. The upper one is the first number of which
+    // the result is infinity: its own lost part is positive, as must be what is
+    // added to infinity.
+    x = arith::MaximumFOp::create(rewriter, loc, x, f.number(-105.0));
+    x = arith::MinimumFOp::create(rewriter, loc, x, f.number(0x1.62e43p+6));
+    Value power = f.mul(x, f.number(log2eHigh));
+    Value lost = f.fma(x, f.number(log2eHigh), f.neg(power));
+    lost = f.fma(x, f.number(kLog2E - log2eHigh), lost);
+    Value result = createExp2(f, power);
+    Value correction = f.mul(lost, f.number(kLn2));
+    rewriter.replaceOp(op, f.fma(result, correction, result));
+    return success();
+  }
+};
+
+/// x / y = x (1 / y) by the GPU's reciprocal. IEEE division is a subroutine.
+struct ExpandDivision : public OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()) ||
+        matchPattern(op.getLhs(), m_OneFloat()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType(), kApproximate);
+    Value reciprocal = f.div(f.number(1.0), op.getRhs());
+    rewriter.replaceOp(op, f.mul(op.getLhs(), reciprocal));
+    return success();
+  }
+};
+
+/// 1 / sqrt(x), which the GPU has as one instruction when both may be
+/// approximate.
+struct ExpandRsqrt : public OpRewritePattern<math::RsqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::RsqrtOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType(), op.getFastmath());
+    Value root = math::SqrtOp::create(rewriter, op.getLoc(), op.getOperand(),
+                                      op.getFastmath());
+    rewriter.replaceOp(op, f.div(f.number(1.0), root));
+    return success();
+  }
+};
+
+struct ExpandExp2 : public OpRewritePattern<math::Exp2Op> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::Exp2Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType());
+    bool flushed = isApproximate(op.getFastmath()) && isTerm(op);
+    rewriter.replaceOp(op, createExp2(f, op.getOperand(), flushed));
+    return success();
+  }
+};
+
+/// The GPU's lg2 is near in absolute terms only where the result is near 0;
+/// there, a series takes its place.
+template <typename OpTy>
+struct ExpandLog : public OpRewritePattern<OpTy> {
+  ExpandLog(MLIRContext *context, double logOf2)
+      : OpRewritePattern<OpTy>(context, /*benefit=*/2), logOf2(logOf2) {}
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()) || !isApproximate(op.getFastmath()))
+      return failure();
+    Formula f(rewriter, op.getLoc(), op.getType());
+    Value x = op.getOperand();
+    Value log2 = createIntrinsic(f, "llvm.nvvm.lg2.approx.f", x);
+    Value far = f.mul(log2, f.number(logOf2));
+    Value m = f.sub(x, f.number(1.0));
+    double scale = logOf2 / kLn2;
+    Value near =
+        f.polynomial(m, {scale / 5, -scale / 4, scale / 3, -scale / 2, scale});
+    Value isNear = f.less(f.abs(m), f.number(0.125));
+    rewriter.replaceOp(op, f.select(isNear, f.mul(near, m), far));
+    return success();
+  }
+
+  /// In the base of the logarithm.
+  double logOf2;
+};
+
+/// A minimum or maximum that drops NaN has an instruction, too. The conversion
+/// to NVVM would call a library for it.
+template <typename OpTy, typename IntrinsicOp>
+struct ExpandExtremum : public OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    if (!isFloat32(op.getType()))
+      return failure();
+    rewriter.replaceOpWithNewOp<IntrinsicOp>(op, op.getLhs(), op.getRhs());
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateApproximationPatterns(RewritePatternSet &patterns) {
+  patterns.add<ExpandExp, ExpandDivision, ExpandRsqrt, ExpandExp2,
+               ExpandExtremum<arith::MaxNumFOp, LLVM::MaxNumOp>,
+               ExpandExtremum<arith::MinNumFOp, LLVM::MinNumOp>>(
+      patterns.getContext());
+  patterns.add<ExpandLog<math::LogOp>>(patterns.getContext(), kLn2);
+  patterns.add<ExpandLog<math::Log2Op>>(patterns.getContext(), 1.0);
+}

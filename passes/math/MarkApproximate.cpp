@@ -1,0 +1,216 @@
+//===- MarkApproximate.cpp - Which functions may be approximate -----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The rounding to 16 bits or fewer hides the error of the GPU's approximations.
+// Values that reach a wider result without it are wide: one backward walk from
+// the stores of such results finds them, and whatever else the kernel computes
+// may be approximate. A result that is only read for what is rounded later is
+// marked, and counts for nothing.
+//
+// Numbers that are compared for being equal hide nothing: one loop computes
+// them, another one computes them again, and both must find the same bits. So
+// all that leads to such a comparison is wide, roundings or not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/math/ExpandMath.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+bool isNarrowFloat(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
+}
+
+bool isWide(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat() && element.getIntOrFloatBitWidth() > 16;
+}
+
+/// Whether one instruction, or a formula around one, may stand for `op`.
+bool hasApproximation(Operation *op) {
+  return isa<arith::DivFOp, math::ErfOp, math::ErfcOp, math::ExpOp,
+             math::Exp2Op, math::LogOp, math::Log2Op, math::PowFOp,
+             math::RsqrtOp, math::SqrtOp>(op);
+}
+
+/// What `address` leads to: a variable, or else some pointer.
+Value getBase(Value address) {
+  while (Operation *op = address.getDefiningOp()) {
+    if (!isa<LLVM::GEPOp, LLVM::AddrSpaceCastOp, NVVM::MapaOp>(op))
+      break;
+    address = op->getOperand(0);
+  }
+  return address;
+}
+
+/// What is the same for all addresses of one variable.
+const void *getVariable(Value address) {
+  Value base = getBase(address);
+  if (auto op = base.getDefiningOp<LLVM::AddressOfOp>())
+    return op.getGlobalNameAttr().getAsOpaquePointer();
+  return base.getAsOpaquePointer();
+}
+
+bool isShared(Value address) {
+  auto space = static_cast<NVVM::NVVMMemorySpace>(
+      cast<LLVM::LLVMPointerType>(address.getType()).getAddressSpace());
+  return space == NVVM::NVVMMemorySpace::Shared ||
+         space == NVVM::NVVMMemorySpace::SharedCluster;
+}
+
+/// Whether `address` lies in a result that may be approximate.
+bool mayBeApproximate(Value address) {
+  auto argument = dyn_cast<BlockArgument>(getBase(address));
+  auto kernel =
+      argument ? dyn_cast<tile::KernelOp>(argument.getOwner()->getParentOp())
+               : tile::KernelOp();
+  return kernel && kernel.getArgAttr(argument.getArgNumber(),
+                                     tile::TileDialect::kApproximateAttrName);
+}
+
+class WideValues {
+public:
+  explicit WideValues(tile::KernelOp kernel) {
+    kernel.walk([&](Operation *op) { visit(op); });
+    isExact = true;
+    followAll(compared);
+    isExact = false;
+    followAll(results);
+  }
+
+  void markTheOthers() {
+    for (Operation *op : functions) {
+      if (wide.contains(op->getResult(0)))
+        continue;
+      auto function = cast<arith::ArithFastMathInterface>(op);
+      arith::FastMathFlags flags =
+          function.getFastMathFlagsAttr().getValue() | kApproximate;
+      op->setAttr(function.getFastMathAttrName(),
+                  arith::FastMathFlagsAttr::get(op->getContext(), flags));
+    }
+  }
+
+private:
+  /// Whether `op` asks if two numbers are equal.
+  static bool asksForEqual(Operation *op) {
+    using Predicate = arith::CmpFPredicate;
+    auto compare = dyn_cast<arith::CmpFOp>(op);
+    return compare && llvm::is_contained({Predicate::OEQ, Predicate::UEQ,
+                                          Predicate::ONE, Predicate::UNE},
+                                         compare.getPredicate());
+  }
+
+  void visit(Operation *op) {
+    if (asksForEqual(op))
+      return llvm::append_range(compared, op->getOperands());
+    if (auto store = dyn_cast<LLVM::StoreOp>(op))
+      return visitStore(store.getAddr(), store.getValue());
+    if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op)) {
+      if (isWide(store.getValue().getType()))
+        results.push_back(store.getMask());
+      return visitStore(store.getData(), store.getValue());
+    }
+    if (hasApproximation(op) && !getElementTypeOrSelf(op->getResult(0)).isF64())
+      return functions.push_back(op);
+    // Atomic additions, or whatever else takes numbers out of the kernel.
+    bool takesFloats = llvm::any_of(op->getOperandTypes(), [](Type type) {
+      return isa<FloatType>(getElementTypeOrSelf(type));
+    });
+    if (takesFloats && op->getNumRegions() == 0 &&
+        !op->hasTrait<OpTrait::IsTerminator>() && !isMemoryEffectFree(op))
+      llvm::append_range(results, op->getOperands());
+  }
+
+  void visitStore(Value address, Value value) {
+    if (isShared(address))
+      sharedStores[getVariable(address)].push_back(value);
+    else if (isWide(value.getType()) && !mayBeApproximate(address))
+      results.push_back(value);
+  }
+
+  void followAll(ArrayRef<Value> values) {
+    for (Value value : values)
+      add(value);
+    while (!pending.empty())
+      follow(pending.pop_back_val());
+  }
+
+  void add(Value value) {
+    Type type = value.getType();
+    if ((isExact || !isNarrowFloat(type)) && !type.isIndex() &&
+        wide.insert(value).second)
+      pending.push_back(value);
+  }
+
+  void addOperands(Operation *op) {
+    for (Value operand : op->getOperands())
+      add(operand);
+  }
+
+  void follow(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return followArgument(argument);
+    auto result = cast<OpResult>(value);
+    Operation *op = result.getOwner();
+    if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+      if (isShared(load.getAddr()))
+        for (Value stored : sharedStores.lookup(getVariable(load.getAddr())))
+          add(stored);
+      return;
+    }
+    // A relative error of its operand is an absolute one of a logarithm, as
+    // small as the rounding of the operand itself.
+    if (!isExact && isa<math::LogOp, math::Log2Op>(op))
+      return;
+    if (op->getNumRegions() == 0)
+      return addOperands(op);
+    if (auto loop = dyn_cast<scf::ForOp>(op))
+      return followIteration(loop, result.getResultNumber());
+    // Of branches, the value that each yields for this result.
+    addOperands(op);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (auto yield = dyn_cast<scf::YieldOp>(block.getTerminator()))
+          add(yield.getOperand(result.getResultNumber()));
+  }
+
+  void followArgument(BlockArgument argument) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (loop && argument.getArgNumber() >= loop.getNumInductionVars())
+      followIteration(loop,
+                      argument.getArgNumber() - loop.getNumInductionVars());
+  }
+
+  void followIteration(scf::ForOp loop, unsigned index) {
+    add(loop.getInitArgs()[index]);
+    add(loop.getYieldedValues()[index]);
+  }
+
+  SmallVector<Operation *> functions;
+  DenseMap<const void *, SmallVector<Value, 2>> sharedStores;
+  DenseSet<Value> wide;
+  SmallVector<Value> pending;
+  /// Where the walk begins: what leaves the kernel, and what is compared for
+  /// being equal.
+  SmallVector<Value> results, compared;
+  /// Whether no rounding ends the walk.
+  bool isExact = false;
+};
+
+} // namespace
+
+void bastile::markApproximate(tile::KernelOp kernel) {
+  WideValues(kernel).markTheOthers();
+}

@@ -1,0 +1,100 @@
+//===- ScheduleFields.h - A schedule while it is chosen ------- -*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_SCHEDULE_SCHEDULEFIELDS_H
+#define BASTILE_PASSES_SCHEDULE_SCHEDULEFIELDS_H
+
+#include "bastile/Target.h"
+#include "passes/schedule/KernelShape.h"
+#include "passes/schedule/ThreadGrid.h"
+
+namespace bastile {
+
+/// The fields of a schedule while they are chosen; 0 for those that are not
+/// yet.
+struct ScheduleFields {
+  int64_t rows = 0, threads = 0, vector = 0, columns = 0, persistent = 0,
+          cluster = 0, stages = 0;
+  tile::Reread reread = tile::Reread::Unset;
+
+  ScheduleFields() = default;
+  explicit ScheduleFields(tile::ScheduleAttr pinned)
+      : rows(pinned.getRows()), threads(pinned.getThreads()),
+        vector(pinned.getVector()), columns(pinned.getColumns()),
+        persistent(pinned.getPersistent()), cluster(pinned.getCluster()),
+        stages(pinned.getStages()), reread(pinned.getReread()) {}
+
+  tile::ScheduleAttr getAttr(mlir::MLIRContext *context) const {
+    return tile::ScheduleAttr::get(context, rows, threads, vector, columns,
+                                   persistent, cluster, stages, reread);
+  }
+
+  /// Whether a kernel can be tiled by them.
+  bool isComplete() const { return rows && threads && vector && columns; }
+
+  /// Blocks that share a row.
+  int64_t getBlocks() const { return std::max<int64_t>(1, cluster); }
+  /// Groups of rows whose loads are under way or that are computed on.
+  int64_t getStages() const { return std::max<int64_t>(1, stages); }
+};
+
+/// Chooses the fields that are 0 for a kernel of `shape`.
+void completeForGPU(ScheduleFields &fields, const KernelShape &shape,
+                    const Target &target, mlir::MLIRContext *context);
+void completeForHost(ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target);
+
+/// Whether a kernel of `shape` can run on `target` by complete `fields`; if
+/// not, `error` begins the diagnostic that says why.
+mlir::LogicalResult
+verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
+               const ScheduleFields &fields, const KernelShape &shape,
+               const Target &target, mlir::MLIRContext *context);
+
+/// Checks that `kernel` has a complete schedule, as `schedule` gives it one.
+mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
+
+/// Whether `verifySchedule` has nothing to say against `fields`.
+bool isValidSchedule(const ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target, mlir::MLIRContext *context);
+
+/// Of the schedules that are like `fields` where these are not 0 and have room
+/// for the groups of columns of a kernel of `shape`, the best; none if there is
+/// none.
+std::optional<ScheduleFields>
+findScheduleForGroups(const ScheduleFields &fields, const KernelShape &shape,
+                      const Target &target, mlir::MLIRContext *context);
+
+/// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
+int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
+
+/// Bytes of shared memory in which warps and blocks meet. A program that comes
+/// back has them twice, to take turns.
+int64_t getScratchBytes(const ScheduleFields &fields, const KernelShape &shape,
+                        const ThreadGrid &grid);
+/// Whether a block has that much.
+bool hasScratchRoom(const ScheduleFields &fields, const KernelShape &shape,
+                    const ThreadGrid &grid);
+
+/// Bytes of the rows that are copied ahead to a block's shared memory.
+int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);
+
+/// The ops on vectors of a program of the host, which is code of its tile's
+/// length, with those that functions become; 0 for tiles of few vectors, whose
+/// ops are the source's own.
+int64_t countUnrolledOps(const ScheduleFields &fields,
+                         const KernelShape &shape);
+
+/// Whether a loop walks over rows that are reduced, tile by tile.
+bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
+
+/// The schedule for operands of any alignment, by the one for aligned ones.
+ScheduleFields getUnaligned(ScheduleFields fields, const KernelShape &shape,
+                            const Target &target, mlir::MLIRContext *context);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_SCHEDULE_SCHEDULEFIELDS_H

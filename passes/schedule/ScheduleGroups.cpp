@@ -1,0 +1,104 @@
+//===- ScheduleGroups.cpp - Schedules with room for groups ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The heuristic has tiles that suit rows. Where groups of columns do not divide
+// these, a tile is a few groups, or the whole row and what is behind it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/schedule/ScheduleFields.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr int64_t kWarp = ThreadGrid::kWarp;
+
+/// Enumerates schedules and remembers the best.
+class GroupSearch {
+public:
+  GroupSearch(const ScheduleFields &given, const KernelShape &shape,
+              const Target &target, MLIRContext *context)
+      : given(given), shape(shape), target(target), context(context) {}
+
+  std::optional<ScheduleFields> run();
+
+private:
+  void tryThreads(int64_t threads, int64_t mostHeld);
+  void tryColumns(ScheduleFields fields, int64_t columns, int64_t mostHeld);
+
+  const ScheduleFields &given;
+  const KernelShape &shape;
+  const Target &target;
+  MLIRContext *context;
+  std::optional<ScheduleFields> best;
+  /// Columns that its tiles cover, and of which a thread holds how many.
+  std::pair<int64_t, int64_t> bestCost;
+};
+
+void GroupSearch::tryColumns(ScheduleFields fields, int64_t columns,
+                             int64_t mostHeld) {
+  if (!fields.columns)
+    fields.columns = columns;
+  int64_t held = fields.columns / fields.threads;
+  if (!fields.rows) {
+    // A band is held whole, if it can be.
+    fields.rows = shape.band ? shape.band : 1;
+    while (fields.rows > 1 &&
+           (fields.rows * held > mostHeld || shape.band % fields.rows != 0))
+      --fields.rows;
+  }
+  if (held * fields.rows > mostHeld)
+    return;
+  std::pair<int64_t, int64_t> cost{
+      llvm::alignTo(shape.rowLength, fields.columns), held};
+  if (best && bestCost <= cost)
+    return;
+  if (!isValidSchedule(fields, shape, target, context))
+    return;
+  best = fields;
+  bestCost = cost;
+}
+
+void GroupSearch::tryThreads(int64_t threads, int64_t mostHeld) {
+  ScheduleFields fields = given;
+  fields.threads = threads;
+  if (!fields.vector)
+    fields.vector = shape.getVector(target.vectorBytes);
+  if (shape.combinesLongRows() && !fields.persistent)
+    fields.persistent = std::max<int64_t>(1, 16 * kWarp / threads);
+  int64_t atOnce = fields.getBlocks() * threads * fields.vector;
+  tryColumns(fields, llvm::alignTo(shape.rowLength, atOnce), mostHeld);
+  int64_t columns = std::lcm(shape.getGroupColumns(), atOnce);
+  if (columns < shape.rowLength)
+    tryColumns(fields, columns, mostHeld);
+}
+
+std::optional<ScheduleFields> GroupSearch::run() {
+  // What registers hold with ease, and all that they hold.
+  for (int64_t mostHeld : {64, 256}) {
+    for (int64_t threads = kWarp; threads <= target.maxThreadsPerBlock;
+         threads += kWarp)
+      if (!given.threads || given.threads == threads)
+        tryThreads(threads, mostHeld);
+    if (best)
+      break;
+  }
+  return best;
+}
+
+} // namespace
+
+std::optional<ScheduleFields>
+bastile::findScheduleForGroups(const ScheduleFields &fields,
+                               const KernelShape &shape, const Target &target,
+                               MLIRContext *context) {
+  return GroupSearch(fields, shape, target, context).run();
+}

@@ -1,0 +1,556 @@
+//===- ScheduleHeuristic.cpp - Choose the fields of a GPU's schedule ------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/schedule/ScheduleFields.h"
+
+#include "passes/schedule/ThreadGrid.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr int64_t kWarp = ThreadGrid::kWarp;
+/// Elements of a row that a block of 512 threads keeps in registers with ease.
+constexpr int64_t kMostElementsHeld = 16384;
+/// What an H100 runs of blocks of 512 threads, and what its cache of 50 MB
+/// keeps of the rows that these walk.
+constexpr int64_t kBlocksAtOnce = 264;
+constexpr int64_t kCacheBytes = 27 << 20;
+/// Bytes of a thread's vectors of which registers hold two rows beside sums,
+/// where a multiprocessor runs 1024 threads.
+constexpr int64_t kMostStagedBytes = 32;
+/// Bytes of a thread's vector, of what a reduction leaves in registers, of the
+/// next row, of what all rows share and of sums, for which 768 threads of a
+/// multiprocessor have room; where there are more, 512 run.
+constexpr int64_t kMostSummedBytes = 208;
+/// What a block takes of a multiprocessor's shared memory beside what it keeps
+/// of a row: the system's share, and what its warps combine.
+constexpr int64_t kOtherSharedBytes = 2 << 10;
+
+/// Vectors that divide the row if these are not much narrower than the widest,
+/// or few of those would lie inside of each row.
+int64_t chooseVector(const KernelShape &shape, const Target &target) {
+  constexpr int64_t kFewestVectors = kWarp;
+  int64_t vector = shape.getVector(target.vectorBytes);
+  int64_t widest = target.vectorBytes / shape.minElementBytes;
+  bool isNarrow = vector * 4 <= widest;
+  return isNarrow && shape.canShift(widest) &&
+                 shape.rowLength >= kFewestVectors * widest
+             ? widest
+             : vector;
+}
+
+/// Which of several numbers of threads that are equally good.
+enum class Prefer {
+  /// Whose threads hold less.
+  Most,
+  /// Whose blocks end, and make room for others, one by one.
+  Fewest,
+};
+
+/// Finds the number of threads, from `minThreads` to `maxThreads` or the pinned
+/// one, that leaves the fewest of `pieces` vectors padding while none holds
+/// more than `maxPieces`; 0 if there is none.
+int64_t findThreads(const ScheduleFields &fields, int64_t pieces,
+                    int64_t minThreads, int64_t maxThreads, int64_t maxPieces,
+                    Prefer prefer = Prefer::Most) {
+  int64_t best = 0, bestPadded = 0;
+  for (int64_t threads = minThreads; threads <= maxThreads; threads += kWarp) {
+    if (fields.threads && fields.threads != threads)
+      continue;
+    int64_t padded = llvm::alignTo(pieces, threads);
+    if (padded > maxPieces * threads)
+      continue;
+    bool isAsGood = prefer == Prefer::Most && padded == bestPadded;
+    if (!best || padded < bestPadded || isAsGood) {
+      best = threads;
+      bestPadded = padded;
+    }
+  }
+  return best;
+}
+
+/// Chooses `threads` and `columns` for a row of which each block holds `pieces`
+/// vectors, up to `maxPieces` of them to a thread.
+void chooseRowThreads(ScheduleFields &fields, int64_t pieces,
+                      int64_t maxThreads, int64_t maxPieces) {
+  int64_t padded = 0;
+  if (int64_t threads =
+          findThreads(fields, pieces, kWarp, maxThreads, maxPieces)) {
+    fields.threads = threads;
+    padded = llvm::alignTo(pieces, threads);
+  } else {
+    if (!fields.threads)
+      fields.threads = maxThreads;
+    padded = fields.threads * maxPieces;
+  }
+  if (!fields.columns)
+    fields.columns = fields.getBlocks() * padded * fields.vector;
+}
+
+/// Chooses `threads` and `columns` for tiles along a row of `pieces` vectors
+/// that may each have a block of their own: one vector a thread, so that many
+/// small blocks keep loads in flight.
+void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
+                       const KernelShape &shape) {
+  int64_t minThreads =
+      std::min<int64_t>(4 * kWarp, llvm::alignTo(pieces, kWarp));
+  // Groups of columns have to fit.
+  Prefer prefer = shape.groups.empty() ? Prefer::Fewest : Prefer::Most;
+  if (!fields.threads)
+    fields.threads = findThreads(fields, pieces, minThreads,
+                                 /*maxThreads=*/16 * kWarp,
+                                 /*maxPieces=*/pieces, prefer);
+  if (!fields.columns)
+    fields.columns = fields.threads * fields.vector;
+}
+
+/// How many registers a thread needs that holds the widest vector of a row, or
+/// as many elements one by one, beside sums of rows.
+enum class Pressure { Low, Medium, High };
+
+/// It is medium where three tensors or more are loaded, high where much is
+/// computed beside the sums.
+Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target) {
+  int64_t elements =
+      std::max(fields.vector, target.vectorBytes / shape.minElementBytes);
+  int64_t bytes = shape.keptBytes + shape.loadedBytes + shape.sharedBytes +
+                  4 * shape.numLongPartialRows;
+  if (elements * bytes > kMostSummedBytes)
+    return Pressure::High;
+  return elements * shape.loadedBytes > kMostStagedBytes ? Pressure::Medium
+                                                         : Pressure::Low;
+}
+
+/// Has the smallest cluster that can share a row of `pieces` vectors which one
+/// block cannot hold in 64 bytes a thread: with more, the registers of a
+/// multiprocessor hold no second row to load while the first is reduced. Blocks
+/// of half the threads, two to a multiprocessor, come before full ones, also
+/// before one alone that holds the row till it is needed again: all threads
+/// would wait for one row. Returns whether the row is too long for one block;
+/// if no cluster holds it, it stays with one all the same.
+bool chooseCluster(ScheduleFields &fields, int64_t pieces,
+                   const KernelShape &shape, const Target &target) {
+  auto limitHeld = [](int64_t held) {
+    return std::clamp<int64_t>(held, 1, 16);
+  };
+  int64_t bytes = std::max(shape.minElementBytes, shape.loadedBytes);
+  int64_t held = limitHeld(64 / (fields.vector * bytes));
+  int64_t mostHeld = limitHeld(32 / fields.vector);
+  int64_t mostThreads = target.maxThreadsPerBlock;
+  int64_t fewThreads = mostThreads / 2;
+  // A sum of rows takes as many registers as the computation on one, and leaves
+  // no room for a second block with its own sums.
+  if (shape.numLongPartialRows > 0) {
+    held = mostHeld = limitHeld(8 / fields.vector);
+    if (getPressure(fields, shape, target) == Pressure::High)
+      mostThreads = 16 * kWarp;
+    fewThreads = mostThreads;
+  }
+  const bool waits =
+      !fields.columns && !fields.threads && held > 1 && shape.rereadBytes > 0;
+  if (pieces <= held * (waits ? fewThreads : mostThreads))
+    return false;
+  if (fields.threads)
+    fewThreads = mostThreads = fields.threads;
+  for (int64_t capacity :
+       {held * fewThreads, held * mostThreads, mostHeld * mostThreads})
+    for (int64_t blocks = 2; blocks <= target.maxBlocksPerCluster; blocks *= 2)
+      if (pieces <= blocks * capacity) {
+        fields.cluster = blocks;
+        return true;
+      }
+  return true;
+}
+
+/// Whether what is walked again of a row fits the shared memory of its blocks.
+bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
+                 const Target &target) {
+  ThreadGrid grid{1, fields.threads, fields.getBlocks()};
+  int64_t scratch = getScratchBytes(fields, shape, grid);
+  return getKeptBytes(fields, shape) + scratch <= target.maxSharedBytesPerBlock;
+}
+
+/// Whether a multiprocessor has shared memory for `blocks` that have `bytes`.
+bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
+  return blocks * (bytes + kOtherSharedBytes) <= target.maxSharedBytesPerBlock;
+}
+
+/// Sets the threads, from `minThreads` to `maxThreads`, and the tiles, of
+/// `elements` a thread, of a loop over rows that `blocks` share.
+void setLoop(ScheduleFields &fields, const KernelShape &shape, int64_t blocks,
+             int64_t elements, int64_t minThreads, int64_t maxThreads) {
+  int64_t parts =
+      llvm::divideCeil(shape.getSpan(fields.vector), blocks * elements);
+  fields.cluster = blocks;
+  fields.threads = 0;
+  fields.threads = findThreads(fields, parts, minThreads, maxThreads,
+                               /*maxPieces=*/parts);
+  fields.columns = blocks * fields.threads * elements;
+}
+
+/// Chooses a loop over rows that `blocks` share, in tiles of `perThread`
+/// elements a thread.
+void chooseLoopThreads(ScheduleFields &fields, const KernelShape &shape,
+                       const Target &target, int64_t blocks,
+                       int64_t perThread) {
+  const int64_t elements =
+      fields.vector * std::clamp<int64_t>(perThread / fields.vector, 1, 8);
+  setLoop(fields, shape, blocks, elements, 8 * kWarp, 8 * kWarp);
+  if (haveRoom(3, getKeptBytes(fields, shape), target))
+    return;
+  // So many threads that little of the last tile lies beyond the row.
+  const ScheduleFields few = fields;
+  setLoop(fields, shape, blocks, elements, 12 * kWarp, 16 * kWarp);
+  if (haveRoom(2, getKeptBytes(few, shape), target) &&
+      !haveRoom(2, getKeptBytes(fields, shape), target))
+    fields = few;
+}
+
+/// Whether blocks of a loop keep what they walk again, with room for as many of
+/// them as `atOnce` on a multiprocessor.
+bool keepsRows(const ScheduleFields &fields, const KernelShape &shape,
+               const Target &target, int64_t atOnce) {
+  return isLoop(fields, shape) &&
+         haveRoom(atOnce, getKeptBytes(fields, shape), target) &&
+         canKeepRows(fields, shape, target);
+}
+
+/// Has as few blocks as leave room for `atOnce` share each row.
+bool chooseSharers(ScheduleFields &fields, const KernelShape &shape,
+                   const Target &target, int64_t atOnce, int64_t perThread) {
+  for (int64_t blocks = 1; blocks <= target.maxBlocksPerCluster; blocks *= 2) {
+    chooseLoopThreads(fields, shape, target, blocks, perThread);
+    if (keepsRows(fields, shape, target, atOnce))
+      return true;
+  }
+  return false;
+}
+
+/// For long rows of which more is computed than registers hold: a loop walks
+/// over them in tiles. Three blocks or more to a multiprocessor hide best what
+/// each waits for; where they keep so much of a row that only two have room,
+/// these have more threads. A cluster shares each row where it is walked again:
+/// so that what its blocks keep of it leaves room for others or, without
+/// clusters enough, so that the rows that are being walked stay in the cache.
+void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
+                const Target &target) {
+  constexpr int64_t kPerThread = 16;
+  if (!fields.rows)
+    fields.rows = 1;
+  if (fields.cluster)
+    return chooseLoopThreads(fields, shape, target, fields.cluster, kPerThread);
+  if (chooseSharers(fields, shape, target, /*atOnce=*/2, kPerThread))
+    return;
+  int64_t rowBytes = shape.rowLength * shape.minElementBytes;
+  int64_t blocks = 1;
+  while (blocks < std::min<int64_t>(4, target.maxBlocksPerCluster) &&
+         kBlocksAtOnce / blocks * rowBytes > kCacheBytes)
+    blocks *= 2;
+  chooseLoopThreads(fields, shape, target, blocks, kPerThread);
+}
+
+/// For rows that are too long for one block: a loop that finds what it walks
+/// again in shared memory, where that leaves room for other blocks, which wait
+/// at other times: for two where one tensor is loaded, else for one, or for
+/// none where no cluster holds a row in registers. A block that has a row of
+/// one tensor alone has many threads, a vector each. Returns false, and chooses
+/// nothing, if rows do not fit like that.
+bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
+                    const Target &target) {
+  constexpr int64_t kBytesPerThread = 32;
+  ScheduleFields loop = fields;
+  if (!loop.rows)
+    loop.rows = 1;
+  const bool isOneTensor = shape.loadedBytes <= shape.minElementBytes;
+  bool isKept = false;
+  if (isOneTensor) {
+    setLoop(loop, shape, /*blocks=*/1, loop.vector, 12 * kWarp, 16 * kWarp);
+    isKept = keepsRows(loop, shape, target, /*atOnce=*/3);
+  }
+  const int64_t fewest = fields.cluster ? 2 : 1;
+  for (int64_t atOnce = isOneTensor ? 3 : 2; !isKept && atOnce >= fewest;
+       --atOnce)
+    isKept = chooseSharers(loop, shape, target, atOnce,
+                           kBytesPerThread / shape.minElementBytes);
+  if (isKept)
+    fields = loop;
+  return isKept;
+}
+
+/// For rows too short to keep a block busy: several of them to a block, each
+/// row held by a power of two of threads.
+void chooseShortRows(ScheduleFields &fields, int64_t pieces, int64_t threads,
+                     int64_t held = 2) {
+  int64_t perRow = llvm::PowerOf2Ceil(pieces);
+  if (!fields.columns)
+    fields.columns = fields.getBlocks() * perRow * fields.vector;
+  if (!fields.threads && fields.rows)
+    threads =
+        std::min<int64_t>(threads, llvm::alignTo(fields.rows * perRow, kWarp));
+  if (!fields.threads)
+    fields.threads = threads;
+  int64_t threadRows = std::max<int64_t>(1, fields.threads / perRow);
+  // Two rows to a thread keep more loads in flight.
+  if (!fields.rows)
+    fields.rows = held * threadRows;
+}
+
+/// For kernels in which one program combines all rows: the rows, one for each
+/// program before, are few, and many threads share them out for a few columns.
+void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
+  if (!fields.vector)
+    fields.vector = 1;
+  // The least that memory gives at a time: so there are blocks for all of the
+  // machine, each with as many rows under way.
+  constexpr int64_t kSectorElements = 8;
+  if (!fields.columns)
+    fields.columns = std::min<int64_t>(kSectorElements,
+                                       llvm::PowerOf2Ceil(shape.rowLength)) *
+                     fields.vector;
+  if (!fields.threads)
+    fields.threads = 16 * kWarp;
+  int64_t threadRows =
+      std::max<int64_t>(1, fields.threads * fields.vector / fields.columns);
+  // Several rows to a thread keep as many loads in flight.
+  if (!fields.rows)
+    fields.rows = 4 * threadRows;
+}
+
+/// Where the registers hold more than one sum, the next rows are better off in
+/// shared memory; others are loaded faster into registers.
+int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
+                     const Target &target) {
+  ScheduleFields staged = fields;
+  staged.stages = 3;
+  bool isWide = fields.vector * shape.minElementBytes >= 4;
+  bool isCrowded = shape.numLongPartialRows > 1;
+  return isWide && isCrowded && fields.rows == 1 &&
+                 haveRoom(fields.persistent, getStagedBytes(staged, shape),
+                          target)
+             ? staged.stages
+             : 2;
+}
+
+/// Has a block hold several rows, of which each keeps `fields.threads` busy, up
+/// to `most` threads to a multiprocessor: each block leaves a row of sums, and
+/// the fewer of these the better. Short rows share blocks of 256 threads,
+/// others one block; where no multiple of a row's threads comes near `most`,
+/// each row keeps its own.
+void packSummedRows(ScheduleFields &fields, const KernelShape &shape,
+                    int64_t most) {
+  const bool isShort = fields.threads <= 4 * kWarp;
+  const int64_t rows = (isShort ? 8 * kWarp : most) / fields.threads;
+  const int64_t fewest = isShort ? 0 : most - 2 * kWarp;
+  if (rows < 2 || rows * fields.threads < fewest)
+    return;
+  ScheduleFields packed = fields;
+  packed.rows = rows;
+  packed.threads *= rows;
+  packed.persistent = most / packed.threads;
+  if (hasScratchRoom(packed, shape, {rows, fields.threads, /*blocks=*/1}))
+    fields = packed;
+}
+
+/// The threads of a multiprocessor that have registers for `held` vectors of
+/// the row that is computed on, of the one that is loaded and of sums.
+int64_t countSummingThreads(const ScheduleFields &fields, Pressure pressure,
+                            int64_t held) {
+  if (pressure == Pressure::High || (held > 1 && held * fields.vector > 8))
+    return 16 * kWarp;
+  if (pressure == Pressure::Medium)
+    return 24 * kWarp;
+  return held > 1 ? 28 * kWarp : 32 * kWarp;
+}
+
+/// For kernels that keep a sum of the rows beside the current one: as many
+/// threads as the registers that both take allow, and blocks to fill the
+/// multiprocessor with them. Under medium pressure these are 768 with one
+/// vector of each row or, of rows longer than half of that, 512 with two; under
+/// high pressure, 512 with one.
+void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
+                      const KernelShape &shape, const Target &target) {
+  const Pressure pressure = getPressure(fields, shape, target);
+  const bool isHigh = pressure == Pressure::High;
+  const bool isFree =
+      !fields.rows && !fields.threads && !fields.columns && !fields.persistent;
+  if (pieces <= kWarp) {
+    chooseShortRows(fields, pieces, /*threads=*/8 * kWarp,
+                    /*held=*/isHigh ? 1 : 2);
+  } else {
+    if (!fields.rows)
+      fields.rows = 1;
+    int64_t mostHeld = std::max<int64_t>(1, (isHigh ? 8 : 16) / fields.vector);
+    int64_t most =
+        pieces <= 16 * kWarp || isHigh ? 16 * kWarp : target.maxThreadsPerBlock;
+    if (pressure == Pressure::Medium && pieces <= 32 * kWarp)
+      most = pieces <= 24 * kWarp ? 12 * kWarp : 16 * kWarp;
+    chooseRowThreads(fields, pieces, most, mostHeld);
+  }
+  int64_t held = fields.rows * fields.columns /
+                 (fields.getBlocks() * fields.threads * fields.vector);
+  if (isFree && held == 1 && fields.rows == 1 && !fields.cluster)
+    packSummedRows(fields, shape, (isHigh ? 16 : 24) * kWarp);
+  // A loop keeps its sums in memory.
+  Pressure needed = isLoop(fields, shape) ? Pressure::Low : pressure;
+  if (!fields.persistent)
+    fields.persistent = std::max<int64_t>(
+        1, countSummingThreads(fields, needed, held) / fields.threads);
+  if (!fields.stages && !isLoop(fields, shape))
+    fields.stages = chooseStages(fields, shape, target);
+}
+
+/// For kernels of row vectors alone: a single row, whose tiles are shared out
+/// among blocks.
+void chooseSingleRow(ScheduleFields &fields, int64_t pieces) {
+  if (!fields.rows)
+    fields.rows = 1;
+  if (!fields.threads)
+    fields.threads = std::min<int64_t>(8 * kWarp, llvm::alignTo(pieces, kWarp));
+  if (!fields.columns)
+    fields.columns = fields.threads * fields.vector;
+}
+
+/// As many threads as divide the rows among them, in whole warps; 0 for none.
+int64_t chooseBandThreads(const ScheduleFields &fields) {
+  int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
+  for (int64_t threads = 256; threads >= kWarp; threads /= 2)
+    if (threads % pieces == 0 && fields.rows % (threads / pieces) == 0)
+      return threads;
+  return 0;
+}
+
+/// For kernels that reduce bands of rows: a block holds one, as wide as a group
+/// of columns or a few warps, so that it reads everything once.
+void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
+  if (!fields.rows)
+    fields.rows = shape.band;
+  const bool isFree = !fields.columns;
+  if (isFree) {
+    fields.columns = std::min<int64_t>(
+        128,
+        llvm::PowerOf2Ceil(llvm::divideCeil(shape.rowLength, fields.vector)) *
+            fields.vector);
+    fields.columns = llvm::alignTo(fields.columns, shape.getGroupColumns());
+  }
+  if (fields.threads)
+    return;
+  fields.threads = chooseBandThreads(fields);
+  if (fields.threads)
+    return;
+  // Rows that no number of warps divides are divided by themselves.
+  if (isFree)
+    fields.columns = std::lcm(fields.columns, kWarp * fields.vector);
+  fields.threads = llvm::alignTo(fields.columns / fields.vector, kWarp);
+}
+
+} // namespace
+
+/// Rows stay in shared memory from one walk to the next where they fit.
+static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
+                         const Target &target) {
+  if (fields.reread != tile::Reread::Unset || !isLoop(fields, shape) ||
+      shape.rereadBytes == 0)
+    return;
+  fields.reread = canKeepRows(fields, shape, target) ? tile::Reread::Shared
+                                                     : tile::Reread::Memory;
+}
+
+static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
+                         const Target &target) {
+  if (shape.numCombinedRows > 0) {
+    if (!fields.persistent)
+      fields.persistent = 1;
+    return chooseCombinedRows(fields, shape);
+  }
+  if (!fields.vector)
+    fields.vector = chooseVector(shape, target);
+  if (shape.band)
+    return chooseBand(fields, shape);
+  int64_t span = shape.getSpan(fields.vector);
+  int64_t pieces = llvm::divideCeil(span, fields.vector);
+  if (fields.columns)
+    pieces = llvm::divideCeil(std::min(fields.columns, span), fields.vector);
+  if (shape.leading == 0)
+    return chooseSingleRow(fields, pieces);
+  // A row stays in registers neither where several reductions need them, nor
+  // where the first walk reads nothing of it but what all rows share.
+  bool isWalked = shape.numReductions > 2 ||
+                  (shape.startsWithShared && shape.numWalks == 2 &&
+                   shape.numLongPartialRows == 0);
+  const bool isFree = !fields.columns && !fields.threads;
+  if (isWalked && isFree && shape.rowLength > kMostElementsHeld) {
+    if (shape.combinesLongRows() && !fields.persistent)
+      fields.persistent = 1;
+    return chooseLoop(fields, shape, target);
+  }
+  // Up to 64 elements a thread, which leaves room for the intermediate values,
+  // and up to 16 vectors, each of which takes an address.
+  const int64_t mostHeld = std::min<int64_t>(16, 64 / fields.vector);
+  if (!fields.cluster && shape.numReductions > 0 &&
+      chooseCluster(fields, pieces, shape, target)) {
+    // Nor does a row that is too long for one block, where two reductions need
+    // it, its vectors begin ahead of it, or no cluster holds it.
+    const bool isCrowded =
+        shape.numReductions > 1 || shape.isShifted(fields.vector) ||
+        (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
+    if (isCrowded && isFree && !fields.stages && shape.rereadBytes > 0 &&
+        shape.numLongPartialRows == 0 && chooseKeptRows(fields, shape, target))
+      return;
+  }
+  // From here on, what one block holds.
+  pieces = llvm::divideCeil(pieces, fields.getBlocks());
+  if (shape.numLongPartialRows > 0)
+    return chooseSummedRows(fields, pieces, shape, target);
+  if (pieces <= kWarp) {
+    chooseShortRows(fields, pieces,
+                    /*threads=*/(shape.numReductions > 0 ? 8 : 4) * kWarp);
+    return;
+  }
+  if (!fields.rows)
+    fields.rows = 1;
+  if (shape.numReductions == 0) {
+    chooseTileThreads(fields, pieces, shape);
+    return;
+  }
+  // A row stays in registers as long as it fits. Threads that hold little come
+  // first.
+  int64_t fewThreads = 16 * kWarp;
+  if (pieces <= 16 * kWarp)
+    fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 8 * kWarp;
+  if (pieces <= fewThreads * 4) {
+    chooseRowThreads(fields, pieces, fewThreads, /*maxPieces=*/4);
+    return;
+  }
+  for (int64_t held = 4; held <= mostHeld; held *= 2) {
+    if (pieces > held * target.maxThreadsPerBlock)
+      continue;
+    chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held);
+    return;
+  }
+  // Otherwise a loop walks over it in steps of moderate tiles.
+  if (!fields.threads)
+    fields.threads = 16 * kWarp;
+  if (!fields.columns)
+    fields.columns = 4 * fields.getBlocks() * fields.threads * fields.vector;
+}
+
+void bastile::completeForGPU(ScheduleFields &fields, const KernelShape &shape,
+                             const Target &target, MLIRContext *context) {
+  const ScheduleFields given = fields;
+  chooseForGPU(fields, shape, target);
+  chooseReread(fields, shape, target);
+  if (shape.groups.empty() || isValidSchedule(fields, shape, target, context))
+    return;
+  if (auto found = findScheduleForGroups(given, shape, target, context)) {
+    fields = *found;
+    chooseReread(fields, shape, target);
+  }
+}

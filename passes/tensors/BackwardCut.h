@@ -1,0 +1,78 @@
+//===- BackwardCut.h - What a backward function reads -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_TENSORS_BACKWARDCUT_H
+#define BASTILE_PASSES_TENSORS_BACKWARDCUT_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace bastile {
+
+/// Chooses where to cut the forward's ops off a backward function: at its
+/// arguments, its results and the statistics of rows, so that the fewest bytes
+/// are moved. What lies between is computed again.
+///
+/// A statistic that waits for a reduction is always cut: a few bytes a row cost
+/// less than another pass over the row before the gradients can begin.
+class BackwardCut {
+public:
+  /// `backward` begins with a copy of the ops of `forward`.
+  BackwardCut(mlir::func::FuncOp forward, mlir::func::FuncOp backward);
+
+  /// Says that the backward returns `value`.
+  void require(mlir::Value value) { required.push_back(value); }
+  /// Chooses, once all is required.
+  void choose();
+
+  /// Whether the backward reads `argument` of the copy.
+  bool isRead(mlir::Value argument) const {
+    return current.read.contains(argument);
+  }
+  /// The forward's results that the backward reads.
+  llvm::ArrayRef<unsigned> getResults() const { return results; }
+  /// The statistics that the forward has to return in addition.
+  llvm::ArrayRef<mlir::Value> getStatistics() const {
+    return current.statistics.getArrayRef();
+  }
+  /// The forward's value of which `value` is the copy.
+  mlir::Value getForward(mlir::Value value) const {
+    return originals.lookup(value);
+  }
+
+private:
+  /// What the backward reads with some of the results at hand.
+  struct Reading {
+    llvm::DenseSet<mlir::Value> read;
+    llvm::SetVector<mlir::Value> statistics;
+    llvm::SetVector<mlir::Value> cutResults;
+    int64_t bytes = 0;
+  };
+
+  Reading trace(const llvm::DenseSet<mlir::Value> &available) const;
+  bool isStatistic(mlir::Value value) const;
+  void deriveStatistics(const llvm::DenseSet<mlir::Value> &available);
+
+  mlir::func::FuncOp forward;
+  /// Copies of the forward's values.
+  llvm::DenseMap<mlir::Value, mlir::Value> originals;
+  /// Those that wait for a reduction.
+  llvm::DenseSet<mlir::Value> reduced;
+  /// The forward's results, by their copies.
+  llvm::MapVector<mlir::Value, unsigned> resultNumbers;
+  llvm::SmallVector<mlir::Value> required;
+  /// Statistics that the backward computes from others.
+  llvm::DenseSet<mlir::Value> derived;
+  Reading current;
+  llvm::SmallVector<unsigned> results;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_TENSORS_BACKWARDCUT_H

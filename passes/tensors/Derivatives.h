@@ -1,0 +1,56 @@
+//===- Derivatives.h - The derivative of each primitive ---------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_TENSORS_DERIVATIVES_H
+#define BASTILE_PASSES_TENSORS_DERIVATIVES_H
+
+#include "dialect/Expression.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace bastile {
+
+/// The gradients of values, as they are found from results to arguments. Each
+/// has the shape of its value and the precision that formulas are computed in.
+class Gradients {
+public:
+  /// `active` are the values that depend on what is differentiated with respect
+  /// to; gradients of others are not computed.
+  Gradients(mlir::ImplicitLocOpBuilder &builder,
+            const llvm::DenseSet<mlir::Value> &active)
+      : builder(builder), active(active) {}
+
+  bool isActive(mlir::Value value) const { return active.contains(value); }
+  const llvm::DenseSet<mlir::Value> &getActive() const { return active; }
+
+  /// The sum of what has been added for `value`; null for nothing.
+  mlir::Value lookup(mlir::Value value) const { return sums.lookup(value); }
+  void add(mlir::Value value, const tile::Expr &gradient);
+  void add(mlir::Value value, mlir::Value gradient);
+
+  mlir::ImplicitLocOpBuilder &getBuilder() const { return builder; }
+
+private:
+  mlir::ImplicitLocOpBuilder &builder;
+  const llvm::DenseSet<mlir::Value> &active;
+  llvm::DenseMap<mlir::Value, mlir::Value> sums;
+};
+
+/// Whether values of `type` have gradients.
+bool isDifferentiable(mlir::Type type);
+
+/// Whether a result of `op` depends on one of `values` other than by its sizes.
+bool dependsOnAny(mlir::Operation *op,
+                  const llvm::DenseSet<mlir::Value> &values);
+
+/// Adds to the gradients of `op`'s active operands what its results' gradients
+/// contribute. Fails, with a diagnostic, if the op has no derivative here.
+llvm::LogicalResult propagateGradients(mlir::Operation *op,
+                                       Gradients &gradients);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_TENSORS_DERIVATIVES_H

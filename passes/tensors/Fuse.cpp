@@ -1,0 +1,298 @@
+//===- Fuse.cpp - Gather ops into kernels ---------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Each group of ops (Grouping.h) becomes a kernel, and the function what
+// launches them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Rows.h"
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/tensors/Conditions.h"
+#include "passes/tensors/Grouping.h"
+#include "passes/tensors/KernelSource.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_FUSE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// `name` as an identifier of PTX: letters, digits, _ and $.
+std::string getEntryName(StringRef name) {
+  std::string entry = name.str();
+  for (char &character : entry)
+    if (!llvm::isAlnum(character) && character != '$')
+      character = '_';
+  if (llvm::isDigit(entry.front()))
+    entry.insert(entry.begin(), '_');
+  return entry;
+}
+
+/// Turns the groups of one function into kernels and launches.
+class FunctionFuser {
+public:
+  FunctionFuser(func::FuncOp func, SymbolTable &symbols)
+      : func(func), symbols(symbols), builder(func.getContext()) {}
+
+  LogicalResult run();
+
+private:
+  tile::KernelOp buildKernel(const Group &group, StringRef name);
+  void launch(const Group &group, StringRef name);
+  bool isReady(const Group &group) const;
+  void placeResults(func::ReturnOp returnOp);
+  void markApproximate(func::ReturnOp returnOp);
+  void markFactors();
+
+  func::FuncOp func;
+  SymbolTable &symbols;
+  OpBuilder builder;
+  /// What the launches so far return, by the value that it stands for; of a
+  /// combination of all rows, the partial results are kept apart.
+  DenseMap<Value, Value> launched, partials;
+};
+
+/// The type of partial results of `reduce`: one row a program.
+RankedTensorType getPartialRowsType(tile::ReduceRowsOp reduce) {
+  RankedTensorType type = reduce.getInput().getType();
+  return type.clone({ShapedType::kDynamic, type.getShape().back()});
+}
+
+tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
+  OpBuilder builder(func);
+  SmallVector<Type> inputTypes(
+      ValueRange(group.inputs.getArrayRef()).getTypes());
+  for (tile::ReduceRowsOp reduce : group.combined)
+    inputTypes.push_back(getPartialRowsType(reduce));
+  SmallVector<Type> outputTypes(
+      ValueRange(group.outputs.getArrayRef()).getTypes());
+  for (tile::ReduceRowsOp reduce : group.partials)
+    outputTypes.push_back(getPartialRowsType(reduce));
+  auto kernel =
+      tile::KernelOp::create(builder, func.getLoc(), name,
+                             builder.getFunctionType(inputTypes, outputTypes));
+  if (auto schedule = func->getAttrOfType<tile::ScheduleAttr>(
+          tile::TileDialect::kScheduleAttrName);
+      schedule && group.combined.empty())
+    kernel.setScheduleAttr(schedule);
+
+  Block *body = builder.createBlock(&kernel.getBody());
+  IRMapping mapping;
+  for (Value input : group.inputs)
+    mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+  for (tile::ReduceRowsOp reduce : group.combined) {
+    Value rows = body->addArgument(getPartialRowsType(reduce), reduce.getLoc());
+    mapping.map(reduce.getResult(),
+                tile::ReduceRowsOp::create(builder, reduce.getLoc(),
+                                           reduce.getType(), reduce.getKind(),
+                                           rows, /*partial=*/false)
+                    .getResult());
+  }
+  SmallVector<Operation *> ops(group.ops.getArrayRef());
+  llvm::sort(ops, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  for (Operation *op : ops)
+    builder.clone(*op, mapping);
+  SmallVector<Value> results;
+  for (Value output : group.outputs)
+    results.push_back(mapping.lookup(output));
+  for (tile::ReduceRowsOp reduce : group.partials)
+    results.push_back(tile::ReduceRowsOp::create(
+        builder, reduce.getLoc(), getPartialRowsType(reduce), reduce.getKind(),
+        mapping.lookup(reduce.getInput()), /*partial=*/true));
+  tile::ReturnOp::create(builder, func.getLoc(), results);
+  return kernel;
+}
+
+/// Whether all that `group` reads has been launched.
+bool FunctionFuser::isReady(const Group &group) const {
+  return llvm::all_of(group.inputs,
+                      [&](Value input) {
+                        return isa<BlockArgument>(input) ||
+                               launched.contains(input);
+                      }) &&
+         llvm::all_of(group.combined, [&](tile::ReduceRowsOp reduce) {
+           return partials.contains(reduce.getResult());
+         });
+}
+
+void FunctionFuser::launch(const Group &group, StringRef name) {
+  tile::KernelOp kernel = buildKernel(group, name);
+  symbols.insert(kernel);
+  SmallVector<Value> operands =
+      llvm::map_to_vector(group.inputs, [&](Value input) {
+        auto it = launched.find(input);
+        return it == launched.end() ? input : it->second;
+      });
+  for (tile::ReduceRowsOp reduce : group.combined)
+    operands.push_back(partials.lookup(reduce.getResult()));
+  auto launchOp = tile::LaunchOp::create(
+      builder, func.getLoc(), kernel.getResultTypes(),
+      builder.getArrayAttr(FlatSymbolRefAttr::get(kernel.getSymNameAttr())),
+      operands);
+  ResultRange results = launchOp.getResults();
+  for (auto [output, result] : llvm::zip(group.outputs, results))
+    launched[output] = result;
+  for (auto [index, partial] : llvm::enumerate(group.partials)) {
+    tile::ReduceRowsOp reduce = partial;
+    partials[reduce.getResult()] = results[group.outputs.size() + index];
+  }
+}
+
+/// Marks the operands of kernels in whose place a result is written. A result
+/// may not take the place of what a later launch reads.
+void FunctionFuser::placeResults(func::ReturnOp returnOp) {
+  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
+    auto argument = func.getResultAttrOfType<IntegerAttr>(
+        index, tile::TileDialect::kInPlaceAttrName);
+    if (!argument)
+      continue;
+    auto launchOp = value.getDefiningOp<tile::LaunchOp>();
+    BlockArgument source = func.getArgument(argument.getInt());
+    if (llvm::any_of(source.getUsers(), [&](Operation *user) {
+          return launchOp->isBeforeInBlock(user);
+        })) {
+      func.removeResultAttr(
+          index, builder.getStringAttr(tile::TileDialect::kInPlaceAttrName));
+      continue;
+    }
+    auto kernel = symbols.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+    unsigned result = cast<OpResult>(value).getResultNumber();
+    for (auto [position, input] : llvm::enumerate(launchOp.getInputs()))
+      if (input == source)
+        kernel.setArgAttr(position, tile::TileDialect::kInPlaceAttrName,
+                          builder.getI64IntegerAttr(result));
+  }
+}
+
+/// Marks the results of kernels that may be approximate, being the function's
+/// and nobody else's.
+void FunctionFuser::markApproximate(func::ReturnOp returnOp) {
+  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
+    auto launchOp = value.getDefiningOp<tile::LaunchOp>();
+    if (!launchOp || !value.hasOneUse() ||
+        !func.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
+      continue;
+    auto kernel = symbols.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+    kernel.setResultAttr(cast<OpResult>(value).getResultNumber(),
+                         tile::TileDialect::kApproximateAttrName,
+                         builder.getUnitAttr());
+  }
+}
+
+/// Marks the operands of kernels that say when nothing is to be done: all that
+/// the kernel returns may take the place of something then.
+void FunctionFuser::markFactors() {
+  for (BlockArgument argument : func.getArguments()) {
+    if (!func.getArgAttr(argument.getArgNumber(),
+                         tile::TileDialect::kFactorAttrName))
+      continue;
+    for (OpOperand &use : argument.getUses()) {
+      auto launchOp = cast<tile::LaunchOp>(use.getOwner());
+      auto kernel = symbols.lookup<tile::KernelOp>(
+          cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+      size_t inPlace = llvm::count_if(
+          llvm::seq(kernel.getNumArguments()), [&](unsigned position) {
+            return bool(kernel.getArgAttr(position,
+                                          tile::TileDialect::kInPlaceAttrName));
+          });
+      if (inPlace == launchOp.getNumResults())
+        kernel.setArgAttr(use.getOperandNumber(),
+                          tile::TileDialect::kFactorAttrName,
+                          builder.getUnitAttr());
+    }
+  }
+}
+
+/// Lets every result be a value of its own.
+static void copyRepeatedResults(func::ReturnOp returnOp) {
+  OpBuilder builder(returnOp);
+  DenseSet<Value> returned;
+  for (OpOperand &operand : returnOp->getOpOperands()) {
+    Value value = operand.get();
+    if (returned.insert(value).second && !isa<BlockArgument>(value))
+      continue;
+    // Put together once more: a copy would need whole rows.
+    if (auto join = value.getDefiningOp<tile::JoinOp>()) {
+      operand.set(builder.clone(*join)->getResult(0));
+      continue;
+    }
+    operand.set(tile::CopyOp::create(builder, returnOp.getLoc(),
+                                     value.getType(), value));
+  }
+}
+
+LogicalResult FunctionFuser::run() {
+  if (failed(verifyKernelSource(func)))
+    return failure();
+  auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
+  builder.setInsertionPoint(returnOp);
+  copyRepeatedResults(returnOp);
+  moveConditionsBehindRows(func);
+  replaceSizeSources(func.front(), [](Value root) { return root; });
+  FailureOr<SmallVector<Group>> groups = collectGroups(func);
+  if (failed(groups))
+    return failure();
+
+  // A group may only be launched after those it reads from.
+  SmallVector<Group *> pending =
+      llvm::map_to_vector(*groups, [](Group &group) { return &group; });
+  unsigned index = 0;
+  while (!pending.empty()) {
+    auto *ready =
+        llvm::find_if(pending, [&](Group *group) { return isReady(*group); });
+    if (ready == pending.end())
+      return func.emitOpError(
+          "has chains of different row lengths that need each other's values "
+          "both ways; split the function");
+    std::string name = getEntryName(func.getName()) + "_kernel";
+    if (groups->size() > 1)
+      name += std::to_string(index++);
+    launch(**ready, name);
+    pending.erase(ready);
+  }
+
+  for (OpOperand &operand : returnOp->getOpOperands())
+    operand.set(launched.lookup(operand.get()));
+  placeResults(returnOp);
+  markApproximate(returnOp);
+  SmallVector<Operation *> fused;
+  for (Operation &op : func.front().without_terminator())
+    if (!isa<tile::LaunchOp>(op))
+      fused.push_back(&op);
+  for (Operation *op : llvm::reverse(fused))
+    op->erase();
+  markFactors();
+  return success();
+}
+
+struct FusePass : public bastile::impl::FuseBase<FusePass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(verifyOnlyFunctions(module)))
+      return signalPassFailure();
+    SymbolTable symbols(module);
+    for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+      if (failed(FunctionFuser(func, symbols).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,589 @@
+//===- Grouping.cpp - Which ops become one kernel -------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tensors/Grouping.h"
+
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/tensors/Conditions.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// The length of the rows that `op` computes: that of its longest row tensor,
+/// of the pieces where it takes rows apart or puts them together.
+int64_t getRowLength(Operation *op) {
+  ValueRange values = op->getResults();
+  if (isa<tile::JoinOp>(op))
+    values = op->getOperands();
+  int64_t length = 0;
+  auto visit = [&](Value value) {
+    if (isRowTensor(value))
+      length = std::max(
+          length, cast<RankedTensorType>(value.getType()).getShape().back());
+  };
+  llvm::for_each(values, visit);
+  if (isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
+    visit(op->getOperand(0));
+  return length;
+}
+
+/// Whether `operand` has a row for each band, which comes out of memory.
+bool readsBands(OpOperand &operand) {
+  return isa<tile::RepeatBandsOp>(operand.getOwner()) &&
+         operand.getOperandNumber() == 0;
+}
+
+/// Whether `operand` has a row for each band that another kernel is to leave in
+/// memory: the program that computes it is at one band, and reads others.
+bool waitsForBands(OpOperand &operand) {
+  return readsBands(operand) && operand.get().getDefiningOp();
+}
+
+/// Whether `op` combines all rows to a vector, which ends a kernel.
+bool combinesAllRows(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
+  return reduce && !reduce.keepsRows();
+}
+
+/// Whether `op` combines rows to fewer of them.
+bool combinesSomeRows(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
+  return reduce && reduce.keepsRows();
+}
+
+/// Whether the rows that `operand` takes are others than those that its owner
+/// walks: fewer, each read for several of them, or more, to be combined.
+bool readsOtherRows(OpOperand &operand) {
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(operand.getOwner()))
+    return operand.getOperandNumber() == 0 && broadcast.repeatsRows();
+  return readsBands(operand) || combinesSomeRows(operand.getOwner());
+}
+
+/// Whether `op` computes nothing: a piece of an argument is an address.
+bool isPieceOfArgument(Operation *op) {
+  auto split = dyn_cast<tile::SplitOp>(op);
+  return split && isa<BlockArgument>(split.getInput());
+}
+
+/// Whether `op` repeats a number or a vector for each row.
+bool repeatsVector(Operation *op) {
+  auto broadcast = dyn_cast<tile::BroadcastOp>(op);
+  return broadcast && !isRowTensor(broadcast.getSource());
+}
+
+/// Whether `op` is computed on the one row that a program has left of those it
+/// combines: element by element.
+bool fitsCombinedRow(Operation *op) {
+  return OpTrait::hasElementwiseMappableTraits(op) || isa<tile::CopyOp>(op) ||
+         repeatsVector(op);
+}
+
+/// When an op on rows can run, as far as it waits for rows to be combined to
+/// fewer: for how many such combinations, one after the other, and which one it
+/// follows element by element, if that is all it waits for.
+struct CombinedRows {
+  int64_t depth = 0;
+  Operation *reduce = nullptr;
+
+  bool operator==(const CombinedRows &other) const {
+    return depth == other.depth && reduce == other.reduce;
+  }
+};
+
+/// What a kernel of some ops would walk.
+struct RowClass {
+  /// The length of its rows, 1 as long as it has nothing but statistics.
+  int64_t length = 1;
+  /// The lengths of group statistics among its values.
+  SmallVector<int64_t, 1> groups;
+  /// Whether rows of this length may turn out to be group statistics.
+  bool mayBeGroups = true;
+  /// The rows of the bands that it reduces, 0 for none, and whether it reduces
+  /// anything that is not held by the tile of a band.
+  int64_t band = 0;
+  bool reducesMore = false;
+
+  static RowClass get(Operation *op);
+
+  /// Whether the rows of this class are group statistics of the other's.
+  bool areGroupsOf(const RowClass &other) const {
+    return mayBeGroups && llvm::is_contained(other.groups, length);
+  }
+  /// A program that holds a band does not go on along its rows, or to more.
+  bool fitsBands(const RowClass &other) const {
+    return !band || (!other.reducesMore && (!other.band || other.band == band));
+  }
+  bool fits(const RowClass &other) const {
+    if (!fitsBands(other) || !other.fitsBands(*this))
+      return false;
+    return length == other.length || length == 1 || other.length == 1 ||
+           areGroupsOf(other) || other.areGroupsOf(*this);
+  }
+  void merge(const RowClass &other) {
+    if (other.length == length)
+      mayBeGroups &= other.mayBeGroups;
+    else if (other.length > length)
+      mayBeGroups = other.mayBeGroups;
+    length = std::max(length, other.length);
+    band = std::max(band, other.band);
+    reducesMore |= other.reducesMore;
+    for (int64_t group : other.groups)
+      if (!llvm::is_contained(groups, group))
+        groups.push_back(group);
+  }
+};
+
+RowClass RowClass::get(Operation *op) {
+  RowClass rows;
+  rows.length = getRowLength(op);
+  rows.mayBeGroups = OpTrait::hasElementwiseMappableTraits(op) ||
+                     isa<tile::CopyOp, arith::ConstantOp, tile::ReduceBandsOp,
+                         tile::PackBandsOp, tile::RepeatBandsOp>(op);
+  if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+    rows.band = reduce.getBand();
+  rows.reducesMore = isRowReduction(op) || isa<tile::ReduceRowsOp>(op);
+  auto visitGroups = [&](Type longer, Value shorter) {
+    if (isRowTensor(shorter)) {
+      int64_t length =
+          cast<RankedTensorType>(shorter.getType()).getShape().back();
+      if (length != 1 &&
+          length != cast<RankedTensorType>(longer).getShape().back())
+        rows.groups.push_back(length);
+    }
+  };
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    visitGroups(reduce.getInput().getType(), reduce.getResult());
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    visitGroups(broadcast.getType(), broadcast.getSource());
+    auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
+    rows.mayBeGroups = !source || source.getShape().back() == 1;
+  }
+  return rows;
+}
+
+class Grouper {
+public:
+  explicit Grouper(func::FuncOp func) : func(func) {}
+
+  FailureOr<SmallVector<Group>> run();
+
+private:
+  void findCombinedRows();
+  LogicalResult verifyCombinedRows() const;
+  LogicalResult verifyBands() const;
+  void findStages();
+  LogicalResult formRowGroups();
+  void formVectorGroups();
+  void formSharedGroups();
+  bool isRepeated(OpOperand &use, int64_t stage) const;
+  void addInputs(Group &group, Operation *op, int64_t stage);
+  void collectOutputs();
+
+  /// Whether `value` is a row vector that depends on all rows of something.
+  bool isCombined(Value value) const { return combinedValues.contains(value); }
+  bool isRowOp(Operation *op) const { return rowStages.contains(op); }
+
+  func::FuncOp func;
+  DenseSet<Value> combinedValues;
+  /// When an op on rows runs: a stage reads what earlier ones combine.
+  DenseMap<Operation *, int64_t> rowStages;
+  /// Ops of one kernel wait for the same combinations of rows to fewer.
+  DenseMap<Operation *, CombinedRows> combinedRows;
+  SmallVector<Group> groups;
+  /// The group that an op belongs to, of those that it may be repeated in.
+  DenseMap<Operation *, size_t> owners;
+};
+
+void Grouper::findCombinedRows() {
+  for (Operation &op : func.front().without_terminator()) {
+    CombinedRows found;
+    SmallVector<CombinedRows> operands;
+    // What has nothing but its sizes of rows goes where these are.
+    ValueRange values =
+        repeatsVector(&op) ? op.getOperands() : getValueOperands(&op);
+    for (Value operand : values)
+      if (Operation *producer = operand.getDefiningOp()) {
+        operands.push_back(combinedRows.lookup(producer));
+        found.depth = std::max(found.depth, operands.back().depth);
+      }
+    if (combinesSomeRows(&op)) {
+      found = {found.depth + 1, &op};
+    } else if (fitsCombinedRow(&op)) {
+      // Of the others, nothing is waited for.
+      llvm::erase_if(operands, [&](const CombinedRows &rows) {
+        return rows.depth < found.depth;
+      });
+      if (!operands.empty() && llvm::all_equal(operands))
+        found.reduce = operands.front().reduce;
+    }
+    combinedRows[&op] = found;
+  }
+}
+
+/// Checks that each group that combines rows to fewer has no others beside
+/// these and those.
+LogicalResult Grouper::verifyCombinedRows() const {
+  for (const Group &group : groups) {
+    const auto *it = llvm::find_if(group.ops, combinesSomeRows);
+    if (it == group.ops.end())
+      continue;
+    auto reduce = cast<tile::ReduceRowsOp>(*it);
+    auto fits = [&](Operation *op) {
+      if (op == reduce || !isRowTensor(op->getResult(0)) ||
+          isPieceOfArgument(op))
+        return true;
+      auto type = cast<RankedTensorType>(op->getResult(0).getType());
+      return fitsCombinedRow(op) &&
+             type.getShape() == reduce.getType().getShape();
+    };
+    for (Operation *op : group.ops)
+      if (!fits(op))
+        return op->emitOpError("takes part in what follows rows of type ")
+               << reduce.getType()
+               << " that combine others, and is not computed element by "
+                  "element; split the function";
+  }
+  return success();
+}
+
+/// Checks that no group reads a row of a tensor for each of its bands, and
+/// another for each of its rows.
+LogicalResult Grouper::verifyBands() const {
+  for (const Group &group : groups)
+    for (Value input : group.inputs) {
+      Operation *ofBands = nullptr, *ofRows = nullptr;
+      for (OpOperand &use : input.getUses())
+        if (group.ops.contains(use.getOwner()))
+          (readsBands(use) ? ofBands : ofRows) = use.getOwner();
+      if (!ofBands || !ofRows)
+        continue;
+      InFlightDiagnostic error =
+          ofBands->emitOpError("repeats rows of a tensor whose own rows are as "
+                               "many as the result's");
+      error.attachNote(ofRows->getLoc()) << "which are read here";
+      return error;
+    }
+  return success();
+}
+
+/// Finds the first stage in which each op could run, and from the last of those
+/// backwards the last one in which it may. What reduces bands runs after the
+/// reductions of rows that it depends on: to walk rows whole, a band at a time,
+/// would leave most of the machine idle.
+void Grouper::findStages() {
+  // The stage in which a value is there, and that after its row reductions.
+  DenseMap<Value, int64_t> earliest, reduced;
+  int64_t last = 0;
+  for (Operation &op : func.front().without_terminator()) {
+    int64_t stage = 0, afterRows = 0;
+    bool combined = combinesAllRows(&op);
+    for (OpOperand &use : op.getOpOperands()) {
+      Value operand = use.get();
+      stage = std::max(stage, earliest.lookup(operand) + waitsForBands(use));
+      afterRows = std::max(afterRows, reduced.lookup(operand));
+      combined |= isCombined(operand);
+    }
+    if (isa<tile::ReduceBandsOp>(op))
+      stage = std::max(stage, afterRows);
+    if (isRowReduction(&op))
+      afterRows = std::max(afterRows, stage + 1);
+    bool onRows = llvm::any_of(op.getResults(), isRowTensor);
+    if (onRows || combinesAllRows(&op)) {
+      rowStages[&op] = 0;
+      last = std::max(last, stage);
+    }
+    for (Value result : op.getResults()) {
+      earliest[result] = stage + combinesAllRows(&op);
+      reduced[result] = afterRows;
+      if (combined && !onRows)
+        combinedValues.insert(result);
+    }
+  }
+
+  // The stage by which each value is needed; vectors are ready between stages.
+  // The last one in which rows may be reduced for it, if fewer.
+  DenseMap<Value, int64_t> needed, neededReduced;
+  auto lower = [](DenseMap<Value, int64_t> &stages, Value value,
+                  int64_t stage) {
+    auto [it, isNew] = stages.try_emplace(value, stage);
+    it->second = std::min(it->second, stage);
+  };
+  for (Operation &op : llvm::reverse(func.front().without_terminator())) {
+    int64_t stage = isRowOp(&op) && !combinesAllRows(&op) ? last : last + 1;
+    std::optional<int64_t> lastReduction;
+    for (Value result : op.getResults()) {
+      if (auto it = needed.find(result); it != needed.end())
+        stage = std::min(stage, it->second);
+      if (auto it = neededReduced.find(result); it != neededReduced.end())
+        lastReduction = std::min(lastReduction.value_or(last), it->second);
+    }
+    if (combinesAllRows(&op))
+      --stage;
+    if (isRowReduction(&op) && lastReduction)
+      stage = std::min(stage, *lastReduction);
+    if (isa<tile::ReduceBandsOp>(op))
+      lastReduction = std::min(lastReduction.value_or(last), stage - 1);
+    if (isRowOp(&op))
+      rowStages[&op] = stage;
+    for (OpOperand &use : op.getOpOperands()) {
+      lower(needed, use.get(), stage - waitsForBands(use));
+      if (lastReduction)
+        lower(neededReduced, use.get(), *lastReduction);
+    }
+  }
+}
+
+/// Leaves out the conditions that only other groups need.
+void dropForeignConditions(SmallVectorImpl<Operation *> &ops) {
+  DenseSet<Operation *> kept;
+  for (Operation *op : llvm::reverse(ops))
+    if (canBeStored(op) || llvm::any_of(op->getUsers(), [&](Operation *user) {
+          return kept.contains(user);
+        }))
+      kept.insert(op);
+  llvm::erase_if(ops, [&](Operation *op) { return !kept.contains(op); });
+}
+
+LogicalResult Grouper::formRowGroups() {
+  // A kernel walks rows of one length, statistics aside.
+  llvm::EquivalenceClasses<Operation *> classes;
+  DenseMap<Operation *, RowClass> rows;
+  auto join = [&](Operation *lhs, Operation *rhs) {
+    if (rowStages.lookup(lhs) != rowStages.lookup(rhs) ||
+        !(combinedRows.lookup(lhs) == combinedRows.lookup(rhs)))
+      return;
+    if (classes.isEquivalent(lhs, rhs))
+      return;
+    RowClass left = rows.lookup(classes.getLeaderValue(lhs));
+    RowClass right = rows.lookup(classes.getLeaderValue(rhs));
+    if (!left.fits(right))
+      return;
+    left.merge(right);
+    classes.unionSets(lhs, rhs);
+    rows[classes.getLeaderValue(lhs)] = left;
+  };
+  // Of those that read a value, one of each class.
+  DenseMap<Value, SmallVector<Operation *>> readers;
+  for (Operation &op : func.front().without_terminator()) {
+    if (!isRowOp(&op))
+      continue;
+    classes.insert(&op);
+    rows[&op] = RowClass::get(&op);
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (!isRowTensor(operand.get()))
+        continue;
+      if (readsOtherRows(operand))
+        continue;
+      // What packs bands walks the rows of these.
+      if (Operation *producer = operand.get().getDefiningOp();
+          producer && !isa<tile::PackBandsOp>(producer))
+        join(&op, producer);
+      SmallVector<Operation *> &others = readers[operand.get()];
+      bool isFirst = true;
+      for (Operation *other : others) {
+        join(&op, other);
+        isFirst &= !classes.isEquivalent(&op, other);
+      }
+      if (isFirst)
+        others.push_back(&op);
+    }
+  }
+
+  llvm::MapVector<Operation *, SmallVector<Operation *>> byLeader;
+  for (Operation &op : func.front().without_terminator())
+    if (isRowOp(&op))
+      byLeader[classes.getLeaderValue(&op)].push_back(&op);
+  for (auto &entry : byLeader) {
+    dropForeignConditions(entry.second);
+    if (entry.second.empty())
+      continue;
+    for (Operation *op : entry.second)
+      owners[op] = groups.size();
+    Group &group = groups.emplace_back();
+    group.ops.insert(entry.second.begin(), entry.second.end());
+    for (Operation *op : entry.second) {
+      addInputs(group, op, rowStages.lookup(op));
+      if (combinesAllRows(op)) {
+        group.partials.push_back(cast<tile::ReduceRowsOp>(op));
+        group.ops.remove(op);
+      }
+    }
+    if (llvm::none_of(group.inputs, isRowTensor))
+      return entry.first->emitOpError("depends on no row tensor among the "
+                                      "arguments, so its rows are unknown");
+  }
+  return success();
+}
+
+/// Whether a group of `stage` computes what `use` reads again. It does so with
+/// row vectors and scalars, pieces of arguments and what earlier stages
+/// compute, down to arguments and row statistics, as that costs less than
+/// storing; and with conditions, which no group can leave for another.
+bool Grouper::isRepeated(OpOperand &use, int64_t stage) const {
+  Operation *producer = use.get().getDefiningOp();
+  if (!producer)
+    return false;
+  if (!canBeStored(producer))
+    return true;
+  if (isCombined(use.get()))
+    return false;
+  if (!isRowOp(producer))
+    return true;
+  if (isPieceOfArgument(producer))
+    return !readsBands(use);
+  if (readsOtherRows(use))
+    return false;
+  // Rows that combine others cost more to read than what is repeated for them.
+  if (repeatsVector(producer) &&
+      !(combinedRows.lookup(producer) == combinedRows.lookup(use.getOwner())))
+    return true;
+  return rowStages.lookup(producer) < stage &&
+         !isa<tile::ReduceOp, tile::ReduceRowsOp, tile::ReduceBandsOp,
+              tile::PackBandsOp>(producer);
+}
+
+/// Adds what `op` reads from outside the group, and the ops that the group
+/// computes again.
+void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
+  // Chains may be longer than calls could be deep.
+  SmallVector<std::pair<Operation *, unsigned>> pending{{op, 0}};
+  while (!pending.empty()) {
+    auto &[reader, position] = pending.back();
+    if (position == reader->getNumOperands()) {
+      pending.pop_back();
+      continue;
+    }
+    OpOperand &use = reader->getOpOperand(position++);
+    Value operand = use.get();
+    Operation *producer = operand.getDefiningOp();
+    if (producer && group.ops.contains(producer))
+      continue;
+    if (!isRepeated(use, stage)) {
+      group.inputs.insert(operand);
+      continue;
+    }
+    group.ops.insert(producer);
+    pending.push_back({producer, 0});
+  }
+}
+
+/// Makes a group of what one row group combines in rows of one length, and adds
+/// each op on the results to the last group that it needs a value of.
+void Grouper::formVectorGroups() {
+  DenseMap<std::pair<size_t, int64_t>, size_t> byRows;
+  size_t firstGroup = groups.size();
+  auto getOrder = [&](size_t group) {
+    int64_t stage = rowStages.lookup(groups[group].combined.front());
+    return std::make_pair(stage, group);
+  };
+  for (Operation &op : func.front().without_terminator()) {
+    if (combinesAllRows(&op)) {
+      auto reduce = cast<tile::ReduceRowsOp>(op);
+      int64_t length = reduce.getType().getShape().back();
+      auto [it, isNew] = byRows.try_emplace(
+          std::make_pair(owners.lookup(&op), length), groups.size());
+      if (isNew)
+        groups.emplace_back();
+      owners[&op] = it->second;
+      groups[it->second].combined.push_back(reduce);
+      continue;
+    }
+    if (isRowOp(&op) || llvm::none_of(op.getResults(), [&](Value result) {
+          return isCombined(result);
+        }))
+      continue;
+    std::optional<size_t> owner;
+    for (Value operand : op.getOperands()) {
+      if (!isCombined(operand))
+        continue;
+      size_t candidate = owners.lookup(operand.getDefiningOp());
+      if (!owner || getOrder(*owner) < getOrder(candidate))
+        owner = candidate;
+    }
+    owners[&op] = *owner;
+    groups[*owner].ops.insert(&op);
+  }
+
+  for (Group &group : MutableArrayRef(groups).drop_front(firstGroup)) {
+    SmallVector<Operation *> ops = llvm::to_vector(group.ops);
+    dropForeignConditions(ops);
+    group.ops.clear();
+    group.ops.insert(ops.begin(), ops.end());
+    for (Operation *op : ops)
+      addInputs(group, op, /*stage=*/0);
+    for (tile::ReduceRowsOp reduce : group.combined)
+      group.inputs.remove(reduce.getResult());
+  }
+}
+
+/// Makes a group of the row vectors of each length that the function returns
+/// and that depend on no rows: a kernel of a single row.
+void Grouper::formSharedGroups() {
+  DenseMap<int64_t, size_t> byLength;
+  for (Value value : func.front().getTerminator()->getOperands()) {
+    if (isRowTensor(value) || isCombined(value))
+      continue;
+    Operation *op = value.getDefiningOp();
+    // What is put together is computed in pieces.
+    Value computed = isa<tile::JoinOp>(op) ? op->getOperand(0) : value;
+    auto [it, isNew] = byLength.try_emplace(
+        cast<RankedTensorType>(computed.getType()).getShape().back(),
+        groups.size());
+    if (isNew)
+      groups.emplace_back();
+    owners[op] = it->second;
+    groups[it->second].ops.insert(op);
+    addInputs(groups[it->second], op, /*stage=*/0);
+  }
+}
+
+/// Every value that a group reads or the function returns is an output of the
+/// group that it belongs to.
+void Grouper::collectOutputs() {
+  auto addOutput = [&](Value value) {
+    if (Operation *producer = value.getDefiningOp())
+      groups[owners.lookup(producer)].outputs.insert(value);
+  };
+  for (Group &group : groups)
+    llvm::for_each(group.inputs, addOutput);
+  llvm::for_each(func.front().getTerminator()->getOperands(), addOutput);
+  llvm::erase_if(groups, [](const Group &group) {
+    return group.outputs.empty() && group.partials.empty();
+  });
+}
+
+FailureOr<SmallVector<Group>> Grouper::run() {
+  for (Operation &op : func.front().without_terminator()) {
+    if (combinesAllRows(&op))
+      continue;
+    for (Value result : op.getResults())
+      if (isa<RankedTensorType>(result.getType()) && !isRowTensor(result) &&
+          llvm::any_of(op.getOperands(), isRowTensor))
+        return op.emitOpError("turns a row tensor into ")
+               << result.getType() << ", which kernels cannot do";
+  }
+  findCombinedRows();
+  findStages();
+  if (failed(formRowGroups()) || failed(verifyCombinedRows()) ||
+      failed(verifyBands()))
+    return failure();
+  formVectorGroups();
+  formSharedGroups();
+  collectOutputs();
+  return std::move(groups);
+}
+
+} // namespace
+
+FailureOr<SmallVector<Group>> bastile::collectGroups(func::FuncOp func) {
+  return Grouper(func).run();
+}

@@ -1,0 +1,172 @@
+//===- ClusterExchange.cpp - Messages between the blocks of a cluster -----===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/ClusterExchange.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/threads/LowerTiles.h"
+#include "passes/threads/Scratch.h"
+
+using namespace mlir;
+using namespace bastile;
+
+static constexpr auto kClusterMemory =
+    static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
+
+ClusterExchange::ClusterExchange(ConversionPatternRewriter &rewriter,
+                                 Operation *op, Type type, int64_t slots,
+                                 int64_t blocks)
+    : rewriter(rewriter), op(op), loc(op->getLoc()), type(type), slots(slots),
+      blocks(blocks), places(op->getParentOfType<scf::ForOp>() ? 2 : 1) {
+  assert(type.getIntOrFloatBitWidth() == 32 && "a message has 32 bits");
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(
+      &op->getParentOfType<tile::KernelOp>().getBody().front());
+  memory = createScratch(rewriter, op, type, slots * places);
+  barriers = createScratch(rewriter, op, rewriter.getI64Type(), places);
+  prepareBarriers();
+  prepareTurns();
+}
+
+Value ClusterExchange::constant(int64_t value) {
+  return arith::ConstantIntOp::create(rewriter, loc, value, /*width=*/32);
+}
+
+Value ClusterExchange::getElement(Value base, Type element, Value index) {
+  return LLVM::GEPOp::create(rewriter, loc, base.getType(), element, base,
+                             ValueRange{index}, LLVM::GEPNoWrapFlags::none);
+}
+
+Value ClusterExchange::isFirstThread() {
+  Value thread = getThreadId(rewriter, loc);
+  return arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::eq, thread,
+      arith::ConstantIndexOp::create(rewriter, loc, 0));
+}
+
+/// Has the barrier wait for one more exchange.
+void ClusterExchange::expect(Value barrier) {
+  NVVM::MBarrierArriveExpectTxOp::create(
+      rewriter, loc, /*res=*/Type(), barrier, constant(slots * 4),
+      NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
+}
+
+/// Readies the barriers, ahead of the meeting after which messages may come.
+void ClusterExchange::prepareBarriers() {
+  auto branch = scf::IfOp::create(rewriter, loc, isFirstThread());
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  for (int64_t index = 0; index < places; ++index) {
+    Value barrier =
+        getElement(barriers, rewriter.getI64Type(), constant(index));
+    NVVM::MBarrierInitOp::create(rewriter, loc, barrier, constant(1),
+                                 /*predicate=*/Value());
+    expect(barrier);
+  }
+  NVVM::FenceMbarrierInitOp::create(rewriter, loc);
+}
+
+/// Finds whose turn it is.
+void ClusterExchange::prepareTurns() {
+  if (places == 1) {
+    place = parity = constant(0);
+    return;
+  }
+  Value count = countVisits(rewriter, op);
+  rewriter.setInsertionPoint(op);
+  place = arith::AndIOp::create(rewriter, loc, count, constant(1));
+  parity = arith::ShRUIOp::create(rewriter, loc, count, constant(1));
+  parity = arith::AndIOp::create(rewriter, loc, parity, constant(1));
+}
+
+void ClusterExchange::send(ValueRange values, ValueRange indices, Value lane) {
+  // Each of the first lanes sends to one block.
+  Value count = arith::ConstantIndexOp::create(rewriter, loc, blocks);
+  Value sends = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult,
+                                      lane, count);
+  auto branch = scf::IfOp::create(rewriter, loc, sends);
+  OpBuilder::InsertionGuard guard(rewriter);
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  // LLVM may map ahead of the branch, and a block of this rank must exist.
+  Value last = arith::ConstantIndexOp::create(rewriter, loc, blocks - 1);
+  Value block = arith::IndexCastUIOp::create(
+      rewriter, loc, rewriter.getI32Type(),
+      arith::MinUIOp::create(rewriter, loc, lane, last).getResult());
+  auto map = [&](Value address) -> Value {
+    return NVVM::MapaOp::create(
+        rewriter, loc,
+        LLVM::LLVMPointerType::get(rewriter.getContext(), kClusterMemory),
+        address, block);
+  };
+  Value barrier = map(getElement(barriers, rewriter.getI64Type(), place));
+  Value remote = map(
+      getElement(memory, type,
+                 arith::MulIOp::create(rewriter, loc, place, constant(slots))));
+  for (auto [value, index] : llvm::zip_equal(values, indices)) {
+    Value bits =
+        LLVM::BitcastOp::create(rewriter, loc, rewriter.getI32Type(), value);
+    Value slot = arith::IndexCastUIOp::create(rewriter, loc,
+                                              rewriter.getI32Type(), index);
+    LLVM::InlineAsmOp::create(
+        rewriter, loc, /*res=*/Type(),
+        ValueRange{getElement(remote, type, slot), bits, barrier},
+        kSendInstruction, "l,r,l,~{memory}", /*has_side_effects=*/true,
+        /*is_align_stack=*/false, LLVM::tailcallkind::TailCallKind::None,
+        LLVM::AsmDialectAttr(), ArrayAttr());
+  }
+}
+
+Value ClusterExchange::receive() {
+  Value barrier = getElement(barriers, rewriter.getI64Type(), place);
+  auto loop = scf::WhileOp::create(
+      rewriter, loc, TypeRange(), ValueRange(),
+      [&](OpBuilder &builder, Location where, ValueRange) {
+        Value isDone = NVVM::MBarrierTryWaitOp::create(
+            builder, where, builder.getI1Type(), barrier, parity,
+            /*ticks=*/Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+        Value isLeft = arith::XOrIOp::create(
+            builder, where, isDone,
+            arith::ConstantIntOp::create(builder, where, 1, /*width=*/1)
+                .getResult());
+        scf::ConditionOp::create(builder, where, isLeft, ValueRange());
+      },
+      [&](OpBuilder &builder, Location where, ValueRange) {
+        scf::YieldOp::create(builder, where);
+      });
+  rewriter.setInsertionPointAfter(loop);
+  if (places > 1) {
+    auto branch = scf::IfOp::create(rewriter, loc, isFirstThread());
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(branch.thenBlock());
+    expect(barrier);
+  }
+  return getElement(
+      memory, type,
+      arith::MulIOp::create(rewriter, loc, place, constant(slots)));
+}
+
+// Messages may come once a block has started and readied its barriers. The
+// blocks announce that ahead of their loads, so that by the time these have
+// returned, few are left to wait for.
+void bastile::insertClusterMeeting(tile::KernelOp kernel) {
+  Operation *first = nullptr;
+  kernel.walk([&](tile::ExchangeOp op) {
+    first = kernel.getBody().front().findAncestorOpInBlock(*op);
+    return WalkResult::interrupt();
+  });
+  if (!first)
+    return;
+  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  NVVM::ClusterArriveRelaxedOp::create(builder, first->getLoc(),
+                                       builder.getUnitAttr());
+  builder.setInsertionPoint(first);
+  NVVM::ClusterWaitOp::create(builder, first->getLoc(), builder.getUnitAttr());
+}

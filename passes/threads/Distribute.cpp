@@ -1,0 +1,161 @@
+//===- Distribute.cpp - Choose the layout of tiles ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/TargetLookup.h"
+#include "passes/schedule/ScheduleFields.h"
+#include "passes/schedule/ThreadGrid.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_DISTRIBUTE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Every tile of a kernel has the shape of its schedule's tile or one of that
+/// shape's edges, so one layout serves them all and no tile ever moves between
+/// threads but by a reduction. A tile of n times as many columns holds n
+/// interleaved pieces: vectors n times as wide give each thread their elements.
+/// One of n times fewer columns has an element for each group of n.
+struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
+  using DistributeBase::DistributeBase;
+
+  void runOnOperation() override {
+    const Target *target = lookupTarget(getOperation(), this->target);
+    if (!target)
+      return signalPassFailure();
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (kernel.isTiled() && failed(distribute(kernel, target->isHost())))
+        return signalPassFailure();
+  }
+
+  /// Checks that the tiles of a kernel have elements, and no more than a
+  /// schedule can ask for.
+  static LogicalResult verifyTiles(tile::KernelOp kernel) {
+    // Some tiles are larger than the schedule's, such as those of joined rows.
+    constexpr int64_t maxTiles = 64, maxElements = 1 << 24;
+    auto multiply = [&](int64_t x, int64_t y, int64_t z) {
+      return std::min(x * std::min(y, maxElements) * std::min(z, maxElements),
+                      maxElements);
+    };
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    const int64_t most =
+        multiply(maxTiles, schedule.getRows(), schedule.getColumns());
+    auto isTile = [most](Type type) {
+      auto tile = dyn_cast<RankedTensorType>(type);
+      if (!tile || !tile.hasStaticShape())
+        return true;
+      int64_t elements = 1;
+      for (int64_t size : tile.getShape())
+        if (size > most || size < 1 || (elements *= size) > most)
+          return false;
+      return true;
+    };
+    auto result = kernel.walk([&](Operation *op) {
+      if (llvm::all_of(op->getResultTypes(), isTile))
+        return WalkResult::advance();
+      op->emitOpError("computes a tile that does not have 1 to ")
+          << most << " elements, as many as schedule " << schedule << " is for";
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
+    if (failed(verifyIsScheduled(kernel)) || failed(verifyTiles(kernel)))
+      return failure();
+    ThreadGrid grid{1, 1, 1};
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    if (!onHost) {
+      FailureOr<ThreadGrid> found = ThreadGrid::get(schedule);
+      if (failed(found))
+        return kernel.emitError("schedule ")
+               << schedule << " does not divide evenly among its threads";
+      grid = *found;
+    }
+    auto result = kernel.walk([&](Operation *op) {
+      return failed(layOutTiles(op, schedule, grid)) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Gives all tiles that `op` computes or carries their layouts.
+  static LogicalResult layOutTiles(Operation *op, tile::ScheduleAttr schedule,
+                                   const ThreadGrid &grid) {
+    auto layOut = [&](Value value) {
+      FailureOr<Type> type = getLaidOut(op, value.getType(), schedule, grid);
+      if (failed(type))
+        return false;
+      value.setType(*type);
+      return true;
+    };
+    if (!llvm::all_of(op->getResults(), layOut))
+      return failure();
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (!llvm::all_of(block.getArguments(), layOut))
+          return failure();
+    if (auto copy = dyn_cast<tile::CopyAheadOp>(op)) {
+      FailureOr<Type> type = getLaidOut(op, copy.getTile(), schedule, grid);
+      if (failed(type))
+        return failure();
+      copy.setTile(cast<RankedTensorType>(*type));
+    }
+    if (auto constant = dyn_cast<arith::ConstantOp>(op))
+      if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+        constant.setValueAttr(splat.resizeSplat(
+            cast<ShapedType>(constant.getResult().getType())));
+    return success();
+  }
+
+  /// The type of what `op` has of type `before`, with its layout if that is a
+  /// tile.
+  static FailureOr<Type> getLaidOut(Operation *op, Type before,
+                                    tile::ScheduleAttr schedule,
+                                    const ThreadGrid &grid) {
+    auto type = dyn_cast<RankedTensorType>(before);
+    // What a thread has combined by itself was laid out by the schedule.
+    if (!type || !type.hasStaticShape() ||
+        isa_and_present<tile::BlockedAttr>(type.getEncoding()))
+      return before;
+    auto createError = [&]() -> InFlightDiagnostic {
+      return op->emitOpError("has a tile of type ")
+             << type << ", which " << schedule << " cannot deal to threads: ";
+    };
+    llvm::function_ref<InFlightDiagnostic()> emitError = createError;
+    if (type.getRank() != 2)
+      return emitError() << "tiles have two dimensions";
+    int64_t columns = type.getDimSize(1);
+    int64_t interleaved = std::max<int64_t>(1, columns / schedule.getColumns());
+    int64_t group = columns == 1 ? 1 : schedule.getColumns() / columns;
+    auto layout = tile::BlockedAttr::getChecked(
+        emitError, op->getContext(), interleaved * schedule.getVector(),
+        grid.rows, grid.columns, grid.blocks, std::max<int64_t>(1, group));
+    if (!layout || failed(layout.verifyEncoding(
+                       type.getShape(), type.getElementType(), emitError)))
+      return failure();
+    // Each becomes an op, so that more would take minutes to compile.
+    constexpr int64_t maxPieces = 16384;
+    if (int64_t pieces = layout.getNumPieces(type.getShape());
+        pieces > maxPieces)
+      return emitError() << "each would hold " << pieces
+                         << " vectors, and at most " << maxPieces
+                         << " are compiled";
+    return RankedTensorType::get(type.getShape(), type.getElementType(),
+                                 layout);
+  }
+};
+
+} // namespace

@@ -1,0 +1,236 @@
+//===- LowerMemory.cpp - Loads and stores of a thread's pieces ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/threads/TileAddress.h"
+
+using namespace mlir;
+using namespace bastile;
+
+Type bastile::withIntegers(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  Type bits =
+      IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.clone(bits) : bits;
+}
+
+Type bastile::getMemoryType(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  bool isSmall =
+      isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 8;
+  return isSmall ? withIntegers(type) : type;
+}
+
+Value bastile::bitcastTo(OpBuilder &builder, Location loc, Type type,
+                         Value value) {
+  if (value.getType() == type)
+    return value;
+  return arith::BitcastOp::create(builder, loc, type, value);
+}
+
+namespace {
+
+/// Calls `visit` with the address of each piece that a thread loads of a tile.
+/// Elements beyond the operand are read from its last row or vector instead: an
+/// access without a branch, which those of other pieces can overlap.
+void forEachLoadedPiece(OpBuilder &builder, Location loc, TileAddress &address,
+                        RankedTensorType type,
+                        llvm::function_ref<void(Value)> visit) {
+  tile::BlockedAttr layout = getLayout(type);
+  const int64_t repeats = layout.getColumnRepeats(type.getShape());
+  // The columns of all rows, where they are not the thread's plus a constant.
+  SmallVector<Value> columns(repeats);
+  for (auto [repeat, column] : llvm::enumerate(columns)) {
+    bool mayLeave = address.mayLeaveColumns(repeat);
+    if (!mayLeave && address.haveThreadAddress())
+      continue;
+    column = address.getColumn(repeat);
+    if (!mayLeave)
+      continue;
+    int64_t width = layout.getGroup() > 1 ? 1 : layout.getVector();
+    Value last = address.constant(address.getLength() - width);
+    column = arith::MinUIOp::create(builder, loc, column, last);
+  }
+  for (int64_t rowRepeat = 0,
+               rowRepeats = layout.getRowRepeats(type.getShape());
+       rowRepeat < rowRepeats; ++rowRepeat) {
+    Value rowAddress = address.getRowAddress(address.getInnerRow(rowRepeat));
+    Value threadAddress;
+    for (auto [repeat, column] : llvm::enumerate(columns)) {
+      if (column) {
+        visit(address.getAddress(rowAddress, column));
+        continue;
+      }
+      if (!threadAddress)
+        threadAddress = address.getThreadAddress(rowAddress);
+      visit(address.getPieceAddress(threadAddress, repeat));
+    }
+  }
+}
+
+struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!getLayout(type) || op.getShift())
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> indices;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index[0]);
+    TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
+    unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
+    SmallVector<Value> pieces;
+    forEachLoadedPiece(rewriter, loc, address, type, [&](Value pointer) {
+      auto load = LLVM::LoadOp::create(
+          rewriter, loc, getMemoryType(getPieceType(type)), pointer, alignment);
+      load.setInvariant(op.getInvariant());
+      pieces.push_back(bitcastTo(rewriter, loc, getPieceType(type), load));
+    });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CopyAheadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getTile());
+    if (!getLayout(type) || op.getShift())
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> indices, sources;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index[0]);
+    TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
+    forEachLoadedPiece(rewriter, loc, address, type,
+                       [&](Value pointer) { sources.push_back(pointer); });
+    forEachKeptPiece(rewriter, loc, type, adaptor.getBuffer().front(),
+                     adaptor.getSlot().front(),
+                     [&](int64_t index, Value target, unsigned bytes) {
+                       createCopyAhead(rewriter, loc, sources[index], target,
+                                       bytes);
+                     });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerStore : public OpConversionPattern<tile::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout || op.getShift())
+      return failure();
+    Location loc = op.getLoc();
+    SmallVector<Value> indices;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index[0]);
+    TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
+    unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    bool hasGroups = layout.getGroup() > 1 && layout.isGroupAligned();
+    Value rowAddress, threadAddress;
+    SmallVector<Value> pointers;
+    for (size_t index = 0; index < adaptor.getValue().size(); ++index) {
+      int64_t repeat = index % columns;
+      if (repeat == 0) {
+        rowAddress = address.getRowAddress(address.getRow(index / columns));
+        if (address.haveThreadAddress())
+          threadAddress = address.getThreadAddress(rowAddress);
+      }
+      // The first piece of a group has what all of them have.
+      if (hasGroups && repeat % layout.getGroupPieces() != 0)
+        pointers.push_back(nullptr);
+      else if (threadAddress)
+        pointers.push_back(address.getPieceAddress(threadAddress, repeat));
+      else
+        pointers.push_back(
+            address.getAddress(rowAddress, address.getColumn(repeat)));
+    }
+    // Behind the addresses: ahead of them, a condition would take a register
+    // meanwhile.
+    SmallVector<Value> ofRows = address.getRowConditions(), ofColumns;
+    for (int64_t repeat = 0; repeat < columns; ++repeat)
+      ofColumns.push_back(address.getColumnCondition(repeat));
+    for (auto [index, piece] : llvm::enumerate(adaptor.getValue())) {
+      Value pointer = pointers[index];
+      if (!pointer)
+        continue;
+      Value stored =
+          bitcastTo(rewriter, loc, getMemoryType(piece.getType()), piece);
+      if (Value inside = combine(rewriter, loc, ofRows[index / columns],
+                                 ofColumns[index % columns]))
+        storeIf(rewriter, loc, inside, stored, pointer, alignment);
+      else
+        LLVM::StoreOp::create(rewriter, loc, stored, pointer, alignment);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// Compared as integers: the bits of 1 are those of nothing else.
+struct LowerIsDone : public OpConversionPattern<tile::IsDoneOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IsDoneOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto isEqual = [&](Value lhs, Value rhs) -> Value {
+      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, lhs,
+                                   rhs);
+    };
+    auto element = cast<FloatType>(
+        cast<MemRefType>(op.getFactor().getType()).getElementType());
+    Type bits = withIntegers(element);
+    Value factor =
+        LLVM::LoadOp::create(rewriter, loc, bits, adaptor.getFactor().front(),
+                             getElementBytes(element));
+    APInt one = APFloat::getOne(element.getFloatSemantics()).bitcastToAPInt();
+    Value isDone =
+        isEqual(factor, arith::ConstantOp::create(
+                            rewriter, loc, rewriter.getIntegerAttr(bits, one)));
+    for (auto [input, output] :
+         llvm::zip_equal(adaptor.getInputs(), adaptor.getOutputs())) {
+      auto getAddress = [&](ValueRange parts) -> Value {
+        return LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI64Type(),
+                                        parts.front());
+      };
+      isDone =
+          arith::AndIOp::create(rewriter, loc, isDone,
+                                isEqual(getAddress(input), getAddress(output)));
+    }
+    rewriter.replaceOp(op, isDone);
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateMemoryPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LowerLoad, LowerCopyAhead, LowerStore, LowerIsDone>(
+      converter, patterns.getContext());
+}

@@ -1,0 +1,201 @@
+//===- LowerPicked.cpp - Where the columns equal a number -----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// What a row has in the one column that is given by a number, such as the logit
+// of a target, is written as a select among all columns. To compare each would
+// take a third of the instructions of a cross-entropy; that a vector has the
+// column is one comparison, and a branch to it that hardly any takes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Whether all elements of a vector are surely the same.
+static bool isUniform(Value vector) {
+  Operation *op = vector.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<vector::BroadcastOp>(op))
+    return true;
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return select.getCondition().getType().isInteger(1) &&
+           isUniform(select.getTrueValue()) &&
+           isUniform(select.getFalseValue());
+  if (isa<arith::SubIOp>(op))
+    return llvm::all_of(op->getOperands(), isUniform);
+  return matchPattern(vector, m_Constant()) &&
+         isa<SplatElementsAttr>(cast<arith::ConstantOp>(op).getValue());
+}
+
+/// Whether `vector` is [0, 1, ...].
+static bool isCount(Value vector) {
+  DenseIntElementsAttr numbers;
+  return matchPattern(vector, m_Constant(&numbers)) &&
+         llvm::all_of(llvm::enumerate(numbers.getValues<APInt>()),
+                      [](const auto &number) {
+                        return number.value() == number.index();
+                      });
+}
+
+static bool isZero(Value vector) {
+  if (auto broadcast = vector.getDefiningOp<vector::BroadcastOp>())
+    vector = broadcast.getSource();
+  return matchPattern(vector, m_AnyZeroFloat());
+}
+
+namespace {
+/// Whether numbers that count from one on equal others: whether these, less the
+/// one, equal the counts. The others are mostly one number for all elements of
+/// a vector, of which one difference is taken in place of as many sums.
+struct LowerCountsEqual : public OpConversionPattern<arith::CmpIOp> {
+  LowerCountsEqual(const TypeConverter &converter, MLIRContext *context)
+      : OpConversionPattern(converter, context, /*benefit=*/2) {}
+
+  LogicalResult
+  matchAndRewrite(arith::CmpIOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (op.getPredicate() != arith::CmpIPredicate::eq || !type ||
+        !isa<VectorType>(getPieceType(type)) ||
+        !op.getLhs().getDefiningOp<tile::IotaOp>())
+      return failure();
+    SmallVector<Value> pieces;
+    for (auto [numbers, others] :
+         llvm::zip_equal(adaptor.getLhs(), adaptor.getRhs())) {
+      auto sum = numbers.getDefiningOp<arith::AddIOp>();
+      assert(sum && "createCount makes a sum");
+      Value rest =
+          arith::SubIOp::create(rewriter, op.getLoc(), others, sum.getLhs());
+      pieces.push_back(arith::CmpIOp::create(
+          rewriter, op.getLoc(), op.getPredicate(), sum.getRhs(), rest));
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// A vector that is 0 but for the element at a position, if it has that one:
+/// select(position == [0, 1, ...], elements, 0).
+class PickedPiece {
+public:
+  static std::optional<PickedPiece> get(Value piece) {
+    auto select = piece.getDefiningOp<arith::SelectOp>();
+    if (!select || !isa<VectorType>(piece.getType()) ||
+        !isZero(select.getFalseValue()))
+      return std::nullopt;
+    auto compare = select.getCondition().getDefiningOp<arith::CmpIOp>();
+    if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
+        !isCount(compare.getLhs()) || !isUniform(compare.getRhs()))
+      return std::nullopt;
+    return PickedPiece{select.getTrueValue(), compare.getRhs()};
+  }
+
+  /// What `change` makes of `value` and the picked element in the threads whose
+  /// piece has it, and `value` in all others. `change` is called for each
+  /// element with whether it is the one.
+  Value changeWhereFound(ImplicitLocOpBuilder &builder, Value value,
+                         llvm::function_ref<Value(Value value, Value isPicked,
+                                                  Value element, int64_t index)>
+                             change) const {
+    const int64_t count = cast<VectorType>(elements.getType()).getNumElements();
+    Value number = vector::ExtractOp::create(builder, position, 0);
+    auto compare = [&](arith::CmpIPredicate predicate, int64_t other) -> Value {
+      Value constant = arith::ConstantOp::create(
+          builder, builder.getIntegerAttr(number.getType(), other));
+      return arith::CmpIOp::create(builder, predicate, number, constant);
+    };
+    OpBuilder::InsertionGuard guard(builder);
+    auto branch = scf::IfOp::create(builder, value.getType(),
+                                    compare(arith::CmpIPredicate::ult, count),
+                                    /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Value changed = value;
+    for (int64_t index = 0; index < count; ++index)
+      changed =
+          change(changed, compare(arith::CmpIPredicate::eq, index),
+                 vector::ExtractOp::create(builder, elements, index), index);
+    scf::YieldOp::create(builder, changed);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, value);
+    return branch.getResult(0);
+  }
+
+private:
+  PickedPiece(Value elements, Value position)
+      : elements(elements), position(position) {}
+
+  Value elements, position;
+};
+
+struct LowerAddPicked : public OpConversionPattern<arith::AddFOp> {
+  LowerAddPicked(const TypeConverter &converter, MLIRContext *context)
+      : OpConversionPattern(converter, context, /*benefit=*/2) {}
+
+  LogicalResult
+  matchAndRewrite(arith::AddFOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type || !getLayout(type))
+      return failure();
+    for (auto [picked, others] :
+         {std::pair(adaptor.getLhs(), adaptor.getRhs()),
+          std::pair(adaptor.getRhs(), adaptor.getLhs())}) {
+      if (!llvm::all_of(picked, PickedPiece::get))
+        continue;
+      ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
+      SmallVector<Value> sums;
+      for (auto [piece, other] : llvm::zip_equal(picked, others))
+        sums.push_back(add(builder, *PickedPiece::get(piece), other));
+      rewriter.replaceOpWithMultiple(op, {ValueRange(sums)});
+      return success();
+    }
+    return failure();
+  }
+
+  static Value add(ImplicitLocOpBuilder &builder, const PickedPiece &piece,
+                   Value other) {
+    return piece.changeWhereFound(
+        builder, other,
+        [&](Value vector, Value isPicked, Value element, int64_t index) {
+          Value old = vector::ExtractOp::create(builder, vector, index);
+          Value sum = arith::AddFOp::create(builder, old, element);
+          Value chosen = arith::SelectOp::create(builder, isPicked, sum, old);
+          return vector::InsertOp::create(builder, chosen, vector, index);
+        });
+  }
+};
+} // namespace
+
+Value bastile::sumPicked(OpBuilder &rewriter, Location loc, ValueRange pieces) {
+  if (!llvm::all_of(pieces, PickedPiece::get))
+    return nullptr;
+  ImplicitLocOpBuilder builder(loc, rewriter);
+  Type type = getElementTypeOrSelf(pieces.front().getType());
+  Value total =
+      arith::ConstantOp::create(builder, builder.getFloatAttr(type, 0.0));
+  for (Value piece : pieces)
+    total = PickedPiece::get(piece)->changeWhereFound(
+        builder, total,
+        [&](Value found, Value isPicked, Value element, int64_t) -> Value {
+          return arith::SelectOp::create(builder, isPicked, element, found);
+        });
+  return total;
+}
+
+void bastile::populatePickedPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LowerCountsEqual, LowerAddPicked>(converter,
+                                                 patterns.getContext());
+}

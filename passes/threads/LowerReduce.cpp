@@ -1,0 +1,301 @@
+//===- LowerReduce.cpp - Row reductions within and across threads ---------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/Reducer.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/threads/ClusterExchange.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+constexpr int64_t kWarp = ThreadGrid::kWarp;
+/// Up to this many warps to a row, reading all partial results costs less than
+/// another round of shuffles.
+constexpr int64_t kMaxPartialsToRead = 8;
+/// Barriers of a block that rows may have: all but the first.
+constexpr int64_t kMostRowBarriers = 15;
+
+vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
+  switch (kind) {
+  case tile::ReduceKind::Add:
+    return vector::CombiningKind::ADD;
+  case tile::ReduceKind::Max:
+    return vector::CombiningKind::MAXIMUMF;
+  case tile::ReduceKind::Min:
+    return vector::CombiningKind::MINIMUMF;
+  }
+  llvm_unreachable("unknown reduce kind");
+}
+
+} // namespace
+
+Value bastile::reduceInThread(OpBuilder &builder, Location loc,
+                              tile::ReduceKind kind, ValueRange pieces) {
+  if (kind == tile::ReduceKind::Add)
+    if (Value picked = sumPicked(builder, loc, pieces))
+      return picked;
+  Value total = pieces.front();
+  for (Value piece : pieces.drop_front())
+    total = tile::ReduceOp::combine(builder, loc, kind, total, piece);
+  if (!isa<VectorType>(total.getType()))
+    return total;
+  // A tree instead of a chain: the order of a reduction is ours to choose.
+  return vector::ReductionOp::create(builder, loc, getCombiningKind(kind),
+                                     total, arith::FastMathFlags::reassoc);
+}
+
+/// Butterfly over groups of `lanes` lanes: every lane ends with the result.
+Value Reducer::reduceInWarp(Value value, int64_t lanes) {
+  for (int64_t offset = lanes / 2; offset > 0; offset /= 2) {
+    auto shuffle = gpu::ShuffleOp::create(rewriter, loc, value, offset, kWarp,
+                                          gpu::ShuffleMode::XOR);
+    value = combine(value, shuffle.getShuffleResult());
+  }
+  return value;
+}
+
+Value Reducer::loadShared(Value base, Value index) {
+  return LLVM::LoadOp::create(rewriter, loc, input.getElementType(),
+                              getSharedAddress(base, index), /*alignment=*/4);
+}
+
+/// The first slot of the calling thread's row.
+Value Reducer::getFirstSlot() {
+  if (grid.rows == 1)
+    return constantIndex(0);
+  return arith::MulIOp::create(rewriter, loc,
+                               getThreadPosition(rewriter, loc, layout).row,
+                               constantIndex(grid.getWarpsPerRow()));
+}
+
+/// Has memory for `count` partial results, for this time where a loop repeats
+/// the reduction: two places take turns. That is enough: who writes for the
+/// time after next has met all others since they read what it overwrites.
+Value Reducer::createPlace(int64_t count) {
+  Type type = input.getElementType();
+  if (!op->getParentOfType<scf::ForOp>())
+    return createScratch(rewriter, op, type, count);
+  Value scratch = createScratch(rewriter, op, type, 2 * count);
+  Value one = arith::ConstantIntOp::create(rewriter, loc, 1, /*width=*/32);
+  Value turn =
+      arith::AndIOp::create(rewriter, loc, countVisits(rewriter, op), one);
+  Value first = arith::IndexCastUIOp::create(rewriter, loc,
+                                             rewriter.getIndexType(), turn);
+  return getSharedAddress(scratch, arith::MulIOp::create(rewriter, loc, first,
+                                                         constantIndex(count)));
+}
+
+/// Has the first lane leave the warp's results in the scratch memory of its
+/// block. Afterwards all threads can read what all warps left.
+void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
+                            Value lane) {
+  Value stores = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
+                                       lane, constantIndex(0));
+  auto branch = scf::IfOp::create(rewriter, loc, stores);
+  rewriter.setInsertionPointToStart(branch.thenBlock());
+  for (auto [value, slot] : llvm::zip_equal(values, slots))
+    LLVM::StoreOp::create(rewriter, loc, value,
+                          getSharedAddress(scratch, slot));
+  rewriter.setInsertionPointAfter(branch);
+  waitForRow();
+}
+
+/// Has the threads of each row wait for each other: rows that a block holds
+/// side by side need not wait for the slowest of them. The first barrier is
+/// left to the block, so there are as many such rows as others.
+void Reducer::waitForRow() {
+  // Lanes of a warp may hold several rows.
+  if (grid.rows == 1 || grid.rows > kMostRowBarriers ||
+      grid.columns % kWarp != 0) {
+    gpu::BarrierOp::create(rewriter, loc);
+    return;
+  }
+  auto toInt32 = [&](Value index) -> Value {
+    return arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
+                                        index);
+  };
+  Value row = getThreadPosition(rewriter, loc, layout).row;
+  NVVM::BarrierOp::create(rewriter, loc, /*resultTypes=*/TypeRange(),
+                          toInt32(add(row, constantIndex(1))),
+                          toInt32(constantIndex(grid.columns)),
+                          /*reductionOp=*/{}, /*reductionPredicate=*/Value());
+}
+
+/// Combines the partial results of a row, which start at slot `first`.
+Value Reducer::loadPartials(Value scratch, Value first, Value lane) {
+  int64_t count = grid.getWarpsPerRow();
+  if (count <= kMaxPartialsToRead) {
+    Value total = loadShared(scratch, first);
+    for (int64_t index = 1; index < count; ++index)
+      total =
+          combine(total, loadShared(scratch, add(first, constantIndex(index))));
+    return total;
+  }
+  if (count == kWarp)
+    return reduceInWarp(loadShared(scratch, add(first, lane)), kWarp);
+  // Lanes past the last partial result read it again and drop it.
+  Value clamped =
+      arith::MinUIOp::create(rewriter, loc, lane, constantIndex(count - 1));
+  Value partial = loadShared(scratch, add(first, clamped));
+  Value neutral = arith::ConstantOp::create(
+      rewriter, loc,
+      tile::ReduceOp::getNeutral(op.getKind(), input.getElementType()));
+  Value isPartial = arith::CmpIOp::create(
+      rewriter, loc, arith::CmpIPredicate::ult, lane, constantIndex(count));
+  return reduceInWarp(
+      arith::SelectOp::create(rewriter, loc, isPartial, partial, neutral),
+      kWarp);
+}
+
+/// Every warp leaves its results in shared memory; after one wait, every thread
+/// reads those of its row.
+void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
+  Value thread = getThreadId(rewriter, loc);
+  Value lane =
+      arith::RemUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
+  // Warps are numbered along the rows, so that a warp's number is its slot.
+  Value ownSlot =
+      arith::DivUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
+  Value firstSlot = getFirstSlot();
+  SmallVector<Value> slots;
+  for (size_t repeat = 0; repeat < values.size(); ++repeat)
+    slots.push_back(add(ownSlot, constantIndex(repeat * getSlotsPerRepeat())));
+  Value scratch = createPlace(values.size() * getSlotsPerRepeat());
+  storePartials(values, scratch, slots, lane);
+  for (auto [repeat, value] : llvm::enumerate(values)) {
+    Value first = add(firstSlot, constantIndex(repeat * getSlotsPerRepeat()));
+    value = loadPartials(scratch, first, lane);
+  }
+}
+
+SmallVector<Value> Reducer::run(ValueRange pieces) {
+  if (op.isOfGroups())
+    return runOnGroups(pieces);
+  int64_t columns = layout.getColumnRepeats(input.getShape());
+  SmallVector<Value> values;
+  for (size_t first = 0; first < pieces.size(); first += columns) {
+    Value value = reduceInThread(pieces.slice(first, columns));
+    values.push_back(reduceInWarp(value, std::min(grid.columns, kWarp)));
+  }
+  if (grid.getWarpsPerRow() > 1)
+    reduceAcrossWarps(values);
+  return values;
+}
+
+namespace {
+
+struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!getLayout(op.getInput().getType()))
+      return failure();
+    SmallVector<Value> values = Reducer(rewriter, op).run(adaptor.getInput());
+    rewriter.replaceOpWithMultiple(op, {ValueRange(values)});
+    return success();
+  }
+};
+
+/// The first warp of each row sends its numbers: other warps have the same.
+struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ExchangeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInputs().front().getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(rewriter, loc, value);
+    };
+    auto add = [&](Value lhs, Value rhs) -> Value {
+      return arith::AddIOp::create(rewriter, loc, lhs, rhs);
+    };
+    int64_t blocks = layout.getBlocks(), rows = layout.getThreadRows();
+    SmallVector<Value> values;
+    for (ValueRange input : adaptor.getInputs())
+      llvm::append_range(values, input);
+
+    // A place for each number, row and block, the block fastest.
+    Value row = getThreadPosition(rewriter, loc, layout).row;
+    Value first = arith::MulIOp::create(rewriter, loc, row, constant(blocks));
+    Value own = add(first, getBlockRank(rewriter, loc, layout));
+    auto getPlace = [&](size_t index) {
+      return constant(static_cast<int64_t>(index) * rows * blocks);
+    };
+    SmallVector<Value> slots;
+    for (size_t index = 0; index < values.size(); ++index)
+      slots.push_back(add(own, getPlace(index)));
+
+    Type element = type.getElementType();
+    ClusterExchange exchange(rewriter, op, element,
+                             values.size() * rows * blocks, blocks);
+    // Lanes past the first warp of a row are beyond any block.
+    Value thread = getThreadId(rewriter, loc);
+    Value lane = arith::RemUIOp::create(rewriter, loc, thread,
+                                        constant(layout.getThreadColumns()));
+    exchange.send(values, slots, lane);
+    Value memory = exchange.receive();
+    SmallVector<SmallVector<Value>> results;
+    size_t repeats = adaptor.getInputs().front().size();
+    for (size_t input = 0; input < op.getInputs().size(); ++input)
+      for (int64_t block = 0; block < blocks; ++block) {
+        results.emplace_back();
+        for (size_t repeat = 0; repeat < repeats; ++repeat) {
+          Value slot = add(add(first, getPlace(input * repeats + repeat)),
+                           constant(block));
+          // LLVM does not know that messages change the memory.
+          results.back().push_back(LLVM::LoadOp::create(
+              rewriter, loc, element,
+              getScratchAddress(rewriter, loc, memory, element, slot),
+              /*alignment=*/4, /*isVolatile=*/true));
+        }
+      }
+    rewriter.replaceOpWithMultiple(op, results);
+    return success();
+  }
+};
+
+struct LowerFold : public OpConversionPattern<tile::FoldOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::FoldOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInput().getType());
+    if (!getLayout(type))
+      return failure();
+    int64_t columns = getLayout(type).getColumnRepeats(type.getShape());
+    SmallVector<Value> values;
+    for (size_t first = 0; first < adaptor.getInput().size(); first += columns)
+      values.push_back(
+          reduceInThread(rewriter, op.getLoc(), op.getKind(),
+                         adaptor.getInput().slice(first, columns)));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(values)});
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateReducePatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<LowerReduceOp, LowerExchange, LowerFold>(converter,
+                                                        patterns.getContext());
+}

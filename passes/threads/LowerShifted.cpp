@@ -1,0 +1,525 @@
+//===- LowerShifted.cpp - Tiles that begin ahead of their rows ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The vectors of a shifted tile lie at addresses that they divide, wherever its
+// rows begin. The first one of a row and the last may stick out of it: such an
+// edge is moved element by element, by the one thread that has it, and what is
+// beyond the row is not touched.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/TileAddress.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// The columns of a shifted tile, as numbers of 32 bits. Those ahead of the row
+/// are below 0: without a sign, they are beyond its end as well.
+class ShiftedColumns {
+public:
+  /// `column` and `shift` are the tile's; its rows have `length` columns.
+  ShiftedColumns(OpBuilder &builder, Location loc, RankedTensorType tile,
+                 Value column, ValueRange shift, int64_t length)
+      : builder(builder), loc(loc), tile(tile), layout(getLayout(tile)),
+        column(column), shift(shift), length(length) {}
+
+  int64_t getWidth() const { return layout.getVector(); }
+
+  /// The first column of a piece as addresses take it: with as many bits as
+  /// these, so that the addresses of a thread's pieces differ by constants.
+  Value getIndex(int64_t rowRepeat, int64_t repeat) {
+    Value first = arith::AddIOp::create(
+        builder, loc, column, getPieceColumn(builder, loc, tile, repeat));
+    return arith::SubIOp::create(builder, loc, first,
+                                 getIndex(shift[rowRepeat]));
+  }
+
+  /// The first column of a piece.
+  Value getFirst(int64_t rowRepeat, int64_t repeat) {
+    Value first = arith::AddIOp::create(
+        builder, loc, column, getPieceColumn(builder, loc, tile, repeat));
+    first =
+        arith::IndexCastOp::create(builder, loc, builder.getI32Type(), first);
+    return arith::SubIOp::create(builder, loc, first, shift[rowRepeat]);
+  }
+
+  /// Whether the pieces of a repetition are inside the row for every thread.
+  bool areSurelyInside(int64_t repeat) {
+    std::optional<int64_t> first = getConstantIntValue(column);
+    return first &&
+           *first + repeat * layout.getColumnsPerDeal() >= getWidth() - 1 &&
+           isSurelyInside(layout, repeat, column, length);
+  }
+
+  /// Whether all of a piece is inside the row, or some of it.
+  Value isInside(Value first) {
+    return isBelow(first, length - getWidth() + 1);
+  }
+  Value isEdge(Value first) {
+    Value last = add(first, getWidth() - 1);
+    return arith::AndIOp::create(builder, loc,
+                                 isBelow(last, length + getWidth() - 1),
+                                 invert(isInside(first)));
+  }
+  Value invert(Value condition) {
+    return arith::XOrIOp::create(
+        builder, loc, condition,
+        arith::ConstantIntOp::create(builder, loc, 1, /*width=*/1));
+  }
+
+  /// The first column of a piece that is an edge: of the row's first vector or
+  /// of its last. These follow from the row, not from the tile, so that nobody
+  /// looks for a way to count the elements' addresses up from tile to tile.
+  Value getEdge(Value first, int64_t rowRepeat) {
+    Value behind = shift[rowRepeat];
+    Value head = arith::SubIOp::create(builder, loc, constant(0), behind);
+    Value last = arith::AndIOp::create(builder, loc, add(behind, length - 1),
+                                       constant(-getWidth()));
+    Value isHead = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::slt, first, constant(0));
+    return arith::SelectOp::create(
+        builder, loc, isHead, head,
+        arith::SubIOp::create(builder, loc, last, behind));
+  }
+
+  /// The column of one element of a piece, and whether it is inside the row.
+  Value getColumn(Value first, int64_t element) { return add(first, element); }
+  Value isColumn(Value elementColumn) { return isBelow(elementColumn, length); }
+
+  /// The columns of all elements of a piece, as a vector.
+  Value getColumns(Value first) {
+    return createCount(builder, loc, first,
+                       VectorType::get({getWidth()}, builder.getI32Type()));
+  }
+  /// Whether each element of a piece is inside the row.
+  Value areColumns(Value first) {
+    // No less outside from the row's end on, and nothing that LLVM would count
+    // up for each element from tile to tile.
+    Value columns = getColumns(
+        arith::MinSIOp::create(builder, loc, first, constant(length)));
+    auto limit = DenseElementsAttr::get(cast<VectorType>(columns.getType()),
+                                        static_cast<int32_t>(length));
+    return arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::ult, columns,
+        arith::ConstantOp::create(builder, loc, limit));
+  }
+
+  /// The first column of the row's first whole vector.
+  Value getFirstInside(int64_t rowRepeat) {
+    Value first = arith::SubIOp::create(builder, loc, constant(getWidth()),
+                                        shift[rowRepeat]);
+    return getIndex(
+        arith::AndIOp::create(builder, loc, first, constant(getWidth() - 1)));
+  }
+
+  /// `elementColumn` as addresses take it: where it is not below 0, or
+  /// anywhere.
+  Value getIndex(Value elementColumn) {
+    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                        elementColumn);
+  }
+
+  Value getSignedIndex(Value elementColumn) {
+    return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      elementColumn);
+  }
+
+  Value constant(int32_t value) {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getI32IntegerAttr(value));
+  }
+
+private:
+  Value add(Value value, int64_t count) {
+    return arith::AddIOp::create(builder, loc, value, constant(count));
+  }
+  Value isBelow(Value value, int64_t limit) {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, value,
+                                 constant(limit));
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  RankedTensorType tile;
+  tile::BlockedAttr layout;
+  Value column;
+  ValueRange shift;
+  int64_t length;
+};
+
+/// The first value of each operand: only tiles have several.
+SmallVector<Value> getFronts(ArrayRef<ValueRange> operands) {
+  return llvm::map_to_vector(operands,
+                             [](ValueRange values) { return values.front(); });
+}
+
+/// Moves the pieces of a shifted tile between a thread and memory.
+class ShiftedAccess {
+public:
+  /// `parts`, `indices` and `shift` are what the operands of `op` become.
+  template <typename Op>
+  ShiftedAccess(OpBuilder &builder, Op op, RankedTensorType tile,
+                ValueRange parts, ValueRange indices, ValueRange shift)
+      : builder(builder), loc(op.getLoc()), tile(tile),
+        address(builder, op, tile, parts, indices),
+        columns(builder, loc, tile, indices.back(), shift,
+                address.getLength()) {}
+
+  /// Starts with all vectors, so that they are under way, before the edges take
+  /// the place of some.
+  SmallVector<Value> load(unsigned alignment, bool isInvariant);
+  void store(ValueRange values, unsigned alignment);
+  void copyAhead(Value buffer, Value slot);
+
+private:
+  /// Where a piece is: the repetitions of the layout, the address of its row
+  /// and its first column, also as addresses take it.
+  struct Piece {
+    int64_t rowRepeat, repeat;
+    Value rowAddress, first, index;
+  };
+  /// The pieces of this thread; loads have only rows that there are.
+  SmallVector<Piece> getPieces(bool isLoad);
+
+  /// The address of a piece, which may be outside of the row.
+  Value getPointer(const Piece &piece) {
+    return address.getAddress(piece.rowAddress, piece.index);
+  }
+  /// The address of a vector inside the row: the piece's, unless that is not.
+  Value getInnerPointer(const Piece &piece) {
+    if (columns.areSurelyInside(piece.repeat))
+      return getPointer(piece);
+    Value inner = arith::SelectOp::create(
+        builder, loc, columns.isInside(piece.first), piece.index,
+        columns.getFirstInside(piece.rowRepeat));
+    return address.getAddress(piece.rowAddress, inner);
+  }
+  unsigned getElementBytes() const { return bastile::getElementBytes(tile); }
+  /// Builds a branch, and goes on inside.
+  void enterIf(Value condition);
+  Value loadElements(const Piece &piece, bool isInvariant);
+  void storeElements(const Piece &piece, Value value, Value condition);
+
+  OpBuilder &builder;
+  Location loc;
+  RankedTensorType tile;
+  TileAddress address;
+  ShiftedColumns columns;
+};
+
+SmallVector<ShiftedAccess::Piece> ShiftedAccess::getPieces(bool isLoad) {
+  tile::BlockedAttr layout = getLayout(tile);
+  SmallVector<Piece> pieces;
+  for (int64_t rowRepeat = 0,
+               rowRepeats = layout.getRowRepeats(tile.getShape());
+       rowRepeat < rowRepeats; ++rowRepeat) {
+    Value row =
+        isLoad ? address.getInnerRow(rowRepeat) : address.getRow(rowRepeat);
+    Value rowAddress = address.getRowAddress(row);
+    for (int64_t repeat = 0, repeats = layout.getColumnRepeats(tile.getShape());
+         repeat < repeats; ++repeat)
+      pieces.push_back({rowRepeat, repeat, rowAddress,
+                        columns.getFirst(rowRepeat, repeat),
+                        columns.getIndex(rowRepeat, repeat)});
+  }
+  return pieces;
+}
+
+void ShiftedAccess::enterIf(Value condition) {
+  auto branch =
+      scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+}
+
+/// Loads the elements of `piece`, an edge, one by one; those beyond the row
+/// hold its first one.
+Value ShiftedAccess::loadElements(const Piece &piece, bool isInvariant) {
+  auto type = cast<VectorType>(getPieceType(tile));
+  auto bits = cast<VectorType>(withIntegers(type));
+  SmallVector<Value> elements;
+  Value first = columns.getEdge(piece.first, piece.rowRepeat);
+  for (int64_t element = 0; element < columns.getWidth(); ++element) {
+    Value column = columns.getColumn(first, element);
+    column = arith::SelectOp::create(builder, loc, columns.isColumn(column),
+                                     column, columns.constant(0));
+    Value pointer =
+        address.getAddress(piece.rowAddress, columns.getIndex(column));
+    auto load = LLVM::LoadOp::create(builder, loc, bits.getElementType(),
+                                     pointer, getElementBytes());
+    load.setInvariant(isInvariant);
+    elements.push_back(load);
+  }
+  Value vector = vector::FromElementsOp::create(builder, loc, bits, elements);
+  return bitcastTo(builder, loc, type, vector);
+}
+
+SmallVector<Value> ShiftedAccess::load(unsigned alignment, bool isInvariant) {
+  SmallVector<Piece> pieces = getPieces(/*isLoad=*/true);
+  Type type = getPieceType(tile);
+  SmallVector<Value> values;
+  for (const Piece &piece : pieces) {
+    auto load = LLVM::LoadOp::create(builder, loc, getMemoryType(type),
+                                     getInnerPointer(piece), alignment);
+    load.setInvariant(isInvariant);
+    values.push_back(bitcastTo(builder, loc, type, load));
+  }
+  for (auto [piece, value] : llvm::zip_equal(pieces, values)) {
+    if (columns.areSurelyInside(piece.repeat))
+      continue;
+    auto branch =
+        scf::IfOp::create(builder, loc, type, columns.isEdge(piece.first),
+                          /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, loadElements(piece, isInvariant));
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, value);
+    value = branch.getResult(0);
+  }
+  return values;
+}
+
+/// Stores those elements of `piece`, an edge, that are inside the row, one by
+/// one.
+void ShiftedAccess::storeElements(const Piece &piece, Value value,
+                                  Value condition) {
+  OpBuilder::InsertionGuard guard(builder);
+  enterIf(condition);
+  Value first = columns.getEdge(piece.first, piece.rowRepeat);
+  Value index = columns.getSignedIndex(first);
+  for (int64_t element = 0; element < columns.getWidth(); ++element) {
+    Value column = columns.getColumn(first, element);
+    Value pointer = address.getAddress(
+        piece.rowAddress,
+        arith::AddIOp::create(builder, loc, index, address.constant(element)));
+    storeIf(builder, loc, columns.isColumn(column),
+            vector::ExtractOp::create(builder, loc, value, element), pointer,
+            getElementBytes());
+  }
+}
+
+void ShiftedAccess::store(ValueRange values, unsigned alignment) {
+  SmallVector<Piece> pieces = getPieces(/*isLoad=*/false);
+  SmallVector<Value> ofRows = address.getRowConditions();
+  SmallVector<Value> stored = llvm::map_to_vector(values, [&](Value value) {
+    return bitcastTo(builder, loc, withIntegers(value.getType()), value);
+  });
+  for (auto [piece, value] : llvm::zip_equal(pieces, stored)) {
+    Value isMine = ofRows[piece.rowRepeat];
+    Value pointer = getPointer(piece);
+    if (!columns.areSurelyInside(piece.repeat))
+      isMine = combine(builder, loc, isMine, columns.isInside(piece.first));
+    if (isMine)
+      storeIf(builder, loc, isMine, value, pointer, alignment);
+    else
+      LLVM::StoreOp::create(builder, loc, value, pointer, alignment);
+  }
+  for (auto [piece, value] : llvm::zip_equal(pieces, stored)) {
+    if (columns.areSurelyInside(piece.repeat))
+      continue;
+    storeElements(piece, value,
+                  combine(builder, loc, ofRows[piece.rowRepeat],
+                          columns.isEdge(piece.first)));
+  }
+}
+
+/// What is beyond the row is some vector of it, as where rows are not shifted.
+/// The elements of an edge are there when this thread goes on.
+void ShiftedAccess::copyAhead(Value buffer, Value slot) {
+  SmallVector<Piece> pieces = getPieces(/*isLoad=*/true);
+  SmallVector<std::pair<Value, unsigned>> targets;
+  forEachKeptPiece(builder, loc, tile, buffer, slot,
+                   [&](int64_t, Value target, unsigned bytes) {
+                     targets.push_back({target, bytes});
+                   });
+  for (auto [piece, kept] : llvm::zip_equal(pieces, targets)) {
+    auto [target, bytes] = kept;
+    OpBuilder::InsertionGuard guard(builder);
+    if (!columns.areSurelyInside(piece.repeat))
+      enterIf(columns.invert(columns.isEdge(piece.first)));
+    createCopyAhead(builder, loc, getInnerPointer(piece), target, bytes);
+  }
+  for (auto [piece, kept] : llvm::zip_equal(pieces, targets)) {
+    auto [target, bytes] = kept;
+    if (columns.areSurelyInside(piece.repeat))
+      continue;
+    OpBuilder::InsertionGuard guard(builder);
+    enterIf(columns.isEdge(piece.first));
+    Value value = loadElements(piece, /*isInvariant=*/false);
+    value = bitcastTo(builder, loc, getMemoryType(value.getType()), value);
+    LLVM::StoreOp::create(builder, loc, value, target, bytes);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+struct LowerShift : public OpConversionPattern<tile::ShiftOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ShiftOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    if (!getLayout(type))
+      return failure();
+    Location loc = op.getLoc();
+    auto memref = cast<MemRefType>(op.getMemref().getType());
+    auto tile = RankedTensorType::get(type.getShape(), memref.getElementType(),
+                                      type.getEncoding());
+    Value zero = arith::ConstantIndexOp::create(rewriter, loc, 0);
+    TileAddress address(rewriter, op, memref, tile, adaptor.getMemref(),
+                        {adaptor.getRow().front(), zero}, op.getSpace());
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantOp::create(rewriter, loc,
+                                       rewriter.getI32IntegerAttr(value));
+    };
+    SmallVector<Value> shifts;
+    for (int64_t repeat = 0,
+                 end = getLayout(type).getRowRepeats(type.getShape());
+         repeat < end; ++repeat) {
+      Value begin = address.getAddress(
+          address.getRowAddress(address.getInnerRow(repeat)), zero);
+      // The low half has all that is asked for.
+      begin =
+          LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI32Type(), begin);
+      begin = arith::ShRUIOp::create(
+          rewriter, loc, begin,
+          constant(llvm::Log2_64(getElementBytes(memref))));
+      shifts.push_back(arith::AndIOp::create(rewriter, loc, begin,
+                                             constant(op.getPhase() - 1)));
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(shifts)});
+    return success();
+  }
+};
+
+struct LowerShiftedLoad : public OpConversionPattern<tile::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!getLayout(type) || !op.getShift())
+      return failure();
+    ShiftedAccess access(rewriter, op, type, adaptor.getMemref(),
+                         getFronts(adaptor.getIndices()), adaptor.getShift());
+    SmallVector<Value> pieces =
+        access.load(op.getAlignment().value_or(1), op.getInvariant());
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerShiftedStore : public OpConversionPattern<tile::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    if (!getLayout(type) || !op.getShift())
+      return failure();
+    ShiftedAccess access(rewriter, op, type, adaptor.getMemref(),
+                         getFronts(adaptor.getIndices()), adaptor.getShift());
+    access.store(adaptor.getValue(), op.getAlignment().value_or(1));
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerShiftedCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CopyAheadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getTile());
+    if (!getLayout(type) || !op.getShift())
+      return failure();
+    ShiftedAccess access(rewriter, op, type, adaptor.getMemref(),
+                         getFronts(adaptor.getIndices()), adaptor.getShift());
+    access.copyAhead(adaptor.getBuffer().front(), adaptor.getSlot().front());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerShiftedMask : public OpConversionPattern<tile::MaskOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MaskOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!getLayout(type) || !op.getShift())
+      return failure();
+    Location loc = op.getLoc();
+    ShiftedColumns columns(rewriter, loc, type, adaptor.getColumn().front(),
+                           adaptor.getShift(), op.getLimit());
+    Value outside = createConstantPiece(rewriter, loc, getPieceType(type),
+                                        cast<TypedAttr>(op.getOther()));
+    int64_t repeats = getLayout(type).getColumnRepeats(type.getShape());
+    SmallVector<Value> pieces;
+    for (auto [index, piece] : llvm::enumerate(adaptor.getInput())) {
+      if (columns.areSurelyInside(index % repeats)) {
+        pieces.push_back(piece);
+        continue;
+      }
+      Value first = columns.getFirst(index / repeats, index % repeats);
+      Value isInside = columns.areColumns(first);
+      pieces.push_back(
+          arith::SelectOp::create(rewriter, loc, isInside, piece, outside));
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerShiftedIota : public OpConversionPattern<tile::IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IotaOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout || !op.getShift())
+      return failure();
+    // Numbers without an end.
+    ShiftedColumns columns(rewriter, op.getLoc(), type,
+                           adaptor.getColumn().front(), adaptor.getShift(),
+                           /*length=*/0);
+    SmallVector<Value> pieces;
+    for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
+      for (int64_t repeat = 0;
+           repeat < layout.getColumnRepeats(type.getShape()); ++repeat)
+        pieces.push_back(columns.getColumns(columns.getFirst(row, repeat)));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateShiftedPatterns(const TypeConverter &converter,
+                                      RewritePatternSet &patterns) {
+  patterns.add<LowerShift, LowerShiftedLoad, LowerShiftedStore,
+               LowerShiftedCopyAhead, LowerShiftedMask, LowerShiftedIota>(
+      converter, patterns.getContext());
+}

@@ -1,0 +1,522 @@
+//===- LowerTiles.cpp - Turn tiles into the vectors of a thread -----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/Passes.h"
+#include "passes/TargetLookup.h"
+#include "passes/schedule/ThreadGrid.h"
+#include "passes/threads/ClusterExchange.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_LOWERTILES
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+tile::BlockedAttr bastile::getLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<tile::BlockedAttr>(tensor.getEncoding())
+                : tile::BlockedAttr();
+}
+
+Type bastile::getPieceType(RankedTensorType tile) {
+  int64_t vector = getLayout(tile).getVector();
+  if (vector == 1 || tile.getDimSize(1) == 1 || getLayout(tile).getGroup() > 1)
+    return tile.getElementType();
+  return VectorType::get({vector}, tile.getElementType());
+}
+
+Value bastile::getThreadId(OpBuilder &builder, Location loc) {
+  return gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+}
+
+/// The number of the calling warp. The assembler takes what lane 0 sends for
+/// the same in all lanes, and keeps that, and addresses that follow from it,
+/// once for a warp. All lanes are there only where the kernel starts.
+static Value getWarpId(OpBuilder &builder, Location loc) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto kernel = builder.getInsertionBlock()
+                    ->getParent()
+                    ->getParentOfType<tile::KernelOp>();
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  Value warp = arith::DivUIOp::create(
+      builder, loc, getThreadId(builder, loc),
+      arith::ConstantIndexOp::create(builder, loc, ThreadGrid::kWarp));
+  Value bits =
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), warp);
+  auto shuffle =
+      gpu::ShuffleOp::create(builder, loc, bits, /*offset=*/0,
+                             ThreadGrid::kWarp, gpu::ShuffleMode::IDX);
+  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                      shuffle.getShuffleResult());
+}
+
+ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
+                                          tile::BlockedAttr layout) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  int64_t rows = layout.getThreadRows(), columns = layout.getThreadColumns();
+  if (rows * columns == 1)
+    return {constant(0), constant(0)};
+  Value thread = getThreadId(builder, loc);
+  if (rows == 1)
+    return {constant(0), thread};
+  if (columns == 1)
+    return {thread, constant(0)};
+  Value count = constant(columns);
+  Value column = arith::RemUIOp::create(builder, loc, thread, count);
+  if (columns % ThreadGrid::kWarp != 0)
+    return {arith::DivUIOp::create(builder, loc, thread, count), column};
+  Value warps = constant(columns / ThreadGrid::kWarp);
+  return {arith::DivUIOp::create(builder, loc, getWarpId(builder, loc), warps),
+          column};
+}
+
+Value bastile::getBlockRank(OpBuilder &builder, Location loc,
+                            tile::BlockedAttr layout) {
+  if (layout.getBlocks() == 1)
+    return arith::ConstantIndexOp::create(builder, loc, 0);
+  // Without the bound, the dialect assumes that there are at most 8.
+  return gpu::ClusterBlockIdOp::create(
+      builder, loc,
+      gpu::DimensionAttr::get(builder.getContext(), gpu::Dimension::x),
+      builder.getIndexAttr(layout.getBlocks()));
+}
+
+/// The same in a tile that has an element for each column, not each group.
+static Value getUngroupedColumn(OpBuilder &builder, Location loc,
+                                tile::BlockedAttr layout, int64_t repeat) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  Value offset = constant(repeat * layout.getColumnsPerDeal());
+  if (layout.getThreadColumns() > 1) {
+    Value column = getThreadPosition(builder, loc, layout).column;
+    column = arith::MulIOp::create(builder, loc, column,
+                                   constant(layout.getVector()));
+    offset = arith::AddIOp::create(builder, loc, column, offset);
+  }
+  if (layout.getBlocks() > 1) {
+    Value part = arith::MulIOp::create(
+        builder, loc, getBlockRank(builder, loc, layout),
+        constant(layout.getThreadColumns() * layout.getVector()));
+    offset = arith::AddIOp::create(builder, loc, part, offset);
+  }
+  return offset;
+}
+
+Value bastile::getPieceColumn(OpBuilder &builder, Location loc,
+                              RankedTensorType tile, int64_t repeat) {
+  tile::BlockedAttr layout = getLayout(tile);
+  Value column = getUngroupedColumn(builder, loc, layout, repeat);
+  if (layout.getGroup() == 1)
+    return column;
+  return arith::DivUIOp::create(
+      builder, loc, column,
+      arith::ConstantIndexOp::create(builder, loc, layout.getGroup()));
+}
+
+Value bastile::isGroupStart(OpBuilder &builder, Location loc,
+                            tile::BlockedAttr layout, int64_t repeat) {
+  Value group = arith::ConstantIndexOp::create(builder, loc, layout.getGroup());
+  Value within = arith::RemUIOp::create(
+      builder, loc, getUngroupedColumn(builder, loc, layout, repeat), group);
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, within,
+                               arith::ConstantIndexOp::create(builder, loc, 0));
+}
+
+bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
+                             Value column, int64_t limit) {
+  std::optional<int64_t> first = getConstantIntValue(column);
+  int64_t columns = llvm::divideCeil((repeat + 1) * layout.getColumnsPerDeal(),
+                                     layout.getGroup());
+  return first && *first + columns <= limit;
+}
+
+Value bastile::createConstantPiece(OpBuilder &builder, Location loc, Type type,
+                                   TypedAttr scalar) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    scalar = DenseElementsAttr::get(vector, Attribute(scalar));
+  return arith::ConstantOp::create(builder, loc, scalar);
+}
+
+Value bastile::createCount(OpBuilder &builder, Location loc, Value first,
+                           Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return first;
+  auto offsets =
+      llvm::to_vector(llvm::seq<int32_t>(0, vector.getNumElements()));
+  Value steps = arith::ConstantOp::create(
+      builder, loc, DenseElementsAttr::get(vector, ArrayRef(offsets)));
+  Value start = vector::BroadcastOp::create(builder, loc, vector, first);
+  return arith::AddIOp::create(builder, loc, start, steps);
+}
+
+namespace {
+
+/// Any elementwise op on tiles becomes as many ops on their pieces.
+struct LowerElementwise : public ConversionPattern {
+  LowerElementwise(const TypeConverter &converter, MLIRContext *context)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1,
+                          context) {}
+
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<ValueRange> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
+      return failure();
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (!type || !getLayout(type))
+      return failure();
+    SmallVector<Value> pieces;
+    int64_t count = getLayout(type).getNumPieces(type.getShape());
+    for (int64_t piece = 0; piece < count; ++piece) {
+      OperationState state(op->getLoc(), op->getName());
+      for (ValueRange operand : operands)
+        // A scalar operand (a select's condition) serves all pieces.
+        state.operands.push_back(operand.size() == 1 ? operand[0]
+                                                     : operand[piece]);
+      state.addTypes(getPieceType(type));
+      state.addAttributes(op->getAttrs());
+      pieces.push_back(rewriter.create(state)->getResult(0));
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerCopy : public OpConversionPattern<tile::CopyOp> {
+  LowerCopy(const TypeConverter &converter, MLIRContext *context)
+      : OpConversionPattern(converter, context, /*benefit=*/2) {}
+
+  LogicalResult
+  matchAndRewrite(tile::CopyOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithMultiple(op, {adaptor.getInput()});
+    return success();
+  }
+};
+
+struct LowerConstant : public OpConversionPattern<arith::ConstantOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ConstantOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
+    if (!type || !getLayout(type) || !splat)
+      return failure();
+    Value piece =
+        createConstantPiece(rewriter, op.getLoc(), getPieceType(type),
+                            cast<TypedAttr>(splat.getSplatValue<Attribute>()));
+    SmallVector<Value> pieces(getLayout(type).getNumPieces(type.getShape()),
+                              piece);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::BroadcastOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    ValueRange source = adaptor.getSource();
+    // A scalar has no repeats of its own, a tile those of its shape.
+    int64_t sourceRows = 1, sourceColumns = 1;
+    if (auto tile = dyn_cast<RankedTensorType>(op.getSource().getType())) {
+      sourceRows = layout.getRowRepeats(tile.getShape());
+      sourceColumns = getLayout(tile).getColumnRepeats(tile.getShape());
+    }
+    Type pieceType = getPieceType(type);
+    SmallVector<Value> spread(source);
+    for (Value &piece : spread)
+      if (piece.getType() != pieceType)
+        piece = repeat(rewriter, op.getLoc(), pieceType, piece);
+    SmallVector<Value> pieces;
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
+      for (int64_t column = 0; column < columns; ++column)
+        pieces.push_back(spread[(row % sourceRows) * sourceColumns +
+                                column % sourceColumns]);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+
+  /// As integers where the number is a bfloat16: LLVM's host code generation
+  /// takes its insertion into a vector through float32, rounding by a call.
+  static Value repeat(OpBuilder &builder, Location loc, Type type,
+                      Value scalar) {
+    if (!scalar.getType().isBF16())
+      return vector::BroadcastOp::create(builder, loc, type, scalar);
+    Type bits = builder.getI16Type();
+    scalar = arith::BitcastOp::create(builder, loc, bits, scalar);
+    Value repeated = vector::BroadcastOp::create(
+        builder, loc, cast<VectorType>(type).clone(bits), scalar);
+    return arith::BitcastOp::create(builder, loc, type, repeated);
+  }
+};
+
+struct LowerMask : public OpConversionPattern<tile::MaskOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MaskOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout || op.getShift())
+      return failure();
+    Location loc = op.getLoc();
+    Value outside = createConstantPiece(rewriter, loc, getPieceType(type),
+                                        cast<TypedAttr>(op.getOther()));
+    // The vector width divides the row, so a piece lies inside or outside as a
+    // whole.
+    Value limit = arith::ConstantIndexOp::create(rewriter, loc, op.getLimit());
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    SmallVector<Value> isInside;
+    for (int64_t column = 0; column < columns; ++column) {
+      if (isSurelyInside(layout, column, op.getColumn(), op.getLimit())) {
+        isInside.push_back({});
+        continue;
+      }
+      Value position =
+          arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
+                                getPieceColumn(rewriter, loc, type, column));
+      isInside.push_back(arith::CmpIOp::create(
+          rewriter, loc, arith::CmpIPredicate::ult, position, limit));
+    }
+    SmallVector<Value> pieces;
+    for (auto [index, piece] : llvm::enumerate(adaptor.getInput())) {
+      Value condition = isInside[index % columns];
+      pieces.push_back(condition ? arith::SelectOp::create(
+                                       rewriter, loc, condition, piece, outside)
+                                       .getResult()
+                                 : piece);
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// Each thread's number is its own; only the vectors' elements differ.
+struct LowerSpread : public OpConversionPattern<tile::SpreadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::SpreadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    if (!getLayout(type))
+      return failure();
+    Type pieceType = getPieceType(type);
+    int64_t columns = getLayout(type).getColumnRepeats(type.getShape());
+    SmallVector<Value> pieces;
+    for (Value number : adaptor.getInput()) {
+      if (isa<VectorType>(pieceType))
+        number = vector::BroadcastOp::create(rewriter, op.getLoc(), pieceType,
+                                             number);
+      pieces.append(columns, number);
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerIota : public OpConversionPattern<tile::IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IotaOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout || op.getShift())
+      return failure();
+    Location loc = op.getLoc();
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    SmallVector<Value> numbers;
+    for (int64_t repeat = 0; repeat < columns; ++repeat) {
+      Value column = type.getDimSize(1) > 1
+                         ? getPieceColumn(rewriter, loc, type, repeat)
+                         : arith::ConstantIndexOp::create(rewriter, loc, 0);
+      if (op.getColumn())
+        column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
+                                       column);
+      column = arith::IndexCastUIOp::create(rewriter, loc,
+                                            type.getElementType(), column);
+      numbers.push_back(createCount(rewriter, loc, column, getPieceType(type)));
+    }
+    // Every row is numbered alike.
+    SmallVector<Value> pieces;
+    for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
+      llvm::append_range(pieces, numbers);
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MaskRowsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    Value beyond = createConstantPiece(rewriter, loc, getPieceType(type),
+                                       cast<TypedAttr>(op.getOther()));
+    Value first =
+        arith::AddIOp::create(rewriter, loc, adaptor.getRow()[0],
+                              getThreadPosition(rewriter, loc, layout).row);
+    SmallVector<Value> isRow;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(type.getShape());
+         ++repeat) {
+      Value offset = arith::ConstantIndexOp::create(
+          rewriter, loc, repeat * layout.getThreadRows());
+      Value row = arith::AddIOp::create(rewriter, loc, first, offset);
+      isRow.push_back(arith::CmpIOp::create(rewriter, loc,
+                                            arith::CmpIPredicate::ult, row,
+                                            adaptor.getLimit()[0]));
+    }
+    int64_t columns = layout.getColumnRepeats(type.getShape());
+    SmallVector<Value> pieces;
+    for (auto [index, piece] : llvm::enumerate(adaptor.getInput()))
+      pieces.push_back(arith::SelectOp::create(
+          rewriter, loc, isRow[index / columns], piece, beyond));
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// An operand in memory becomes its address and the strides of its leading
+/// dimensions.
+struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::KernelOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    TypeConverter::SignatureConversion signature(op.getNumArguments());
+    if (failed(getTypeConverter()->convertSignatureArgs(op.getArgumentTypes(),
+                                                        signature)))
+      return failure();
+    SmallVector<Attribute> attributes;
+    for (BlockArgument argument : op.getArguments()) {
+      size_t count = signature.getInputMapping(argument.getArgNumber())->size;
+      attributes.push_back(op.getArgAttrDict(argument.getArgNumber())
+                               ? op.getArgAttrDict(argument.getArgNumber())
+                               : rewriter.getDictionaryAttr({}));
+      attributes.append(count - 1, rewriter.getDictionaryAttr({}));
+    }
+    rewriter.applySignatureConversion(&op.getBody().front(), signature,
+                                      getTypeConverter());
+    rewriter.modifyOpInPlace(op, [&] {
+      op.setFunctionType(
+          rewriter.getFunctionType(signature.getConvertedTypes(), {}));
+      op.setArgAttrsAttr(rewriter.getArrayAttr(attributes));
+    });
+    return success();
+  }
+};
+
+struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
+  using LowerTilesBase::LowerTilesBase;
+
+  void runOnOperation() override {
+    const Target *found = lookupTarget(getOperation(), this->target);
+    if (!found)
+      return signalPassFailure();
+    unsigned addressSpace =
+        found->isHost() ? 0
+                        : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
+
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      insertClusterMeeting(kernel);
+
+    TypeConverter converter;
+    converter.addConversion([](Type type) { return type; });
+    converter.addConversion(
+        [](RankedTensorType type,
+           SmallVectorImpl<Type> &pieces) -> std::optional<LogicalResult> {
+          tile::BlockedAttr layout = getLayout(type);
+          if (!layout)
+            return std::nullopt;
+          pieces.assign(layout.getNumPieces(type.getShape()),
+                        getPieceType(type));
+          return success();
+        });
+    converter.addConversion([&](MemRefType type, SmallVectorImpl<Type> &parts)
+                                -> std::optional<LogicalResult> {
+      if (isa_and_present<gpu::AddressSpaceAttr>(type.getMemorySpace())) {
+        parts.push_back(getBufferPointerType(&getContext()));
+        return success();
+      }
+      parts.push_back(LLVM::LLVMPointerType::get(&getContext(), addressSpace));
+      if (!type.getLayout().isIdentity())
+        parts.append(type.getRank() - 1, IndexType::get(&getContext()));
+      return success();
+    });
+
+    const DenseSet<Operation *> takingTurns =
+        findSumsTakingTurns(getOperation());
+    RewritePatternSet patterns(&getContext());
+    patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
+                 LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerKernel>(
+        converter, &getContext());
+    populateMemoryPatterns(converter, patterns);
+    populateReducePatterns(converter, patterns);
+    populateReduceRowsPatterns(converter, patterns, takingTurns);
+    populateShiftedPatterns(converter, patterns);
+    populatePickedPatterns(converter, patterns);
+    populateSplitPatterns(converter, patterns);
+    populateBufferPatterns(converter, patterns);
+
+    ConversionTarget legality(getContext());
+    legality.markUnknownOpDynamicallyLegal([&](Operation *op) {
+      // The launch plan stays on tensors.
+      if (!op->getParentOfType<tile::KernelOp>())
+        return true;
+      return converter.isLegal(op);
+    });
+    // Without operands, they would look converted.
+    legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp>();
+    legality.addDynamicallyLegalOp<tile::KernelOp>([&](tile::KernelOp op) {
+      return !op.isTiled() || converter.isLegal(op.getArgumentTypes());
+    });
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         legality);
+    if (failed(applyPartialConversion(getOperation(), legality,
+                                      std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,41 @@
+//===- Scratch.h - Shared memory of one op ----------------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_THREADS_SCRATCH_H
+#define BASTILE_PASSES_THREADS_SCRATCH_H
+
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace bastile {
+
+/// Declares shared memory for `elements` numbers of `type` that `op` alone
+/// uses, and returns its address.
+mlir::Value createScratch(mlir::ConversionPatternRewriter &rewriter,
+                          mlir::Operation *op, mlir::Type type,
+                          int64_t elements);
+
+/// The address of as many bytes that ops of a kernel have in common: each waits
+/// for the readers of the one before.
+mlir::Value getCommonScratch(mlir::ConversionPatternRewriter &rewriter,
+                             mlir::Operation *op, int64_t bytes);
+
+/// The address of the number at `index`.
+mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,
+                              mlir::Value scratch, mlir::Type type,
+                              mlir::Value index);
+
+/// Counts, in a variable that LLVM keeps in a register, how often the program
+/// has come to `op`. Returns the number of times before this one, as an i32.
+mlir::Value countVisits(mlir::ConversionPatternRewriter &rewriter,
+                        mlir::Operation *op);
+
+/// To be called before writing: in a loop, a thread may come to `op` again
+/// while another still reads what the last iteration left.
+void waitForReaders(mlir::OpBuilder &builder, mlir::Operation *op);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_THREADS_SCRATCH_H

@@ -1,0 +1,208 @@
+//===- TileAddress.cpp - Where a tile lies in memory ----------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/TileAddress.h"
+
+#include "dialect/Rows.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace bastile;
+
+TileAddress::TileAddress(OpBuilder &builder, Operation *op, MemRefType memref,
+                         RankedTensorType tile, ValueRange parts,
+                         ValueRange indices, int64_t space)
+    : builder(builder), loc(op->getLoc()),
+      kernel(op->getParentOfType<tile::KernelOp>()), space(space), tile(tile),
+      layout(getLayout(tile)), parts(parts), column(indices.back()),
+      length(memref.getShape().back()) {
+  if (memref.getRank() > 1)
+    row = indices.front();
+  if (memref.getLayout().isIdentity())
+    rowStride = length;
+}
+
+Value TileAddress::getRowCount() {
+  return buildRowCount(builder, loc, kernel, space);
+}
+
+/// Not for pieces of a group, which are divided, or of a block of a cluster:
+/// with the constant in its column, LLVM moves more out of the comparisons.
+void TileAddress::createThreadColumn() {
+  if (tile.getDimSize(1) > 1 && layout.getGroup() == 1 &&
+      layout.getBlocks() == 1)
+    threadColumn =
+        add(column, getPieceColumn(builder, loc, tile, /*repeat=*/0));
+}
+
+Value TileAddress::getRow(int64_t repeat) {
+  if (tile.getDimSize(0) == 1)
+    return row;
+  if (!threadRow)
+    threadRow = add(row, getThreadPosition(builder, loc, layout).row);
+  if (repeat == 0)
+    return threadRow;
+  return add(threadRow, constant(repeat * layout.getThreadRows()));
+}
+
+Value TileAddress::getInnerRow(int64_t repeat) {
+  if (!mayLeaveRows())
+    return row ? getRow(repeat) : Value();
+  if (!lastRow) {
+    Value count = getRowCount();
+    lastRow = arith::SubIOp::create(builder, loc, count, constant(1));
+  }
+  return arith::MinUIOp::create(builder, loc, getRow(repeat), lastRow);
+}
+
+Value TileAddress::getColumn(int64_t repeat) {
+  if (tile.getDimSize(1) == 1)
+    return column;
+  if (repeat == 0 && threadColumn)
+    return threadColumn;
+  return add(column, getPieceColumn(builder, loc, tile, repeat));
+}
+
+Value TileAddress::getRowAddress(Value elementRow) {
+  Value address = parts.front();
+  if (!row)
+    return address;
+  if (band)
+    elementRow =
+        arith::DivUIOp::create(builder, loc, elementRow, constant(*band));
+  return advance(address, getRowOffset(elementRow));
+}
+
+/// Splits a row's number into leading indices, the last of them fastest.
+Value TileAddress::getRowOffset(Value elementRow) {
+  if (rowStride)
+    return arith::MulIOp::create(builder, loc, elementRow,
+                                 constant(*rowStride));
+  ValueRange strides = parts.drop_front();
+  Value offset, remaining = elementRow;
+  for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {
+    Value index = remaining;
+    if (dim > 0) {
+      Value size = kernel.getSizes(space)[dim];
+      index = arith::RemUIOp::create(builder, loc, remaining, size);
+      remaining = arith::DivUIOp::create(builder, loc, remaining, size);
+    }
+    Value term = arith::MulIOp::create(builder, loc, index, strides[dim]);
+    offset = offset ? add(offset, term) : term;
+  }
+  return offset;
+}
+
+Value TileAddress::advance(Value address, Value elements) {
+  Value count = arith::IndexCastUIOp::create(builder, loc, builder.getI64Type(),
+                                             elements);
+  return LLVM::GEPOp::create(builder, loc, address.getType(),
+                             getMemoryType(tile.getElementType()), address,
+                             ValueRange{count}, LLVM::GEPNoWrapFlags::none);
+}
+
+Value TileAddress::advanceBy(Value address, int64_t elements) {
+  if (elements == 0)
+    return address;
+  if (!llvm::isInt<LLVM::kGEPConstantBitWidth>(elements))
+    return advance(address, constant(elements));
+  return LLVM::GEPOp::create(builder, loc, address.getType(),
+                             getMemoryType(tile.getElementType()), address,
+                             LLVM::GEPArg(static_cast<int32_t>(elements)),
+                             LLVM::GEPNoWrapFlags::none);
+}
+
+SmallVector<Value> TileAddress::getRowConditions() {
+  Value always = getThreadCondition();
+  SmallVector<Value> conditions;
+  for (int64_t repeat = 0, end = layout.getRowRepeats(tile.getShape());
+       repeat < end; ++repeat)
+    conditions.push_back(
+        combine(builder, loc, always, getRowCondition(repeat)));
+  return conditions;
+}
+
+Value TileAddress::getColumnCondition(int64_t repeat) {
+  // Of a group, the thread that has its first columns stores.
+  Value condition = layout.isGroupAligned()
+                        ? Value()
+                        : isGroupStart(builder, loc, layout, repeat);
+  if (!mayLeaveColumns(repeat))
+    return condition;
+  Value elementColumn = getColumn(repeat);
+  return combine(
+      builder, loc, condition,
+      compare(arith::CmpIPredicate::ult, elementColumn, constant(length)));
+}
+
+Value TileAddress::getRowCondition(int64_t repeat) {
+  Value elementRow = getRow(repeat), condition;
+  if (mayLeaveRows())
+    condition = compare(arith::CmpIPredicate::ult, elementRow, getRowCount());
+  // Of the rows that share one of the operand, the first one does.
+  if (band)
+    condition = combine(builder, loc, condition,
+                        isZero(arith::RemUIOp::create(builder, loc, elementRow,
+                                                      constant(*band))));
+  return condition;
+}
+
+Value TileAddress::getThreadCondition() {
+  ThreadPosition thread = getThreadPosition(builder, loc, layout);
+  Value condition;
+  auto requireFirst = [&](Value position) {
+    condition = combine(builder, loc, condition, isZero(position));
+  };
+  // Every thread along the row holds a statistic, every row of threads a tile
+  // of one row; one of them stores it.
+  if (tile.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
+    requireFirst(thread.column);
+  // Of a group, the first thread does.
+  if (layout.getGroup() > 1 && layout.getGroupThreads() > 1 &&
+      layout.isGroupAligned())
+    requireFirst(arith::RemUIOp::create(builder, loc, thread.column,
+                                        constant(layout.getGroupThreads())));
+  if (tile.getDimSize(1) == 1 && layout.getBlocks() > 1)
+    requireFirst(getBlockRank(builder, loc, layout));
+  if (tile.getDimSize(0) == 1 && layout.getThreadRows() > 1)
+    requireFirst(thread.row);
+  return condition;
+}
+
+Value bastile::combine(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
+  if (!lhs || !rhs)
+    return lhs ? lhs : rhs;
+  return arith::AndIOp::create(builder, loc, lhs, rhs);
+}
+
+void bastile::createCopyAhead(OpBuilder &builder, Location loc, Value source,
+                              Value target, unsigned bytes) {
+  // The widest need not pass through the multiprocessor's own cache.
+  auto modifier = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                              : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(builder, loc, target, source, bytes, modifier,
+                          /*cpSize=*/Value());
+}
+
+/// A branch would invite LLVM to move into it what only this store needs, the
+/// loads among it, and loads must start early.
+void bastile::storeIf(OpBuilder &builder, Location loc, Value condition,
+                      Value piece, Value pointer, unsigned alignment) {
+  // As integers of 16 bits, since LLVM's host code generation takes a masked
+  // store of one bfloat16 through float32, rounding by a call.
+  if (getElementTypeOrSelf(piece.getType()).isBF16())
+    piece = bitcastTo(builder, loc, withIntegers(piece.getType()), piece);
+  auto type = dyn_cast<VectorType>(piece.getType());
+  if (!type) {
+    type = VectorType::get({1}, piece.getType());
+    piece = vector::BroadcastOp::create(builder, loc, type, piece);
+  }
+  Value mask = vector::BroadcastOp::create(
+      builder, loc, type.clone(builder.getI1Type()), condition);
+  LLVM::MaskedStoreOp::create(builder, loc, piece, pointer, mask, alignment);
+}

@@ -1,0 +1,142 @@
+//===- TileAddress.h - Where a tile lies in memory --------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_THREADS_TILEADDRESS_H
+#define BASTILE_PASSES_THREADS_TILEADDRESS_H
+
+#include "passes/threads/LowerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace bastile {
+
+/// Computes the addresses of the pieces of one tile in memory.
+class TileAddress {
+public:
+  /// `parts` are the operand's address and strides; `indices` the tile's first
+  /// row, unless the operand is a row vector, and column. `op` is the load or
+  /// store.
+  template <typename Op>
+  TileAddress(mlir::OpBuilder &builder, Op op, mlir::RankedTensorType tile,
+              mlir::ValueRange parts, mlir::ValueRange indices)
+      : TileAddress(builder, op,
+                    mlir::cast<mlir::MemRefType>(op.getMemref().getType()),
+                    tile, parts, indices, op.getSpace()) {
+    offset = op.getOffset();
+    length = op.getLength().value_or(length);
+    band = op.getBand();
+    if (!op.getShift())
+      createThreadColumn();
+  }
+  /// The same for whole rows.
+  TileAddress(mlir::OpBuilder &builder, mlir::Operation *op,
+              mlir::MemRefType memref, mlir::RankedTensorType tile,
+              mlir::ValueRange parts, mlir::ValueRange indices, int64_t space);
+
+  /// Columns that the op may touch, counted from the first of them.
+  int64_t getLength() const { return length; }
+
+  /// Whether rows or columns of the tile may lie beyond the operand.
+  bool mayLeaveRows() const { return row && tile.getDimSize(0) > 1; }
+  bool mayLeaveColumns(int64_t repeat) const {
+    return length % tile.getDimSize(1) != 0 &&
+           !isSurelyInside(layout, repeat, column, length);
+  }
+
+  mlir::Value getRow(int64_t repeat);
+  /// That row, or the last one where that is beyond it.
+  mlir::Value getInnerRow(int64_t repeat);
+  mlir::Value getColumn(int64_t repeat);
+
+  /// The address of the operand's row `elementRow`, which lies inside.
+  mlir::Value getRowAddress(mlir::Value elementRow);
+
+  /// The address of a column that lies inside, in the row at `rowAddress`.
+  mlir::Value getAddress(mlir::Value rowAddress, mlir::Value elementColumn) {
+    return advanceBy(advance(rowAddress, elementColumn), offset);
+  }
+
+  /// The address of the thread's pieces in the row at `rowAddress`, of which
+  /// that in the given repetition is `getPieceAddress`: they share all but a
+  /// constant.
+  mlir::Value getThreadAddress(mlir::Value rowAddress) {
+    return advance(rowAddress, threadColumn);
+  }
+  bool haveThreadAddress() const { return bool(threadColumn); }
+  mlir::Value getPieceAddress(mlir::Value threadAddress, int64_t repeat) {
+    return advanceBy(threadAddress,
+                     repeat * layout.getColumnsPerDeal() + offset);
+  }
+
+  /// When this thread stores pieces of its rows, for each repetition of them,
+  /// and when those of a repetition of columns lie inside the operand; null for
+  /// always. What depends on the row, on the column or on neither is computed
+  /// once.
+  llvm::SmallVector<mlir::Value> getRowConditions();
+  mlir::Value getColumnCondition(int64_t repeat);
+
+  mlir::Value constant(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(builder, loc, value);
+  }
+
+private:
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs) {
+    return mlir::arith::AddIOp::create(builder, loc, lhs, rhs);
+  }
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
+                      mlir::Value rhs) {
+    return mlir::arith::CmpIOp::create(builder, loc, predicate, lhs, rhs);
+  }
+  mlir::Value isZero(mlir::Value value) {
+    return compare(mlir::arith::CmpIPredicate::eq, value, constant(0));
+  }
+  mlir::Value getRowCount();
+  mlir::Value getRowOffset(mlir::Value elementRow);
+  mlir::Value getThreadCondition();
+  mlir::Value getRowCondition(int64_t repeat);
+  mlir::Value advance(mlir::Value address, mlir::Value elements);
+  mlir::Value advanceBy(mlir::Value address, int64_t elements);
+  void createThreadColumn();
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  tile::KernelOp kernel;
+  /// The space whose rows the op counts.
+  int64_t space;
+  mlir::RankedTensorType tile;
+  tile::BlockedAttr layout;
+  mlir::ValueRange parts;
+  mlir::Value row, column;
+  /// Those of the first piece of the thread: the row once it has been asked
+  /// for, the column where pieces are a constant apart.
+  mlir::Value threadRow, threadColumn;
+  /// The operand's last row, once it has been asked for.
+  mlir::Value lastRow;
+  /// Where rows lie without gaps.
+  std::optional<int64_t> rowStride;
+  /// The columns of the operand's rows that the op sees.
+  int64_t offset = 0, length;
+  /// How many rows of the kernel share a row of the operand.
+  std::optional<int64_t> band;
+};
+
+/// Whether both conditions hold, where null stands for one that always does.
+mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::Value lhs, mlir::Value rhs);
+
+/// Begins to copy `bytes` from global memory to the buffer that `target` is in.
+void createCopyAhead(mlir::OpBuilder &builder, mlir::Location loc,
+                     mlir::Value source, mlir::Value target, unsigned bytes);
+
+/// Stores a piece as a whole or not at all, without a branch.
+void storeIf(mlir::OpBuilder &builder, mlir::Location loc,
+             mlir::Value condition, mlir::Value piece, mlir::Value pointer,
+             unsigned alignment);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_THREADS_TILEADDRESS_H

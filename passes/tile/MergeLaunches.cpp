@@ -1,0 +1,357 @@
+//===- MergeLaunches.cpp - Several kernels in one launch ------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// A launch costs as much as some hundred rows. Kernels that read the same at
+// about the same time, such as the angles of query and key, share one, and what
+// they both read comes from the cache.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Rows.h"
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_MERGELAUNCHES
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// A launch and the variants of its kernel.
+struct Candidate {
+  tile::LaunchOp launch;
+  SmallVector<tile::KernelOp> variants;
+};
+
+/// Builds one variant of a merged kernel.
+class KernelMerger {
+public:
+  /// Merges the `variant`-th kernels of `members`, the body of each in a space
+  /// of its own.
+  KernelMerger(ArrayRef<Candidate> members, size_t variant)
+      : members(members), variant(variant),
+        builder(getKernel(0).getLoc(), getKernel(0)),
+        positions(members.size()) {}
+
+  tile::KernelOp run();
+
+private:
+  tile::KernelOp getKernel(size_t space) const {
+    return members[space].variants[variant];
+  }
+  void addArguments(size_t space, unsigned count);
+  void createKernel();
+  Value getProgramCount(size_t space);
+  void cloneBody(size_t space, Value program);
+
+  ArrayRef<Candidate> members;
+  size_t variant;
+  ImplicitLocOpBuilder builder;
+  tile::KernelOp merged;
+  SmallVector<Type> types;
+  SmallVector<Attribute> marks;
+  /// Where the arguments of each kernel are among those of the merged one.
+  SmallVector<SmallVector<unsigned>> positions;
+};
+
+/// Takes over the next `count` arguments of the kernel of `space`.
+void KernelMerger::addArguments(size_t space, unsigned count) {
+  tile::KernelOp kernel = getKernel(space);
+  while (count-- > 0) {
+    unsigned position = positions[space].size();
+    positions[space].push_back(types.size());
+    types.push_back(kernel.getArgumentTypes()[position]);
+    NamedAttrList mark(kernel.getArgAttrDict(position));
+    auto memref = dyn_cast<MemRefType>(types.back());
+    if (space > 0 && memref && memref.getRank() > 1)
+      mark.set(tile::TileDialect::kSpaceAttrName,
+               builder.getI64IntegerAttr(space));
+    marks.push_back(mark.getDictionary(builder.getContext()));
+  }
+}
+
+void KernelMerger::createKernel() {
+  for (size_t space = 0; space < members.size(); ++space)
+    addArguments(space, *getKernel(space).getLeading());
+  for (auto [space, member] : llvm::enumerate(members))
+    addArguments(space, tile::LaunchOp(member.launch).getInputs().size());
+  for (auto [space, member] : llvm::enumerate(members))
+    addArguments(space, tile::LaunchOp(member.launch)->getNumResults());
+
+  tile::KernelOp first = getKernel(0);
+  merged = tile::KernelOp::create(builder, first.getSymName(),
+                                  builder.getFunctionType(types, {}));
+  merged.setScheduleAttr(*first.getSchedule());
+  merged.setLeadingAttr(first.getLeadingAttr());
+  if (auto columnBlocks = first.getColumnBlocksAttr())
+    merged.setColumnBlocksAttr(columnBlocks);
+  merged.setSpacesAttr(builder.getI64IntegerAttr(members.size()));
+  merged.setArgAttrsAttr(builder.getArrayAttr(marks));
+  SmallVector<StringRef> names;
+  for (size_t space = 1; space < members.size(); ++space)
+    names.push_back(getKernel(space).getSymName());
+  merged->setAttr(tile::TileDialect::kMergedAttrName,
+                  builder.getStrArrayAttr(names));
+  Block *body = builder.createBlock(&merged.getBody());
+  for (Type type : types)
+    body->addArgument(type, builder.getLoc());
+}
+
+/// How many programs the rows of `space` take.
+Value KernelMerger::getProgramCount(size_t space) {
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  Value count = buildRowCount(builder, builder.getLoc(), merged, space);
+  int64_t rows = merged.getSchedule()->getRows();
+  if (rows > 1)
+    count = arith::CeilDivUIOp::create(builder, count, constant(rows));
+  int64_t columnBlocks = merged.getColumnBlocks().value_or(1);
+  if (columnBlocks > 1)
+    count = arith::MulIOp::create(builder, count, constant(columnBlocks));
+  return count;
+}
+
+void KernelMerger::cloneBody(size_t space, Value program) {
+  Block &source = getKernel(space).getBody().front();
+  IRMapping mapping;
+  for (auto [argument, position] :
+       llvm::zip_equal(source.getArguments(), positions[space]))
+    mapping.map(argument, merged.getArgument(position));
+  auto adapt = [&](Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      load.setSpace(space);
+    else if (auto store = dyn_cast<tile::StoreOp>(op))
+      store.setSpace(space);
+    else if (auto shift = dyn_cast<tile::ShiftOp>(op))
+      shift.setSpace(space);
+    else if (auto copy = dyn_cast<tile::CopyAheadOp>(op))
+      copy.setSpace(space);
+    else if (isa<tile::ProgramIdOp>(op))
+      op->replaceAllUsesWith(ValueRange(program));
+  };
+  for (Operation &op : source.without_terminator()) {
+    if (isa<tile::ProgramIdOp>(op))
+      mapping.map(op.getResult(0), program);
+    else
+      builder.clone(op, mapping)->walk(adapt);
+  }
+}
+
+tile::KernelOp KernelMerger::run() {
+  createKernel();
+  Value program = tile::ProgramIdOp::create(builder);
+  tile::ReturnOp end = tile::ReturnOp::create(builder, ValueRange());
+  builder.setInsertionPoint(end);
+  size_t last = members.size() - 1;
+  for (size_t space = 0; space < last; ++space) {
+    Value count = getProgramCount(space);
+    // All threads of a block agree, so that they also meet at its barriers.
+    Value isInSpace = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                            program, count);
+    auto branch =
+        scf::IfOp::create(builder, isInSpace, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    cloneBody(space, program);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    program = arith::SubIOp::create(builder, program, count);
+  }
+  cloneBody(last, program);
+  return merged;
+}
+
+/// How many launches name a kernel.
+using LaunchCounts = DenseMap<Attribute, unsigned>;
+
+/// Merges the launches of one function.
+class LaunchMerger {
+public:
+  LaunchMerger(func::FuncOp func, SymbolTable &symbols,
+               const LaunchCounts &counts)
+      : func(func), symbols(symbols), counts(counts) {}
+
+  void run();
+
+private:
+  std::optional<Candidate> getCandidate(tile::LaunchOp launch);
+  bool moveNeeds(tile::LaunchOp launch, ArrayRef<Candidate> group);
+  void merge(ArrayRef<Candidate> group);
+
+  func::FuncOp func;
+  SymbolTable &symbols;
+  const LaunchCounts &counts;
+};
+
+/// Whether programs of `kernel` can run beside those of another: each walks one
+/// group of rows, and nothing is written but rows of its own.
+bool isMergeable(tile::KernelOp kernel) {
+  if (!kernel || !kernel.isTiled() || !kernel.getSchedule())
+    return false;
+  tile::ScheduleAttr schedule = *kernel.getSchedule();
+  if (schedule.getPersistent() != 0 || schedule.getBlocks() > 1 ||
+      kernel.getRowPrograms() || kernel.getSpaces() ||
+      kernel->hasAttr(tile::TileDialect::kInPlaceAttrName))
+    return false;
+  for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
+    if (kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName) ||
+        kernel.getArgAttr(position, tile::TileDialect::kBandAttrName))
+      return false;
+  return true;
+}
+
+bool haveSameShape(tile::KernelOp lhs, tile::KernelOp rhs) {
+  return lhs.getSchedule() == rhs.getSchedule() &&
+         lhs.getLeading() == rhs.getLeading() &&
+         lhs.getColumnBlocks().value_or(1) == rhs.getColumnBlocks().value_or(1);
+}
+
+bool haveSameShapes(const Candidate &lhs, const Candidate &rhs) {
+  return lhs.variants.size() == rhs.variants.size() &&
+         llvm::all_of(llvm::zip(lhs.variants, rhs.variants), [](auto pair) {
+           return haveSameShape(std::get<0>(pair), std::get<1>(pair));
+         });
+}
+
+std::optional<Candidate> LaunchMerger::getCandidate(tile::LaunchOp launch) {
+  // What all rows share is written even where a launch has no rows, which a
+  // space without rows would not do.
+  if (!llvm::all_of(launch.getResultTypes(), [](Type type) {
+        return cast<RankedTensorType>(type).getRank() > 1;
+      }))
+    return std::nullopt;
+  Candidate candidate{launch, {}};
+  for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
+    auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
+    if (!isMergeable(kernel) || counts.lookup(name) > 1)
+      return std::nullopt;
+    candidate.variants.push_back(kernel);
+  }
+  return candidate;
+}
+
+/// Moves all that `launch` waits for ahead of the first launch of `group`, if
+/// none of it waits for `group`.
+bool LaunchMerger::moveNeeds(tile::LaunchOp launch, ArrayRef<Candidate> group) {
+  tile::LaunchOp first = group.front().launch;
+  SetVector<Operation *> needs;
+  SmallVector<Operation *> pending{launch};
+  while (!pending.empty()) {
+    for (Value operand : pending.pop_back_val()->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (!op || op->isBeforeInBlock(first))
+        continue;
+      auto needed = dyn_cast<tile::LaunchOp>(op);
+      if (!needed || llvm::any_of(group, [&](const Candidate &member) {
+            return member.launch == needed;
+          }))
+        return false;
+      // One that writes in place would overwrite what an earlier one reads.
+      for (auto name : needed.getKernels().getAsRange<FlatSymbolRefAttr>()) {
+        auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
+        if (!kernel || kernel->hasAttr(tile::TileDialect::kInPlaceAttrName))
+          return false;
+      }
+      if (needs.insert(op))
+        pending.push_back(op);
+    }
+  }
+  SmallVector<Operation *> ordered = needs.takeVector();
+  llvm::sort(ordered, [](Operation *lhs, Operation *rhs) {
+    return lhs->isBeforeInBlock(rhs);
+  });
+  for (Operation *op : ordered)
+    op->moveBefore(first);
+  return true;
+}
+
+void LaunchMerger::merge(ArrayRef<Candidate> group) {
+  tile::LaunchOp first = group.front().launch;
+  SmallVector<Value> inputs;
+  SmallVector<Type> resultTypes;
+  for (const Candidate &member : group) {
+    tile::LaunchOp launch = member.launch;
+    llvm::append_range(inputs, launch.getInputs());
+    llvm::append_range(resultTypes, launch.getResultTypes());
+  }
+  SmallVector<Attribute> names;
+  for (size_t variant = 0; variant < group.front().variants.size(); ++variant) {
+    tile::KernelOp kernel = KernelMerger(group, variant).run();
+    for (const Candidate &member : group)
+      symbols.erase(member.variants[variant]);
+    symbols.insert(kernel);
+    names.push_back(FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
+  }
+  OpBuilder builder(first);
+  auto merged = tile::LaunchOp::create(builder, first.getLoc(), resultTypes,
+                                       builder.getArrayAttr(names), inputs);
+  ResultRange results = merged.getResults();
+  for (const Candidate &member : group) {
+    tile::LaunchOp launch = member.launch;
+    launch->replaceAllUsesWith(results.take_front(launch->getNumResults()));
+    results = results.drop_front(launch->getNumResults());
+    launch.erase();
+  }
+}
+
+void LaunchMerger::run() {
+  SmallVector<Candidate> candidates;
+  for (auto launch : func.getOps<tile::LaunchOp>())
+    if (std::optional<Candidate> candidate = getCandidate(launch))
+      candidates.push_back(std::move(*candidate));
+  while (!candidates.empty()) {
+    SmallVector<Candidate> group{candidates.front()}, others;
+    // What all launches of the group read.
+    tile::LaunchOp first = group.front().launch;
+    auto inputs = first.getInputs();
+    DenseSet<Value> common(inputs.begin(), inputs.end());
+    for (Candidate &candidate : llvm::drop_begin(candidates)) {
+      DenseSet<Value> both;
+      for (Value input : candidate.launch.getInputs())
+        if (common.contains(input))
+          both.insert(input);
+      if (both.empty() || !haveSameShapes(group.front(), candidate) ||
+          !moveNeeds(candidate.launch, group)) {
+        others.push_back(candidate);
+        continue;
+      }
+      common = std::move(both);
+      group.push_back(candidate);
+    }
+    if (group.size() > 1)
+      merge(group);
+    candidates = std::move(others);
+    llvm::sort(candidates, [](Candidate &lhs, Candidate &rhs) {
+      return lhs.launch->isBeforeInBlock(rhs.launch);
+    });
+  }
+}
+
+struct MergeLaunchesPass
+    : public bastile::impl::MergeLaunchesBase<MergeLaunchesPass> {
+  void runOnOperation() override {
+    SymbolTable symbols(getOperation());
+    LaunchCounts counts;
+    getOperation().walk([&](tile::LaunchOp launch) {
+      for (Attribute name : launch.getKernels())
+        ++counts[name];
+    });
+    for (auto func : getOperation().getOps<func::FuncOp>())
+      LaunchMerger(func, symbols, counts).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,137 @@
+//===- Tile.cpp - Apply a kernel's schedule -------------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Passes.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "passes/TargetLookup.h"
+#include "passes/schedule/ScheduleFields.h"
+#include "passes/tile/Tiler.h"
+
+namespace bastile {
+#define GEN_PASS_DEF_TILE
+#include "passes/Passes.h.inc"
+} // namespace bastile
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+struct TilePass : public bastile::impl::TileBase<TilePass> {
+  using TileBase::TileBase;
+
+  void runOnOperation() override {
+    const Target *target = lookupTarget(getOperation(), this->target);
+    if (!target)
+      return signalPassFailure();
+    SymbolTable symbols(getOperation());
+    auto result = getOperation().walk([&](tile::LaunchOp launch) {
+      auto kernel = symbols.lookup<tile::KernelOp>(
+          cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+      if (!kernel || kernel.isTiled())
+        return WalkResult::advance();
+      if (failed(verifyIsScheduled(kernel)))
+        return WalkResult::interrupt();
+      KernelShape shape = KernelShape::get(kernel);
+      for (std::optional<tile::ScheduleAttr> schedule :
+           {kernel.getSchedule(), kernel.getUnalignedSchedule()})
+        if (schedule &&
+            !shape.takesVectors(schedule->getVector(), target->isHost())) {
+          kernel.emitError("has a schedule whose vectors of ")
+              << schedule->getVector() << " do not divide the row of "
+              << shape.rowLength;
+          return WalkResult::interrupt();
+        }
+      SmallVector<Attribute> names;
+      SmallVector<tile::KernelOp> programs;
+      for (TileVariant &variant :
+           getVariants(kernel, shape, target->isHost())) {
+        if (!target->isHost() && failed(findThreads(kernel, variant)))
+          return WalkResult::interrupt();
+        programs.push_back(Tiler(kernel, variant).run());
+      }
+      symbols.erase(kernel);
+      for (tile::KernelOp program : programs) {
+        symbols.insert(program);
+        names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
+      }
+      launch.setKernelsAttr(ArrayAttr::get(&getContext(), names));
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+  /// Whether some operand's rows serve several of another's.
+  static bool repeatsRows(tile::KernelOp kernel) {
+    SmallVector<ArrayRef<int64_t>> shapes;
+    for (Type type : kernel.getArgumentTypes())
+      if (auto shape = cast<RankedTensorType>(type).getShape();
+          shape.size() > 1)
+        shapes.push_back(shape.drop_back());
+    return llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) {
+      return shape.size() > 1 && shape != shapes.front() &&
+             llvm::any_of(llvm::zip(shape, shapes.front()), [](auto sizes) {
+               auto [lhs, rhs] = sizes;
+               return (lhs == 1) != (rhs == 1);
+             });
+    });
+  }
+
+  static LogicalResult findThreads(tile::KernelOp kernel,
+                                   TileVariant &variant) {
+    FailureOr<ThreadGrid> grid = ThreadGrid::get(variant.schedule);
+    if (failed(grid))
+      return kernel.emitError("schedule ")
+             << variant.schedule << " does not divide evenly among its threads";
+    variant.grid = *grid;
+    return success();
+  }
+
+  /// Fastest first. The host's accesses cost the same whatever their alignment.
+  static SmallVector<TileVariant>
+  getVariants(tile::KernelOp kernel, const KernelShape &shape, bool onHost) {
+    std::string name = kernel.getSymName().str();
+    int64_t leading = shape.leading;
+    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    bool vectorized = !onHost && schedule.getVector() > 1;
+    bool isShifted = shape.isShifted(schedule.getVector());
+    bool isAligned = vectorized && !isShifted;
+    SmallVector<TileVariant> variants;
+    // Rows that are repeated have other strides than the rest, so that leading
+    // dimensions do not merge; nor do those that are combined and those that
+    // are left.
+    bool merges = !repeatsRows(kernel) && shape.combinedDimensions.empty();
+    if (leading <= 1 || merges)
+      variants.push_back({name,
+                          std::min<int64_t>(leading, 1),
+                          isAligned,
+                          onHost,
+                          schedule,
+                          {}});
+    // Dimensions that do not merge seldom have strides with one remainder.
+    if (leading > 1 && !(isShifted && merges)) {
+      if (merges)
+        name += "_strided";
+      variants.push_back({name, leading, isAligned, onHost, schedule, {}});
+    }
+    if (vectorized)
+      variants.push_back({name + "_unaligned",
+                          leading,
+                          false,
+                          onHost,
+                          kernel.getUnalignedSchedule().value_or(schedule),
+                          {}});
+    return variants;
+  }
+};
+
+} // namespace

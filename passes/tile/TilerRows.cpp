@@ -1,0 +1,343 @@
+//===- TilerRows.cpp - Combining rows in a program ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tile/Tiler.h"
+
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/SaveAndRestore.h"
+
+using namespace mlir;
+using namespace bastile;
+
+bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
+  return !isRow(reduce.getInput()) || shape.numReductions == 0 ||
+         schedule.getColumns() >= shape.rowLength;
+}
+
+/// The rows of the tile of `value`, neutral to `kind` beyond the last one.
+Value Tiler::emitRowMasked(Value value, tile::ReduceKind kind) {
+  Value tile = emit(value);
+  if (schedule.getRows() == 1)
+    return tile;
+  return tile::MaskRowsOp::create(
+      builder, value.getLoc(), tile, row,
+      endCombined ? endCombined : getRowCount(),
+      tile::ReduceOp::getNeutral(kind, getElementTypeOrSelf(tile)));
+}
+
+/// Whether what additions to the sum round off is added up as well: a program
+/// of the host walks so many rows that a running sum would lose digits with
+/// their number.
+bool Tiler::isCompensated(tile::ReduceRowsOp reduce) const {
+  return variant.compensated && reduce.getKind() == tile::ReduceKind::Add &&
+         isInRegisters(reduce);
+}
+
+/// What the accumulators in registers are before the first row.
+SmallVector<Value> Tiler::createAccumulators() {
+  SmallVector<Value> initial;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (isInRegisters(reduce))
+      initial.push_back(getNeutralTile(getTileType(reduce.getInput().getType()),
+                                       reduce.getKind()));
+  return initial;
+}
+
+/// Loads what the kernel reads of a group of rows, and nothing else.
+SmallVector<Value> Tiler::emitRowLoads(Value group) {
+  SmallVector<Value> loads;
+  rowScope.clear();
+  columnScope.clear();
+  setRow(getFirstRow(group));
+  llvm::SaveAndRestore saved(collected, &loads);
+  emitArguments();
+  rowScope.clear();
+  columnScope.clear();
+  return loads;
+}
+
+/// Walks the groups of rows as `buildLoopOverRows` does, but each of them is
+/// being loaded while the one before is computed on.
+SmallVector<Value> Tiler::buildStagedLoop(Value first, Value last, Value step) {
+  SmallVector<Value> initial = createAccumulators();
+  size_t numSums = initial.size();
+  Value hasRows =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, first, last);
+  auto branch =
+      scf::IfOp::create(builder, TypeRange(ValueRange(initial)), hasRows,
+                        /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  if (numSums > 0)
+    scf::YieldOp::create(builder, initial);
+
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> carried(initial);
+  carried.append(emitRowLoads(first));
+  auto loop = scf::ForOp::create(builder, first, last, step, carried);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value group = loop.getInductionVar();
+  // After the last group comes nothing: it is loaded again, from the cache.
+  Value next = arith::AddIOp::create(builder, group, step);
+  Value hasNext =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, last);
+  next = arith::SelectOp::create(builder, hasNext, next, group);
+  SmallVector<Value> loads = emitRowLoads(next);
+  accumulators = loop.getRegionIterArgs().take_front(numSums);
+  ahead = loop.getRegionIterArgs().drop_front(numSums);
+  buildRows(group);
+  SmallVector<Value> yielded(accumulated);
+  yielded.append(loads);
+  if (!yielded.empty())
+    scf::YieldOp::create(builder, yielded);
+
+  builder.setInsertionPointAfter(loop);
+  if (numSums > 0)
+    scf::YieldOp::create(builder, loop.getResults().take_front(numSums));
+  return llvm::to_vector_of<Value>(branch.getResults());
+}
+
+/// What the sum of `lhs` and `rhs` is short of, exactly (Knuth, The Art of
+/// Computer Programming 4.2.2).
+static Value createLostPart(OpBuilder &builder, Location loc, Value lhs,
+                            Value rhs, Value sum) {
+  auto subtract = [&](Value from, Value value) -> Value {
+    return arith::SubFOp::create(builder, loc, from, value);
+  };
+  Value ofRhs = subtract(sum, lhs);
+  Value ofLhs = subtract(sum, ofRhs);
+  return arith::AddFOp::create(builder, loc, subtract(lhs, ofLhs),
+                               subtract(rhs, ofRhs));
+}
+
+/// Adds up a few groups of rows at a time, and these sums with what each
+/// addition of one loses: the rows themselves take no more than they would.
+SmallVector<Value> Tiler::buildBlocksOfRows(Value first, Value last,
+                                            Value step) {
+  constexpr int64_t groupsInBlock = 8;
+  SmallVector<Value> initial = createAccumulators();
+  // What is lost, behind the sums; of others than sums, unused.
+  size_t count = initial.size();
+  initial.append(createAccumulators());
+  Value distance =
+      arith::MulIOp::create(builder, step, constantIndex(groupsInBlock));
+  auto loop = scf::ForOp::create(builder, first, last, distance, initial);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value next = arith::AddIOp::create(builder, loop.getInductionVar(), distance);
+  SmallVector<Value> block =
+      buildLoopOverRows(loop.getInductionVar(),
+                        arith::MinUIOp::create(builder, next, last), step);
+  ValueRange before = loop.getRegionIterArgs();
+  SmallVector<Value> sums, lost;
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    size_t index = sums.size();
+    Location loc = reduce.getLoc();
+    sums.push_back(tile::ReduceOp::combine(builder, loc, reduce.getKind(),
+                                           before[index], block[index]));
+    lost.push_back(before[count + index]);
+    if (isCompensated(reduce))
+      lost.back() =
+          arith::AddFOp::create(builder, loc, lost.back(),
+                                createLostPart(builder, loc, before[index],
+                                               block[index], sums.back()));
+  }
+  sums.append(lost);
+  scf::YieldOp::create(builder, sums);
+
+  builder.setInsertionPointAfter(loop);
+  SmallVector<Value> results;
+  for (tile::ReduceRowsOp reduce : rowReductions)
+    if (isInRegisters(reduce)) {
+      size_t index = results.size();
+      Value sum = loop.getResult(index);
+      results.push_back(
+          isCompensated(reduce)
+              ? addLostPart(reduce.getLoc(), sum, loop.getResult(count + index))
+              : sum);
+    }
+  return results;
+}
+
+/// What infinity is short of is NaN, and nothing to add.
+Value Tiler::addLostPart(Location loc, Value sum, Value lost) {
+  Value isNumber = arith::CmpFOp::create(builder, loc,
+                                         arith::CmpFPredicate::ORD, lost, lost);
+  Value whole = arith::AddFOp::create(builder, loc, sum, lost);
+  return arith::SelectOp::create(builder, loc, isNumber, whole, sum);
+}
+
+/// Adds the current rows to the accumulators that are in registers. A program
+/// of one group of rows has none.
+void Tiler::accumulate() {
+  accumulated.clear();
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = emitRowMasked(reduce.getInput(), reduce.getKind());
+    if (!accumulators.empty())
+      tile = tile::ReduceOp::combine(builder, reduce.getLoc(), reduce.getKind(),
+                                     accumulators[accumulated.size()], tile);
+    accumulated.push_back(tile);
+  }
+}
+
+Value Tiler::combineTileRows(Value tile, tile::ReduceKind kind) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (type.getDimSize(0) == 1)
+    return tile;
+  return tile::ReduceRowsOp::create(builder, tile.getLoc(),
+                                    type.clone({1, type.getDimSize(1)}), kind,
+                                    tile, /*partial=*/false);
+}
+
+Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
+  return getResultMemory(reduce->getUses().begin()->getOperandNumber());
+}
+
+/// Sets this program's row of the partial results to the neutral value. Each
+/// thread comes back only to what it wrote itself.
+void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
+  auto loop = scf::ForOp::create(builder, constantIndex(0),
+                                 constantIndex(shape.rowLength),
+                                 constantIndex(schedule.getColumns()));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  RankedTensorType type = getTileType(reduce.getInput().getType());
+  Value neutral =
+      getNeutralTile(type.clone({1, type.getDimSize(1)}), reduce.getKind());
+  llvm::SaveAndRestore saved(column, Value(loop.getInductionVar()));
+  emitStore(neutral, getAccumulatorMemory(reduce), rowProgram,
+            reduce.getInput().getType());
+}
+
+void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
+  RankedTensorType type = reduce.getInput().getType();
+  Value tile = combineTileRows(
+      emitRowMasked(reduce.getInput(), reduce.getKind()), reduce.getKind());
+  Value memory = getAccumulatorMemory(reduce);
+  Value before = tile::LoadOp::create(
+      builder, reduce.getLoc(), tile.getType(), memory,
+      ValueRange{rowProgram, column}, /*shift=*/Value(),
+      builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
+      /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
+      /*band=*/nullptr);
+  Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
+                                        reduce.getKind(), before, tile);
+  emitStore(after, memory, rowProgram, type);
+}
+
+/// Stores what the program has combined, or computes and stores what follows
+/// from the combination of all rows.
+void Tiler::finishAccumulators(ValueRange sums) {
+  for (tile::ReduceRowsOp reduce : rowReductions) {
+    if (!isInRegisters(reduce))
+      continue;
+    Value tile = combineTileRows(sums.front(), reduce.getKind());
+    sums = sums.drop_front();
+    if (reduce.getPartial())
+      emitStore(tile, getAccumulatorMemory(reduce), rowProgram,
+                reduce.getInput().getType());
+    else
+      (isRow(reduce.getResult()) ? columnScope : rowScope)
+          .map(reduce.getResult(), tile);
+  }
+  if (shape.numCombinedRows == 0)
+    return;
+  row = rowProgram;
+  for (unsigned index = 0; index < getReturn()->getNumOperands(); ++index)
+    emitStore(index);
+}
+
+//===----------------------------------------------------------------------===//
+// Bands
+//===----------------------------------------------------------------------===//
+
+/// `tile`, of one row, for all rows of a tile of a value of `type`.
+Value Tiler::repeatForRows(Value tile, RankedTensorType type) {
+  if (tile.getType() == getTileType(type))
+    return tile;
+  return tile::BroadcastOp::create(builder, tile.getLoc(), getTileType(type),
+                                   tile, Value());
+}
+
+/// Combines the rows of a tile that holds a band.
+Value Tiler::emitBandReduction(tile::ReduceBandsOp reduce) {
+  Value rows = emitRowMasked(reduce.getInput(), reduce.getKind());
+  return repeatForRows(combineTileRows(rows, reduce.getKind()),
+                       reduce.getType());
+}
+
+/// For how many reductions of bands `value` waits.
+int64_t Tiler::getBandDepth(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return 0;
+  if (auto it = depths.find(value); it != depths.end())
+    return it->second;
+  int64_t depth = 0;
+  for (Value operand : getValueOperands(op))
+    depth = std::max(depth, getBandDepth(operand));
+  depth += isa<tile::ReduceBandsOp>(op);
+  depths[value] = depth;
+  return depth;
+}
+
+/// Walks a band of more rows than the tile has, once for each depth of
+/// reductions and once more to store; after the first time, a cache has it.
+void Tiler::buildBand(Value number) {
+  Value first =
+      arith::MulIOp::create(builder, number, constantIndex(shape.band));
+  Value end = arith::AddIOp::create(builder, first, constantIndex(shape.band));
+  end = arith::MinUIOp::create(builder, end, getRowCount());
+  SmallVector<SmallVector<tile::ReduceBandsOp>> passes;
+  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceBandsOp>()) {
+    size_t depth = getBandDepth(reduce.getInput());
+    passes.resize(std::max(passes.size(), depth + 1));
+    passes[depth].push_back(reduce);
+  }
+  for (ArrayRef<tile::ReduceBandsOp> reductions : passes) {
+    SmallVector<Value> initial;
+    for (tile::ReduceBandsOp reduce : reductions)
+      initial.push_back(
+          getNeutralTile(getTileType(reduce.getType()), reduce.getKind()));
+    auto loop = buildBandLoop(first, end, initial);
+    SmallVector<Value> combined;
+    for (auto [reduction, partial] :
+         llvm::zip_equal(reductions, loop.getRegionIterArgs())) {
+      tile::ReduceBandsOp reduce = reduction;
+      Value tile = emitRowMasked(reduce.getInput(), reduce.getKind());
+      combined.push_back(tile::ReduceOp::combine(
+          builder, reduce.getLoc(), reduce.getKind(), partial, tile));
+    }
+    scf::YieldOp::create(builder, combined);
+    builder.setInsertionPointAfter(loop);
+    for (auto [reduction, partial] :
+         llvm::zip_equal(reductions, loop.getResults())) {
+      tile::ReduceBandsOp reduce = reduction;
+      bandScope.map(reduce.getResult(),
+                    repeatForRows(combineTileRows(partial, reduce.getKind()),
+                                  reduce.getType()));
+    }
+  }
+  auto loop = buildBandLoop(first, end, {});
+  buildWholeRow();
+  builder.setInsertionPointAfter(loop);
+  bandScope.clear();
+}
+
+/// Builds a loop over the tiles of a band, and goes on inside of it.
+scf::ForOp Tiler::buildBandLoop(Value first, Value end, ValueRange initial) {
+  auto loop = scf::ForOp::create(builder, first, end,
+                                 constantIndex(schedule.getRows()), initial);
+  rowScope.clear();
+  columnScope.clear();
+  builder.setInsertionPointToStart(loop.getBody());
+  setRow(loop.getInductionVar());
+  return loop;
+}

@@ -1,0 +1,227 @@
+//===- Shapes.cpp - Checking inputs, resolving output shapes --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/runtime/Shapes.h"
+#include "runtime/Text.h"
+#include "runtime/metadata/OperandName.h"
+
+using namespace bastile::runtime;
+
+/// Starts every message about an operand of a function.
+static std::string prefix(const Function &function, const Operand &operand) {
+  return concat("function '", function.name,
+                "': ", describe(function, operand));
+}
+
+static Error checkCount(const Function &function, const char *what,
+                        size_t expected, size_t given) {
+  if (expected == given)
+    return Error::success();
+  return makeError("function '", function.name, "': expected ", expected, " ",
+                   what, ", got ", given);
+}
+
+/// Checks what does not depend on the shape that is expected.
+static Error checkView(const Function &function, const Operand &operand,
+                       const TensorView &view, ElementType type) {
+  if (view.type != type)
+    return makeError(prefix(function, operand), " has type ", name(view.type),
+                     ", expected ", name(type));
+  if (view.strides.size() != view.rank())
+    return makeError(prefix(function, operand), " has ", view.rank(),
+                     " sizes, but ", view.strides.size(), " strides");
+  if (view.rank() != 0 && view.sizes.back() != 1 && view.strides.back() != 1)
+    return makeError(prefix(function, operand), " has stride ",
+                     view.strides.back(), " in its last dimension, expected 1");
+  return Error::success();
+}
+
+static Error checkBytes(const Function &function, const Operand &operand,
+                        ElementType type, const Dimensions &sizes) {
+  if (countBytes(type, sizes))
+    return Error::success();
+  return makeError(prefix(function, operand), " of shape ", print(sizes),
+                   " has more bytes than an address counts");
+}
+
+/// Whether the elements of a view, whose bytes can be counted, lie so far apart
+/// that no address reaches all of them.
+static bool isTooWide(const TensorView &view) {
+  if (view.elementCount() == 0)
+    return false;
+  int64_t width = byteSize(view.type);
+  for (unsigned i = 0; i != view.rank(); ++i) {
+    int64_t distance;
+    if (view.sizes[i] == 1)
+      continue;
+    if (__builtin_mul_overflow(view.sizes[i] - 1, view.strides[i], &distance) ||
+        __builtin_mul_overflow(distance, byteSize(view.type), &distance))
+      return true;
+    if (distance < 0 ? __builtin_sub_overflow(width, distance, &width)
+                     : __builtin_add_overflow(width, distance, &width))
+      return true;
+  }
+  return false;
+}
+
+/// Checks that what the runtime computes of a view's sizes and strides has a
+/// meaning.
+static Error checkExtent(const Function &function, const Operand &operand,
+                         const TensorView &view) {
+  if (Error error = checkBytes(function, operand, view.type, view.sizes))
+    return error;
+  if (!isTooWide(view))
+    return Error::success();
+  return makeError(prefix(function, operand), " of shape ", print(view.sizes),
+                   " has strides ", print(view.strides),
+                   ", further apart than an address reaches");
+}
+
+static bool matches(const std::vector<std::optional<int64_t>> &shape,
+                    const Dimensions &sizes) {
+  if (shape.size() != sizes.size())
+    return false;
+  for (unsigned i = 0; i != sizes.size(); ++i)
+    if (sizes[i] < 0 || (shape[i] && *shape[i] != sizes[i]))
+      return false;
+  return true;
+}
+
+Error bastile::runtime::checkInputs(const Function &function,
+                                    Span<const TensorView> inputs) {
+  if (Error error =
+          checkCount(function, "inputs", function.inputs.size(), inputs.size()))
+    return error;
+  for (unsigned i = 0; i != inputs.size(); ++i) {
+    const InputSpec &spec = function.inputs[i];
+    Operand operand = {Operand::Kind::Input, i};
+    if (Error error = checkView(function, operand, inputs[i], spec.type))
+      return error;
+    if (!matches(spec.shape, inputs[i].sizes))
+      return makeError(prefix(function, operand), " has shape ",
+                       print(inputs[i].sizes), ", expected ",
+                       print(spec.shape));
+    if (Error error = checkExtent(function, operand, inputs[i]))
+      return error;
+  }
+  return Error::success();
+}
+
+/// Computes the shape of an output or temporary from checked inputs.
+static Error resolve(const Function &function, const Operand &operand,
+                     const BufferSpec &spec, const ExpressionContext &context,
+                     Dimensions &result) {
+  result.clear();
+  for (const Expression &size : spec.shape) {
+    std::optional<int64_t> value = size.evaluate(context);
+    if (!value)
+      return makeError(prefix(function, operand), ": size ", result.size(),
+                       " overflows or divides by zero");
+    result.push_back(*value);
+  }
+  return checkBytes(function, operand, spec.type, result);
+}
+
+static Error resolveAll(const Function &function, Operand::Kind kind,
+                        const std::vector<BufferSpec> &specs,
+                        const ExpressionContext &context,
+                        std::vector<Dimensions> &results) {
+  results.resize(specs.size());
+  for (unsigned i = 0; i != specs.size(); ++i)
+    if (Error error =
+            resolve(function, {kind, i}, specs[i], context, results[i]))
+      return error;
+  return Error::success();
+}
+
+Error bastile::runtime::resolveShapes(const Function &function,
+                                      Span<const TensorView> inputs,
+                                      const Capacity &capacity,
+                                      ResolvedShapes &result) {
+  if (Error error = checkInputs(function, inputs))
+    return error;
+  ExpressionContext context = {/*rows=*/{}, capacity, inputs};
+  if (Error error = resolveAll(function, Operand::Kind::Output,
+                               function.outputs, context, result.outputs))
+    return error;
+  return resolveAll(function, Operand::Kind::Temporary, function.temporaries,
+                    context, result.temporaries);
+}
+
+/// Checks a buffer that the caller allocated for `operand`.
+static Error checkBuffer(const Function &function, const Operand &operand,
+                         const BufferSpec &spec,
+                         const ExpressionContext &context,
+                         const TensorView &view) {
+  if (Error error = checkView(function, operand, view, spec.type))
+    return error;
+  Dimensions expected;
+  if (Error error = resolve(function, operand, spec, context, expected))
+    return error;
+  if (view.sizes != expected)
+    return makeError(prefix(function, operand), " has shape ",
+                     print(view.sizes), ", expected ", print(expected));
+  return checkExtent(function, operand, view);
+}
+
+/// Whether elements of `view` share memory because a stride is 0. Inputs may;
+/// what is written must not.
+static bool repeatsElements(const TensorView &view) {
+  // A size of 0 makes the strides further out 0.
+  if (std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end())
+    return false;
+  for (unsigned i = 0; i != view.rank(); ++i)
+    if (view.sizes[i] > 1 && view.strides[i] == 0)
+      return true;
+  return false;
+}
+
+Error bastile::runtime::checkOutputs(const Function &function,
+                                     Span<const TensorView> inputs,
+                                     Span<const TensorView> outputs,
+                                     const Capacity &capacity) {
+  if (Error error = checkCount(function, "outputs", function.outputs.size(),
+                               outputs.size()))
+    return error;
+  ExpressionContext context = {/*rows=*/{}, capacity, inputs};
+  for (unsigned i = 0; i != outputs.size(); ++i) {
+    const BufferSpec &spec = function.outputs[i];
+    Operand operand = {Operand::Kind::Output, i};
+    if (Error error = checkBuffer(function, operand, spec, context, outputs[i]))
+      return error;
+    if (repeatsElements(outputs[i]))
+      return makeError(prefix(function, operand), " of shape ",
+                       print(outputs[i].sizes), " has strides ",
+                       print(outputs[i].strides),
+                       ": elements that are written must not share memory");
+    if (spec.zeroIfNoRows && !outputs[i].isContiguous())
+      return makeError(prefix(function, operand), " of shape ",
+                       print(outputs[i].sizes), " has strides ",
+                       print(outputs[i].strides), ", expected contiguous");
+  }
+  return Error::success();
+}
+
+Error bastile::runtime::checkTemporaries(const Function &function,
+                                         Span<const TensorView> inputs,
+                                         Span<const TensorView> temporaries,
+                                         const Capacity &capacity) {
+  if (Error error = checkCount(function, "temporaries",
+                               function.temporaries.size(), temporaries.size()))
+    return error;
+  ExpressionContext context = {/*rows=*/{}, capacity, inputs};
+  for (unsigned i = 0; i != temporaries.size(); ++i) {
+    Operand operand = {Operand::Kind::Temporary, i};
+    if (Error error = checkBuffer(function, operand, function.temporaries[i],
+                                  context, temporaries[i]))
+      return error;
+    if (!temporaries[i].isContiguous())
+      return makeError(prefix(function, operand), " of shape ",
+                       print(temporaries[i].sizes), " has strides ",
+                       print(temporaries[i].strides), ", expected contiguous");
+  }
+  return Error::success();
+}
