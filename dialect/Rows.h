@@ -1,4 +1,4 @@
-//===- Rows.h - Which values have rows, and where sizes come from -*- C++ -*-===//
+//===- Rows.h - Which values have rows, where sizes come from ---*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
