@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# Part of Bastile, under the MIT License. See LICENSE.
 """Writes the code of every kernel of the tests, examples and benchmarks to a folder.
 
 Two folders, of two builds of the compiler, are the same where a change is to move
