@@ -40,6 +40,8 @@ func.func @f(%x: tensor<?x{0}xbf16>, %t: tensor<?x1xi64>) -> tensor<1xf32> {{
 }}
 """
 NAMES = re.compile(r"%[a-z]+\d+|\$L_\w+")
+#: Where a kernel begins, whose registers and labels are its own.
+ENTRY = re.compile(r"^(?=\.visible \.entry )", re.M)
 
 
 def find():
@@ -54,12 +56,16 @@ def find():
 
 
 def rename(text):
-    """Numbers registers and labels by their first use."""
-    numbers = {}
-    return NAMES.sub(
-        lambda match: f"{match[0][:2]}{numbers.setdefault(match[0], len(numbers))}",
-        text,
-    )
+    """Numbers the registers and labels of each kernel by their first use."""
+
+    def rename_one(kernel):
+        numbers = {}
+        return NAMES.sub(
+            lambda match: f"{match[0][:2]}{numbers.setdefault(match[0], len(numbers))}",
+            kernel,
+        )
+
+    return "".join(map(rename_one, ENTRY.split(text)))
 
 
 def compile_one(tilec, name, text, is_for_host, mode):

@@ -51,14 +51,6 @@ createTargetMachine(const Target &target);
 void optimize(llvm::Module &module, llvm::TargetMachine &machine,
               unsigned level = 3);
 
-/// Translates a module of the LLVM and NVVM dialects and optimizes it, for
-/// `emit` to write it.
-llvm::Expected<std::string>
-generate(mlir::ModuleOp module, const Target &target,
-         llvm::function_ref<llvm::Expected<std::string>(llvm::Module &,
-                                                        llvm::TargetMachine &)>
-             emit);
-
 /// Emits assembly: PTX for a GPU. Consumes the contents of `module`.
 llvm::Expected<std::string> emitAssembly(llvm::Module &module,
                                          llvm::TargetMachine &machine);
@@ -69,9 +61,19 @@ llvm::Expected<std::string> emitAssembly(llvm::Module &module,
 llvm::Expected<std::string> generateAssembly(mlir::ModuleOp module,
                                              const Target &target);
 
+/// Translates a module of the LLVM and NVVM dialects to LLVM IR, and prints
+/// that as it is after its optimization.
+llvm::Expected<std::string> generateLLVM(mlir::ModuleOp module,
+                                         const Target &target);
+
 /// Emits a relocatable object of the host. Consumes the contents of `module`.
 llvm::Expected<llvm::SmallVector<char, 0>>
 emitObject(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// Takes a module of the LLVM dialect all the way to the bytes of a relocatable
+/// object of the host.
+llvm::Expected<std::string> generateObject(mlir::ModuleOp module,
+                                           const Target &target);
 
 } // namespace bastile
 

@@ -6,6 +6,7 @@
 
 #include "bastile/CodeGen.h"
 #include "lib/codegen/Contract.h"
+#include "lib/codegen/Generate.h"
 #include "lib/codegen/SplitBlocks.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
@@ -335,11 +336,8 @@ bastile::emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
   return bytes;
 }
 
-llvm::Expected<std::string> bastile::generate(
-    mlir::ModuleOp module, const Target &target,
-    llvm::function_ref<llvm::Expected<std::string>(llvm::Module &,
-                                                   llvm::TargetMachine &)>
-        emit) {
+llvm::Expected<std::string>
+bastile::generate(mlir::ModuleOp module, const Target &target, EmitFn emit) {
   llvm::LLVMContext context;
   auto translated = translateToLLVM(module, context, target);
   if (!translated)
@@ -349,4 +347,26 @@ llvm::Expected<std::string> bastile::generate(
     return machine.takeError();
   optimize(**translated, **machine);
   return emit(**translated, **machine);
+}
+
+llvm::Expected<std::string> bastile::generateLLVM(mlir::ModuleOp module,
+                                                  const Target &target) {
+  auto print = [](llvm::Module &optimized, llvm::TargetMachine &) {
+    std::string text;
+    llvm::raw_string_ostream(text) << optimized;
+    return llvm::Expected<std::string>(std::move(text));
+  };
+  return generate(module, target, print);
+}
+
+llvm::Expected<std::string> bastile::generateObject(mlir::ModuleOp module,
+                                                    const Target &target) {
+  auto write = [](llvm::Module &optimized,
+                  llvm::TargetMachine &machine) -> llvm::Expected<std::string> {
+    auto object = emitObject(optimized, machine);
+    if (!object)
+      return object.takeError();
+    return std::string(object->begin(), object->end());
+  };
+  return generate(module, target, write);
 }

@@ -11,6 +11,7 @@
 
 #include "bastile/CodeGen.h"
 #include "bastile/runtime/WorkerThreads.h"
+#include "lib/codegen/Generate.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"

@@ -7,11 +7,11 @@
 #include "bastile/TextCompiler.h"
 #include "bastile/CodeGen.h"
 #include "bastile/Compiler.h"
-#include "bastile/Source.h"
 #include "bastile/Explain.h"
 #include "bastile/Jit.h"
 #include "bastile/Registration.h"
 #include "bastile/ScheduleSpace.h"
+#include "bastile/Source.h"
 #include "bastile/SourceDiagnostics.h"
 #include "lib/driver/RowSharing.h"
 #include "mlir/IR/MLIRContext.h"
@@ -93,21 +93,6 @@ static std::string print(const llvm::json::Value &value) {
   return llvm::formatv("{0}", value).str();
 }
 
-static llvm::Expected<std::string> printLLVM(llvm::Module &module,
-                                             llvm::TargetMachine &) {
-  std::string text;
-  llvm::raw_string_ostream(text) << module;
-  return text;
-}
-
-static llvm::Expected<std::string> writeObject(llvm::Module &module,
-                                               llvm::TargetMachine &machine) {
-  auto object = emitObject(module, machine);
-  if (!object)
-    return object.takeError();
-  return std::string(object->begin(), object->end());
-}
-
 Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   Compilation compilation(request);
   if (Error error = compilation.open(request))
@@ -118,7 +103,7 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   if (failed(lower(module, Stage::NVVM, compilation.options, &metadata)))
     return compilation.fail();
   if (target.isHost()) {
-    auto object = generate(module, target, writeObject);
+    auto object = generateObject(module, target);
     if (!object)
       return take(object.takeError());
     return CompiledText{std::move(*object), print(metadata)};
@@ -175,8 +160,7 @@ Expected<std::string> bastile::lowerText(const CompileRequest &request,
   if (failed(lower(*compilation.module, *stage, compilation.options)))
     return compilation.fail();
   if (name == "llvm") {
-    auto text =
-        generate(*compilation.module, *compilation.options.target, printLLVM);
+    auto text = generateLLVM(*compilation.module, *compilation.options.target);
     if (!text)
       return take(text.takeError());
     return std::move(*text);

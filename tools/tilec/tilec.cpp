@@ -165,53 +165,33 @@ LogicalResult checkEmit(Emit emit, const Target &target) {
 }
 
 /// Generates code for a module in the LLVM dialect.
-LogicalResult generate(ModuleOp module, Emit emit, const Target &target,
-                       const llvm::json::Value &metadata, TimingScope &timing,
-                       Result &result) {
-  llvm::LLVMContext context;
-  TimingScope translation = timing.nest("Translate to LLVM IR");
-  auto llvmModule = translateToLLVM(module, context, target);
-  if (!llvmModule)
-    return report(llvmModule.takeError());
-  translation.stop();
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return report(machine.takeError());
-  TimingScope optimization = timing.nest("Optimize LLVM IR");
-  optimize(**llvmModule, **machine);
-  optimization.stop();
-
-  auto getSidecar = [&] { return llvm::formatv("{0:1}\n", metadata).str(); };
-  if (emit == Emit::LLVM) {
-    llvm::raw_string_ostream(result.content) << **llvmModule;
-    return success();
+llvm::Expected<Result> generate(ModuleOp module, Emit emit,
+                                const Target &target,
+                                const llvm::json::Value &metadata,
+                                TimingScope &timing) {
+  const std::string sidecar = llvm::formatv("{0:1}\n", metadata).str();
+  TimingScope generation = timing.nest("Generate code");
+  if (emit == Emit::LLVM || emit == Emit::Object) {
+    auto content = emit == Emit::LLVM ? generateLLVM(module, target)
+                                      : generateObject(module, target);
+    if (!content)
+      return content.takeError();
+    return Result{std::move(*content), emit == Emit::Object ? sidecar : ""};
   }
-  TimingScope emission = timing.nest("Generate code");
-  if (emit == Emit::Object) {
-    auto object = emitObject(**llvmModule, **machine);
-    if (!object)
-      return report(object.takeError());
-    result = {std::string(object->begin(), object->end()), getSidecar()};
-    return success();
-  }
-  auto assembly = emitAssembly(**llvmModule, **machine);
+  auto assembly = generateAssembly(module, target);
   if (!assembly)
-    return report(assembly.takeError());
-  emission.stop();
-  if (target.isHost()) {
-    result.content = *assembly;
-    return success();
-  }
-  result.content = formatMetadataComment(metadata) + *assembly;
+    return assembly.takeError();
+  generation.stop();
+  if (target.isHost())
+    return Result{std::move(*assembly), ""};
+  std::string ptx = formatMetadataComment(metadata) + *assembly;
   if (emit != Emit::Cubin)
-    return success();
+    return Result{std::move(ptx), ""};
   TimingScope assembling = timing.nest("Assemble with ptxas");
-  auto cubin = assembleCubin(result.content, target.chip);
+  auto cubin = assembleCubin(ptx, target.chip);
   if (!cubin)
-    return report(cubin.takeError());
-  result = {std::string(cubin->bytes.begin(), cubin->bytes.end()),
-            getSidecar()};
-  return success();
+    return cubin.takeError();
+  return Result{std::string(cubin->bytes.begin(), cubin->bytes.end()), sidecar};
 }
 
 /// Writes all or nothing.
@@ -295,8 +275,10 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   scopes.clear();
   if (what <= Emit::NVVM)
     llvm::raw_string_ostream(result.content) << *module << "\n";
-  else if (failed(generate(*module, what, target, metadata, total, result)))
-    return failure();
+  else if (auto generated = generate(*module, what, target, metadata, total))
+    result = std::move(*generated);
+  else
+    return report(generated.takeError());
   return write(result);
 }
 
