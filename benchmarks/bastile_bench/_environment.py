@@ -120,6 +120,14 @@ def _ask(fields, ordinal):
 
 
 def _version(name):
+    if name == "torch":
+        # Of the builds for several versions of CUDA, the distribution need not say
+        # which one it is ("+cu130").
+        try:
+            import torch
+        except ImportError:
+            return None
+        return str(torch.__version__)
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:

@@ -5,6 +5,7 @@ Nothing comes out of the kernel cache. The first run of an op may be slower than
 following ones; both are shown.
 """
 
+import contextlib
 import dataclasses
 import os
 import time
@@ -54,19 +55,32 @@ def run(arguments) -> int:
         )
     if arguments.runs < 1:
         raise ValueError(f"--runs must be at least 1, but is {arguments.runs}")
-    # The code that is measured is not kept in the cache.
-    os.environ["BASTILE_CACHE"] = "0"
     environment = _environment.describe("cpu")
     report = Report("compile-time", environment, arguments.out)
     print(describe_environment(environment))
     ops = _options.find_ops(arguments.ops)
-    with Progress("compiling", len(ops)) as progress:
+    with _without_cache(), Progress("compiling", len(ops)) as progress:
         for op in ops:
             progress.step(op.name, 0)
             report.add(_measure(op, arguments))
             progress.step()
     print(format_table(report.rows, COLUMNS))
     return _options.finish(report, arguments)
+
+
+@contextlib.contextmanager
+def _without_cache():
+    """The code that is measured is not kept in the cache. (A process that has opened the
+    cache before keeps it, in which `_compile` never finds anything.)"""
+    before = os.environ.get("BASTILE_CACHE")
+    os.environ["BASTILE_CACHE"] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["BASTILE_CACHE"]
+        else:
+            os.environ["BASTILE_CACHE"] = before
 
 
 def _measure(op, arguments):

@@ -15,9 +15,6 @@ import limited
 from graph import Comparison
 from runner import find_tool
 
-# For each function of a process.
-SECONDS = 10
-
 
 class Case:
     """A graph with what it is to be called on."""
@@ -156,10 +153,10 @@ class Batch:
         }
         tool = os.path.join(os.path.dirname(find_tool()), "call-batch")
         done = limited.run(
-            [tool], json.dumps(request), SECONDS * len(self.cases)
+            [tool], json.dumps(request), limited.seconds() * len(self.cases)
         )
         if done is None:
-            return f"takes more than {SECONDS} s"
+            return f"takes more than {limited.seconds()} s"
         if done.returncode == 0:
             return json.loads(done.stdout)
         if done.returncode < 0:

@@ -26,8 +26,10 @@ class Function:
         self.text = text
         self.name = f"{os.path.relpath(path, ROOT)}:{name}"
         lengths = [int(n) for n in re.findall(r"x(\d+)x[bf]+\d+>", text)]
-        # A GPU computes no float64, and an emulator takes minutes for long rows.
-        self.is_for_host = "f64" in text or max(lengths, default=0) > 20000
+        # A GPU computes no float64.
+        self.has_float64 = "f64" in text
+        # An emulator takes minutes for long rows.
+        self.has_long_rows = max(lengths, default=0) > 20000
 
 
 def _functions(path, section):

@@ -5,10 +5,18 @@ import resource
 import signal
 import subprocess
 
+import runner
+
 # Of addresses, of which an emulator's stacks take many and use few.
 MEMORY = 16 << 30
 # Beside the processor time, for what only waits. Tests share few cores.
 PATIENCE = 30
+
+
+def seconds():
+    """The processor time that a function may take. A GPU's driver compiles the PTX in
+    the same process, which takes as long again."""
+    return 10 if runner.target() == "host" else 20
 
 
 def run(command, source, seconds):

@@ -4,8 +4,10 @@
 
 import copy
 import csv
+import importlib.metadata
 import json
 import math
+import os
 import pathlib
 import subprocess
 import sys
@@ -18,6 +20,7 @@ torch = pytest.importorskip("torch")
 from bastile_bench import (  # noqa: E402
     __main__,
     _device,
+    _environment,
     _errors,
     _inputs,
     _measure,
@@ -115,6 +118,13 @@ def test_results_name_what_was_measured_on(results):
     environment = document["environment"]
     assert environment["device"] == "cpu" and environment["torch"] == torch.__version__
     assert document["command"].startswith("kernels")
+
+
+def test_results_name_the_build_of_torch(monkeypatch):
+    """Where the distribution, as some do, has a version without the build's suffix."""
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "1.0")
+    monkeypatch.setattr(torch, "__version__", "1.0+cu130")
+    assert _environment.describe("cpu")["torch"] == "1.0+cu130"
 
 
 @pytest.mark.parametrize("name", _ops.OPS)
@@ -371,12 +381,14 @@ def test_host(tmp_path, capsys):
     assert 0.2 < find(rows, op="rms_norm")[0]["ratio"] < 5
 
 
-def test_compile_time(tmp_path, capsys):
+def test_compile_time(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("BASTILE_CACHE", raising=False)
     command = "compile-time --ops silu rope --runs 2 --no-plots"
     assert __main__.main([*command.split(), "--out", str(tmp_path)]) == 0
     rows = _report.read(tmp_path / "compile-time.json")["rows"]
     assert [row["op"] for row in rows] == ["rope", "silu"]
     assert all(0.5 < row["compile_ms"]["median"] < 5000 for row in rows)
+    assert "BASTILE_CACHE" not in os.environ
 
 
 def test_without_torch_only_measuring_is_refused(tmp_path):

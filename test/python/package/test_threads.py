@@ -13,14 +13,15 @@ from bastile._tuning.pool import Pool
 
 @pytest.fixture
 def no_threads():
-    """No thread can be made: its stack would be larger than any address space.
-    (A limit on the number of threads means nothing to the superuser.)"""
+    """No thread can be made: its stack would be larger than any address space, of which
+    the widest have 57 bits. (A limit on the number of threads means nothing to the
+    superuser.)"""
     libc = ctypes.CDLL(None)
     before = ctypes.create_string_buffer(128)
     huge = ctypes.create_string_buffer(128)
     for attributes in (before, huge):
         assert libc.pthread_getattr_default_np(attributes) == 0
-    libc.pthread_attr_setstacksize(huge, ctypes.c_size_t(1 << 46))
+    libc.pthread_attr_setstacksize(huge, ctypes.c_size_t(1 << 60))
     assert libc.pthread_setattr_default_np(huge) == 0
     with pytest.raises(RuntimeError, match="can't start new thread"):
         threading.Thread(target=print).start()

@@ -15,6 +15,7 @@ import pytest
 import tiny_models
 import torch
 import transformers
+from packaging.version import Version
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 
@@ -52,6 +53,11 @@ def test_no_graph_break(name, apart):
     """Also where one model alone is patched, whose methods have own globals."""
     if name == "gpt_oss" and transformers.__version__.startswith("4."):
         pytest.skip("the experts of Transformers 4 are a loop that no graph holds")
+    if name == "gpt_oss" and Version(transformers.__version__) < Version("5.23"):
+        pytest.skip(
+            "the gradient of the experts is a loop that no graph holds, with or without "
+            "patches: Transformers has registered it as an operator since 5.23"
+        )
     model, inputs = tiny_models.make(name), tiny_models.batch()
     bastile.apply_to_model(model) if apart else bastile.apply(name)
     expected, gradients = tiny_models.run(model, inputs)
