@@ -13,8 +13,12 @@
 #include "bastile/ScheduleSpace.h"
 #include "bastile/Source.h"
 #include "bastile/SourceDiagnostics.h"
+#include "dialect/Tile.h"
 #include "lib/driver/RowSharing.h"
+#include "lib/driver/StructuralKey.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "passes/tensors/Names.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
@@ -44,14 +48,19 @@ public:
     options.kernels = request.kernels;
   }
 
+  /// Parses the source.
+  Error parse() {
+    module = parseSource(source, context);
+    return module ? Error::success() : fail();
+  }
+
   /// Parses the source; `options` then say what is asked of it.
   Error open(const CompileRequest &request) {
     llvm::Expected<const Target &> target = Target::lookup(request.target);
     if (!target)
       return Error(llvm::toString(target.takeError()));
     options.target = &*target;
-    module = parseSource(source, context);
-    return module ? Error::success() : fail();
+    return parse();
   }
 
   /// An error that says what the compiler said.
@@ -112,6 +121,57 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   if (!ptx)
     return take(ptx.takeError());
   return CompiledText{formatMetadataComment(metadata) + *ptx, print(metadata)};
+}
+
+/// The element type and the sizes of a value, as metadata has those of buffers.
+static llvm::json::Object describeType(Type type) {
+  llvm::json::Array shape;
+  if (auto shaped = dyn_cast<RankedTensorType>(type))
+    for (int64_t size : shaped.getShape())
+      shape.push_back(ShapedType::isDynamic(size) ? llvm::json::Value(nullptr)
+                                                  : llvm::json::Value(size));
+  std::string element;
+  llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
+  return llvm::json::Object{{"type", std::move(element)},
+                            {"shape", std::move(shape)}};
+}
+
+static llvm::json::Object describeSignature(func::FuncOp func) {
+  llvm::json::Array inputs, outputs;
+  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
+    inputs.push_back(describeType(type));
+    (*inputs.back().getAsObject())["name"] = getInputName(func, index);
+  }
+  for (Type type : func.getResultTypes())
+    outputs.push_back(describeType(type));
+  return llvm::json::Object{{"name", func.getSymName()},
+                            {"inputs", std::move(inputs)},
+                            {"outputs", std::move(outputs)}};
+}
+
+Expected<std::string> bastile::describeSource(const std::string &source,
+                                              const std::string &name) {
+  CompileRequest request;
+  request.source = source;
+  request.name = name;
+  Compilation compilation(request);
+  if (Error error = compilation.parse())
+    return error;
+  ModuleOp module = *compilation.module;
+  llvm::json::Array functions;
+  for (auto func : module.getOps<func::FuncOp>())
+    functions.push_back(describeSignature(func));
+  const bool isScheduled =
+      module
+          ->walk([](Operation *op) {
+            return op->hasAttr(tile::TileDialect::kScheduleAttrName)
+                       ? WalkResult::interrupt()
+                       : WalkResult::advance();
+          })
+          .wasInterrupted();
+  return print(llvm::json::Object{{"key", getStructuralKey(module)},
+                                  {"is_scheduled", isScheduled},
+                                  {"functions", std::move(functions)}});
 }
 
 Expected<std::string> bastile::describeText(const CompileRequest &request) {

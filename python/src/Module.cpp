@@ -64,6 +64,13 @@ static void bindCompiler(py::module_ &module) {
       .def_readonly("target", &CompileRequest::target);
 
   module.def(
+      "describe_source",
+      [](const std::string &source, const std::string &name) {
+        py::gil_scoped_release unlocked;
+        return take<CompileError>(describeSource(source, name));
+      },
+      "source"_a, "name"_a = "source");
+  module.def(
       "describe_text",
       [](const CompileRequest &request) {
         py::gil_scoped_release unlocked;

@@ -33,6 +33,15 @@ class Request:
         """The same request for another target."""
         return dataclasses.replace(self, target=target)
 
+    def describe(self) -> dict:
+        """What the source says as it stands, without being lowered (`describe_source` in
+        include/bastile/TextCompiler.h): its functions with the names, element types and
+        shapes of their inputs and outputs, its key, and whether it pins a schedule.
+
+        Raises ``CompileError`` where the source is not valid.
+        """
+        return _describe_source(self.source, self.name)
+
     def to_text(self) -> str:
         """A string that `from_text` reads, the same in every process."""
         return json.dumps(dataclasses.asdict(self))
@@ -53,6 +62,11 @@ class Request:
             in_place=self.in_place,
             drop_value=self.drop_value,
         )
+
+
+@functools.lru_cache(maxsize=1024)
+def _describe_source(source, name):
+    return json.loads(_bastile.describe_source(source, name))
 
 
 class Code:

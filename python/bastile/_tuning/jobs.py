@@ -6,7 +6,6 @@ import importlib.resources
 import json
 import math
 
-from bastile import _bastile
 from bastile._compiler import loading, tensor_types
 from bastile._compiler.compile import compile
 from bastile._compiler.function import Function
@@ -87,8 +86,7 @@ def make_job(op, target, shape=None) -> Job:
     request = op._request.on(target)
     if shape is None:
         raise TypeError(f"autotune: the shape of {op.operands[0]} is missing")
-    description = json.loads(_bastile.describe_text(request.native()))
-    sizes = operand_sizes(description["functions"][0]["inputs"], shape)
+    sizes = operand_sizes(request.describe()["functions"][0]["inputs"], shape)
     return Job(op.name, request, sizes, spec)
 
 

@@ -5,12 +5,6 @@ import functools
 import hashlib
 import re
 
-from bastile._compiler.definitions import definitions
-
-_FLOAT = r"-?\d+\.\d*(?:[eE][-+]?\d+)?"
-_ATTRIBUTE = re.compile(rf"(\w+) = ({_FLOAT}) : f\d+(?:, )?")
-_ARGUMENT = re.compile(r"%(\w+): tensor<[^>]*?(\w+)>(?: \{tile\.name = \"(\w+)\"\})?")
-
 #: The most rows of each bucket but the last.
 BUCKETS = (1 << 10, 1 << 12, 1 << 14)
 
@@ -29,64 +23,28 @@ def slug(gpu: str) -> str:
 def key(request) -> str:
     """Equal for requests that the same schedules suit.
 
-    These are equal in the ops, types and row lengths and in what is
-    differentiated. The number of rows is none of it, and neither are numbers
-    such as an epsilon, as long as they do not do away with a part of a formula.
+    These are equal in the ops, types and row lengths, in the names of functions, which
+    kernels are called by, and in what is differentiated. The number of rows is none of
+    it, and neither are numbers such as an epsilon, as long as they do not do away with a
+    part of a formula: the compiler says so of the source (lib/driver/StructuralKey.h).
     """
-    text = _normalize(request.source)
-    gradients = request.gradients
-    arguments = _float_arguments(request.source)
-    if arguments and set(gradients) == set(arguments):
-        gradients = ("all",)
+    described = request.describe()
     parts = [
-        text,
-        *sorted(gradients),
+        described["key"],
+        *_differentiated(request.gradients, described["functions"]),
         str(request.together),
         str(request.in_place),
-        # Said only where it holds, as tables are older than it.
-        *["alone"] * request.drop_value,
+        str(request.drop_value),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _normalize(source):
-    lines = []
-    for line in re.sub(r"//.*", "", source).splitlines():
-        op = re.search(r"tile\.(\w+)", line)
-        defaults = _defaults(op[1]) if op else {}
-        line = _ATTRIBUTE.sub(lambda match: _attribute(match, defaults), line)
-        lines.append(re.sub(_FLOAT, lambda match: _kind(match[0]), line))
-    text = re.sub(r"\s+", " ", " ".join(lines)).strip()
-    # What has its default is left out, the braces included.
-    return text.replace("{} ", "")
-
-
-def _defaults(op):
-    definition = definitions().get(op)
-    return (
-        {attribute.name: attribute.default for attribute in definition.attributes}
-        if definition
-        else {}
-    )
-
-
-def _attribute(match, defaults):
-    name, value = match[1], match[2]
-    if name in defaults and _kind(defaults[name]) == _kind(value):
-        return ""
-    return f"{name} = {_kind(value)} "
-
-
-def _kind(value):
-    # Zero and one take a part of a formula away.
-    number = float(value or 0)
-    return str(number) if number in (0, 1) else "_"
-
-
-def _float_arguments(source):
-    header = source.partition("func.func")[2].partition("->")[0]
-    return [
-        name or argument
-        for argument, element, name in _ARGUMENT.findall(header)
-        if re.search(r"(?:^|x)b?f\d", element)
-    ]
+def _differentiated(gradients, functions):
+    """The operands whose gradients are computed, by their places: their names are no
+    part of a formula."""
+    inputs = functions[0]["inputs"] if functions else []
+    places = {x["name"]: str(place) for place, x in enumerate(inputs)}
+    floats = {x["name"] for x in inputs if "f" in x["type"]}
+    if floats and floats == set(gradients):
+        return ["all"]
+    return sorted(places.get(name, name) for name in gradients)

@@ -31,7 +31,7 @@ def find_entry(request, gpu: str | None) -> dict | None:
 
 def is_pinned(request) -> bool:
     """Whether the user says how the kernels run."""
-    return bool(request.schedule) or "tile.schedule" in request.source
+    return bool(request.schedule) or request.describe()["is_scheduled"]
 
 
 @functools.cache

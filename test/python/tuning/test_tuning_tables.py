@@ -73,9 +73,29 @@ def test_all_operands_are_all():
     assert key == keys.key(request(shape=shapes, grad=("weight", "input")))
 
 
+def test_a_key_knows_operands_by_their_places():
+    def key(function, rows, gradient):
+        shapes = {rows: (8, 64), "scale": (64,)}
+        return keys.key(request(function, shapes, grad=gradient))
+
+    first = key(lambda x, scale: x * scale, "x", "x")
+    assert first == key(lambda data, scale: data * scale, "data", "data")
+    assert first != key(lambda x, scale: x * scale, "x", "scale")
+
+
+def test_a_key_does_not_follow_the_printer():
+    """The same module, written otherwise."""
+    kernel = bastile.compile("rms_norm", (8, 2880), dtype="bf16", target="sm_90")
+    source = kernel._request.source
+    spaced = source.replace("%0", "%normed").replace(" : ", "  :  ")
+    assert spaced != source
+    again = dataclasses.replace(kernel._request, source=f"// 1.0 = one\n{spaced}")
+    assert keys.key(again) == keys.key(kernel._request)
+
+
 def test_a_key_stays_the_same():
     # Tables come with the package: another key would lose them.
-    assert keys.key(request()) == "9a01e8a95f09fee6"
+    assert keys.key(request()) == "f1636ae1234ed096"
 
 
 def test_rows_fall_into_buckets():
@@ -172,13 +192,18 @@ def test_the_tables_that_come_along_can_be_read():
     assert paths
     for path in paths:
         assert path.stem == keys.slug(json.loads(path.read_text())["gpu"])
-        for entry in store.read_table(path).entries():
+        table = store.read_table(path)
+        for entry in table.entries():
             # One that was timed where launches decide would also be taken for
             # many rows.
             assert math.prod(entry["sizes"][0]) >= 2**24, entry
             spec = jobs.Spec(**entry["spec"])
             kernel = spec.kernel("sm_90")
             assert keys.key(kernel._request) == entry["key"], spec
+            # The line of the most rows is what a kernel gets.
+            entries = [x for x in table.entries() if x["key"] == entry["key"]]
+            most = max(entries, key=lambda x: x["rows"])
+            assert table.find(keys.key(kernel._request)) == most
             found = dataclasses.replace(kernel._request, schedule=entry["schedule"])
             _bastile.describe_text(found.native())
 
