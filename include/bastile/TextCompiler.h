@@ -60,11 +60,11 @@ struct CompiledText {
 runtime::Expected<CompiledText> compileText(const CompileRequest &request);
 
 /// JSON: what a module says as it stands, without being lowered. "functions"
-/// has the name of each, its "inputs", each with a name, an element type and a
-/// shape as metadata has them, and its "outputs" likewise, without names;
-/// "is_scheduled" says whether the source pins a schedule; and "key" is equal
-/// for modules that the same schedules suit (lib/driver/StructuralKey.h).
-/// Messages call the source `name`.
+/// has the name of each, and its "inputs" and "outputs", each with a name, an
+/// element type and a shape, as metadata has those of inputs; "is_scheduled"
+/// says whether the source pins a schedule; and "key" is equal for modules that
+/// the same schedules suit (lib/driver/StructuralKey.h). Messages call the
+/// source `name`.
 runtime::Expected<std::string> describeSource(const std::string &source,
                                               const std::string &name);
 

@@ -48,7 +48,7 @@ Expected<std::string> bastile::buildOpText(
     const std::vector<unsigned> &returned) {
   MLIRContext context(makeDialectRegistry(), MLIRContext::Threading::DISABLED);
   Messages messages(context);
-  context.loadAllAvailableDialects();
+  loadFunctionDialects(context);
   OpBuilder builder(&context);
   Location location = builder.getUnknownLoc();
   OwningOpRef<ModuleOp> module = ModuleOp::create(location);

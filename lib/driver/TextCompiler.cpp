@@ -142,8 +142,10 @@ static llvm::json::Object describeSignature(func::FuncOp func) {
     inputs.push_back(describeType(type));
     (*inputs.back().getAsObject())["name"] = getInputName(func, index);
   }
-  for (Type type : func.getResultTypes())
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
     outputs.push_back(describeType(type));
+    (*outputs.back().getAsObject())["name"] = getResultName(func, index);
+  }
   return llvm::json::Object{{"name", func.getSymName()},
                             {"inputs", std::move(inputs)},
                             {"outputs", std::move(outputs)}};

@@ -42,7 +42,7 @@ static bool isWideFloat(Type type) {
 Graph::Graph(StringRef name)
     : context(makeDialectRegistry(), MLIRContext::Threading::DISABLED),
       messages(context), builder(UnknownLoc::get(&context), &context) {
-  context.loadAllAvailableDialects();
+  loadFunctionDialects(context);
   module = ModuleOp::create(builder.getLoc());
   function = func::FuncOp::create(builder.getLoc(), name,
                                   builder.getFunctionType({}, {}));

@@ -9,6 +9,9 @@
 #include "bastile/Registration.h"
 #include "dialect/Tile.h"
 #include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 
@@ -21,6 +24,11 @@ DialectRegistry bastile::makeDialectRegistry() {
   DialectRegistry registry;
   registerDialects(registry);
   return registry;
+}
+
+void bastile::loadFunctionDialects(MLIRContext &context) {
+  context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect,
+                      tile::TileDialect>();
 }
 
 Messages::Messages(MLIRContext &context)

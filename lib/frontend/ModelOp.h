@@ -24,6 +24,10 @@ namespace bastile {
 /// The dialects that a text may have.
 mlir::DialectRegistry makeDialectRegistry();
 
+/// Loads the dialects that functions on whole tensors are built of. To load all
+/// that are registered takes longer than to build a function.
+void loadFunctionDialects(mlir::MLIRContext &context);
+
 /// Collects what is reported in a context, for errors.
 class Messages {
 public:

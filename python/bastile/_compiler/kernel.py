@@ -1,7 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Kernels for given types and row lengths, compiled ahead of their first call."""
 
-import json
 import sys
 import warnings
 import weakref
@@ -189,7 +188,7 @@ class Kernel:
 
     def __repr__(self) -> str:
         request = self._request
-        inputs = functions_of(request)[0]["inputs"]
+        inputs = request.describe()["functions"][0]["inputs"]
         operands = (f"{x['name']}: {tensor_types.row_type(x)}" for x in inputs)
         parts = [self.name, f"({', '.join(operands)})"]
         if request.gradients:
@@ -283,10 +282,3 @@ def warn_of_lost_gradients(kernel, operands, wanted) -> None:
             RuntimeWarning,
             stacklevel=4,
         )
-
-
-def functions_of(request: loading.Request) -> list[dict[str, Any]]:
-    """The metadata of the functions of a request, without those that are backwards."""
-    found = json.loads(_bastile.describe_text(request.native()))["functions"]
-    backwards = [x.get("backward", {}).get("function") for x in found]
-    return [x for x in found if x["name"] not in backwards]

@@ -72,8 +72,7 @@ class Operator:
         """Whether gradients are computed with the value, as a total allows."""
         if options["together"] is False:
             return False
-        function = function_of(request)
-        first, *others = function["outputs"]
+        first, *others = request.describe()["functions"][0]["outputs"]
         if first["shape"] != [1]:
             if options["together"]:
                 raise ValueError(

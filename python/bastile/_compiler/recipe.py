@@ -6,9 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from bastile import _bastile
 from bastile._compiler import checks, loading, operators, tensor_types, tracing
 from bastile._compiler.definitions import definitions
-from bastile._compiler.kernel import Kernel, functions_of, require_gradients
+from bastile._compiler.kernel import Kernel, require_gradients
 from bastile._compiler.traced_operators import pattern
 
 
@@ -69,8 +70,14 @@ class Recipe:
             tracing.read_elements(self.name, tensors, self.dtype)
 
     def build(self) -> Kernel:
-        """The kernel, where nothing is left to a call."""
-        return self._build(self.shape, self.dtype, _gradients(self.grad))
+        """The kernel, where nothing is left to a call.
+
+        Raises ``CompileError`` for what the compiler rejects.
+        """
+        kernel = self._build(self.shape, self.dtype, _gradients(self.grad))
+        # What only the passes find out is raised here rather than in a call.
+        _bastile.describe_text(kernel._request.native())
+        return kernel
 
     def kernel(self, operands: Sequence[Any], wanted: Any) -> Kernel:
         """The kernel of a call on ``operands``, some of which may be None;
@@ -123,17 +130,17 @@ class Recipe:
             schedule=self.schedule,
             gradients=gradients,
         )
-        function, *others = functions_of(request)
-        if others:
+        functions = request.describe()["functions"]
+        if len(functions) != 1:
+            names = ", ".join(x["name"] for x in functions) or "none"
             raise ValueError(
-                f"{name} has {1 + len(others)} functions, "
-                f"{', '.join(x['name'] for x in (function, *others))}; "
+                f"{name} has {len(functions)} functions, {names}; "
                 "bastile.compile takes one"
             )
         return Kernel(
             request,
-            [operand["name"] for operand in function["inputs"]],
-            sum(not x["name"].startswith("saved") for x in function["outputs"]),
+            [operand["name"] for operand in functions[0]["inputs"]],
+            len(functions[0]["outputs"]),
             self.target,
         )
 

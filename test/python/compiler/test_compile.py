@@ -2,14 +2,15 @@
 # RUN: %package-test %s
 """bastile.compile on NumPy arrays: shapes, types, forms of an op, mistakes."""
 
+import json
 import pathlib
 import pickle
+import warnings
 
 import bastile
 import numpy as np
-import warnings
-
 import pytest
+from bastile import _bastile
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 
@@ -188,6 +189,32 @@ def test_a_module_of_two_functions_is_refused():
     source = IDENTITY.format("one") + IDENTITY.format("other")
     with pytest.raises(ValueError, match="has 2 functions, one, other"):
         bastile.compile(source)
+    with pytest.raises(ValueError, match="has 0 functions, none"):
+        bastile.compile("module { } // without a func.func")
+
+
+def test_what_the_passes_refuse_is_raised_ahead_of_a_call():
+    with pytest.raises(bastile.CompileError, match="has an argument called 'y'"):
+        bastile.compile(IDENTITY.format("one"), grad="y")
+
+
+def test_a_module_says_what_its_functions_take():
+    source = """func.func @f(%x: tensor<?x1x8xbf16>, %i: tensor<8xi64> {tile.name = "index"})
+        -> (tensor<?x1x8xbf16>, tensor<8xi64>) {
+      return %x, %i : tensor<?x1x8xbf16>, tensor<8xi64>
+    }"""
+    described = json.loads(_bastile.describe_source(source))
+    rows, index = {"type": "bf16", "shape": [None, 1, 8]}, {"type": "i64", "shape": [8]}
+    assert described["functions"] == [
+        {
+            "name": "f",
+            "inputs": [{"name": "x", **rows}, {"name": "index", **index}],
+            "outputs": [{"name": "result0", **rows}, {"name": "result1", **index}],
+        }
+    ]
+    assert not described["is_scheduled"]
+    with pytest.raises(bastile.CompileError, match="here:1:"):
+        _bastile.describe_source("func.func @f(", "here")
 
 
 def test_lost_gradients_are_told_once():

@@ -14,6 +14,7 @@ import bastile
 import numpy as np
 import pytest
 import torch
+from bastile import _bastile
 from bastile.functions import row_mean, rsqrt, sigmoid
 
 
@@ -46,6 +47,19 @@ def assert_same(function, wanted, tensors):
         results.append((y, *torch.autograd.grad(y.sum(), tensors)))
     for a, b in zip(*results):
         torch.testing.assert_close(a, b)
+
+
+def test_a_call_lowers_its_function_once(monkeypatch):
+    """To generate code: what the operands are called, the module says."""
+
+    def fail(request):
+        raise AssertionError("lowered for metadata alone")
+
+    monkeypatch.setattr(_bastile, "describe_text", fail)
+    x = rows(4, 64)
+    for function in (bastile.compile(lambda x: x * 3), bastile.compile("silu")):
+        assert function(x).shape == x.shape
+        assert repr(function.kernels[0]).startswith("<bastile.Kernel")
 
 
 @pytest.mark.parametrize(
