@@ -149,18 +149,19 @@ def Tile_ProgramCountOp : Tile_ProgramOp<"program_count"> {
   let summary = "how many programs this launch of the kernel has";
 }
 
-def Tile_ShiftOp : Tile_Op<"shift", [Pure]> {
+def Tile_MisalignmentOp : Tile_Op<"misalignment", [Pure]> {
   let summary = "how far rows begin behind an address that vectors divide";
   let description = [{
-    For each row of a tile from `row` on, the elements between it and the address
-    before it that `phase` elements divide. The columns of a tile that is shifted
-    count from there, so that vectors lie at such addresses wherever the row
-    begins: the first of them, and the last, may stick out of the row.
+    The misalignment of each row of a tile from `row` on: the number of elements
+    between the row and the last address before it that `phase` elements divide.
+    The columns of a misaligned tile count from that address, so that vectors
+    are aligned wherever the row begins: the first vector and the last may stick
+    out of the row.
 
     Example:
 
     ```mlir
-    %s = tile.shift %x[%row] to 8
+    %s = tile.misalignment %x[%row] to 8
         : memref<?x50257xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
     ```
   }];
@@ -199,7 +200,7 @@ def Tile_LoadOp : Tile_Op<"load", [
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
                        Variadic<Index>:$indices,
-                       Optional<AnyStaticShapeTensor>:$shift,
+                       Optional<AnyStaticShapeTensor>:$misalignment,
                        OptionalAttr<I64Attr>:$alignment,
                        UnitAttr:$invariant,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
@@ -208,8 +209,8 @@ def Tile_LoadOp : Tile_Op<"load", [
                        OptionalAttr<I64Attr>:$band);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $memref `[` $indices `]` (`shifted` $shift^)? attr-dict `:` type($memref)
-    (`,` type($shift)^)? `->` type($result)
+    $memref `[` $indices `]` (`misaligned` $misalignment^)? attr-dict `:`
+    type($memref) (`,` type($misalignment)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -232,15 +233,15 @@ def Tile_StoreOp : Tile_Op<"store", [
   let arguments = (ins AnyStaticShapeTensor:$value,
                        Arg<AnyMemRef, "", [MemWrite]>:$memref,
                        Variadic<Index>:$indices,
-                       Optional<AnyStaticShapeTensor>:$shift,
+                       Optional<AnyStaticShapeTensor>:$misalignment,
                        OptionalAttr<I64Attr>:$alignment,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$space,
                        OptionalAttr<I64Attr>:$band);
   let assemblyFormat = [{
-    $value `,` $memref `[` $indices `]` (`shifted` $shift^)? attr-dict `:`
-    type($value) `,` type($memref) (`,` type($shift)^)?
+    $value `,` $memref `[` $indices `]` (`misaligned` $misalignment^)? attr-dict
+    `:` type($value) `,` type($memref) (`,` type($misalignment)^)?
   }];
   let hasVerifier = 1;
 }
@@ -388,15 +389,16 @@ def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
                        Variadic<Index>:$indices,
                        Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
-                       Optional<AnyStaticShapeTensor>:$shift,
+                       Optional<AnyStaticShapeTensor>:$misalignment,
                        TypeAttrOf<AnyRankedTensor>:$tile,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
                        OptionalAttr<I64Attr>:$length,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$space,
                        OptionalAttr<I64Attr>:$band);
   let assemblyFormat = [{
-    $memref `[` $indices `]` (`shifted` $shift^)? `to` $buffer `[` $slot `]`
-    attr-dict `:` type($memref) `,` type($buffer) (`,` type($shift)^)?
+    $memref `[` $indices `]` (`misaligned` $misalignment^)? `to` $buffer
+    `[` $slot `]` attr-dict `:` type($memref) `,` type($buffer)
+    (`,` type($misalignment)^)?
   }];
   let hasVerifier = 1;
 }
@@ -443,8 +445,9 @@ def Tile_MaskOp : Tile_Op<"mask", [
   let summary = "replaces the elements of a tile beyond the end of the row";
   let description = [{
     With the tile's first column at `column`, every element at or past `limit`
-    becomes `other`. With `shifted`, `column` counts from where a `tile.shift`
-    says, and so does every element ahead of the row.
+    becomes `other`. With `misaligned`, `column` counts from the address that a
+    `tile.misalignment` is relative to, and every element ahead of the row
+    becomes `other` as well.
 
     Example:
 
@@ -454,12 +457,13 @@ def Tile_MaskOp : Tile_Op<"mask", [
     ```
   }];
   let arguments = (ins AnyStaticShapeTensor:$input, Index:$column,
-                       Optional<AnyStaticShapeTensor>:$shift, I64Attr:$limit,
+                       Optional<AnyStaticShapeTensor>:$misalignment,
+                       I64Attr:$limit,
                        TypedAttrInterface:$other);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $input `from` $column (`shifted` $shift^)? `limit` $limit `else` $other
-    attr-dict `:` type($input) (`,` type($shift)^)?
+    $input `from` $column (`misaligned` $misalignment^)? `limit` $limit
+    `else` $other attr-dict `:` type($input) (`,` type($misalignment)^)?
   }];
   let hasVerifier = 1;
 }

@@ -274,9 +274,9 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
   let summary = "the number of each element in its row, from 0";
   let description = [{
     The result has the leading sizes of `like`. On a tile, whose first column is
-    `column` of the row, columns count from there; with `shifted`, that column
-    counts from where a `tile.shift` says, and what lies ahead of the row has
-    numbers below 0.
+    `column` of the row, columns count from there; with `misaligned`, that column
+    counts from the address that a `tile.misalignment` is relative to, and
+    elements ahead of the row have numbers below 0.
 
     Example:
 
@@ -286,11 +286,11 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Optional<AnyRankedTensor>:$like,
                        Optional<Index>:$column,
-                       Optional<RankedTensorOf<[I32]>>:$shift);
+                       Optional<RankedTensorOf<[I32]>>:$misalignment);
   let results = (outs RankedTensorOf<[I32]>:$result);
   let assemblyFormat = [{
-    (`like` $like^)? (`from` $column^)? (`shifted` $shift^ `of` type($shift))?
-    attr-dict `:` type($result) (`,` type($like)^)?
+    (`like` $like^)? (`from` $column^)?
+    (`misaligned` $misalignment^ `of` type($misalignment))? attr-dict `:` type($result) (`,` type($like)^)?
   }];
   let hasVerifier = 1;
 }

@@ -48,7 +48,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     walks over several groups of rows; 0 launches one block for each group.
 
     A `vector` need not divide the row on a GPU, if rows are only computed on
-    along their columns: each row is then *shifted*, its vectors beginning at the
+    along their columns: each row is then *misaligned*, its vectors beginning at the
     address before it that they divide, and the first and the last of them are
     moved element by element.
 

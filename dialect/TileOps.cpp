@@ -12,19 +12,19 @@ using namespace mlir;
 using namespace bastile::tile;
 
 /// Checks that `op`, which has a tile of type `tile`, knows of each of its rows
-/// how far it is shifted, if they are, and that columns are elements then.
+/// the misalignment if rows are misaligned, and that columns are elements then.
 template <typename Op>
-static LogicalResult verifyShifted(Op op, RankedTensorType tile) {
-  if (!op.getShift())
+static LogicalResult verifyMisaligned(Op op, RankedTensorType tile) {
+  if (!op.getMisalignment())
     return success();
-  auto shift = cast<RankedTensorType>(op.getShift().getType());
-  if (tile.getRank() != 2 || !shift.getElementType().isInteger(32) ||
-      shift.getShape() != ArrayRef<int64_t>{tile.getDimSize(0), 1})
-    return op.emitOpError("is shifted by ")
-           << shift << ", not by an i32 for each row of " << tile;
+  auto misalignment = cast<RankedTensorType>(op.getMisalignment().getType());
+  if (tile.getRank() != 2 || !misalignment.getElementType().isInteger(32) ||
+      misalignment.getShape() != ArrayRef<int64_t>{tile.getDimSize(0), 1})
+    return op.emitOpError("is misaligned by ")
+           << misalignment << ", not by an i32 for each row of " << tile;
   auto layout = dyn_cast_or_null<BlockedAttr>(tile.getEncoding());
   if (layout && (layout.getGroup() > 1 || tile.getDimSize(1) == 1))
-    return op.emitOpError("is shifted, but ")
+    return op.emitOpError("is misaligned, but ")
            << tile << " does not have an element for each column";
   return success();
 }
@@ -77,9 +77,9 @@ static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
   if (numIndices != expected)
     return op.emitOpError("takes ") << expected << " indices into " << memref
                                     << ", but has " << numIndices;
-  if (memref.getRank() == 1 && tile.getDimSize(0) != 1 && !op.getShift())
+  if (memref.getRank() == 1 && tile.getDimSize(0) != 1 && !op.getMisalignment())
     return op.emitOpError("moves one row of ") << memref << ", not " << tile;
-  if (failed(verifyShifted(op, tile)))
+  if (failed(verifyMisaligned(op, tile)))
     return failure();
   if (failed(verifySpace(op)))
     return failure();
@@ -97,7 +97,7 @@ static LogicalResult verifySlot(Op op, RankedTensorType tile) {
   return op.emitOpError("has ") << buffer << " for tiles of type " << tile;
 }
 
-LogicalResult ShiftOp::verify() {
+LogicalResult MisalignmentOp::verify() {
   if (cast<MemRefType>(getMemref().getType()).getRank() < 2)
     return emitOpError("is of rows, which ")
            << getMemref().getType() << " does not have";
@@ -196,7 +196,7 @@ static LogicalResult verifyOther(Op op) {
 LogicalResult MaskOp::verify() {
   if (failed(verifyOther(*this)))
     return failure();
-  return verifyShifted(*this, cast<RankedTensorType>(getType()));
+  return verifyMisaligned(*this, cast<RankedTensorType>(getType()));
 }
 
 LogicalResult MaskRowsOp::verify() { return verifyOther(*this); }

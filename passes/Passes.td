@@ -150,7 +150,7 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     compile. Where groups of columns have to fit, 32768 ops may take twenty.
 
     Vectors divide the row unless only narrow ones do: then they are wide, for
-    rows that are shifted, and the `unaligned_schedule` has those that divide it.
+    rows that are misaligned, and the `unaligned_schedule` has those that divide it.
   }];
   let options = [
     TargetOption,
@@ -179,7 +179,7 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
     addresses aligned to the vector width or only to the element; the latter
     program follows the kernel's `unaligned_schedule` if there is one. Where
     vectors do not divide the row, the first takes rows whose addresses are all
-    as far behind an aligned one (`tile.shift`), and reads what they share
+    as far behind an aligned one (`tile.misalignment`), and reads what they share
     element by element.
   }];
   let options = [TargetOption];

@@ -366,7 +366,7 @@ bastile::reference::evaluateRows(Operation *op, Operands operands) {
         return SmallVector<Array>{joinPieces(op, operands)};
       })
       .Case([&](tile::IotaOp op) -> Results {
-        if (op.getColumn() || op.getShift())
+        if (op.getColumn() || op.getMisalignment())
           return std::nullopt;
         return SmallVector<Array>{countColumns(op, operands)};
       })

@@ -22,7 +22,7 @@ class PassManager;
 namespace bastile {
 
 /// How far to lower a module, in the order that it goes through.
-enum class Stage {
+enum class Level {
   Tile,        ///< as written: model ops on tensors
   Decomposed,  ///< primitives on tensors
   Fused,       ///< kernels on tensors, and their launches
@@ -61,10 +61,10 @@ struct CompileOptions {
   llvm::function_ref<llvm::LogicalResult(mlir::PassManager &)> configure = {};
 };
 
-/// Lowers `module` to `stage`. If `metadata` is not null and the stage lies
+/// Lowers `module` to `level`. If `metadata` is not null and the level lies
 /// past `Tiled`, it receives the launch metadata (docs/metadata.md). Errors are
 /// reported as diagnostics.
-llvm::LogicalResult lower(mlir::ModuleOp module, Stage stage,
+llvm::LogicalResult lower(mlir::ModuleOp module, Level level,
                           const CompileOptions &options,
                           llvm::json::Value *metadata = nullptr);
 

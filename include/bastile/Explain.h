@@ -28,8 +28,8 @@ struct KernelCost {
   int64_t bytesShared = 0;
   /// Arithmetic and math ops for each row.
   int64_t operationsPerRow = 0;
-  /// How often the row is read: once, unless it is walked in passes.
-  int64_t passes = 1;
+  /// How often the row is read: once, unless it takes several sweeps.
+  int64_t sweeps = 1;
   /// Bytes of rows that lie in a block's shared memory.
   int64_t keptBytes = 0;
 
@@ -40,7 +40,7 @@ struct KernelCost {
 
 /// The costs of a module's kernels in a call of `rows` rows on `target`, launch
 /// by launch; `scheduled` and `tiled` are the module lowered to
-/// `Stage::Scheduled` and `Stage::Tiled`. What programs leave for a later
+/// `Level::Scheduled` and `Level::Tiled`. What programs leave for a later
 /// launch has a row for each that runs.
 std::vector<KernelCost> getKernelCosts(mlir::ModuleOp scheduled,
                                        mlir::ModuleOp tiled,

@@ -76,10 +76,10 @@ runtime::Expected<std::string> describeText(const CompileRequest &request);
 /// "min", or null where rows cannot be parted.
 runtime::Expected<std::string> describeSharing(const CompileRequest &request);
 
-/// The module lowered to the stage of this name: "tile", "decomposed", "fused",
+/// The module lowered to the level of this name: "tile", "decomposed", "fused",
 /// "scheduled", "tiled", "distributed", "nvvm" or "llvm".
 runtime::Expected<std::string> lowerText(const CompileRequest &request,
-                                         std::string_view stage);
+                                         std::string_view level);
 
 /// What a kernel of a module moves and how it is scheduled (see KernelCost).
 struct KernelReport {
@@ -88,7 +88,7 @@ struct KernelReport {
   int64_t bytesPerRow = 0;
   int64_t bytesShared = 0;
   int64_t operationsPerRow = 0;
-  int64_t passes = 1;
+  int64_t sweeps = 1;
   /// The least time that the bytes take on the target, in seconds.
   double seconds = 0;
 };

@@ -55,7 +55,7 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
     KernelShape shape = KernelShape::get(kernel);
     ScheduleFields complete(*schedule);
     if (isLoop(complete, shape))
-      cost.passes = schedule->getThreads() > 1 ? shape.numWalks
+      cost.sweeps = schedule->getThreads() > 1 ? shape.numSweeps
                                                : shape.reductionDepth + 1;
     cost.keptBytes = getStagedBytes(complete, shape);
     if (schedule->getReread() == tile::Reread::Shared)
@@ -68,13 +68,13 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
     else
       cost.bytesShared += ownRows.value_or(1) * getRowBytes(tensor);
   };
-  bool walksOwnRows = false;
+  bool hasOwnRows = false;
   for (BlockArgument argument : kernel.getArguments()) {
     // An operand may be there for its sizes only.
     if (!isRead(argument))
       continue;
     addTensor(argument.getType(), inputs[argument.getArgNumber()]);
-    walksOwnRows |= inputs[argument.getArgNumber()].has_value();
+    hasOwnRows |= inputs[argument.getArgNumber()].has_value();
   }
   Block &body = kernel.getBody().front();
   for (auto [value, type] : llvm::zip_equal(body.getTerminator()->getOperands(),
@@ -86,7 +86,7 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
     results.push_back(programs);
     addTensor(type, programs);
   }
-  if (walksOwnRows)
+  if (hasOwnRows)
     return {cost, results};
   for (Operation &op : body) {
     auto type = op.getNumResults() == 1
@@ -108,7 +108,7 @@ static void merge(KernelCost &cost, KernelCost other) {
   cost.bytesPerRow += other.bytesPerRow;
   cost.bytesShared += other.bytesShared;
   cost.operationsPerRow += other.operationsPerRow;
-  cost.passes = std::max(cost.passes, other.passes);
+  cost.sweeps = std::max(cost.sweeps, other.sweeps);
   cost.keptBytes = std::max(cost.keptBytes, other.keptBytes);
   cost.merged.push_back(std::move(other.name));
 }

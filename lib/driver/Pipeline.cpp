@@ -18,10 +18,10 @@
 using namespace mlir;
 using namespace bastile;
 
-/// Adds the passes that take a module to `stage`, at most to tiles.
-static void addTensorPasses(OpPassManager &passes, Stage stage,
+/// Adds the passes that take a module to `level`, at most to tiles.
+static void addTensorPasses(OpPassManager &passes, Level level,
                             const CompileOptions &options) {
-  if (stage >= Stage::Decomposed) {
+  if (level >= Level::Decomposed) {
     passes.addPass(createDecompose());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
@@ -35,13 +35,13 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
       passes.addPass(createCSEPass());
     }
   }
-  if (stage >= Stage::Fused) {
+  if (level >= Level::Fused) {
     passes.addNestedPass<func::FuncOp>(createSplitRows());
     passes.addPass(createFuse());
   }
-  if (stage >= Stage::Scheduled)
+  if (level >= Level::Scheduled)
     passes.addPass(createSchedule({options.target->name, options.schedule}));
-  if (stage >= Stage::Tiled) {
+  if (level >= Level::Tiled) {
     passes.addPass(createTile({options.target->name}));
     passes.addPass(createKeepRows());
     passes.addPass(createMergeLaunches());
@@ -52,12 +52,12 @@ static void addTensorPasses(OpPassManager &passes, Stage stage,
 }
 
 /// Adds the passes from tiles on.
-static void addTilePasses(OpPassManager &passes, Stage stage,
+static void addTilePasses(OpPassManager &passes, Level level,
                           const CompileOptions &options) {
   const std::string &target = options.target->name;
-  if (stage >= Stage::Distributed)
+  if (level >= Level::Distributed)
     passes.addPass(createDistribute({target}));
-  if (stage < Stage::NVVM)
+  if (level < Level::NVVM)
     return;
   passes.addPass(createLowerTiles({target}));
   passes.addPass(createExpandMath({target}));
@@ -93,7 +93,7 @@ static LogicalResult eraseOtherKernels(ModuleOp module,
   return success();
 }
 
-LogicalResult bastile::lower(ModuleOp module, Stage stage,
+LogicalResult bastile::lower(ModuleOp module, Level level,
                              const CompileOptions &options,
                              llvm::json::Value *metadata) {
   auto run = [&](llvm::function_ref<void(OpPassManager &)> add) {
@@ -104,20 +104,20 @@ LogicalResult bastile::lower(ModuleOp module, Stage stage,
       return failure();
     return passes.run(module);
   };
-  if (stage >= Stage::Decomposed && failed(verifyOnlyFunctions(module)))
+  if (level >= Level::Decomposed && failed(verifyOnlyFunctions(module)))
     return failure();
   if (failed(run([&](OpPassManager &passes) {
-        addTensorPasses(passes, stage, options);
+        addTensorPasses(passes, level, options);
       })))
     return failure();
   // The launches are known once kernels are tiled and gone once they are
   // lowered.
-  if (metadata && stage >= Stage::Tiled)
+  if (metadata && level >= Level::Tiled)
     *metadata = buildMetadata(module, *options.target);
-  if (stage <= Stage::Tiled)
+  if (level <= Level::Tiled)
     return success();
   if (failed(eraseOtherKernels(module, options.kernels)))
     return failure();
   return run(
-      [&](OpPassManager &passes) { addTilePasses(passes, stage, options); });
+      [&](OpPassManager &passes) { addTilePasses(passes, level, options); });
 }

@@ -38,7 +38,7 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   int64_t length = kernelShape.getSpan(schedule.getVector());
   double perThread = static_cast<double>(schedule.getRows()) *
                      schedule.getColumns() / (blocks * threads);
-  bool isWalked = schedule.getColumns() < length;
+  bool isSwept = schedule.getColumns() < length;
 
   // A row stays as it was loaded until it is used; its vectors are computed on
   // one after the other. Sums are floats, in memory where a row is walked.
@@ -47,7 +47,7 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
                      perThread * kernelShape.loadedBytes / 4 +
                      schedule.getVector() + vectors;
   double perColumn = perThread / schedule.getRows();
-  if (sums > 0 && !(isWalked && kernelShape.numReductions > 0))
+  if (sums > 0 && !(isSwept && kernelShape.numReductions > 0))
     result.registers += sums * std::max(1.0, perColumn);
   int64_t available = std::min<int64_t>(
       kMostRegistersPerThread, kRegistersPerMultiprocessor / threads / 8 * 8);
@@ -74,10 +74,10 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   result.padding =
       static_cast<double>(llvm::alignTo(length, schedule.getColumns())) /
       length;
-  if (isWalked && kernelShape.numReductions > 0)
+  if (isSwept && kernelShape.numReductions > 0)
     // Shared memory is closer than a cache, but not as close as registers.
-    result.passes =
-        1 + (kernelShape.numWalks - 1) *
+    result.sweeps =
+        1 + (kernelShape.numSweeps - 1) *
                 (schedule.getReread() == tile::Reread::Shared ? 0.4 : 1.0);
   return result;
 }
@@ -100,7 +100,7 @@ double ScheduleModel::getRelativeTime(const ScheduleEstimate &estimate) const {
   double waiting =
       std::max(1.0, getBytesNeeded() / std::max(estimate.bytesInFlight, 1.0));
   // What is read again comes from the cache for the most part.
-  double reading = 1 + 0.5 * (estimate.passes - 1);
+  double reading = 1 + 0.5 * (estimate.sweeps - 1);
   // Lanes without elements cost time to issue, not memory.
   return waiting * reading * (1 + 0.25 * (estimate.padding - 1));
 }

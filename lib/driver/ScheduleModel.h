@@ -26,7 +26,7 @@ struct ScheduleEstimate {
   /// Elements computed for each one of the row.
   double padding = 1;
   /// How often what is read is read.
-  double passes = 1;
+  double sweeps = 1;
 };
 
 /// A kernel on tensors, as far as the speed of its schedules depends on it.

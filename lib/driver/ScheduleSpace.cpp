@@ -285,10 +285,10 @@ static bool isAccepted(ModuleOp fused, const CompileOptions &options,
 FailureOr<std::vector<LaunchSpace>>
 bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
   OwningOpRef<ModuleOp> fused = module.clone();
-  if (failed(lower(*fused, Stage::Fused, options)))
+  if (failed(lower(*fused, Level::Fused, options)))
     return failure();
   OwningOpRef<ModuleOp> tiled = module.clone();
-  if (failed(lower(*tiled, Stage::Tiled, options)))
+  if (failed(lower(*tiled, Level::Tiled, options)))
     return failure();
 
   const Target &target = *options.target;

@@ -109,7 +109,7 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   ModuleOp module = *compilation.module;
   const Target &target = *compilation.options.target;
   llvm::json::Value metadata = nullptr;
-  if (failed(lower(module, Stage::NVVM, compilation.options, &metadata)))
+  if (failed(lower(module, Level::NVVM, compilation.options, &metadata)))
     return compilation.fail();
   if (target.isHost()) {
     auto object = generateObject(module, target);
@@ -181,7 +181,7 @@ Expected<std::string> bastile::describeText(const CompileRequest &request) {
   if (Error error = compilation.open(request))
     return error;
   llvm::json::Value metadata = nullptr;
-  if (failed(lower(*compilation.module, Stage::Tiled, compilation.options,
+  if (failed(lower(*compilation.module, Level::Tiled, compilation.options,
                    &metadata)))
     return compilation.fail();
   return print(metadata);
@@ -192,7 +192,7 @@ Expected<std::string> bastile::describeSharing(const CompileRequest &request) {
   if (Error error = compilation.open(request))
     return error;
   if (failed(
-          lower(*compilation.module, Stage::Decomposed, compilation.options)))
+          lower(*compilation.module, Level::Decomposed, compilation.options)))
     return compilation.fail();
   llvm::json::Object functions;
   for (auto func : compilation.module->getOps<func::FuncOp>())
@@ -203,23 +203,23 @@ Expected<std::string> bastile::describeSharing(const CompileRequest &request) {
 Expected<std::string> bastile::lowerText(const CompileRequest &request,
                                          std::string_view name) {
   // The last one is beyond MLIR.
-  auto stage = llvm::StringSwitch<std::optional<Stage>>(llvm::StringRef(name))
-                   .Case("tile", Stage::Tile)
-                   .Case("decomposed", Stage::Decomposed)
-                   .Case("fused", Stage::Fused)
-                   .Case("scheduled", Stage::Scheduled)
-                   .Case("tiled", Stage::Tiled)
-                   .Case("distributed", Stage::Distributed)
-                   .Cases({"nvvm", "llvm"}, Stage::NVVM)
+  auto level = llvm::StringSwitch<std::optional<Level>>(llvm::StringRef(name))
+                   .Case("tile", Level::Tile)
+                   .Case("decomposed", Level::Decomposed)
+                   .Case("fused", Level::Fused)
+                   .Case("scheduled", Level::Scheduled)
+                   .Case("tiled", Level::Tiled)
+                   .Case("distributed", Level::Distributed)
+                   .Cases({"nvvm", "llvm"}, Level::NVVM)
                    .Default(std::nullopt);
-  if (!stage)
-    return Error("unknown stage '" + std::string(name) +
+  if (!level)
+    return Error("unknown level '" + std::string(name) +
                  "', expected one of: tile, decomposed, fused, scheduled, "
                  "tiled, distributed, nvvm, llvm");
   Compilation compilation(request);
   if (Error error = compilation.open(request))
     return error;
-  if (failed(lower(*compilation.module, *stage, compilation.options)))
+  if (failed(lower(*compilation.module, *level, compilation.options)))
     return compilation.fail();
   if (name == "llvm") {
     auto text = generateLLVM(*compilation.module, *compilation.options.target);
@@ -238,14 +238,14 @@ bastile::explainText(const CompileRequest &request, int64_t rows) {
   if (Error error = compilation.open(request))
     return error;
   OwningOpRef<ModuleOp> scheduled = compilation.module->clone();
-  if (failed(lower(*scheduled, Stage::Scheduled, compilation.options)) ||
-      failed(lower(*compilation.module, Stage::Tiled, compilation.options)))
+  if (failed(lower(*scheduled, Level::Scheduled, compilation.options)) ||
+      failed(lower(*compilation.module, Level::Tiled, compilation.options)))
     return compilation.fail();
   std::vector<KernelReport> reports;
   for (const KernelCost &cost : getKernelCosts(
            *scheduled, *compilation.module, *compilation.options.target, rows))
     reports.push_back({cost.name, cost.schedule, cost.bytesPerRow,
-                       cost.bytesShared, cost.operationsPerRow, cost.passes,
+                       cost.bytesShared, cost.operationsPerRow, cost.sweeps,
                        cost.getSeconds(rows, *compilation.options.target)});
   return reports;
 }

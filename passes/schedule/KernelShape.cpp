@@ -79,10 +79,10 @@ void noteFollowingSums(tile::KernelOp kernel,
 
 namespace {
 
-/// Counts the walks over a row that several threads share.
-class Walks {
+/// Counts the sweeps over a row that several threads share.
+class Sweeps {
 public:
-  Walks(tile::KernelOp kernel, int64_t rowLength) : rowLength(rowLength) {
+  Sweeps(tile::KernelOp kernel, int64_t rowLength) : rowLength(rowLength) {
     Block &body = kernel.getBody().front();
     noteFollowingSums(kernel, depths);
     for (Operation &op : body)
@@ -97,17 +97,17 @@ public:
 
   int64_t getCount() const { return last + 1; }
 
-  /// Whether the first walk reads nothing but what all rows share.
+  /// Whether the first sweep reads nothing but what all rows share.
   bool startsWithShared() const {
     return llvm::none_of(
         readers, [](const auto &reader) { return reader.second.count(0); });
   }
 
-  /// Bytes of the arguments that several walks read.
+  /// Bytes of the arguments that several sweeps read.
   int64_t getRereadBytes() const {
     int64_t bytes = 0;
-    for (const auto &[argument, walks] : readers)
-      if (walks.size() > 1)
+    for (const auto &[argument, sweeps] : readers)
+      if (sweeps.size() > 1)
         bytes += getRowBytes(cast<RankedTensorType>(argument.getType()));
     return bytes;
   }
@@ -117,8 +117,8 @@ private:
     if (isRowReduction(op)) {
       tile::ReduceOp maximum = getSubtractedMaximum(cast<tile::ReduceOp>(op));
       Value input = maximum ? maximum.getInput() : op->getOperand(0);
-      int64_t walk = getReductionDepth(input, depths);
-      return read(op->getOperand(0), walk);
+      int64_t sweep = getReductionDepth(input, depths);
+      return read(op->getOperand(0), sweep);
     }
     if (!isa<tile::ReturnOp, tile::ReduceRowsOp>(op))
       return;
@@ -126,21 +126,21 @@ private:
       read(value, getReductionDepth(value, depths));
   }
 
-  /// Notes what walk number `walk` reads for `value`, but for statistics.
-  void read(Value value, int64_t walk) {
+  /// Notes what sweep number `sweep` reads for `value`, but for statistics.
+  void read(Value value, int64_t sweep) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type || type.getShape().back() == 1)
       return;
-    last = std::max(last, walk);
-    if (!visited.insert({value, walk}).second)
+    last = std::max(last, sweep);
+    if (!visited.insert({value, sweep}).second)
       return;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
       if (type.getRank() >= 2 && type.getShape().back() >= rowLength)
-        readers[argument].insert(walk);
+        readers[argument].insert(sweep);
       return;
     }
     for (Value operand : getValueOperands(value.getDefiningOp()))
-      read(operand, walk);
+      read(operand, sweep);
   }
 
   int64_t rowLength;
@@ -292,10 +292,10 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       shape.groups.push_back(shape.rowLength / length);
 
   if (shape.numReductions > 0) {
-    Walks walks(kernel, shape.rowLength);
-    shape.numWalks = walks.getCount();
-    shape.rereadBytes = walks.getRereadBytes();
-    shape.startsWithShared = walks.startsWithShared();
+    Sweeps sweeps(kernel, shape.rowLength);
+    shape.numSweeps = sweeps.getCount();
+    shape.rereadBytes = sweeps.getRereadBytes();
+    shape.startsWithShared = sweeps.startsWithShared();
     shape.keptBytes = getKeptBytes(kernel, shape.rowLength);
   }
   for (BlockArgument argument : kernel.getArguments())
@@ -318,7 +318,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
   return shape;
 }
 
-bool KernelShape::canShift(int64_t vector) const {
+bool KernelShape::allowsMisalignment(int64_t vector) const {
   // Numbers of columns have 32 bits.
   constexpr int64_t kMostColumns = int64_t(1) << 30;
   return isAlongRows && rowLength >= 2 * vector - 1 && rowLength < kMostColumns;

@@ -37,7 +37,7 @@ struct KernelShape {
   int64_t numReductions = 0;
   /// Where a row is walked tile by tile by several threads: how often, and the
   /// bytes of it that more than one walk reads.
-  int64_t numWalks = 1, rereadBytes = 0;
+  int64_t numSweeps = 1, rereadBytes = 0;
   /// Whether the first of these walks reads nothing but what all rows share.
   bool startsWithShared = false;
   /// Bytes that are loaded for each column of a row, those of what all rows
@@ -82,17 +82,17 @@ struct KernelShape {
 
   /// Whether vectors of so many elements do not divide the row, so that each
   /// row's begin ahead of it, where their addresses are aligned.
-  bool isShifted(int64_t vector) const { return rowLength % vector != 0; }
+  bool isMisaligned(int64_t vector) const { return rowLength % vector != 0; }
   /// Whether they can: some of a row's vectors have to lie inside of it.
-  bool canShift(int64_t vector) const;
+  bool allowsMisalignment(int64_t vector) const;
   /// Whether rows are walked in such vectors: they divide each row, or begin
   /// ahead of it, as they do on GPUs alone.
   bool takesVectors(int64_t vector, bool onHost) const {
-    return !isShifted(vector) || (!onHost && canShift(vector));
+    return !isMisaligned(vector) || (!onHost && allowsMisalignment(vector));
   }
   /// The columns that tiles of such vectors cover, wherever the rows begin.
   int64_t getSpan(int64_t vector) const {
-    return isShifted(vector) ? rowLength + vector - 1 : rowLength;
+    return isMisaligned(vector) ? rowLength + vector - 1 : rowLength;
   }
 };
 

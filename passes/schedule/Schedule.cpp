@@ -119,13 +119,14 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     if (failed(verifySchedule(error, fields, shape, target, context)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(context));
-    bool isShifted = shape.isShifted(fields.vector);
-    if (target.isHost() || !(isForAligned || isShifted) || fields.vector == 1)
+    bool isMisaligned = shape.isMisaligned(fields.vector);
+    if (target.isHost() || !(isForAligned || isMisaligned) ||
+        fields.vector == 1)
       return success();
     fields = getUnaligned(fields, shape, target, context);
     kernel.setUnalignedScheduleAttr(fields.getAttr(context));
-    return isShifted ? verifySchedule(error, fields, shape, target, context)
-                     : success();
+    return isMisaligned ? verifySchedule(error, fields, shape, target, context)
+                        : success();
   }
 
   /// Nobody has written a schedule that could be blamed.

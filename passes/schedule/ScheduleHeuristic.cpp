@@ -40,7 +40,7 @@ int64_t chooseVector(const KernelShape &shape, const Target &target) {
   int64_t vector = shape.getVector(target.vectorBytes);
   int64_t widest = target.vectorBytes / shape.minElementBytes;
   bool isNarrow = vector * 4 <= widest;
-  return isNarrow && shape.canShift(widest) &&
+  return isNarrow && shape.allowsMisalignment(widest) &&
                  shape.rowLength >= kFewestVectors * widest
              ? widest
              : vector;
@@ -482,11 +482,11 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     return chooseSingleRow(fields, pieces);
   // A row stays in registers neither where several reductions need them, nor
   // where the first walk reads nothing of it but what all rows share.
-  bool isWalked = shape.numReductions > 2 ||
-                  (shape.startsWithShared && shape.numWalks == 2 &&
-                   shape.numLongPartialRows == 0);
+  bool isSwept = shape.numReductions > 2 ||
+                 (shape.startsWithShared && shape.numSweeps == 2 &&
+                  shape.numLongPartialRows == 0);
   const bool isFree = !fields.columns && !fields.threads;
-  if (isWalked && isFree && shape.rowLength > kMostElementsHeld) {
+  if (isSwept && isFree && shape.rowLength > kMostElementsHeld) {
     if (shape.combinesLongRows() && !fields.persistent)
       fields.persistent = 1;
     return chooseLoop(fields, shape, target);
@@ -499,7 +499,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     // Nor does a row that is too long for one block, where two reductions need
     // it, its vectors begin ahead of it, or no cluster holds it.
     const bool isCrowded =
-        shape.numReductions > 1 || shape.isShifted(fields.vector) ||
+        shape.numReductions > 1 || shape.isMisaligned(fields.vector) ||
         (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
     if (isCrowded && isFree && !fields.stages && shape.rereadBytes > 0 &&
         shape.numLongPartialRows == 0 && chooseKeptRows(fields, shape, target))

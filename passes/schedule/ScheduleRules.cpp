@@ -114,7 +114,7 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
       return error() << "only programs that hold whole rows load the next ones "
                         "ahead; leave out 'stages'";
   }
-  if (fields.getStages() > 2 && shape.isShifted(fields.vector))
+  if (fields.getStages() > 2 && shape.isMisaligned(fields.vector))
     return error() << "only 2 stages load ahead the row of " << shape.rowLength
                    << ", which the vector of " << fields.vector
                    << " does not divide, not " << fields.stages
@@ -310,13 +310,13 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
     return isValidSchedule(candidate, shape, target, context);
   };
   ScheduleFields narrow = fields;
-  bool isShifted = shape.isShifted(fields.vector);
+  bool isMisaligned = shape.isMisaligned(fields.vector);
   narrow.vector =
-      isShifted ? shape.getVector(kUnalignedElements * shape.minElementBytes)
-                : std::min(narrow.vector, kUnalignedElements);
+      isMisaligned ? shape.getVector(kUnalignedElements * shape.minElementBytes)
+                   : std::min(narrow.vector, kUnalignedElements);
   narrow.stages = 0;
-  // One that is shifted cannot take their place.
-  if (!fits(narrow) && isShifted)
+  // One that is misaligned cannot take their place.
+  if (!fits(narrow) && isMisaligned)
     narrow = completeForRows(narrow, shape, target, context);
   if (fits(narrow))
     fields = narrow;

@@ -180,22 +180,22 @@ private:
   void findCombinedRows();
   LogicalResult verifyCombinedRows() const;
   LogicalResult verifyBands() const;
-  void findStages();
+  void findRounds();
   LogicalResult formRowGroups();
   void formVectorGroups();
   void formSharedGroups();
-  bool isRepeated(OpOperand &use, int64_t stage) const;
-  void addInputs(Group &group, Operation *op, int64_t stage);
+  bool isRepeated(OpOperand &use, int64_t round) const;
+  void addInputs(Group &group, Operation *op, int64_t round);
   void collectOutputs();
 
   /// Whether `value` is a row vector that depends on all rows of something.
   bool isCombined(Value value) const { return combinedValues.contains(value); }
-  bool isRowOp(Operation *op) const { return rowStages.contains(op); }
+  bool isRowOp(Operation *op) const { return rowRounds.contains(op); }
 
   func::FuncOp func;
   DenseSet<Value> combinedValues;
-  /// When an op on rows runs: a stage reads what earlier ones combine.
-  DenseMap<Operation *, int64_t> rowStages;
+  /// When an op on rows runs: a round reads what earlier ones combine.
+  DenseMap<Operation *, int64_t> rowRounds;
   /// Ops of one kernel wait for the same combinations of rows to fewer.
   DenseMap<Operation *, CombinedRows> combinedRows;
   SmallVector<Group> groups;
@@ -275,67 +275,67 @@ LogicalResult Grouper::verifyBands() const {
   return success();
 }
 
-/// Finds the first stage in which each op could run, and from the last of those
+/// Finds the first round in which each op could run, and from the last of those
 /// backwards the last one in which it may. What reduces bands runs after the
 /// reductions of rows that it depends on: to walk rows whole, a band at a time,
 /// would leave most of the machine idle.
-void Grouper::findStages() {
-  // The stage in which a value is there, and that after its row reductions.
+void Grouper::findRounds() {
+  // The round in which a value is there, and that after its row reductions.
   DenseMap<Value, int64_t> earliest, reduced;
   int64_t last = 0;
   for (Operation &op : func.front().without_terminator()) {
-    int64_t stage = 0, afterRows = 0;
+    int64_t round = 0, afterRows = 0;
     bool combined = combinesAllRows(&op);
     for (OpOperand &use : op.getOpOperands()) {
       Value operand = use.get();
-      stage = std::max(stage, earliest.lookup(operand) + waitsForBands(use));
+      round = std::max(round, earliest.lookup(operand) + waitsForBands(use));
       afterRows = std::max(afterRows, reduced.lookup(operand));
       combined |= isCombined(operand);
     }
     if (isa<tile::ReduceBandsOp>(op))
-      stage = std::max(stage, afterRows);
+      round = std::max(round, afterRows);
     if (isRowReduction(&op))
-      afterRows = std::max(afterRows, stage + 1);
+      afterRows = std::max(afterRows, round + 1);
     bool onRows = llvm::any_of(op.getResults(), isRowTensor);
     if (onRows || combinesAllRows(&op)) {
-      rowStages[&op] = 0;
-      last = std::max(last, stage);
+      rowRounds[&op] = 0;
+      last = std::max(last, round);
     }
     for (Value result : op.getResults()) {
-      earliest[result] = stage + combinesAllRows(&op);
+      earliest[result] = round + combinesAllRows(&op);
       reduced[result] = afterRows;
       if (combined && !onRows)
         combinedValues.insert(result);
     }
   }
 
-  // The stage by which each value is needed; vectors are ready between stages.
+  // The round by which each value is needed; vectors are ready between rounds.
   // The last one in which rows may be reduced for it, if fewer.
   DenseMap<Value, int64_t> needed, neededReduced;
-  auto lower = [](DenseMap<Value, int64_t> &stages, Value value,
-                  int64_t stage) {
-    auto [it, isNew] = stages.try_emplace(value, stage);
-    it->second = std::min(it->second, stage);
+  auto lower = [](DenseMap<Value, int64_t> &rounds, Value value,
+                  int64_t round) {
+    auto [it, isNew] = rounds.try_emplace(value, round);
+    it->second = std::min(it->second, round);
   };
   for (Operation &op : llvm::reverse(func.front().without_terminator())) {
-    int64_t stage = isRowOp(&op) && !combinesAllRows(&op) ? last : last + 1;
+    int64_t round = isRowOp(&op) && !combinesAllRows(&op) ? last : last + 1;
     std::optional<int64_t> lastReduction;
     for (Value result : op.getResults()) {
       if (auto it = needed.find(result); it != needed.end())
-        stage = std::min(stage, it->second);
+        round = std::min(round, it->second);
       if (auto it = neededReduced.find(result); it != neededReduced.end())
         lastReduction = std::min(lastReduction.value_or(last), it->second);
     }
     if (combinesAllRows(&op))
-      --stage;
+      --round;
     if (isRowReduction(&op) && lastReduction)
-      stage = std::min(stage, *lastReduction);
+      round = std::min(round, *lastReduction);
     if (isa<tile::ReduceBandsOp>(op))
-      lastReduction = std::min(lastReduction.value_or(last), stage - 1);
+      lastReduction = std::min(lastReduction.value_or(last), round - 1);
     if (isRowOp(&op))
-      rowStages[&op] = stage;
+      rowRounds[&op] = round;
     for (OpOperand &use : op.getOpOperands()) {
-      lower(needed, use.get(), stage - waitsForBands(use));
+      lower(needed, use.get(), round - waitsForBands(use));
       if (lastReduction)
         lower(neededReduced, use.get(), *lastReduction);
     }
@@ -358,7 +358,7 @@ LogicalResult Grouper::formRowGroups() {
   llvm::EquivalenceClasses<Operation *> classes;
   DenseMap<Operation *, RowClass> rows;
   auto join = [&](Operation *lhs, Operation *rhs) {
-    if (rowStages.lookup(lhs) != rowStages.lookup(rhs) ||
+    if (rowRounds.lookup(lhs) != rowRounds.lookup(rhs) ||
         !(combinedRows.lookup(lhs) == combinedRows.lookup(rhs)))
       return;
     if (classes.isEquivalent(lhs, rhs))
@@ -411,7 +411,7 @@ LogicalResult Grouper::formRowGroups() {
     Group &group = groups.emplace_back();
     group.ops.insert(entry.second.begin(), entry.second.end());
     for (Operation *op : entry.second) {
-      addInputs(group, op, rowStages.lookup(op));
+      addInputs(group, op, rowRounds.lookup(op));
       if (combinesAllRows(op)) {
         group.partials.push_back(cast<tile::ReduceRowsOp>(op));
         group.ops.remove(op);
@@ -424,11 +424,11 @@ LogicalResult Grouper::formRowGroups() {
   return success();
 }
 
-/// Whether a group of `stage` computes what `use` reads again. It does so with
-/// row vectors and scalars, pieces of arguments and what earlier stages
+/// Whether a group of `round` computes what `use` reads again. It does so with
+/// row vectors and scalars, pieces of arguments and what earlier rounds
 /// compute, down to arguments and row statistics, as that costs less than
 /// storing; and with conditions, which no group can leave for another.
-bool Grouper::isRepeated(OpOperand &use, int64_t stage) const {
+bool Grouper::isRepeated(OpOperand &use, int64_t round) const {
   Operation *producer = use.get().getDefiningOp();
   if (!producer)
     return false;
@@ -446,14 +446,14 @@ bool Grouper::isRepeated(OpOperand &use, int64_t stage) const {
   if (repeatsVector(producer) &&
       !(combinedRows.lookup(producer) == combinedRows.lookup(use.getOwner())))
     return true;
-  return rowStages.lookup(producer) < stage &&
+  return rowRounds.lookup(producer) < round &&
          !isa<tile::ReduceOp, tile::ReduceRowsOp, tile::ReduceBandsOp,
               tile::PackBandsOp>(producer);
 }
 
 /// Adds what `op` reads from outside the group, and the ops that the group
 /// computes again.
-void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
+void Grouper::addInputs(Group &group, Operation *op, int64_t round) {
   // Chains may be longer than calls could be deep.
   SmallVector<std::pair<Operation *, unsigned>> pending{{op, 0}};
   while (!pending.empty()) {
@@ -467,7 +467,7 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t stage) {
     Operation *producer = operand.getDefiningOp();
     if (producer && group.ops.contains(producer))
       continue;
-    if (!isRepeated(use, stage)) {
+    if (!isRepeated(use, round)) {
       group.inputs.insert(operand);
       continue;
     }
@@ -482,8 +482,8 @@ void Grouper::formVectorGroups() {
   DenseMap<std::pair<size_t, int64_t>, size_t> byRows;
   size_t firstGroup = groups.size();
   auto getOrder = [&](size_t group) {
-    int64_t stage = rowStages.lookup(groups[group].combined.front());
-    return std::make_pair(stage, group);
+    int64_t round = rowRounds.lookup(groups[group].combined.front());
+    return std::make_pair(round, group);
   };
   for (Operation &op : func.front().without_terminator()) {
     if (combinesAllRows(&op)) {
@@ -519,7 +519,7 @@ void Grouper::formVectorGroups() {
     group.ops.clear();
     group.ops.insert(ops.begin(), ops.end());
     for (Operation *op : ops)
-      addInputs(group, op, /*stage=*/0);
+      addInputs(group, op, /*round=*/0);
     for (tile::ReduceRowsOp reduce : group.combined)
       group.inputs.remove(reduce.getResult());
   }
@@ -542,7 +542,7 @@ void Grouper::formSharedGroups() {
       groups.emplace_back();
     owners[op] = it->second;
     groups[it->second].ops.insert(op);
-    addInputs(groups[it->second], op, /*stage=*/0);
+    addInputs(groups[it->second], op, /*round=*/0);
   }
 }
 
@@ -572,7 +572,7 @@ FailureOr<SmallVector<Group>> Grouper::run() {
                << result.getType() << ", which kernels cannot do";
   }
   findCombinedRows();
-  findStages();
+  findRounds();
   if (failed(formRowGroups()) || failed(verifyCombinedRows()) ||
       failed(verifyBands()))
     return failure();

@@ -85,7 +85,7 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
   matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    if (!getLayout(type) || op.getShift())
+    if (!getLayout(type) || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
     SmallVector<Value> indices;
@@ -112,7 +112,7 @@ struct LowerCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
   matchAndRewrite(tile::CopyAheadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getTile());
-    if (!getLayout(type) || op.getShift())
+    if (!getLayout(type) || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
     SmallVector<Value> indices, sources;
@@ -140,7 +140,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getValue().getType());
     tile::BlockedAttr layout = getLayout(type);
-    if (!layout || op.getShift())
+    if (!layout || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
     SmallVector<Value> indices;

@@ -43,8 +43,8 @@ vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
 Value bastile::reduceInThread(OpBuilder &builder, Location loc,
                               tile::ReduceKind kind, ValueRange pieces) {
   if (kind == tile::ReduceKind::Add)
-    if (Value picked = sumPicked(builder, loc, pieces))
-      return picked;
+    if (Value oneHot = sumOneHot(builder, loc, pieces))
+      return oneHot;
   Value total = pieces.front();
   for (Value piece : pieces.drop_front())
     total = tile::ReduceOp::combine(builder, loc, kind, total, piece);

@@ -289,7 +289,7 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
     tile::BlockedAttr layout = getLayout(type);
-    if (!layout || op.getShift())
+    if (!layout || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
     Value outside = createConstantPiece(rewriter, loc, getPieceType(type),
@@ -355,7 +355,7 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
                   ConversionPatternRewriter &rewriter) const override {
     RankedTensorType type = op.getType();
     tile::BlockedAttr layout = getLayout(type);
-    if (!layout || op.getShift())
+    if (!layout || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
     int64_t columns = layout.getColumnRepeats(type.getShape());
@@ -494,8 +494,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns, takingTurns);
-    populateShiftedPatterns(converter, patterns);
-    populatePickedPatterns(converter, patterns);
+    populateMisalignedPatterns(converter, patterns);
+    populateOneHotPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);
     populateBufferPatterns(converter, patterns);
 

@@ -72,19 +72,19 @@ llvm::DenseSet<mlir::Operation *> findSumsTakingTurns(mlir::ModuleOp module);
 void populateReduceRowsPatterns(
     const mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns,
     const llvm::DenseSet<mlir::Operation *> &takingTurns);
-void populateShiftedPatterns(const mlir::TypeConverter &converter,
-                             mlir::RewritePatternSet &patterns);
+void populateMisalignedPatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
 void populateSplitPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
 void populateBufferPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
-void populatePickedPatterns(const mlir::TypeConverter &converter,
+void populateOneHotPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
 /// The sum of the elements of pieces of a row that are 0 in all columns but
 /// one; null unless they are known to be that.
-mlir::Value sumPicked(mlir::OpBuilder &builder, mlir::Location loc,
+mlir::Value sumOneHot(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::ValueRange pieces);
 
 /// Calls `visit` with the address of each piece that a thread keeps of a tile

@@ -29,7 +29,7 @@ public:
     offset = op.getOffset();
     length = op.getLength().value_or(length);
     band = op.getBand();
-    if (!op.getShift())
+    if (!op.getMisalignment())
       createThreadColumn();
   }
   /// The same for whole rows.

@@ -54,7 +54,8 @@ bool bastile::canCopyAhead(tile::LoadOp load) {
   scf::ForOp loop = getLoop(load);
   return hasWidePieces(load) &&
          load.getIndices().back() == loop.getInductionVar() &&
-         (!load.getShift() || loop.isDefinedOutsideOfLoop(load.getShift())) &&
+         (!load.getMisalignment() ||
+          loop.isDefinedOutsideOfLoop(load.getMisalignment())) &&
          llvm::all_of(load.getIndices().drop_back(), [&](Value index) {
            return loop.isDefinedOutsideOfLoop(index);
          });
@@ -89,10 +90,11 @@ void bastile::replaceByTake(tile::LoadOp load, Value buffer, Value slot) {
 /// Copies what `load` would load from `indices`.
 static void createCopy(OpBuilder &builder, tile::LoadOp load, Value buffer,
                        ValueRange indices, Value slot) {
-  tile::CopyAheadOp::create(
-      builder, load.getLoc(), load.getMemref(), indices, buffer, slot,
-      load.getShift(), TypeAttr::get(load.getType()), load.getOffsetAttr(),
-      load.getLengthAttr(), load.getSpaceAttr(), load.getBandAttr());
+  tile::CopyAheadOp::create(builder, load.getLoc(), load.getMemref(), indices,
+                            buffer, slot, load.getMisalignment(),
+                            TypeAttr::get(load.getType()), load.getOffsetAttr(),
+                            load.getLengthAttr(), load.getSpaceAttr(),
+                            load.getBandAttr());
 }
 
 void bastile::copyNextTiles(scf::ForOp loop, ArrayRef<CopiedTile> tiles) {
@@ -157,11 +159,13 @@ static Value createAgain(OpBuilder &builder, Value value, scf::ForOp rows,
 }
 
 /// The loads of `rows` that copies can replace: of what differs from turn to
-/// turn by the row alone. How far rows are shifted is known only in their turn.
+/// turn by the row alone. How far rows are misaligned is known only in their
+/// turn.
 static SmallVector<tile::LoadOp> findCopied(scf::ForOp rows) {
   return llvm::to_vector(llvm::make_filter_range(
       rows.getOps<tile::LoadOp>(), [&](tile::LoadOp load) {
-        return !load->use_empty() && !load.getShift() && hasWidePieces(load) &&
+        return !load->use_empty() && !load.getMisalignment() &&
+               hasWidePieces(load) &&
                rows.isDefinedOutsideOfLoop(load.getIndices().back()) &&
                llvm::all_of(load.getIndices().drop_back(),
                             [&](Value index) {

@@ -57,7 +57,7 @@ bool areSameTiles(tile::LoadOp lhs, tile::LoadOp rhs) {
   };
   return left != right && left->getBlock() == right->getBlock() &&
          lhs.getMemref() == rhs.getMemref() && lhs.getType() == rhs.getType() &&
-         lhs.getShift() == rhs.getShift() &&
+         lhs.getMisalignment() == rhs.getMisalignment() &&
          lhs->getAttrDictionary() == rhs->getAttrDictionary() &&
          getConstantIntValue(left.getStep()) ==
              getConstantIntValue(right.getStep()) &&

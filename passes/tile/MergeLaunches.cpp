@@ -137,8 +137,8 @@ void KernelMerger::cloneBody(size_t space, Value program) {
       load.setSpace(space);
     else if (auto store = dyn_cast<tile::StoreOp>(op))
       store.setSpace(space);
-    else if (auto shift = dyn_cast<tile::ShiftOp>(op))
-      shift.setSpace(space);
+    else if (auto misalignment = dyn_cast<tile::MisalignmentOp>(op))
+      misalignment.setSpace(space);
     else if (auto copy = dyn_cast<tile::CopyAheadOp>(op))
       copy.setSpace(space);
     else if (isa<tile::ProgramIdOp>(op))

@@ -85,8 +85,8 @@ public:
       : builder(builder), reduce(reduce), part(part) {}
 
   Value mask(Value input) {
-    // What lies beyond a shifted row belongs to its neighbours.
-    if (!part.shift && makeNeutral(input))
+    // What lies beyond a misaligned row belongs to its neighbours.
+    if (!part.misalignment && makeNeutral(input))
       return input;
     return create(
         input, tile::ReduceOp::getNeutral(reduce.getKind(),
@@ -96,7 +96,7 @@ public:
 private:
   Value create(Value tile, TypedAttr other) {
     return tile::MaskOp::create(builder, reduce.getLoc(), tile, part.column,
-                                part.shift,
+                                part.misalignment,
                                 builder.getI64IntegerAttr(part.length), other);
   }
 

@@ -17,7 +17,7 @@ struct RowPart {
   mlir::Value column;
   int64_t length;
   /// As of `tile.mask`; may be null.
-  mlir::Value shift;
+  mlir::Value misalignment;
 };
 
 /// What a tile of `reduce` is to reduce of `input`, which is a tile of its

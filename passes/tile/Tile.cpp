@@ -103,8 +103,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     int64_t leading = shape.leading;
     tile::ScheduleAttr schedule = *kernel.getSchedule();
     bool vectorized = !onHost && schedule.getVector() > 1;
-    bool isShifted = shape.isShifted(schedule.getVector());
-    bool isAligned = vectorized && !isShifted;
+    bool isMisaligned = shape.isMisaligned(schedule.getVector());
+    bool isAligned = vectorized && !isMisaligned;
     SmallVector<TileVariant> variants;
     // Rows that are repeated have other strides than the rest, so that leading
     // dimensions do not merge; nor do those that are combined and those that
@@ -118,7 +118,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                           schedule,
                           {}});
     // Dimensions that do not merge seldom have strides with one remainder.
-    if (leading > 1 && !(isShifted && merges)) {
+    if (leading > 1 && !(isMisaligned && merges)) {
       if (merges)
         name += "_strided";
       variants.push_back({name, leading, isAligned, onHost, schedule, {}});

@@ -52,9 +52,9 @@ bool Tiler::isRow(Value value) const {
   return type && (shape.rowLength == 1 || getLength(type) != 1);
 }
 
-/// Whether a tile of a value of `type` is shifted.
-bool Tiler::isShifted(RankedTensorType type) const {
-  return isShifted() && getLength(type) == shape.rowLength;
+/// Whether a tile of a value of `type` is misaligned.
+bool Tiler::isMisaligned(RankedTensorType type) const {
+  return isMisaligned() && getLength(type) == shape.rowLength;
 }
 
 /// Whether `value` is an operand whose rows are to begin behind an aligned
@@ -62,14 +62,14 @@ bool Tiler::isShifted(RankedTensorType type) const {
 bool Tiler::hasPhase(Value value) const {
   auto type = cast<RankedTensorType>(value.getType());
   auto argument = dyn_cast<BlockArgument>(value);
-  return isShifted(type) && type.getRank() >= 2 &&
+  return isMisaligned(type) && type.getRank() >= 2 &&
          (!argument || isRead(argument));
 }
 
 /// Goes on with the tile whose first row is `newRow`.
 void Tiler::setRow(Value newRow) {
   row = newRow;
-  if (!isShifted())
+  if (!isMisaligned())
     return;
   // Any operand will do: they agree.
   auto find = [&](auto values) {
@@ -81,7 +81,7 @@ void Tiler::setRow(Value newRow) {
   Value memory = index < arguments.size()
                      ? getMemory(index)
                      : getResultMemory(find(getReturn()->getOperands()));
-  shift = tile::ShiftOp::create(
+  misalignment = tile::MisalignmentOp::create(
       builder, kernel.getLoc(),
       RankedTensorType::get({schedule.getRows(), 1}, builder.getI32Type()),
       memory, row, schedule.getVector(), /*space=*/0);
@@ -90,9 +90,10 @@ void Tiler::setRow(Value newRow) {
 /// A whole row that is taken apart in registers has a tile as many times wider,
 /// a group statistic one as many times narrower.
 RankedTensorType Tiler::getTileType(RankedTensorType type) const {
-  // Rows that are shifted have the columns that all share at other places each.
+  // Rows that are misaligned have the columns that all share at other places
+  // each.
   bool hasRows =
-      (type.getRank() >= 2 && !shape.isKept(type)) || isShifted(type);
+      (type.getRank() >= 2 && !shape.isKept(type)) || isMisaligned(type);
   int64_t rows = hasRows ? schedule.getRows() : 1;
   int64_t length = getLength(type), columns = schedule.getColumns();
   // Where groups do not divide the tile, the layout says how many columns they
@@ -332,7 +333,7 @@ void Tiler::buildRows(Value group) {
   if (shape.numReductions == 0 || schedule.getColumns() >= getSpan())
     buildWholeRow();
   else
-    buildPasses();
+    buildSweeps();
 }
 
 void Tiler::buildWholeRow() {
@@ -359,10 +360,10 @@ Value Tiler::emitMasked(tile::ReduceOp reduce) {
   Value input = emit(reduce.getInput());
   // A group lies inside the row or outside as a whole.
   if (reduce.isOfGroups() ||
-      (!isShifted() && shape.rowLength % schedule.getColumns() == 0))
+      (!isMisaligned() && shape.rowLength % schedule.getColumns() == 0))
     return input;
   return maskBeyondRow(builder, reduce, input,
-                       {column, shape.rowLength, shift});
+                       {column, shape.rowLength, misalignment});
 }
 
 void Tiler::emitArguments() {
@@ -422,7 +423,7 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
     return tile::IotaOp::create(builder, op->getLoc(), getTileType(type),
                                 /*like=*/Value(),
                                 isRow(result) ? column : constantIndex(0),
-                                isRow(result) ? shift : Value());
+                                isRow(result) ? misalignment : Value());
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     Value source = emit(broadcast.getSource());
     if (source.getType() == getTileType(type))

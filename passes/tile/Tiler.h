@@ -51,10 +51,10 @@ private:
 
   /// Whether the columns of tiles count from an aligned address ahead of each
   /// row.
-  bool isShifted() const { return shape.isShifted(schedule.getVector()); }
+  bool isMisaligned() const { return shape.isMisaligned(schedule.getVector()); }
   /// The columns that tiles cover.
   int64_t getSpan() const { return shape.getSpan(schedule.getVector()); }
-  bool isShifted(mlir::RankedTensorType type) const;
+  bool isMisaligned(mlir::RankedTensorType type) const;
   bool hasPhase(mlir::Value value) const;
   void setRow(mlir::Value newRow);
 
@@ -75,8 +75,8 @@ private:
   mlir::scf::ForOp buildBandLoop(mlir::Value first, mlir::Value end,
                                  mlir::ValueRange initial);
   int64_t getBandDepth(mlir::Value value);
-  void buildPasses();
-  int64_t findPasses();
+  void buildSweeps();
+  int64_t findSweeps();
   int64_t getPass(mlir::Value value);
   int64_t getPass(tile::ReduceOp reduce);
   void buildPass(int64_t depth);
@@ -179,8 +179,8 @@ private:
   /// The first row and column of the current tile, and the number of the
   /// program among those down the rows.
   mlir::Value row, column, rowProgram;
-  /// How far the tile's rows begin behind its columns, if it is shifted.
-  mlir::Value shift;
+  /// How far the tile's rows begin behind its columns, if it is misaligned.
+  mlir::Value misalignment;
   /// Where rows are combined and others left, the first of those that are
   /// combined to one, and what comes after the last.
   mlir::Value firstCombined, endCombined;
@@ -200,7 +200,7 @@ private:
   mlir::IRMapping columnScope;
   llvm::DenseMap<mlir::Value, int64_t> depths;
   /// The last walk over the row, counted from 0.
-  int64_t lastPass = 0;
+  int64_t lastSweep = 0;
 
   /// The loads of a group of rows, in the order in which the program makes
   /// them: while they are collected, those made so far, and while there are

@@ -203,7 +203,7 @@ void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
 //===----------------------------------------------------------------------===//
 
 /// Finds the last pass. A sum that follows a maximum is there as early as that.
-int64_t Tiler::findPasses() {
+int64_t Tiler::findSweeps() {
   if (isFolded())
     noteFollowingSums(kernel, depths);
   int64_t last = 0;
@@ -215,9 +215,9 @@ int64_t Tiler::findPasses() {
 
 /// Walks the row once for each depth of reductions: pass d computes what waits
 /// for d reductions, recomputing from memory what it shares with earlier ones.
-void Tiler::buildPasses() {
-  lastPass = findPasses();
-  for (int64_t depth = 0; depth <= lastPass; ++depth)
+void Tiler::buildSweeps() {
+  lastSweep = findSweeps();
+  for (int64_t depth = 0; depth <= lastSweep; ++depth)
     buildPass(depth);
   accumulate();
 }
@@ -226,7 +226,7 @@ void Tiler::buildPasses() {
 /// the place of what a later pass reads.
 int64_t Tiler::getPass(Value value) {
   if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
-    return lastPass;
+    return lastSweep;
   return getReductionDepth(value, depths);
 }
 

@@ -30,10 +30,10 @@ static int64_t getStrands(Op op) {
   return piece.getShape().back() == 1 ? 1 : op.getStrands();
 }
 
-/// What a shifted access begins at is aligned, not the row.
+/// What a misaligned access begins at is aligned, not the row.
 int64_t Tiler::getAccessAlignment(RankedTensorType type) const {
   int64_t bytes = getElementBytes(type);
-  if (isShifted(type) && type.getRank() >= 2)
+  if (isMisaligned(type) && type.getRank() >= 2)
     return std::min(kMaxAlignment, schedule.getVector() * bytes);
   return getAlignment(type);
 }
@@ -91,7 +91,7 @@ void Tiler::emitStore(Value tile, Value memory, Value firstRow,
     indices.insert(indices.begin(), firstRow);
   tile::StoreOp::create(
       builder, tile.getLoc(), tile, memory, indices,
-      isShifted(part) ? shift : Value(),
+      isMisaligned(part) ? misalignment : Value(),
       builder.getI64IntegerAttr(getAccessAlignment(part)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr, getSpace(type),
@@ -154,7 +154,7 @@ Value Tiler::createLoad(BlockArgument argument, int64_t piece, int64_t pieces,
       isLoadedAhead(argument);
   return tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
-      isShifted(part) ? shift : Value(),
+      isMisaligned(part) ? misalignment : Value(),
       builder.getI64IntegerAttr(getAccessAlignment(part)),
       mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,

@@ -223,7 +223,7 @@ void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
   Value memory = getAccumulatorMemory(reduce);
   Value before = tile::LoadOp::create(
       builder, reduce.getLoc(), tile.getType(), memory,
-      ValueRange{rowProgram, column}, /*shift=*/Value(),
+      ValueRange{rowProgram, column}, /*misalignment=*/Value(),
       builder.getI64IntegerAttr(getAlignment(type)), /*invariant=*/nullptr,
       /*offset=*/nullptr, /*length=*/nullptr, /*space=*/nullptr,
       /*band=*/nullptr);

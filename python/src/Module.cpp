@@ -86,11 +86,11 @@ static void bindCompiler(py::module_ &module) {
       "request"_a);
   module.def(
       "lower_text",
-      [](const CompileRequest &request, const std::string &stage) {
+      [](const CompileRequest &request, const std::string &level) {
         py::gil_scoped_release unlocked;
-        return take<CompileError>(lowerText(request, stage));
+        return take<CompileError>(lowerText(request, level));
       },
-      "request"_a, "stage"_a);
+      "request"_a, "level"_a);
   module.def(
       "explain_text",
       [](const CompileRequest &request, int64_t rows) {
@@ -102,7 +102,7 @@ static void bindCompiler(py::module_ &module) {
               "bytes_per_row"_a = kernel.bytesPerRow,
               "bytes_shared"_a = kernel.bytesShared,
               "operations_per_row"_a = kernel.operationsPerRow,
-              "passes"_a = kernel.passes, "seconds"_a = kernel.seconds));
+              "sweeps"_a = kernel.sweeps, "seconds"_a = kernel.seconds));
         return result;
       },
       "request"_a, "rows"_a);

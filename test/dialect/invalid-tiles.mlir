@@ -1,25 +1,25 @@
 // RUN: tile-opt %s -verify-diagnostics -split-input-file
 
-func.func @load_shifted_rows(%x: memref<?x9xf32>, %s: tensor<1x1xi32>, %i: index) {
-  // expected-error @below {{'tile.load' op is shifted by 'tensor<1x1xi32>', not by an i32 for each row of 'tensor<4x16xf32>'}}
-  %0 = tile.load %x[%i, %i] shifted %s : memref<?x9xf32>, tensor<1x1xi32> -> tensor<4x16xf32>
+func.func @load_misaligned_rows(%x: memref<?x9xf32>, %s: tensor<1x1xi32>, %i: index) {
+  // expected-error @below {{'tile.load' op is misaligned by 'tensor<1x1xi32>', not by an i32 for each row of 'tensor<4x16xf32>'}}
+  %0 = tile.load %x[%i, %i] misaligned %s : memref<?x9xf32>, tensor<1x1xi32> -> tensor<4x16xf32>
   return
 }
 
 // -----
 
-func.func @store_shifted_by_floats(%t: tensor<4x16xf32>, %x: memref<?x9xf32>, %s: tensor<4x1xf32>, %i: index) {
-  // expected-error @below {{'tile.store' op is shifted by 'tensor<4x1xf32>', not by an i32 for each row}}
-  tile.store %t, %x[%i, %i] shifted %s : tensor<4x16xf32>, memref<?x9xf32>, tensor<4x1xf32>
+func.func @store_misaligned_by_floats(%t: tensor<4x16xf32>, %x: memref<?x9xf32>, %s: tensor<4x1xf32>, %i: index) {
+  // expected-error @below {{'tile.store' op is misaligned by 'tensor<4x1xf32>', not by an i32 for each row}}
+  tile.store %t, %x[%i, %i] misaligned %s : tensor<4x16xf32>, memref<?x9xf32>, tensor<4x1xf32>
   return
 }
 
 // -----
 
 #groups = #tile.blocked<vector = 4, threadRows = 1, threadColumns = 4, group = 4>
-func.func @mask_shifted_groups(%t: tensor<1x16xf32, #groups>, %s: tensor<1x1xi32>, %i: index) {
-  // expected-error @below {{'tile.mask' op is shifted, but 'tensor<1x16xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 4, group = 4>>' does not have an element for each column}}
-  %0 = tile.mask %t from %i shifted %s limit 9 else 0.0 : f32 : tensor<1x16xf32, #groups>, tensor<1x1xi32>
+func.func @mask_misaligned_groups(%t: tensor<1x16xf32, #groups>, %s: tensor<1x1xi32>, %i: index) {
+  // expected-error @below {{'tile.mask' op is misaligned, but 'tensor<1x16xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 4, group = 4>>' does not have an element for each column}}
+  %0 = tile.mask %t from %i misaligned %s limit 9 else 0.0 : f32 : tensor<1x16xf32, #groups>, tensor<1x1xi32>
   return
 }
 

@@ -706,30 +706,30 @@ func.func @launch_scalar(%s: f32) {
 // -----
 
 //===----------------------------------------------------------------------===//
-// tile.shift
+// tile.misalignment
 //===----------------------------------------------------------------------===//
 
-func.func @shift_vector(%w: memref<8xf32>, %i: index) {
-  // expected-error @below {{'tile.shift' op is of rows, which 'memref<8xf32>' does not have}}
-  %0 = tile.shift %w[%i] to 4 : memref<8xf32> -> tensor<1x1xi32>
+func.func @misalignment_of_vector(%w: memref<8xf32>, %i: index) {
+  // expected-error @below {{'tile.misalignment' op is of rows, which 'memref<8xf32>' does not have}}
+  %0 = tile.misalignment %w[%i] to 4 : memref<8xf32> -> tensor<1x1xi32>
   return
 }
 
 // -----
 
-func.func @shift_phase(%x: memref<?x9xf32>, %i: index) {
-  // expected-error @below {{'tile.shift' op is to a multiple of 6 elements, which is no power of two above 1}}
-  %0 = tile.shift %x[%i] to 6 : memref<?x9xf32> -> tensor<1x1xi32>
+func.func @misalignment_phase(%x: memref<?x9xf32>, %i: index) {
+  // expected-error @below {{'tile.misalignment' op is to a multiple of 6 elements, which is no power of two above 1}}
+  %0 = tile.misalignment %x[%i] to 6 : memref<?x9xf32> -> tensor<1x1xi32>
   return
 }
 
 // -----
 
-tile.kernel @space_of_shift(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
+tile.kernel @space_of_misalignment(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64} {
   %program = tile.program_id
-  // expected-error @below {{'tile.shift' op counts the rows of space 1, but the kernel has 1}}
-  %0 = tile.shift %x[%program] to 4 {space = 1 : i64} : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
+  // expected-error @below {{'tile.misalignment' op counts the rows of space 1, but the kernel has 1}}
+  %0 = tile.misalignment %x[%program] to 4 {space = 1 : i64} : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
   tile.return
 }
 

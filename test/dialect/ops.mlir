@@ -341,23 +341,23 @@ func.func @groups(%x: tensor<?x4096xf32>) {
   return
 }
 
-// CHECK-LABEL: func @shifted
+// CHECK-LABEL: func @misaligned
 // CHECK-SAME:      %[[X:[^:]*]]: memref<{{[^:]*}}>, %[[B:[^:]*]]: memref<{{[^:]*}}>, %[[I:[^:]*]]: index
-func.func @shifted(%x: memref<?x9xf32, strided<[?, 1]>>, %b: memref<2x4x16xf32>, %i: index) {
-  // CHECK: %[[S:.*]] = tile.shift %[[X]][%[[I]]] to 4 : memref<?x9xf32, strided<[?, 1]>> -> tensor<4x1xi32>
-  %s = tile.shift %x[%i] to 4 : memref<?x9xf32, strided<[?, 1]>> -> tensor<4x1xi32>
-  // CHECK: tile.load %[[X]][%[[I]], %[[I]]] shifted %[[S]] {alignment = 16 : i64} : memref<?x9xf32, strided<[?, 1]>>, tensor<4x1xi32> -> tensor<4x16xf32>
-  %0 = tile.load %x[%i, %i] shifted %s {alignment = 16 : i64}
+func.func @misaligned(%x: memref<?x9xf32, strided<[?, 1]>>, %b: memref<2x4x16xf32>, %i: index) {
+  // CHECK: %[[S:.*]] = tile.misalignment %[[X]][%[[I]]] to 4 : memref<?x9xf32, strided<[?, 1]>> -> tensor<4x1xi32>
+  %s = tile.misalignment %x[%i] to 4 : memref<?x9xf32, strided<[?, 1]>> -> tensor<4x1xi32>
+  // CHECK: tile.load %[[X]][%[[I]], %[[I]]] misaligned %[[S]] {alignment = 16 : i64} : memref<?x9xf32, strided<[?, 1]>>, tensor<4x1xi32> -> tensor<4x16xf32>
+  %0 = tile.load %x[%i, %i] misaligned %s {alignment = 16 : i64}
       : memref<?x9xf32, strided<[?, 1]>>, tensor<4x1xi32> -> tensor<4x16xf32>
-  // CHECK: tile.mask %{{.*}} from %[[I]] shifted %[[S]] limit 9 else 0.000000e+00 : f32 : tensor<4x16xf32>, tensor<4x1xi32>
-  %1 = tile.mask %0 from %i shifted %s limit 9 else 0.0 : f32 : tensor<4x16xf32>, tensor<4x1xi32>
-  // CHECK: tile.iota from %[[I]] shifted %[[S]] of tensor<4x1xi32> : tensor<4x16xi32>
-  %2 = tile.iota from %i shifted %s of tensor<4x1xi32> : tensor<4x16xi32>
-  // CHECK: tile.store %{{.*}}, %[[X]][%[[I]], %[[I]]] shifted %[[S]] : tensor<4x16xf32>, memref<?x9xf32, strided<[?, 1]>>, tensor<4x1xi32>
-  tile.store %1, %x[%i, %i] shifted %s
+  // CHECK: tile.mask %{{.*}} from %[[I]] misaligned %[[S]] limit 9 else 0.000000e+00 : f32 : tensor<4x16xf32>, tensor<4x1xi32>
+  %1 = tile.mask %0 from %i misaligned %s limit 9 else 0.0 : f32 : tensor<4x16xf32>, tensor<4x1xi32>
+  // CHECK: tile.iota from %[[I]] misaligned %[[S]] of tensor<4x1xi32> : tensor<4x16xi32>
+  %2 = tile.iota from %i misaligned %s of tensor<4x1xi32> : tensor<4x16xi32>
+  // CHECK: tile.store %{{.*}}, %[[X]][%[[I]], %[[I]]] misaligned %[[S]] : tensor<4x16xf32>, memref<?x9xf32, strided<[?, 1]>>, tensor<4x1xi32>
+  tile.store %1, %x[%i, %i] misaligned %s
       : tensor<4x16xf32>, memref<?x9xf32, strided<[?, 1]>>, tensor<4x1xi32>
-  // CHECK: tile.copy_ahead %[[X]][%[[I]], %[[I]]] shifted %[[S]] to %[[B]][%[[I]]] {tile = tensor<4x16xf32>} : memref<?x9xf32, strided<[?, 1]>>, memref<2x4x16xf32>, tensor<4x1xi32>
-  tile.copy_ahead %x[%i, %i] shifted %s to %b[%i] {tile = tensor<4x16xf32>}
+  // CHECK: tile.copy_ahead %[[X]][%[[I]], %[[I]]] misaligned %[[S]] to %[[B]][%[[I]]] {tile = tensor<4x16xf32>} : memref<?x9xf32, strided<[?, 1]>>, memref<2x4x16xf32>, tensor<4x1xi32>
+  tile.copy_ahead %x[%i, %i] misaligned %s to %b[%i] {tile = tensor<4x16xf32>}
       : memref<?x9xf32, strided<[?, 1]>>, memref<2x4x16xf32>, tensor<4x1xi32>
   return
 }

@@ -103,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   OwningOpRef<ModuleOp> module = parseSource(source, context);
   llvm::json::Value metadata = nullptr;
   if (!module ||
-      failed(lower(*module, Stage::NVVM, options.compile, &metadata))) {
+      failed(lower(*module, Level::NVVM, options.compile, &metadata))) {
     // What is refused is refused with a reason.
     if (messages.empty())
       std::abort();

@@ -88,7 +88,7 @@ llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
   compileOptions.gradients = options.gradients;
   compileOptions.kernels = options.kernels;
   llvm::json::Value document = nullptr;
-  if (failed(lower(module, Stage::NVVM, compileOptions, &document)))
+  if (failed(lower(module, Level::NVVM, compileOptions, &document)))
     return llvm::failure();
   // The text is what a file would carry: this reads it as the runtime does.
   std::string text;

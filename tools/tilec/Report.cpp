@@ -23,7 +23,7 @@ getResources(ModuleOp module, const CompileOptions &options) {
   llvm::StringMap<KernelResources> resources;
   if (options.target->isHost())
     return resources;
-  if (failed(lower(module, Stage::NVVM, options)))
+  if (failed(lower(module, Level::NVVM, options)))
     return llvm::createStringError("it does not compile");
   auto ptx = generateAssembly(module, *options.target);
   if (!ptx)
@@ -49,10 +49,10 @@ LogicalResult bastile::printReport(ModuleOp module,
                                    const CompileOptions &options, int64_t rows,
                                    llvm::raw_ostream &os) {
   OwningOpRef<ModuleOp> scheduled = module.clone();
-  if (failed(lower(*scheduled, Stage::Scheduled, options)))
+  if (failed(lower(*scheduled, Level::Scheduled, options)))
     return failure();
   OwningOpRef<ModuleOp> tiled = module.clone();
-  if (failed(lower(*tiled, Stage::Tiled, options)))
+  if (failed(lower(*tiled, Level::Tiled, options)))
     return failure();
   OwningOpRef<ModuleOp> compiled = module.clone();
   llvm::StringMap<KernelResources> resources;
@@ -80,8 +80,8 @@ LogicalResult bastile::printReport(ModuleOp module,
          llvm::formatv("{0:f1} MB ({1} a row, {2} once)", bytes / 1e6,
                        cost.bytesPerRow, cost.bytesShared)
              .str());
-    if (cost.passes > 1)
-      line("passes over the row", llvm::Twine(cost.passes));
+    if (cost.sweeps > 1)
+      line("sweeps over the row", llvm::Twine(cost.sweeps));
     // A kernel of row vectors walks no rows.
     if (cost.bytesPerRow > 0)
       line("operations",

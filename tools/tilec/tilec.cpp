@@ -125,22 +125,22 @@ Emit getDefaultEmit(const Target &target) {
   return target.isHost() ? Emit::Assembly : Emit::PTX;
 }
 
-Stage getStage(Emit emit) {
+Level getLevel(Emit emit) {
   switch (emit) {
   case Emit::Tile:
-    return Stage::Tile;
+    return Level::Tile;
   case Emit::Decomposed:
-    return Stage::Decomposed;
+    return Level::Decomposed;
   case Emit::Fused:
-    return Stage::Fused;
+    return Level::Fused;
   case Emit::Scheduled:
-    return Stage::Scheduled;
+    return Level::Scheduled;
   case Emit::Tiled:
-    return Stage::Tiled;
+    return Level::Tiled;
   case Emit::Distributed:
-    return Stage::Distributed;
+    return Level::Distributed;
   default:
-    return Stage::NVVM;
+    return Level::NVVM;
   }
 }
 
@@ -270,7 +270,7 @@ LogicalResult compile(SourceFile &source, const Target &target) {
 
   llvm::json::Value metadata = nullptr;
   Result result;
-  if (failed(lower(*module, getStage(what), options, &metadata)))
+  if (failed(lower(*module, getLevel(what), options, &metadata)))
     return failure();
   scopes.clear();
   if (what <= Emit::NVVM)

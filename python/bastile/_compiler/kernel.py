@@ -157,11 +157,11 @@ class Kernel:
             raise ValueError("objects are made for the target 'host' only")
         return self._ask(_bastile.compile)
 
-    def mlir(self, stage: str = "tile") -> str:
-        """The module at a stage of the compiler: ``tile`` (as written),
+    def mlir(self, level: str = "tile") -> str:
+        """The module at a level of the compiler: ``tile`` (as written),
         ``decomposed``, ``fused``, ``scheduled``, ``tiled``, ``distributed``,
         ``nvvm`` or ``llvm``."""
-        return self._ask(_bastile.lower_text, stage)
+        return self._ask(_bastile.lower_text, level)
 
     @property
     def schedule(self) -> dict[str, str]:
@@ -178,7 +178,7 @@ class Kernel:
                 f"    schedule    {row['schedule']}",
                 f"    bytes       {row['bytes_per_row']} a row + {row['bytes_shared']}",
                 f"    operations  {row['operations_per_row']} a row",
-                f"    passes      {row['passes']}",
+                f"    sweeps      {row['sweeps']}",
                 f"    least time  {row['seconds'] * 1e6:.1f} us",
             ]
         return "\n".join(lines)

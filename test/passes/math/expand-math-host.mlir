@@ -77,8 +77,8 @@ tile.kernel @division(%p: !llvm.ptr, %x: f32) attributes {leading = 0 : i64} {
 // CHECK-DAG:     %[[NAN:.*]] = arith.cmpf uno, %[[X]], %[[X]]
 // CHECK-DAG:     %[[QUIETED:.*]] = arith.ori %[[BITS]], %[[QUIET]]
 // CHECK:         %[[CHOSEN:.*]] = arith.select %[[NAN]], %[[QUIETED]], %[[ROUNDED]]
-// CHECK-NEXT:    %[[SHIFTED:.*]] = arith.shrui %[[CHOSEN]], %[[SIXTEEN]]
-// CHECK-NEXT:    %[[NARROW:.*]] = arith.trunci %[[SHIFTED]] : vector<8xi32> to vector<8xi16>
+// CHECK-NEXT:    %[[MISALIGNMENTED:.*]] = arith.shrui %[[CHOSEN]], %[[SIXTEEN]]
+// CHECK-NEXT:    %[[NARROW:.*]] = arith.trunci %[[MISALIGNMENTED]] : vector<8xi32> to vector<8xi16>
 // CHECK-NEXT:    %[[RESULT:.*]] = arith.bitcast %[[NARROW]] : vector<8xi16> to vector<8xbf16>
 // CHECK-NEXT:    llvm.store %[[RESULT]], %[[P]]
 tile.kernel @bfloat16(%p: !llvm.ptr, %x: vector<8xf32>)

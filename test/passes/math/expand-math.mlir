@@ -335,10 +335,10 @@ tile.kernel @sine(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 
 // Two bfloat16 are the upper halves of two float32, in one word.
 // CHECK-LABEL: tile.kernel @extend(
-// CHECK-DAG:     %[[SHIFT:.*]] = arith.constant dense<16> : vector<2xi32>
+// CHECK-DAG:     %[[MISALIGNMENT:.*]] = arith.constant dense<16> : vector<2xi32>
 // CHECK-DAG:     %[[UPPER:.*]] = arith.constant dense<-65536> : vector<2xi32>
 // CHECK:         %[[WORDS:.*]] = vector.bitcast %{{.*}} : vector<4xbf16> to vector<2xi32>
-// CHECK-NEXT:    %[[LEFT:.*]] = arith.shli %[[WORDS]], %[[SHIFT]]
+// CHECK-NEXT:    %[[LEFT:.*]] = arith.shli %[[WORDS]], %[[MISALIGNMENT]]
 // CHECK-NEXT:    %[[EVEN:.*]] = arith.bitcast %[[LEFT]] : vector<2xi32> to vector<2xf32>
 // CHECK-NEXT:    %[[RIGHT:.*]] = arith.andi %[[WORDS]], %[[UPPER]]
 // CHECK-NEXT:    %[[ODD:.*]] = arith.bitcast %[[RIGHT]] : vector<2xi32> to vector<2xf32>

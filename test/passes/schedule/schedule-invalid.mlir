@@ -28,7 +28,7 @@ tile.kernel @vector(%x: tensor<?x30xbf16>) -> tensor<?x30xbf16>
 
 // -----
 
-// How far a row is shifted is known no sooner than the row.
+// The misalignment of a row is known no sooner than its address.
 // expected-error @below {{only 2 stages load ahead the row of 1001, which the vector of 8 does not divide, not 3; use fewer 'stages'}}
 tile.kernel @stages(%x: tensor<?x1001xbf16>) -> tensor<?x1xf32>
     attributes {schedule = #tile.schedule<vector = 8, persistent = 1, stages = 3>} {
@@ -40,7 +40,7 @@ tile.kernel @stages(%x: tensor<?x1001xbf16>) -> tensor<?x1xf32>
 
 // -----
 
-// Rows that are added up cannot be shifted.
+// Rows that are added up cannot be misaligned.
 // expected-error @below {{a vector of 8 does not divide the row of 1001}}
 tile.kernel @sums(%x: tensor<?x1001xbf16>) -> tensor<?x1001xf32>
     attributes {schedule = #tile.schedule<vector = 8>} {

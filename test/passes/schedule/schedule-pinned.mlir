@@ -96,7 +96,7 @@ tile.kernel @cluster_in_loop(%x: tensor<?x1048576xbf16>) -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
 
-// A vector that does not divide the row shifts it, and its program does not take
+// Vectors that do not divide the row misalign it, and its program does not take
 // rows of any phase, so that another schedule is chosen for those.
 // CHECK-LABEL: @pinned
 // CHECK-SAME:  schedule = #tile.schedule<rows = 2, threads = 32, vector = 8, columns = 256>,

@@ -6,8 +6,8 @@
 // CHECK:         %[[MAX:.*]] = tile.reduce {{ *}}max %[[X]]
 // CHECK-NEXT:    %[[STOPPED:.*]] = tile.stop_gradient %[[MAX]]
 // CHECK-NEXT:    %[[MAXES:.*]] = tile.broadcast %[[STOPPED]]
-// CHECK-NEXT:    %[[SHIFTED:.*]] = arith.subf %[[X]], %[[MAXES]]
-// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[SHIFTED]]
+// CHECK-NEXT:    %[[MISALIGNMENTED:.*]] = arith.subf %[[X]], %[[MAXES]]
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[MISALIGNMENTED]]
 // CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[EXP]]
 // CHECK:         %[[SCALE:.*]] = arith.divf %{{.*}}, %[[SUM]] : tensor<?x1xf32>
 // CHECK-NEXT:    %[[SCALES:.*]] = tile.broadcast %[[SCALE]]
@@ -21,12 +21,12 @@ func.func @softmax(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // -----
 
 // CHECK-LABEL: func @log_softmax(
-// CHECK:         %[[SHIFTED:.*]] = arith.subf
-// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[SHIFTED]]
+// CHECK:         %[[MISALIGNMENTED:.*]] = arith.subf
+// CHECK-NEXT:    %[[EXP:.*]] = math.exp %[[MISALIGNMENTED]]
 // CHECK-NEXT:    %[[SUM:.*]] = tile.reduce {{ *}}add %[[EXP]]
 // CHECK-NEXT:    %[[LOG:.*]] = math.log %[[SUM]] : tensor<?x1xf32>
 // CHECK-NEXT:    %[[LOGS:.*]] = tile.broadcast %[[LOG]]
-// CHECK-NEXT:    %[[RESULT:.*]] = arith.subf %[[SHIFTED]], %[[LOGS]]
+// CHECK-NEXT:    %[[RESULT:.*]] = arith.subf %[[MISALIGNMENTED]], %[[LOGS]]
 // CHECK-NEXT:    return %[[RESULT]]
 func.func @log_softmax(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.log_softmax %x : tensor<?x8xf32>

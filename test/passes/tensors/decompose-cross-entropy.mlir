@@ -10,8 +10,8 @@
 // CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 8 : i64
 // CHECK-DAG:     %[[MAX:.*]] = tile.reduce {{ *}}max %[[X]]
 // CHECK-DAG:     %[[STOPPED:.*]] = tile.stop_gradient %[[MAX]]
-// CHECK-DAG:     %[[SHIFTED:.*]] = arith.subf %[[X]],
-// CHECK-DAG:     %[[EXP:.*]] = math.exp %[[SHIFTED]]
+// CHECK-DAG:     %[[MISALIGNMENTED:.*]] = arith.subf %[[X]],
+// CHECK-DAG:     %[[EXP:.*]] = math.exp %[[MISALIGNMENTED]]
 // CHECK-DAG:     %[[SUM:.*]] = tile.reduce {{ *}}add %[[EXP]]
 // CHECK-DAG:     %[[LOG:.*]] = math.log %[[SUM]]
 // CHECK-DAG:     %[[LSE:.*]] = arith.addf %[[LOG]], %[[STOPPED]]

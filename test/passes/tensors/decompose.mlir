@@ -148,8 +148,8 @@ func.func @rms_norm(%x: tensor<?x2880xf32>) -> tensor<?x2880xf32> {
   // CHECK-NEXT: %[[LENGTHS:.*]] = tile.broadcast %[[LENGTH]] like %[[SUM]]
   // CHECK-NEXT: %[[MEAN:.*]] = arith.divf %[[SUM]], %[[LENGTHS]]
   // CHECK-NEXT: %[[EPSES:.*]] = tile.broadcast %[[EPS]] like %[[MEAN]]
-  // CHECK-NEXT: %[[SHIFTED:.*]] = arith.addf %[[MEAN]], %[[EPSES]]
-  // CHECK-NEXT: %[[RSTD:.*]] = math.rsqrt %[[SHIFTED]] : tensor<?x1xf32>
+  // CHECK-NEXT: %[[MISALIGNMENTED:.*]] = arith.addf %[[MEAN]], %[[EPSES]]
+  // CHECK-NEXT: %[[RSTD:.*]] = math.rsqrt %[[MISALIGNMENTED]] : tensor<?x1xf32>
   // CHECK-NEXT: %[[RSTDS:.*]] = tile.broadcast %[[RSTD]] like %[[X]]
   // CHECK-NEXT: %[[RESULT:.*]] = arith.mulf %[[X]], %[[RSTDS]]
   // CHECK-NEXT: return %[[RESULT]]

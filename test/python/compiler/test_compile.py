@@ -102,12 +102,12 @@ def test_says_what_it_is(norm):
     assert list(backward["gradients"]) == ["gate"]
 
 
-def test_shows_every_stage(norm):
+def test_shows_every_level(norm):
     assert "tile.rms_norm" in norm.mlir()
     assert "math.rsqrt" in norm.mlir("decomposed")
     assert ".visible .entry" in norm.ptx
     assert "bytes" in norm.explain(rows=100)
-    with pytest.raises(ValueError, match="unknown stage 'fuse', expected one of"):
+    with pytest.raises(ValueError, match="unknown level 'fuse', expected one of"):
         norm.mlir("fuse")
 
 

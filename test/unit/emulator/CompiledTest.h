@@ -106,7 +106,7 @@ protected:
     options.schedule = schedule;
     options.gradients = gradients;
     llvm::json::Value json = nullptr;
-    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
+    ASSERT_TRUE(succeeded(lower(*module, Level::NVVM, options, &json)));
     auto parsed = runtime::parseMetadata(llvm::formatv("{0}", json).str());
     ASSERT_TRUE(static_cast<bool>(parsed)) << parsed.takeError().message();
     metadata = *parsed;

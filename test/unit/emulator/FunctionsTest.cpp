@@ -76,7 +76,7 @@ protected:
     CompileOptions options;
     options.target = &*target;
     llvm::json::Value json = nullptr;
-    ASSERT_TRUE(succeeded(lower(*module, Stage::NVVM, options, &json)));
+    ASSERT_TRUE(succeeded(lower(*module, Level::NVVM, options, &json)));
     auto metadata = runtime::parseMetadata(llvm::formatv("{0}", json).str());
     ASSERT_TRUE(static_cast<bool>(metadata));
     auto emulator = Emulator::create(*module);

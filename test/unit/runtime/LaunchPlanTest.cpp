@@ -190,7 +190,7 @@ TEST(LaunchPlanTest, fallsBackOnAlignment) {
 
 /// Two spaces of rows, each read and written in vectors of 8 elements; one more
 /// operand of the first that is not.
-Function makeShifted() {
+Function makeMisaligned() {
   return parseFunction(R"({
     "name": "f",
     "inputs": [{"name": "x", "type": "bf16", "shape": [null, null, 9]},
@@ -204,7 +204,7 @@ Function makeShifted() {
                    {"input": 2, "rows": true, "space": 1},
                    {"output": 0, "rows": true}],
       "variants": [
-        {"entry": "shifted", "leading": 2, "alignment": [2, 4, 2, 4],
+        {"entry": "misaligned", "leading": 2, "alignment": [2, 4, 2, 4],
          "phase": [8, 1, 8, 8], "arguments": [], "grid": {"rows": 1},
          "block": 32},
         {"entry": "unaligned", "leading": 2, "alignment": [2, 4, 2, 4],
@@ -213,9 +213,9 @@ Function makeShifted() {
 
 /// The variant of that function that takes `x` and `y` of the given addresses
 /// and strides.
-std::string chooseShifted(intptr_t x, const Dimensions &xStrides, intptr_t y,
-                          const Dimensions &yStrides, int64_t rows = 3) {
-  Function function = makeShifted();
+std::string chooseMisaligned(intptr_t x, const Dimensions &xStrides, intptr_t y,
+                             const Dimensions &yStrides, int64_t rows = 3) {
+  Function function = makeMisaligned();
   std::vector<TensorView> inputs = {
       {fakeAddress(x), ElementType::BF16, {2, rows, 9}, xStrides},
       TensorView::contiguous(fakeAddress(0x3004), ElementType::F32,
@@ -231,22 +231,23 @@ std::string chooseShifted(intptr_t x, const Dimensions &xStrides, intptr_t y,
 
 TEST(LaunchPlanTest, fallsBackOnPhase) {
   const Dimensions dense = {27, 9, 1};
-  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, dense), "shifted");
+  EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, dense), "misaligned");
   // As many elements behind an address that vectors divide, which are more
   // bytes of the wider type.
-  EXPECT_EQ(chooseShifted(0x1006, dense, 0x200c, dense), "shifted");
-  EXPECT_EQ(chooseShifted(0x100e, dense, 0x201c, dense), "shifted");
-  EXPECT_EQ(chooseShifted(0x1006, dense, 0x2008, dense), "unaligned");
-  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2010, dense), "unaligned");
+  EXPECT_EQ(chooseMisaligned(0x1006, dense, 0x200c, dense), "misaligned");
+  EXPECT_EQ(chooseMisaligned(0x100e, dense, 0x201c, dense), "misaligned");
+  EXPECT_EQ(chooseMisaligned(0x1006, dense, 0x2008, dense), "unaligned");
+  EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2010, dense), "unaligned");
   // Strides that leave the same remainder, and those that do not.
-  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, {59, 17, 1}), "shifted");
-  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, {60, 17, 1}), "unaligned");
-  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2000, {30, 10, 1}), "unaligned");
-  EXPECT_EQ(chooseShifted(0x1000, {27, -7, 1}, 0x2000, dense), "shifted");
+  EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, {59, 17, 1}), "misaligned");
+  EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, {60, 17, 1}), "unaligned");
+  EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, {30, 10, 1}), "unaligned");
+  EXPECT_EQ(chooseMisaligned(0x1000, {27, -7, 1}, 0x2000, dense), "misaligned");
   // Those of a single row are never used, nor are rows that are not there.
-  EXPECT_EQ(chooseShifted(0x1000, {9, 1, 1}, 0x2000, {9, 2, 1}, /*rows=*/1),
-            "shifted");
-  EXPECT_EQ(chooseShifted(0x1000, dense, 0x2010, dense, /*rows=*/0), "shifted");
+  EXPECT_EQ(chooseMisaligned(0x1000, {9, 1, 1}, 0x2000, {9, 2, 1}, /*rows=*/1),
+            "misaligned");
+  EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2010, dense, /*rows=*/0),
+            "misaligned");
 }
 
 TEST(LaunchPlanTest, reportsWhyNoVariantFits) {
@@ -257,7 +258,7 @@ TEST(LaunchPlanTest, reportsWhyNoVariantFits) {
       "'strided' needs input 'x' and its rows aligned to 2 bytes");
   EXPECT_TRUE(copy.plan.launches().empty());
 
-  Function function = makeShifted();
+  Function function = makeMisaligned();
   function.launches[0].variants.pop_back();
   std::vector<TensorView> inputs, outputs;
   for (const InputSpec &input : function.inputs)
@@ -265,9 +266,10 @@ TEST(LaunchPlanTest, reportsWhyNoVariantFits) {
                                             {2, 3, *input.shape.back()}));
   outputs.push_back(
       TensorView::contiguous(fakeAddress(0x2004), ElementType::F32, {2, 3, 9}));
-  expectError(LaunchPlan().prepare(function, {inputs, outputs, {}}, 132),
-              "'shifted' needs output 'y' and its rows to begin as far behind "
-              "an aligned address as the other operands");
+  expectError(
+      LaunchPlan().prepare(function, {inputs, outputs, {}}, 132),
+      "'misaligned' needs output 'y' and its rows to begin as far behind "
+      "an aligned address as the other operands");
 
   CopyPlan strided(makeInput({3, 5, 8}, {8, 24, 1}));
   strided.function.launches[0].variants.pop_back();

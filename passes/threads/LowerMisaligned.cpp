@@ -1,13 +1,13 @@
-//===- LowerShifted.cpp - Tiles that begin ahead of their rows ------------===//
+//===- LowerMisaligned.cpp - Tiles that begin ahead of their rows ---------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// The vectors of a shifted tile lie at addresses that they divide, wherever its
-// rows begin. The first one of a row and the last may stick out of it: such an
-// edge is moved element by element, by the one thread that has it, and what is
-// beyond the row is not touched.
+// The vectors of a misaligned tile lie at addresses that they divide, wherever
+// its rows begin. The first one of a row and the last may stick out of it: such
+// an edge is moved element by element, by the one thread that has it, and what
+// is beyond the row is not touched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,15 +26,16 @@ using namespace bastile;
 
 namespace {
 
-/// The columns of a shifted tile, as numbers of 32 bits. Those ahead of the row
-/// are below 0: without a sign, they are beyond its end as well.
-class ShiftedColumns {
+/// The columns of a misaligned tile, as numbers of 32 bits. Those ahead of the
+/// row are below 0: without a sign, they are beyond its end as well.
+class MisalignedColumns {
 public:
-  /// `column` and `shift` are the tile's; its rows have `length` columns.
-  ShiftedColumns(OpBuilder &builder, Location loc, RankedTensorType tile,
-                 Value column, ValueRange shift, int64_t length)
+  /// `column` and `misalignment` are the tile's; its rows have `length`
+  /// columns.
+  MisalignedColumns(OpBuilder &builder, Location loc, RankedTensorType tile,
+                    Value column, ValueRange misalignment, int64_t length)
       : builder(builder), loc(loc), tile(tile), layout(getLayout(tile)),
-        column(column), shift(shift), length(length) {}
+        column(column), misalignment(misalignment), length(length) {}
 
   int64_t getWidth() const { return layout.getVector(); }
 
@@ -44,7 +45,7 @@ public:
     Value first = arith::AddIOp::create(
         builder, loc, column, getPieceColumn(builder, loc, tile, repeat));
     return arith::SubIOp::create(builder, loc, first,
-                                 getIndex(shift[rowRepeat]));
+                                 getIndex(misalignment[rowRepeat]));
   }
 
   /// The first column of a piece.
@@ -53,7 +54,7 @@ public:
         builder, loc, column, getPieceColumn(builder, loc, tile, repeat));
     first =
         arith::IndexCastOp::create(builder, loc, builder.getI32Type(), first);
-    return arith::SubIOp::create(builder, loc, first, shift[rowRepeat]);
+    return arith::SubIOp::create(builder, loc, first, misalignment[rowRepeat]);
   }
 
   /// Whether the pieces of a repetition are inside the row for every thread.
@@ -84,7 +85,7 @@ public:
   /// of its last. These follow from the row, not from the tile, so that nobody
   /// looks for a way to count the elements' addresses up from tile to tile.
   Value getEdge(Value first, int64_t rowRepeat) {
-    Value behind = shift[rowRepeat];
+    Value behind = misalignment[rowRepeat];
     Value head = arith::SubIOp::create(builder, loc, constant(0), behind);
     Value last = arith::AndIOp::create(builder, loc, add(behind, length - 1),
                                        constant(-getWidth()));
@@ -120,7 +121,7 @@ public:
   /// The first column of the row's first whole vector.
   Value getFirstInside(int64_t rowRepeat) {
     Value first = arith::SubIOp::create(builder, loc, constant(getWidth()),
-                                        shift[rowRepeat]);
+                                        misalignment[rowRepeat]);
     return getIndex(
         arith::AndIOp::create(builder, loc, first, constant(getWidth() - 1)));
   }
@@ -156,7 +157,7 @@ private:
   RankedTensorType tile;
   tile::BlockedAttr layout;
   Value column;
-  ValueRange shift;
+  ValueRange misalignment;
   int64_t length;
 };
 
@@ -166,16 +167,18 @@ SmallVector<Value> getFronts(ArrayRef<ValueRange> operands) {
                              [](ValueRange values) { return values.front(); });
 }
 
-/// Moves the pieces of a shifted tile between a thread and memory.
-class ShiftedAccess {
+/// Moves the pieces of a misaligned tile between a thread and memory.
+class MisalignedAccess {
 public:
-  /// `parts`, `indices` and `shift` are what the operands of `op` become.
+  /// `parts`, `indices` and `misalignment` are what the operands of `op`
+  /// become.
   template <typename Op>
-  ShiftedAccess(OpBuilder &builder, Op op, RankedTensorType tile,
-                ValueRange parts, ValueRange indices, ValueRange shift)
+  MisalignedAccess(OpBuilder &builder, Op op, RankedTensorType tile,
+                   ValueRange parts, ValueRange indices,
+                   ValueRange misalignment)
       : builder(builder), loc(op.getLoc()), tile(tile),
         address(builder, op, tile, parts, indices),
-        columns(builder, loc, tile, indices.back(), shift,
+        columns(builder, loc, tile, indices.back(), misalignment,
                 address.getLength()) {}
 
   /// Starts with all vectors, so that they are under way, before the edges take
@@ -217,10 +220,10 @@ private:
   Location loc;
   RankedTensorType tile;
   TileAddress address;
-  ShiftedColumns columns;
+  MisalignedColumns columns;
 };
 
-SmallVector<ShiftedAccess::Piece> ShiftedAccess::getPieces(bool isLoad) {
+SmallVector<MisalignedAccess::Piece> MisalignedAccess::getPieces(bool isLoad) {
   tile::BlockedAttr layout = getLayout(tile);
   SmallVector<Piece> pieces;
   for (int64_t rowRepeat = 0,
@@ -238,7 +241,7 @@ SmallVector<ShiftedAccess::Piece> ShiftedAccess::getPieces(bool isLoad) {
   return pieces;
 }
 
-void ShiftedAccess::enterIf(Value condition) {
+void MisalignedAccess::enterIf(Value condition) {
   auto branch =
       scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
   builder.setInsertionPointToStart(branch.thenBlock());
@@ -246,7 +249,7 @@ void ShiftedAccess::enterIf(Value condition) {
 
 /// Loads the elements of `piece`, an edge, one by one; those beyond the row
 /// hold its first one.
-Value ShiftedAccess::loadElements(const Piece &piece, bool isInvariant) {
+Value MisalignedAccess::loadElements(const Piece &piece, bool isInvariant) {
   auto type = cast<VectorType>(getPieceType(tile));
   auto bits = cast<VectorType>(withIntegers(type));
   SmallVector<Value> elements;
@@ -266,7 +269,8 @@ Value ShiftedAccess::loadElements(const Piece &piece, bool isInvariant) {
   return bitcastTo(builder, loc, type, vector);
 }
 
-SmallVector<Value> ShiftedAccess::load(unsigned alignment, bool isInvariant) {
+SmallVector<Value> MisalignedAccess::load(unsigned alignment,
+                                          bool isInvariant) {
   SmallVector<Piece> pieces = getPieces(/*isLoad=*/true);
   Type type = getPieceType(tile);
   SmallVector<Value> values;
@@ -294,8 +298,8 @@ SmallVector<Value> ShiftedAccess::load(unsigned alignment, bool isInvariant) {
 
 /// Stores those elements of `piece`, an edge, that are inside the row, one by
 /// one.
-void ShiftedAccess::storeElements(const Piece &piece, Value value,
-                                  Value condition) {
+void MisalignedAccess::storeElements(const Piece &piece, Value value,
+                                     Value condition) {
   OpBuilder::InsertionGuard guard(builder);
   enterIf(condition);
   Value first = columns.getEdge(piece.first, piece.rowRepeat);
@@ -311,7 +315,7 @@ void ShiftedAccess::storeElements(const Piece &piece, Value value,
   }
 }
 
-void ShiftedAccess::store(ValueRange values, unsigned alignment) {
+void MisalignedAccess::store(ValueRange values, unsigned alignment) {
   SmallVector<Piece> pieces = getPieces(/*isLoad=*/false);
   SmallVector<Value> ofRows = address.getRowConditions();
   SmallVector<Value> stored = llvm::map_to_vector(values, [&](Value value) {
@@ -336,9 +340,9 @@ void ShiftedAccess::store(ValueRange values, unsigned alignment) {
   }
 }
 
-/// What is beyond the row is some vector of it, as where rows are not shifted.
-/// The elements of an edge are there when this thread goes on.
-void ShiftedAccess::copyAhead(Value buffer, Value slot) {
+/// What is beyond the row is some vector of it, as where rows are not
+/// misaligned. The elements of an edge are there when this thread goes on.
+void MisalignedAccess::copyAhead(Value buffer, Value slot) {
   SmallVector<Piece> pieces = getPieces(/*isLoad=*/true);
   SmallVector<std::pair<Value, unsigned>> targets;
   forEachKeptPiece(builder, loc, tile, buffer, slot,
@@ -368,11 +372,11 @@ void ShiftedAccess::copyAhead(Value buffer, Value slot) {
 // Patterns
 //===----------------------------------------------------------------------===//
 
-struct LowerShift : public OpConversionPattern<tile::ShiftOp> {
+struct LowerMisalignment : public OpConversionPattern<tile::MisalignmentOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(tile::ShiftOp op, OneToNOpAdaptor adaptor,
+  matchAndRewrite(tile::MisalignmentOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     RankedTensorType type = op.getType();
     if (!getLayout(type))
@@ -388,7 +392,7 @@ struct LowerShift : public OpConversionPattern<tile::ShiftOp> {
       return arith::ConstantOp::create(rewriter, loc,
                                        rewriter.getI32IntegerAttr(value));
     };
-    SmallVector<Value> shifts;
+    SmallVector<Value> misalignments;
     for (int64_t repeat = 0,
                  end = getLayout(type).getRowRepeats(type.getShape());
          repeat < end; ++repeat) {
@@ -400,25 +404,26 @@ struct LowerShift : public OpConversionPattern<tile::ShiftOp> {
       begin = arith::ShRUIOp::create(
           rewriter, loc, begin,
           constant(llvm::Log2_64(getElementBytes(memref))));
-      shifts.push_back(arith::AndIOp::create(rewriter, loc, begin,
-                                             constant(op.getPhase() - 1)));
+      misalignments.push_back(arith::AndIOp::create(
+          rewriter, loc, begin, constant(op.getPhase() - 1)));
     }
-    rewriter.replaceOpWithMultiple(op, {ValueRange(shifts)});
+    rewriter.replaceOpWithMultiple(op, {ValueRange(misalignments)});
     return success();
   }
 };
 
-struct LowerShiftedLoad : public OpConversionPattern<tile::LoadOp> {
+struct LowerMisalignedLoad : public OpConversionPattern<tile::LoadOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    if (!getLayout(type) || !op.getShift())
+    if (!getLayout(type) || !op.getMisalignment())
       return failure();
-    ShiftedAccess access(rewriter, op, type, adaptor.getMemref(),
-                         getFronts(adaptor.getIndices()), adaptor.getShift());
+    MisalignedAccess access(rewriter, op, type, adaptor.getMemref(),
+                            getFronts(adaptor.getIndices()),
+                            adaptor.getMisalignment());
     SmallVector<Value> pieces =
         access.load(op.getAlignment().value_or(1), op.getInvariant());
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
@@ -426,52 +431,55 @@ struct LowerShiftedLoad : public OpConversionPattern<tile::LoadOp> {
   }
 };
 
-struct LowerShiftedStore : public OpConversionPattern<tile::StoreOp> {
+struct LowerMisalignedStore : public OpConversionPattern<tile::StoreOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getValue().getType());
-    if (!getLayout(type) || !op.getShift())
+    if (!getLayout(type) || !op.getMisalignment())
       return failure();
-    ShiftedAccess access(rewriter, op, type, adaptor.getMemref(),
-                         getFronts(adaptor.getIndices()), adaptor.getShift());
+    MisalignedAccess access(rewriter, op, type, adaptor.getMemref(),
+                            getFronts(adaptor.getIndices()),
+                            adaptor.getMisalignment());
     access.store(adaptor.getValue(), op.getAlignment().value_or(1));
     rewriter.eraseOp(op);
     return success();
   }
 };
 
-struct LowerShiftedCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
+struct LowerMisalignedCopyAhead
+    : public OpConversionPattern<tile::CopyAheadOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::CopyAheadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getTile());
-    if (!getLayout(type) || !op.getShift())
+    if (!getLayout(type) || !op.getMisalignment())
       return failure();
-    ShiftedAccess access(rewriter, op, type, adaptor.getMemref(),
-                         getFronts(adaptor.getIndices()), adaptor.getShift());
+    MisalignedAccess access(rewriter, op, type, adaptor.getMemref(),
+                            getFronts(adaptor.getIndices()),
+                            adaptor.getMisalignment());
     access.copyAhead(adaptor.getBuffer().front(), adaptor.getSlot().front());
     rewriter.eraseOp(op);
     return success();
   }
 };
 
-struct LowerShiftedMask : public OpConversionPattern<tile::MaskOp> {
+struct LowerMisalignedMask : public OpConversionPattern<tile::MaskOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::MaskOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    if (!getLayout(type) || !op.getShift())
+    if (!getLayout(type) || !op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
-    ShiftedColumns columns(rewriter, loc, type, adaptor.getColumn().front(),
-                           adaptor.getShift(), op.getLimit());
+    MisalignedColumns columns(rewriter, loc, type, adaptor.getColumn().front(),
+                              adaptor.getMisalignment(), op.getLimit());
     Value outside = createConstantPiece(rewriter, loc, getPieceType(type),
                                         cast<TypedAttr>(op.getOther()));
     int64_t repeats = getLayout(type).getColumnRepeats(type.getShape());
@@ -491,7 +499,7 @@ struct LowerShiftedMask : public OpConversionPattern<tile::MaskOp> {
   }
 };
 
-struct LowerShiftedIota : public OpConversionPattern<tile::IotaOp> {
+struct LowerMisalignedIota : public OpConversionPattern<tile::IotaOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
@@ -499,12 +507,13 @@ struct LowerShiftedIota : public OpConversionPattern<tile::IotaOp> {
                   ConversionPatternRewriter &rewriter) const override {
     RankedTensorType type = op.getType();
     tile::BlockedAttr layout = getLayout(type);
-    if (!layout || !op.getShift())
+    if (!layout || !op.getMisalignment())
       return failure();
     // Numbers without an end.
-    ShiftedColumns columns(rewriter, op.getLoc(), type,
-                           adaptor.getColumn().front(), adaptor.getShift(),
-                           /*length=*/0);
+    MisalignedColumns columns(rewriter, op.getLoc(), type,
+                              adaptor.getColumn().front(),
+                              adaptor.getMisalignment(),
+                              /*length=*/0);
     SmallVector<Value> pieces;
     for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
       for (int64_t repeat = 0;
@@ -517,9 +526,10 @@ struct LowerShiftedIota : public OpConversionPattern<tile::IotaOp> {
 
 } // namespace
 
-void bastile::populateShiftedPatterns(const TypeConverter &converter,
-                                      RewritePatternSet &patterns) {
-  patterns.add<LowerShift, LowerShiftedLoad, LowerShiftedStore,
-               LowerShiftedCopyAhead, LowerShiftedMask, LowerShiftedIota>(
-      converter, patterns.getContext());
+void bastile::populateMisalignedPatterns(const TypeConverter &converter,
+                                         RewritePatternSet &patterns) {
+  patterns
+      .add<LowerMisalignment, LowerMisalignedLoad, LowerMisalignedStore,
+           LowerMisalignedCopyAhead, LowerMisalignedMask, LowerMisalignedIota>(
+          converter, patterns.getContext());
 }

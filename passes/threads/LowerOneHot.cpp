@@ -1,4 +1,4 @@
-//===- LowerPicked.cpp - Where the columns equal a number -----------------===//
+//===- LowerOneHot.cpp - Where the columns equal a number -----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -88,9 +88,9 @@ struct LowerCountsEqual : public OpConversionPattern<arith::CmpIOp> {
 
 /// A vector that is 0 but for the element at a position, if it has that one:
 /// select(position == [0, 1, ...], elements, 0).
-class PickedPiece {
+class OneHotPiece {
 public:
-  static std::optional<PickedPiece> get(Value piece) {
+  static std::optional<OneHotPiece> get(Value piece) {
     auto select = piece.getDefiningOp<arith::SelectOp>();
     if (!select || !isa<VectorType>(piece.getType()) ||
         !isZero(select.getFalseValue()))
@@ -99,14 +99,14 @@ public:
     if (!compare || compare.getPredicate() != arith::CmpIPredicate::eq ||
         !isCount(compare.getLhs()) || !isUniform(compare.getRhs()))
       return std::nullopt;
-    return PickedPiece{select.getTrueValue(), compare.getRhs()};
+    return OneHotPiece{select.getTrueValue(), compare.getRhs()};
   }
 
-  /// What `change` makes of `value` and the picked element in the threads whose
+  /// What `change` makes of `value` and the hot element in the threads whose
   /// piece has it, and `value` in all others. `change` is called for each
   /// element with whether it is the one.
   Value changeWhereFound(ImplicitLocOpBuilder &builder, Value value,
-                         llvm::function_ref<Value(Value value, Value isPicked,
+                         llvm::function_ref<Value(Value value, Value isHot,
                                                   Value element, int64_t index)>
                              change) const {
     const int64_t count = cast<VectorType>(elements.getType()).getNumElements();
@@ -133,14 +133,14 @@ public:
   }
 
 private:
-  PickedPiece(Value elements, Value position)
+  OneHotPiece(Value elements, Value position)
       : elements(elements), position(position) {}
 
   Value elements, position;
 };
 
-struct LowerAddPicked : public OpConversionPattern<arith::AddFOp> {
-  LowerAddPicked(const TypeConverter &converter, MLIRContext *context)
+struct LowerAddOneHot : public OpConversionPattern<arith::AddFOp> {
+  LowerAddOneHot(const TypeConverter &converter, MLIRContext *context)
       : OpConversionPattern(converter, context, /*benefit=*/2) {}
 
   LogicalResult
@@ -149,53 +149,53 @@ struct LowerAddPicked : public OpConversionPattern<arith::AddFOp> {
     auto type = dyn_cast<RankedTensorType>(op.getType());
     if (!type || !getLayout(type))
       return failure();
-    for (auto [picked, others] :
+    for (auto [oneHot, others] :
          {std::pair(adaptor.getLhs(), adaptor.getRhs()),
           std::pair(adaptor.getRhs(), adaptor.getLhs())}) {
-      if (!llvm::all_of(picked, PickedPiece::get))
+      if (!llvm::all_of(oneHot, OneHotPiece::get))
         continue;
       ImplicitLocOpBuilder builder(op.getLoc(), rewriter);
       SmallVector<Value> sums;
-      for (auto [piece, other] : llvm::zip_equal(picked, others))
-        sums.push_back(add(builder, *PickedPiece::get(piece), other));
+      for (auto [piece, other] : llvm::zip_equal(oneHot, others))
+        sums.push_back(add(builder, *OneHotPiece::get(piece), other));
       rewriter.replaceOpWithMultiple(op, {ValueRange(sums)});
       return success();
     }
     return failure();
   }
 
-  static Value add(ImplicitLocOpBuilder &builder, const PickedPiece &piece,
+  static Value add(ImplicitLocOpBuilder &builder, const OneHotPiece &piece,
                    Value other) {
     return piece.changeWhereFound(
         builder, other,
-        [&](Value vector, Value isPicked, Value element, int64_t index) {
+        [&](Value vector, Value isHot, Value element, int64_t index) {
           Value old = vector::ExtractOp::create(builder, vector, index);
           Value sum = arith::AddFOp::create(builder, old, element);
-          Value chosen = arith::SelectOp::create(builder, isPicked, sum, old);
+          Value chosen = arith::SelectOp::create(builder, isHot, sum, old);
           return vector::InsertOp::create(builder, chosen, vector, index);
         });
   }
 };
 } // namespace
 
-Value bastile::sumPicked(OpBuilder &rewriter, Location loc, ValueRange pieces) {
-  if (!llvm::all_of(pieces, PickedPiece::get))
+Value bastile::sumOneHot(OpBuilder &rewriter, Location loc, ValueRange pieces) {
+  if (!llvm::all_of(pieces, OneHotPiece::get))
     return nullptr;
   ImplicitLocOpBuilder builder(loc, rewriter);
   Type type = getElementTypeOrSelf(pieces.front().getType());
   Value total =
       arith::ConstantOp::create(builder, builder.getFloatAttr(type, 0.0));
   for (Value piece : pieces)
-    total = PickedPiece::get(piece)->changeWhereFound(
+    total = OneHotPiece::get(piece)->changeWhereFound(
         builder, total,
-        [&](Value found, Value isPicked, Value element, int64_t) -> Value {
-          return arith::SelectOp::create(builder, isPicked, element, found);
+        [&](Value found, Value isHot, Value element, int64_t) -> Value {
+          return arith::SelectOp::create(builder, isHot, element, found);
         });
   return total;
 }
 
-void bastile::populatePickedPatterns(const TypeConverter &converter,
+void bastile::populateOneHotPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<LowerCountsEqual, LowerAddPicked>(converter,
+  patterns.add<LowerCountsEqual, LowerAddOneHot>(converter,
                                                  patterns.getContext());
 }

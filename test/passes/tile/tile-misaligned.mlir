@@ -10,17 +10,17 @@
 // CHECK-SAME:      %[[W:[^:]*]]: memref<261xf32> {tile.alignment = 4 : i64, tile.readonly},
 // CHECK-SAME:      %[[S:[^:]*]]: memref<?x1xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x261xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.phase = 8 : i64})
-// CHECK:         %[[SHIFT:.*]] = tile.shift %[[X]][%[[ROW:.*]]] to 8 : {{.*}} -> tensor<2x1xi32>
-// CHECK-NEXT:    tile.load %[[X]][%[[ROW]], %[[ZERO:.*]]] shifted %[[SHIFT]] {alignment = 16 : i64, invariant} : {{.*}} -> tensor<2x512xbf16>
-// CHECK-NEXT:    tile.load %[[W]][%[[ZERO]]] shifted %[[SHIFT]] {alignment = 4 : i64, invariant} : {{.*}} -> tensor<2x512xf32>
+// CHECK:         %[[MISALIGNMENT:.*]] = tile.misalignment %[[X]][%[[ROW:.*]]] to 8 : {{.*}} -> tensor<2x1xi32>
+// CHECK-NEXT:    tile.load %[[X]][%[[ROW]], %[[ZERO:.*]]] misaligned %[[MISALIGNMENT]] {alignment = 16 : i64, invariant} : {{.*}} -> tensor<2x512xbf16>
+// CHECK-NEXT:    tile.load %[[W]][%[[ZERO]]] misaligned %[[MISALIGNMENT]] {alignment = 4 : i64, invariant} : {{.*}} -> tensor<2x512xf32>
 // CHECK-NEXT:    tile.load %[[S]][%[[ROW]], %[[ZERO]]] {alignment = 4 : i64, invariant} : {{.*}} -> tensor<2x1xf32>
-// CHECK:         tile.mask %{{.*}} from %[[ZERO]] shifted %[[SHIFT]] limit 261 else 0xFF800000
-// CHECK:         tile.iota from %[[ZERO]] shifted %[[SHIFT]] of tensor<2x1xi32> : tensor<2x512xi32>
-// CHECK:         tile.store %{{.*}}, %[[Y]][%[[ROW]], %[[ZERO]]] shifted %[[SHIFT]] {alignment = 16 : i64}
+// CHECK:         tile.mask %{{.*}} from %[[ZERO]] misaligned %[[MISALIGNMENT]] limit 261 else 0xFF800000
+// CHECK:         tile.iota from %[[ZERO]] misaligned %[[MISALIGNMENT]] of tensor<2x1xi32> : tensor<2x512xi32>
+// CHECK:         tile.store %{{.*}}, %[[Y]][%[[ROW]], %[[ZERO]]] misaligned %[[MISALIGNMENT]] {alignment = 16 : i64}
 // One more program takes what has other phases or does not merge.
 // CHECK:       tile.kernel @several_rows_unaligned(%{{[^:]*}}: index, %{{[^:]*}}: index,
 // CHECK-NOT:     tile.phase
-// CHECK-NOT:     shifted
+// CHECK-NOT:     misaligned
 // CHECK-NOT:   tile.kernel
 // CHECK:       tile.launch [@several_rows, @several_rows_unaligned](
 tile.kernel @several_rows(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32>)
@@ -52,16 +52,16 @@ func.func @f(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32
 // CHECK-LABEL: tile.kernel @kept(
 // CHECK-DAG:     %[[SPAN:.*]] = arith.constant 518 : index
 // CHECK-DAG:     %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<3x1x256xbf16
-// CHECK:         %[[SHIFT:.*]] = tile.shift %[[X:.*]][%[[ROW:.*]]] to 8
-// CHECK:         tile.copy_ahead %[[X]][%[[ROW]], %{{.*}}] shifted %[[SHIFT]] to %[[BUFFER]]
+// CHECK:         %[[MISALIGNMENT:.*]] = tile.misalignment %[[X:.*]][%[[ROW:.*]]] to 8
+// CHECK:         tile.copy_ahead %[[X]][%[[ROW]], %{{.*}}] misaligned %[[MISALIGNMENT]] to %[[BUFFER]]
 // CHECK:         scf.for %{{.*}} to %[[SPAN]]
-// CHECK:           tile.copy_ahead %[[X]][%[[ROW]], %{{.*}}] shifted %[[SHIFT]] to %[[BUFFER]]
+// CHECK:           tile.copy_ahead %[[X]][%[[ROW]], %{{.*}}] misaligned %[[MISALIGNMENT]] to %[[BUFFER]]
 // CHECK:           tile.take
 // CHECK:         scf.for %[[COLUMN:[^ ]*]] = %{{.*}} to %[[SPAN]]
 // CHECK:           tile.take
-// CHECK:           tile.store %{{.*}}[%[[ROW]], %[[COLUMN]]] shifted %[[SHIFT]] {alignment = 16 : i64}
+// CHECK:           tile.store %{{.*}}[%[[ROW]], %[[COLUMN]]] misaligned %[[MISALIGNMENT]] {alignment = 16 : i64}
 // CHECK-LABEL: tile.kernel @kept_unaligned(
-// CHECK-NOT:     shifted
+// CHECK-NOT:     misaligned
 // CHECK:         tile.return
 tile.kernel @kept(%x: tensor<?x511xbf16>) -> tensor<?x511xf32> attributes {
     schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>,
@@ -84,7 +84,7 @@ func.func @f(%x: tensor<?x511xbf16>) -> tensor<?x511xf32> {
 // CHECK-LABEL: tile.kernel @sizes(
 // CHECK-SAME:      memref<?x261xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x261xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.phase = 4 : i64})
-// CHECK:         tile.shift %[[Y]]
+// CHECK:         tile.misalignment %[[Y]]
 tile.kernel @sizes(%x: tensor<?x261xf32>, %w: tensor<261xf32>) -> tensor<?x261xf32> attributes {
     schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>,
     unaligned_schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
@@ -103,8 +103,8 @@ func.func @f(%x: tensor<?x261xf32>, %w: tensor<261xf32>) -> tensor<?x261xf32> {
 // CHECK-LABEL: tile.kernel @three_stages(
 // CHECK-NOT:     tile.copy_ahead
 // CHECK:         scf.for
-// CHECK:           %[[SHIFT:.*]] = tile.shift
-// CHECK:           tile.load %{{.*}} shifted %[[SHIFT]]
+// CHECK:           %[[MISALIGNMENT:.*]] = tile.misalignment
+// CHECK:           tile.load %{{.*}} misaligned %[[MISALIGNMENT]]
 // CHECK-NOT:     tile.copy_ahead
 // CHECK:       tile.kernel @three_stages_unaligned(
 tile.kernel @three_stages(%x: tensor<?x261xbf16>) -> tensor<?x1xf32> attributes {

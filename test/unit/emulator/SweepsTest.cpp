@@ -1,4 +1,4 @@
-//===- WalksTest.cpp - Rows that are walked tile by tile ------------------===//
+//===- SweepsTest.cpp - Rows that are walked tile by tile -----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -130,7 +130,7 @@ testing::AssertionResult isNear(double got, double expected, double bound) {
          << got << " instead of " << expected << " +- " << bound;
 }
 
-class WalksTest : public CompiledTest {
+class SweepsTest : public CompiledTest {
 protected:
   void compileFor(const char *format, const char *type,
                   const std::string &schedule,
@@ -170,7 +170,7 @@ protected:
   static constexpr int64_t kLength = 1336, kRows = 9;
 };
 
-TEST_F(WalksTest, SoftmaxAgreesWithTheFormula) {
+TEST_F(SweepsTest, SoftmaxAgreesWithTheFormula) {
   for (const char *schedule : kSchedules) {
     SCOPED_TRACE(schedule);
     compileFor(kSoftmax, "bf16", schedule);
@@ -184,7 +184,7 @@ TEST_F(WalksTest, SoftmaxAgreesWithTheFormula) {
 }
 
 /// The schedule for any alignment keeps rows too.
-TEST_F(WalksTest, RowsAreKeptWhateverTheirAlignment) {
+TEST_F(SweepsTest, RowsAreKeptWhateverTheirAlignment) {
   for (const char *schedule : {"", "threads=64,columns=512,reread=shared"})
     for (auto [gap, offset] :
          {std::pair<int64_t, int64_t>(0, 1), {5, 0}, {8, 0}}) {
@@ -196,7 +196,7 @@ TEST_F(WalksTest, RowsAreKeptWhateverTheirAlignment) {
     }
 }
 
-TEST_F(WalksTest, RowsOfStridedDimensionsAreKept) {
+TEST_F(SweepsTest, RowsOfStridedDimensionsAreKept) {
   constexpr char softmax[] = R"mlir(
     func.func @softmax(%x: tensor<?x?x{0}xbf16>) -> tensor<?x?x{0}xbf16> {{
       %0 = tile.softmax %x : tensor<?x?x{0}xbf16>
@@ -230,7 +230,7 @@ TEST_F(WalksTest, RowsOfStridedDimensionsAreKept) {
   }
 }
 
-TEST_F(WalksTest, OtherTypesAreKept) {
+TEST_F(SweepsTest, OtherTypesAreKept) {
   for (auto [name, type] : {std::pair("f16", ElementType::F16),
                             std::pair("f32", ElementType::F32)}) {
     SCOPED_TRACE(name);
@@ -243,7 +243,7 @@ TEST_F(WalksTest, OtherTypesAreKept) {
 
 /// The sum is that of the formula in rows without a number as well, where
 /// nothing that is divided by it or taken off it says so.
-TEST_F(WalksTest, SumsThatFollowAMaximumAreThoseOfTheFormula) {
+TEST_F(SweepsTest, SumsThatFollowAMaximumAreThoseOfTheFormula) {
   for (const char *schedule :
        {"threads=64,columns=256,vector=4,reread=shared",
         "cluster=2,threads=32,columns=256,vector=2",
@@ -274,7 +274,7 @@ TEST_F(WalksTest, SumsThatFollowAMaximumAreThoseOfTheFormula) {
 
 /// Vectors whose length is no power of two lie without gaps, and statistics
 /// that several threads hold are loaded again.
-TEST_F(WalksTest, InterleavedPiecesAreKeptAndGroupsAreNot) {
+TEST_F(SweepsTest, InterleavedPiecesAreKeptAndGroupsAreNot) {
   constexpr int64_t length = 1344, group = 32, rows = 5;
   constexpr ElementType type = ElementType::F32;
   for (const char *schedule :
@@ -310,7 +310,7 @@ TEST_F(WalksTest, InterleavedPiecesAreKeptAndGroupsAreNot) {
 }
 
 /// The loss and its gradient, which takes the logits' place in memory.
-TEST_F(WalksTest, CrossEntropyAgreesWithTheFormula) {
+TEST_F(SweepsTest, CrossEntropyAgreesWithTheFormula) {
   GradientOptions gradients;
   gradients.arguments = {"x"};
   gradients.together = gradients.inPlace = true;
@@ -360,7 +360,7 @@ TEST_F(WalksTest, CrossEntropyAgreesWithTheFormula) {
 
 /// Shared memory holds what its last user left; a walk that takes what has not
 /// been copied yet must not go unnoticed.
-TEST_F(WalksTest, ACopyThatIsNotWaitedForIsFoundOut) {
+TEST_F(SweepsTest, ACopyThatIsNotWaitedForIsFoundOut) {
   compileFor(kSoftmax, "bf16", kSchedules[0]);
   if (HasFatalFailure())
     return;

@@ -11,8 +11,8 @@
 // CHECK-DAG:     %[[SOME:.*]] = arith.constant 527 : i32
 // CHECK-DAG:     %[[ADDRESS:.*]] = llvm.ptrtoint %[[ROW:.*]] : !llvm.ptr<1> to i32
 // CHECK-DAG:     %[[BEHIND:.*]] = arith.shrui %[[ADDRESS]], %[[SIZE]]
-// CHECK-DAG:     %[[SHIFT:.*]] = arith.andi %[[BEHIND]], %[[MASK]]
-// CHECK-DAG:     %[[FIRST:.*]] = arith.subi %{{.*}}, %[[SHIFT]]
+// CHECK-DAG:     %[[MISALIGNMENT:.*]] = arith.andi %[[BEHIND]], %[[MASK]]
+// CHECK-DAG:     %[[FIRST:.*]] = arith.subi %{{.*}}, %[[MISALIGNMENT]]
 // CHECK:         %[[IS:.*]] = arith.cmpi ult, %[[FIRST]], %[[WHOLE]]
 // CHECK:         %[[INSIDE:.*]] = arith.select %[[IS]], %{{.*}}, %{{.*}} : index
 // CHECK-NEXT:    %[[INSIDE64:.*]] = arith.index_castui %[[INSIDE]]
@@ -43,10 +43,10 @@ tile.kernel @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 768>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
-  %s = tile.shift %x[%row] to 8 : memref<?x520xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
-  %0 = tile.load %x[%row, %c0] shifted %s {alignment = 16 : i64, invariant}
+  %s = tile.misalignment %x[%row] to 8 : memref<?x520xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
+  %0 = tile.load %x[%row, %c0] misaligned %s {alignment = 16 : i64, invariant}
       : memref<?x520xbf16, strided<[?, 1]>>, tensor<1x1xi32> -> tensor<1x768xbf16>
-  tile.store %0, %y[%row, %c0] shifted %s {alignment = 16 : i64}
+  tile.store %0, %y[%row, %c0] misaligned %s {alignment = 16 : i64}
       : tensor<1x768xbf16>, memref<?x520xbf16, strided<[?, 1]>>, tensor<1x1xi32>
   tile.return
 }
@@ -73,13 +73,13 @@ tile.kernel @elements(%rows: index, %x: memref<?x150xf32, strided<[?, 1]>>,
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 128>} {
   %c32 = arith.constant 32 : index
   %row = tile.program_id
-  %s = tile.shift %x[%row] to 4 : memref<?x150xf32, strided<[?, 1]>> -> tensor<2x1xi32>
-  %0 = tile.load %w[%c32] shifted %s {alignment = 4 : i64} : memref<150xf32>, tensor<2x1xi32> -> tensor<2x128xf32>
-  %1 = tile.mask %0 from %c32 shifted %s limit 150 else 0.0 : f32 : tensor<2x128xf32>, tensor<2x1xi32>
-  %2 = tile.iota from %c32 shifted %s of tensor<2x1xi32> : tensor<2x128xi32>
-  tile.store %1, %y[%row, %c32] shifted %s {alignment = 16 : i64}
+  %s = tile.misalignment %x[%row] to 4 : memref<?x150xf32, strided<[?, 1]>> -> tensor<2x1xi32>
+  %0 = tile.load %w[%c32] misaligned %s {alignment = 4 : i64} : memref<150xf32>, tensor<2x1xi32> -> tensor<2x128xf32>
+  %1 = tile.mask %0 from %c32 misaligned %s limit 150 else 0.0 : f32 : tensor<2x128xf32>, tensor<2x1xi32>
+  %2 = tile.iota from %c32 misaligned %s of tensor<2x1xi32> : tensor<2x128xi32>
+  tile.store %1, %y[%row, %c32] misaligned %s {alignment = 16 : i64}
       : tensor<2x128xf32>, memref<?x150xf32, strided<[?, 1]>>, tensor<2x1xi32>
-  tile.store %2, %z[%row, %c32] shifted %s {alignment = 16 : i64}
+  tile.store %2, %z[%row, %c32] misaligned %s {alignment = 16 : i64}
       : tensor<2x128xi32>, memref<?x150xi32, strided<[?, 1]>>, tensor<2x1xi32>
   tile.return
 }
@@ -99,8 +99,8 @@ tile.kernel @ahead(%rows: index, %x: memref<?x250xbf16, strided<[?, 1]>>)
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %buffer = tile.buffer {offset = 0 : i64} : memref<2x1x256xbf16, #gpu.address_space<workgroup>>
-  %s = tile.shift %x[%row] to 8 : memref<?x250xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
-  tile.copy_ahead %x[%row, %c0] shifted %s to %buffer[%c0] {tile = tensor<1x256xbf16>}
+  %s = tile.misalignment %x[%row] to 8 : memref<?x250xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
+  tile.copy_ahead %x[%row, %c0] misaligned %s to %buffer[%c0] {tile = tensor<1x256xbf16>}
       : memref<?x250xbf16, strided<[?, 1]>>, memref<2x1x256xbf16, #gpu.address_space<workgroup>>, tensor<1x1xi32>
   tile.commit_copies
   tile.return

@@ -1,4 +1,4 @@
-//===- ShiftedTest.cpp - Rows that no vector divides ----------------------===//
+//===- MisalignedTest.cpp - Rows that no vector divides -------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -53,7 +53,7 @@ const char *getName(ElementType type) {
 constexpr ElementType kTypes[] = {ElementType::BF16, ElementType::F16,
                                   ElementType::F32};
 
-class ShiftedTest : public CompiledTest {
+class MisalignedTest : public CompiledTest {
 protected:
   void compileFor(const char *format, int64_t length, ElementType type,
                   const std::string &schedule = "",
@@ -64,7 +64,7 @@ protected:
 
   /// Leaves only variants that move vectors of `phase` elements; says whether
   /// there are any.
-  bool keepShifted() {
+  bool keepMisaligned() {
     bool isFound = false;
     for (runtime::Launch &launch : metadata.functions.front().launches) {
       const std::vector<int64_t> &phase = launch.variants.front().phase;
@@ -112,14 +112,14 @@ protected:
   }
 };
 
-TEST_F(ShiftedTest, SoftmaxAgreesWithTheFormula) {
+TEST_F(MisalignedTest, SoftmaxAgreesWithTheFormula) {
   for (ElementType type : kTypes)
     for (int64_t length : {1, 7, 8, 9, 129, 1337}) {
       SCOPED_TRACE(std::string(getName(type)) + ", " + std::to_string(length));
       compileFor(kSoftmax, length, type);
       if (HasFatalFailure())
         return;
-      EXPECT_EQ(keepShifted(),
+      EXPECT_EQ(keepMisaligned(),
                 length % 2 != 0 &&
                     length >= (type == ElementType::F32 ? 129 : 1337));
       for (int64_t offset = 0; offset < 8; ++offset)
@@ -130,7 +130,7 @@ TEST_F(ShiftedTest, SoftmaxAgreesWithTheFormula) {
     }
 }
 
-TEST_F(ShiftedTest, SchedulesOfAllKindsAgree) {
+TEST_F(MisalignedTest, SchedulesOfAllKindsAgree) {
   constexpr const char *kSchedules[] = {
       "vector=8,threads=64,columns=512,reread=shared",
       "vector=8,threads=64,columns=512,reread=memory",
@@ -148,7 +148,7 @@ TEST_F(ShiftedTest, SchedulesOfAllKindsAgree) {
       compileFor(kSoftmax, length, ElementType::BF16, schedule);
       if (HasFatalFailure())
         return;
-      EXPECT_TRUE(keepShifted());
+      EXPECT_TRUE(keepMisaligned());
       for (Emulator::Order order : kOrders)
         expectSoftmax(length, ElementType::BF16, /*rows=*/9, /*gap=*/0,
                       /*offset=*/3, order);
@@ -158,13 +158,13 @@ TEST_F(ShiftedTest, SchedulesOfAllKindsAgree) {
 }
 
 /// Rows of few vectors have an edge in many of them.
-TEST_F(ShiftedTest, ShortRowsCanBeShifted) {
+TEST_F(MisalignedTest, ShortRowsCanBeMisaligned) {
   for (int64_t length : {15, 17, 23, 31}) {
     SCOPED_TRACE(length);
     compileFor(kSoftmax, length, ElementType::BF16, "vector=8");
     if (HasFatalFailure())
       return;
-    EXPECT_TRUE(keepShifted());
+    EXPECT_TRUE(keepMisaligned());
     for (int64_t offset = 0; offset < 8; ++offset)
       expectSoftmax(length, ElementType::BF16, /*rows=*/70, /*gap=*/0, offset,
                     kOrders[offset % 3]);
@@ -173,13 +173,13 @@ TEST_F(ShiftedTest, ShortRowsCanBeShifted) {
 
 /// Operands of other types begin as many elements behind an aligned address;
 /// what all rows share is read wherever it begins.
-TEST_F(ShiftedTest, TypesMayDiffer) {
+TEST_F(MisalignedTest, TypesMayDiffer) {
   for (const char *schedule : {"", "vector=8,rows=4,threads=64,columns=128"})
     for (int64_t length : {257, 1000, 1337}) {
       compileFor(kScale, length, ElementType::BF16, schedule);
       if (HasFatalFailure())
         return;
-      EXPECT_EQ(keepShifted(), length % 8 != 0);
+      EXPECT_EQ(keepMisaligned(), length % 8 != 0);
       for (int64_t offset = 0; offset < 8; ++offset) {
         const int64_t rows = 6;
         std::mt19937 random(offset);
@@ -205,7 +205,7 @@ TEST_F(ShiftedTest, TypesMayDiffer) {
 }
 
 /// Where rows begin differently, elements move one by one.
-TEST_F(ShiftedTest, OtherPhasesTakeTheOtherVariant) {
+TEST_F(MisalignedTest, OtherPhasesTakeTheOtherVariant) {
   compileFor(kSoftmax, /*length=*/1337, ElementType::BF16);
   if (HasFatalFailure())
     return;
@@ -214,14 +214,14 @@ TEST_F(ShiftedTest, OtherPhasesTakeTheOtherVariant) {
       out(ElementType::BF16, 3, 1337);
   x.fill(random);
   EXPECT_EQ(run({x.view()}, {out.view()}, Emulator::Order::Forward), "");
-  ASSERT_TRUE(keepShifted());
+  ASSERT_TRUE(keepMisaligned());
   EXPECT_NE(run({x.view()}, {out.view()}, Emulator::Order::Forward)
                 .find("to begin as far behind an aligned address"),
             std::string::npos);
 }
 
 /// The rows of each set begin elsewhere.
-TEST_F(ShiftedTest, LaunchesOfSeveralSetsOfRowsAgree) {
+TEST_F(MisalignedTest, LaunchesOfSeveralSetsOfRowsAgree) {
   compile(R"mlir(
     func.func @both(%x: tensor<?x1029xf32>, %y: tensor<?x1029xf32>,
                     %w: tensor<1029xf32>)
@@ -233,7 +233,7 @@ TEST_F(ShiftedTest, LaunchesOfSeveralSetsOfRowsAgree) {
           "rows=4,vector=4,threads=64,columns=512,reread=shared");
   if (HasFatalFailure())
     return;
-  EXPECT_TRUE(keepShifted());
+  EXPECT_TRUE(keepMisaligned());
   ASSERT_EQ(metadata.functions.front().launches.size(), 1u);
   std::mt19937 random;
   Buffer x(ElementType::F32, 3, 1029, /*gap=*/1, /*offset=*/1),
@@ -264,7 +264,7 @@ TEST_F(ShiftedTest, LaunchesOfSeveralSetsOfRowsAgree) {
   }
 }
 
-TEST_F(ShiftedTest, CrossEntropyHasItsGradientInPlace) {
+TEST_F(MisalignedTest, CrossEntropyHasItsGradientInPlace) {
   for (ElementType type : kTypes)
     for (int64_t length : {1337, 50257}) {
       SCOPED_TRACE(std::string(getName(type)) + ", " + std::to_string(length));
@@ -274,7 +274,7 @@ TEST_F(ShiftedTest, CrossEntropyHasItsGradientInPlace) {
       compileFor(kCrossEntropy, length, type, "", gradients);
       if (HasFatalFailure())
         return;
-      EXPECT_TRUE(keepShifted());
+      EXPECT_TRUE(keepMisaligned());
       for (int64_t offset : {0, 5}) {
         const int64_t rows = length < 2000 ? 9 : 3;
         std::mt19937 random(offset);
