@@ -33,9 +33,9 @@ int main(int argc, char **argv) {
   request.kernels = KernelSelection::firstVariants();
   for (int index = 1; index < argc; ++index) {
     if (llvm::StringRef flag = argv[index]; flag.consume_front("--grad=")) {
-      request.gradients.clear();
+      request.gradients.arguments.clear();
       for (llvm::StringRef name : llvm::split(flag, ','))
-        request.gradients.push_back(name.str());
+        request.gradients.arguments.push_back(name.str());
       continue;
     }
     if (llvm::StringRef(argv[index]) == "--all-variants") {

@@ -1,4 +1,4 @@
-//===- Passes.td - The passes, in the order data flows ------*- tablegen -*-===//
+//===- Passes.td - The passes, in the order they run --------*- tablegen -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -27,11 +27,13 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let summary = "derive the backward of each function";
   let description = [{
     For each function `f` with one of the arguments that `gradients` names
-    (`all`: every argument of floats), a function `f_backward` computes their
-    gradients from those of the results. It reads what of the forward's
-    arguments and results takes the fewest bytes, and statistics of rows, which
-    the forward is made to return as `saved0`, `saved1`, ...; the rest it
-    computes again. The attribute `tile.backward` of `f` says what it takes:
+    (`all`: every argument of floats), the pass adds a function `f_backward`,
+    which computes the gradients of these arguments from the gradients of the
+    results. The backward reads those of the forward's arguments and results
+    that take the fewest bytes, and statistics of rows, which the forward then
+    returns as `saved0`, `saved1`, ...; all other values of the forward are
+    computed again. The attribute `tile.backward` of `f` lists the operands of
+    `f_backward`:
 
     ```mlir
     func.func @f(%x: ...) -> (..., ...) attributes {tile.backward = {
@@ -40,23 +42,25 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
         gradients = {x = {result = 0}}}}
     ```
 
-    Where every gradient has 16 bits or fewer, what is returned as `saved` is
-    marked `tile.approximate`.
+    Where every gradient has 16 bits or fewer, saved statistics are marked
+    `tile.approximate`.
 
-    A gradient may also be that of a result as it is, `{grad = 0}`, and two
-    arguments may share one. Arguments that no result depends on have none.
+    The gradient of an argument may also be the gradient of a result, unchanged
+    (`{grad = 0}`), and two arguments may share one gradient. An argument that
+    no result depends on has no gradient.
 
     With `together`, `f` itself returns the gradients of the sum of its first
-    result, `in-place` in the place of the arguments where types agree. Where
-    that result is one number, a loss, a function `f_scale` multiplies them by
-    the loss's own gradient, in their place if the caller likes, and is what
-    `tile.backward` says. It has nothing to do where that gradient is 1. With
-    `drop-value`, that result is only there to be differentiated, and `f` does
-    not return it: of `f(x, d) = x^3 d`, the gradient of `x` is what a backward
-    would make of an upstream gradient `d`.
+    result. With `in-place`, these gradients take the memory of the arguments
+    whose types agree. Where the first result is one number, a loss, the pass
+    also adds a function `f_scale`, which `tile.backward` then names: it
+    multiplies the gradients by the loss's own gradient, in place if the caller
+    likes, and does nothing where that gradient is 1. With `drop-value`, `f`
+    does not return its first result, which is only there to be differentiated:
+    of `f(x, d) = x^3 d`, the gradient of `x` is what a backward would make of
+    an upstream gradient `d`.
 
-    Without `gradients`, nothing is derived. Either way, no
-    `tile.stop_gradient` is left.
+    Without `gradients`, nothing is derived. Either way, the pass leaves no
+    `tile.stop_gradient` behind.
   }];
   let options = [
     ListOption<"gradients", "gradients", "std::string",
@@ -74,10 +78,10 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 }
 
 def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
-  let summary = "compute on the pieces of rows that are taken apart";
+  let summary = "compute on pieces of rows instead of splitting and joining them";
   let description = [{
     Moves every `tile.split` up to the function's arguments and every `tile.join`
-    down to its results, so that all between computes on pieces:
+    down to its results, so that all ops between them compute on pieces of rows:
 
     ```mlir
     %0 = arith.mulf %x, %cos : tensor<?x128xf32>
@@ -85,10 +89,11 @@ def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
     ```
 
     becomes a split of `%x`, a split of `%cos` and two products. A row that is
-    taken apart for one user is so for all; rows that are taken apart in several
-    ways are cut to the greatest length that divides all of their pieces, into
-    contiguous parts of interleaved pieces where they have both. What needs a
-    whole row, and pieces that no such cut makes, are errors. Functions without
+    split for one user is split for all. Rows that are split in several ways are
+    cut into pieces of the greatest length that divides the pieces of each way;
+    where some of the ways interleave, the row is cut into contiguous parts
+    first, and each part into interleaved pieces. An op that needs a whole row,
+    and a split that no such cut can serve, are errors. Functions without
     `tile.split` and `tile.join` stay as they are.
   }];
   let dependentDialects = [
@@ -96,30 +101,33 @@ def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
 }
 
 def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
-  let summary = "gather the ops of each function into kernels";
+  let summary = "group the ops of each function into kernels";
   let description = [{
-    Ops on row tensors that depend on each other and walk the same rows become
-    one `tile.kernel`, in which every input is read once and every output
-    written once; the function keeps the launches. Ops on row vectors and
-    scalars are repeated in each kernel that needs them; a row vector that the
-    function returns and that depends on no rows has a kernel of a single row.
+    Ops on row tensors that depend on each other and have the same rows become
+    one `tile.kernel`, which reads every input once and writes every output
+    once; the function keeps the launches. Ops on row vectors and scalars are
+    repeated in each kernel that needs their results. A row vector that the
+    function returns and that depends on no rows gets a kernel of a single row.
 
-    A `tile.reduce_rows` ends a kernel with one row of partial results for each
-    of its programs. A second, small kernel combines these and computes what
-    follows on row vectors. What reads such a vector on rows again is a later
-    stage, a kernel after that one. Each op runs in the last stage that its users
-    allow, and what a later stage shares with an earlier one is computed again,
-    from arguments and from statistics, which are stored.
+    A `tile.reduce_rows` over all rows ends a kernel, which leaves one row of
+    partial results for each of its programs. A second, small kernel combines
+    the partial results and computes the ops on row vectors that follow. An op
+    on rows that reads such a combined vector runs in a later *round*, in a
+    kernel after the one that combines. Each op runs in the last round that its
+    users allow, so that little runs before a combination. Values that several
+    rounds need are computed again in each, from arguments and from statistics,
+    which are stored.
 
-    No kernel leaves a condition, or an integer of 16 bits, for another: what
-    needs one computes it again from the operands of the comparison.
+    No kernel stores a condition or an integer of 16 bits for another kernel,
+    which computes it again from the operands of the comparison instead.
 
-    A `tile.reduce_rows` over some leading dimensions has a kernel of its own, which
-    reads the rows from memory and computes what follows element by element on those
-    that are left.
+    A `tile.reduce_rows` over some of the leading dimensions gets a kernel of
+    its own, which reads the rows from memory, combines them and computes the
+    elementwise ops that follow on the rows that are left.
 
-    Arguments and values that are returned twice are copied. A kernel is told
-    which operands are written in place, unless a later one reads them.
+    A function that returns an argument, or one value twice, gets a copy of it.
+    A result that may take the memory of an operand is marked so in its kernel,
+    unless a later kernel reads that operand.
   }];
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }
@@ -127,30 +135,33 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
 def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
   let summary = "choose how each kernel is laid over the machine";
   let description = [{
-    Gives every kernel a complete `#tile.schedule`, by a heuristic from its ops,
-    types and row length and from the target's limits. What the user pinned,
-    with the option or with the function's attribute `tile.schedule`, is kept;
-    a schedule that cannot work on the target is an error.
+    Gives every kernel a complete `#tile.schedule`. A heuristic chooses it by the
+    kernel's ops, types and row length and by the target's limits. Fields that
+    the user pins, with the option or with the function's attribute
+    `tile.schedule`, are kept; a schedule that cannot work on the target is an
+    error.
 
-    The option pins fields in every kernel, `rows = 2, threads = 128`, or in
-    those that it names, `f_kernel: rows = 2; f_backward_kernel0: threads = 128`.
-    What is for one kernel takes the place of what is for all. Fields for all
-    leave out the kernels that only finish what others began.
+    The option pins fields of every kernel, `rows = 2, threads = 128`, or of the
+    kernels that it names, `f_kernel: rows = 2; f_backward_kernel0: threads =
+    128`. Fields for one kernel replace those for every kernel. Fields for every
+    kernel do not apply to the small kernels that only finish what others began.
 
-    Where elements move in vectors and nothing is pinned, unless by the kernel's
-    name, the kernel gets an `unaligned_schedule` as well, for operands whose
-    addresses allow no vectors: one in which a thread holds less, since each
-    element takes instructions of its own.
+    A kernel whose elements move in vectors also gets an `unaligned_schedule`,
+    for operands whose addresses allow no vectors, unless fields are pinned
+    otherwise than by the kernel's name. A thread holds less by that schedule,
+    since each element takes instructions of its own.
 
-    On the host a block is one thread, and its tile is straight code. Where
-    `threads` says that a tile was meant for the threads of a GPU, `columns` is
-    halved until 4096 ops on vectors or fewer are left, a function such as `exp`
-    counting as 16, and a longer one such as `powf` as 64. What is pinned without
-    `threads` is kept, and refused above 16384 ops, which take ten seconds to
-    compile. Where groups of columns have to fit, 32768 ops may take twenty.
+    Vectors divide the row, unless only narrow vectors would: then wide vectors
+    are chosen for misaligned rows, and the `unaligned_schedule` has the vectors
+    that divide the row.
 
-    Vectors divide the row unless only narrow ones do: then they are wide, for
-    rows that are misaligned, and the `unaligned_schedule` has those that divide it.
+    On the host a block is one thread, and the code of its tile has no loops.
+    Where `threads` shows that a tile was meant for the threads of a GPU,
+    `columns` is halved until the tile has 4096 ops on vectors or fewer; a
+    function such as `exp` counts as 16 ops, and a longer one such as `powf` as
+    64. Columns that are pinned without `threads` are kept, and refused above
+    16384 ops, which take ten seconds to compile. Where groups of columns have
+    to fit, 32768 ops are allowed, which take twenty.
   }];
   let options = [
     TargetOption,
@@ -164,23 +175,24 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
 def Tile : Pass<"tile", "::mlir::ModuleOp"> {
   let summary = "apply each kernel's schedule: blocks, loops and masks";
   let description = [{
-    A kernel on whole tensors becomes a program on tiles of static shape that
-    one block runs: it loads, computes, masks what lies past the end of a row
-    before reducing, and stores. A row wider than a tile is walked in a loop,
-    once more for each row reduction that waits for another. Pieces of rows are
-    loaded and stored by their place in the row, interleaved ones together.
+    A kernel on whole tensors becomes a program on tiles of static shape, which
+    one block runs: the program loads, computes, masks what lies beyond the end
+    of a row before a reduction, and stores. Where a row is wider than a tile,
+    the program sweeps the row in a loop over its tiles, and sweeps it once more
+    for each row reduction that waits for another. Pieces of rows are loaded and
+    stored by their place in the row, interleaved pieces together.
 
-    A kernel that combines rows keeps to its columns while it walks rows, adds
-    them up in registers, or in memory where a row takes several passes, and
-    stores one row of partial results at the end.
+    A program that combines rows stays in its columns while it goes through the
+    rows. It adds them up in registers, or in memory where each row takes several
+    sweeps, and stores one row of partial results at the end.
 
-    One program is made for each way its operands may lie in memory, fastest
-    first: leading dimensions merged into one or walked one by one, and
-    addresses aligned to the vector width or only to the element; the latter
-    program follows the kernel's `unaligned_schedule` if there is one. Where
-    vectors do not divide the row, the first takes rows whose addresses are all
-    as far behind an aligned one (`tile.misalignment`), and reads what they share
-    element by element.
+    A kernel gets several variants, one program for each way in which operands
+    may lie in memory, the fastest first. Leading dimensions are merged into one
+    or kept apart, and addresses are aligned to the vector width or to the
+    element; the program for the latter follows the kernel's
+    `unaligned_schedule` if there is one. Where vectors do not divide the row,
+    the first variant is for rows that all have the same misalignment
+    (`tile.misalignment`), and reads row vectors element by element.
   }];
   let options = [TargetOption];
   let dependentDialects = [
@@ -191,10 +203,10 @@ def Tile : Pass<"tile", "::mlir::ModuleOp"> {
 def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
   let summary = "launch kernels that share an operand together";
   let description = [{
-    Launches of one function that do not depend on each other, but read a common
-    operand, become one: that of a kernel which walks the rows of each in a
-    space of their own. Query and key, rotated by the same angles, have
-    different heads, so `fuse` cannot put them into one set of rows:
+    Launches of one function that read a common operand and do not depend on
+    each other become one launch. Its kernel has a row space for each of the
+    kernels it was merged from. Query and key, rotated by the same angles, have
+    different numbers of heads, so `fuse` cannot give them the same rows:
 
     ```mlir
     tile.kernel @q(%rows0: index, %rows1: index, ...)
@@ -209,10 +221,10 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
     }
     ```
 
-    The kernels must have the same schedule and, variant by variant, walk as many
-    leading dimensions. Those of clusters, of persistent programs or of programs
-    that combine rows or have one for each band of others, and those that write
-    in place, stay apart.
+    Kernels are merged if they have the same schedule and, variant by variant,
+    the same number of leading dimensions. Kernels whose programs run on
+    clusters, are persistent, combine rows or have one row for each band of
+    others, and kernels that write in place, keep their own launches.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
@@ -220,14 +232,15 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
 }
 
 def KeepRows : Pass<"keep-rows", "::mlir::ModuleOp"> {
-  let summary = "keep in shared memory what a program reads again or soon";
+  let summary = "keep rows in shared memory that a program reads again or soon";
   let description = [{
-    Where a schedule says `reread = shared`, the first loop that loads a tile
-    of a row also leaves it in a buffer, and loops that follow take it from
-    there.
+    Where a schedule says `reread = shared`, a row that a later loop reads again
+    is copied to shared memory first: the first loop that loads a tile of the
+    row also leaves the tile in a buffer, and later loops take it from there.
 
-    Where it says `stages` = n > 2, rows are copied to n slots that take turns,
-    each n - 1 rows before it is computed on.
+    Where a schedule says `stages` = n > 2, rows are copied to shared memory
+    ahead of their use, into n slots that take turns: while the program computes
+    on one row, copies of the next n - 1 are under way.
   }];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
@@ -237,10 +250,11 @@ def KeepRows : Pass<"keep-rows", "::mlir::ModuleOp"> {
 def OverlapLaunches : Pass<"overlap-launches", "::mlir::ModuleOp"> {
   let summary = "let a launch start before the one that it waits for ends";
   let description = [{
-    Where a launch reads what the one before it has written, and all programs of
-    that one run at once, the GPU may set up the second while the first runs. The
-    first says so and the second waits for its results itself, by the
-    attributes `tile.overlap_next` and `tile.overlap_previous` of their kernels.
+    Where a launch reads what the launch before it writes, and all programs of
+    the earlier launch run at once, the GPU may set up the later launch while
+    the earlier one runs. The kernel of the earlier launch gets the attribute
+    `tile.overlap_next` and allows this; the kernel of the later launch gets
+    `tile.overlap_previous` and waits for the results itself.
   }];
   let options = [TargetOption];
 }
@@ -248,8 +262,8 @@ def OverlapLaunches : Pass<"overlap-launches", "::mlir::ModuleOp"> {
 def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   let summary = "choose which thread holds which element of each tile";
   let description = [{
-    Puts a `#tile.blocked` layout on the type of every tile, from the kernel's
-    schedule. On the host, a block is one thread.
+    Puts a `#tile.blocked` layout, which follows from the kernel's schedule, on
+    the type of every tile. On the host, a block is one thread.
   }];
   let options = [TargetOption];
   let dependentDialects = ["::bastile::tile::TileDialect"];
@@ -258,11 +272,12 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
 def LowerTiles : Pass<"lower-tiles", "::mlir::ModuleOp"> {
   let summary = "turn tiles into the vectors that each thread holds";
   let description = [{
-    A tile becomes as many vectors as its layout gives each thread; loads and
-    stores become accesses of that width, reductions a tree within the thread,
-    shuffles within a warp and shared memory across warps, which the blocks of a
-    cluster write into each other's. Where the block is one thread, as on the
-    host, nothing of the `gpu` dialect is left.
+    A tile becomes as many vectors as its layout gives each thread, and loads and
+    stores become accesses of that width. A reduction becomes a tree within each
+    thread, shuffles within a warp, shared memory between warps, and messages
+    from shared memory to shared memory between the blocks of a cluster. Where a
+    block is one thread, as on the host, the program needs nothing of the `gpu`
+    dialect.
   }];
   let options = [TargetOption];
   let dependentDialects = [
@@ -275,14 +290,15 @@ def LowerTiles : Pass<"lower-tiles", "::mlir::ModuleOp"> {
 def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
   let summary = "rewrite the functions and casts that a target lacks";
   let description = [{
-    The GPU has no exp, erf or division without a library, the host no vector
-    ones and no rounding to bf16 or f8. Both get vectorizable arithmetic, with
-    the GPU's own approximations for what is rounded to 16 bits or fewer before
-    it reaches a result, or reaches one that is marked `tile.approximate`. It is
-    free of branches, save that a vector with an angle above 2^20, which takes
-    many bits of pi to reduce, has its sines, cosines and tangents corrected.
-    Integers are divided by 1 in place of 0, over which a processor would end the
-    process.
+    A GPU has no exp, erf or division without a library; the host has no vector
+    versions of these and no rounding to bf16 or f8. Both get arithmetic on
+    vectors instead. Where a value is rounded to 16 bits or fewer before it
+    reaches a result, or reaches only results that are marked
+    `tile.approximate`, a GPU uses the approximations of its instruction set.
+    The arithmetic has no branches but one: a sine, cosine or tangent of an
+    angle above 2^20, whose reduction takes many bits of pi, is corrected in a
+    branch. A division of integers by 0 divides by 1 instead, since a processor
+    would end the process.
   }];
   let options = [TargetOption];
   let dependentDialects = [
@@ -295,10 +311,9 @@ def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {
   let summary = "lower kernels to the NVVM dialect";
   let description = [{
     Kernels become functions of the LLVM dialect with the `nvvm.kernel`
-    attribute. The functions that launch them are dropped: the launch metadata
-    stands for them.
+    attribute. The functions that launch kernels are erased: the launch metadata
+    has what they said.
   }];
-  let options = [TargetOption];
   let dependentDialects = [
     "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",

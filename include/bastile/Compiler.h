@@ -7,13 +7,13 @@
 #ifndef BASTILE_COMPILER_H
 #define BASTILE_COMPILER_H
 
+#include "bastile/GradientOptions.h"
 #include "bastile/KernelSelection.h"
 #include "bastile/Target.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/JSON.h"
 #include <string>
-#include <vector>
 
 namespace mlir {
 class PassManager;
@@ -30,19 +30,6 @@ enum class Level {
   Tiled,       ///< programs on tiles
   Distributed, ///< tiles with a layout over threads
   NVVM,        ///< the LLVM dialect (with NVVM ops on a GPU)
-};
-
-/// Which gradients to derive.
-struct GradientOptions {
-  /// Arguments to derive gradients for, in a backward of each function that has
-  /// one of them; {"all"} for every argument of floats.
-  std::vector<std::string> arguments;
-  /// Add the gradients of the first result's sum to the function instead.
-  bool together = false;
-  /// Let those take the place of arguments of the same type in memory.
-  bool inPlace = false;
-  /// Leave that first result out, where gradients are added.
-  bool dropValue = false;
 };
 
 struct CompileOptions {

@@ -42,6 +42,14 @@ struct Target {
   unsigned multiprocessors = 0;
   double memoryBytesPerSecond = 0;
 
+  /// Threads of a multiprocessor that run at once where each has 64 registers.
+  unsigned residentThreads = 0;
+  /// How the reference card finds rows in its cache again: the blocks of 512
+  /// threads that run at once, and the bytes of the rows that all of these go
+  /// through which stay there. 0 on the host.
+  unsigned residentBlocks = 0;
+  unsigned cachedRowBytes = 0;
+
   /// The widest vector register of the host, the widest access of a GPU.
   unsigned vectorBytes = 0;
 

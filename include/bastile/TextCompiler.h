@@ -14,6 +14,7 @@
 #ifndef BASTILE_TEXTCOMPILER_H
 #define BASTILE_TEXTCOMPILER_H
 
+#include "bastile/GradientOptions.h"
 #include "bastile/KernelSelection.h"
 #include "bastile/runtime/Error.h"
 #include <cstdint>
@@ -37,15 +38,7 @@ struct CompileRequest {
   /// Fields pinned in every kernel's schedule, as in "rows = 2, threads = 128",
   /// or in kernels by name, as in "f_kernel: rows = 2; g_kernel: rows = 1".
   std::string schedule = {};
-  /// Arguments to derive gradients for; {"all"} for every argument of floats.
-  std::vector<std::string> gradients = {};
-  /// Add the gradients of the first result's sum to the function instead of a
-  /// backward.
-  bool together = false;
-  /// Let those take the place of arguments in memory.
-  bool inPlace = false;
-  /// Leave that first result out, where gradients are added.
-  bool dropValue = false;
+  GradientOptions gradients = {};
   KernelSelection kernels = {};
 };
 

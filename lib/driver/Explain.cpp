@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/SymbolTable.h"
 #include "passes/schedule/ScheduleFields.h"
+#include "passes/schedule/SchedulePins.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
@@ -46,12 +47,7 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
   cost.name = kernel.getSymName();
   std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
   if (schedule) {
-    std::string text;
-    llvm::raw_string_ostream(text) << *schedule;
-    StringRef fields(text);
-    fields.consume_front("#tile.schedule<");
-    fields.consume_back(">");
-    cost.schedule = fields;
+    cost.schedule = printFields(*schedule);
     KernelShape shape = KernelShape::get(kernel);
     ScheduleFields complete(*schedule);
     if (isLoop(complete, shape))

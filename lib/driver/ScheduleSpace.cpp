@@ -11,6 +11,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
 #include "passes/schedule/ScheduleFields.h"
+#include "passes/schedule/SchedulePins.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -260,15 +261,6 @@ static LaunchSpace makeSpace(func::FuncOp func, tile::KernelOp program,
   return {func.getSymName().str(), kernels.front(), {}};
 }
 
-static std::string getFields(ScheduleAttr schedule) {
-  std::string text;
-  llvm::raw_string_ostream(text) << schedule;
-  StringRef fields(text);
-  fields.consume_front("#tile.schedule<");
-  fields.consume_back(">");
-  return fields.str();
-}
-
 /// Whether the passes after `schedule` take the kernels as they are pinned.
 static bool isAccepted(ModuleOp fused, const CompileOptions &options,
                        const std::string &pins) {
@@ -304,7 +296,7 @@ bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
       auto kernel = fusedKernels.lookup<tile::KernelOp>(kernels.front());
       Enumerator enumerator(kernel, target);
       for (ScheduleAttr schedule : enumerator.run()) {
-        std::string fields = getFields(schedule), pins;
+        std::string fields = printFields(schedule), pins;
         bool isFirst = space.choices.empty();
         if (target.isHost() && !isFirst)
           break;

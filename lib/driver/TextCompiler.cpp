@@ -43,8 +43,7 @@ public:
         llvm::MemoryBuffer::getMemBufferCopy(request.source, request.name),
         llvm::SMLoc());
     options.schedule = request.schedule;
-    options.gradients = {request.gradients, request.together, request.inPlace,
-                         request.dropValue};
+    options.gradients = request.gradients;
     options.kernels = request.kernels;
   }
 

@@ -20,10 +20,11 @@ KernelStore::KernelStore(runtime::CacheOptions options)
 
 /// What the code of a request depends on.
 static CacheKey makeKey(const CompileRequest &request) {
-  std::string gradients = llvm::join(request.gradients, ",");
-  if (request.together)
-    gradients += request.inPlace ? " in place" : " together";
-  if (request.dropValue)
+  const GradientOptions &asked = request.gradients;
+  std::string gradients = llvm::join(asked.arguments, ",");
+  if (asked.together)
+    gradients += asked.inPlace ? " in place" : " together";
+  if (asked.dropValue)
     gradients += " alone";
   return CacheKey(
       {{"kind", "code"},

@@ -37,11 +37,12 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     findAuxiliary();
     auto nothing = ScheduleFields().getAttr(&getContext());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
-      // A program has followed its schedule already.
+      // A tiled kernel has followed its schedule already.
       if (kernel.isTiled())
         continue;
       tile::ScheduleAttr pinned = getPinned(kernel, *pins);
-      // What a tuner pins is found on aligned operands.
+      // A tuner pins fields by the kernel's name, and found them on aligned
+      // operands.
       bool isForAligned =
           pinned == nothing || pins->getOwn(kernel.getSymName());
       if (failed(scheduleKernel(kernel, pinned, isForAligned, *target)))
@@ -49,9 +50,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     }
   }
 
-  /// Finds the kernels that a pinned schedule does not mean: those that finish
-  /// what others have begun, walk no rows or scale in place, and those of
-  /// shorter rows than others of the same function have.
+  /// Finds the kernels that fields pinned for every kernel do not mean: those
+  /// that finish what others began, have no rows or scale in place, and those
+  /// whose rows are shorter than other rows of the function.
   void findAuxiliary() {
     auxiliary.clear();
     SymbolTable symbols(getOperation());
@@ -104,10 +105,11 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       completeForHost(fields, shape, target);
     else
       completeForGPU(fields, shape, target, &getContext());
-    // Few programs, so that it takes no time to find that there is no work, and
-    // no more than run at once.
+    // No more programs than run at once: where there turns out to be no work,
+    // few of them have to find that out.
     if (shape.hasFactor && !target.isHost() && !fields.persistent)
-      fields.persistent = std::max<int64_t>(1, 1024 / fields.threads);
+      fields.persistent =
+          std::max<int64_t>(1, target.residentThreads / fields.threads);
     MLIRContext *context = &getContext();
     auto error = [&] {
       return kernel.emitError() << "schedule " << fields.getAttr(context)
@@ -129,7 +131,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
                         : success();
   }
 
-  /// Nobody has written a schedule that could be blamed.
+  /// Reports that groups of columns do not fit, where the user pinned no
+  /// schedule that the message could name.
   static LogicalResult reportGroups(tile::KernelOp kernel,
                                     const KernelShape &shape,
                                     const Target &target) {

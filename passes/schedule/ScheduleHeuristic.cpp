@@ -18,23 +18,20 @@ namespace {
 constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Elements of a row that a block of 512 threads keeps in registers with ease.
 constexpr int64_t kMostElementsHeld = 16384;
-/// What an H100 runs of blocks of 512 threads, and what its cache of 50 MB
-/// keeps of the rows that these walk.
-constexpr int64_t kBlocksAtOnce = 264;
-constexpr int64_t kCacheBytes = 27 << 20;
-/// Bytes of a thread's vectors of which registers hold two rows beside sums,
-/// where a multiprocessor runs 1024 threads.
+/// Bytes of the vectors that a thread loads of a row, up to which registers
+/// hold two rows beside the sums where a multiprocessor runs 1024 threads.
 constexpr int64_t kMostStagedBytes = 32;
-/// Bytes of a thread's vector, of what a reduction leaves in registers, of the
-/// next row, of what all rows share and of sums, for which 768 threads of a
-/// multiprocessor have room; where there are more, 512 run.
+/// Bytes that a thread holds, up to which a multiprocessor has registers for
+/// 768 threads and beyond which for 512: its vectors of the current row that
+/// outlive a reduction, of the next row and of what all rows share, and its
+/// sums.
 constexpr int64_t kMostSummedBytes = 208;
-/// What a block takes of a multiprocessor's shared memory beside what it keeps
-/// of a row: the system's share, and what its warps combine.
+/// Shared memory of a block beside what it keeps of rows, in bytes: the
+/// system's share, and the partial results of its warps.
 constexpr int64_t kOtherSharedBytes = 2 << 10;
 
-/// Vectors that divide the row if these are not much narrower than the widest,
-/// or few of those would lie inside of each row.
+/// Chooses vectors that divide the row, unless they are much narrower than the
+/// widest vector and many of the widest would lie inside of each row.
 int64_t chooseVector(const KernelShape &shape, const Target &target) {
   constexpr int64_t kFewestVectors = kWarp;
   int64_t vector = shape.getVector(target.vectorBytes);
@@ -46,11 +43,11 @@ int64_t chooseVector(const KernelShape &shape, const Target &target) {
              : vector;
 }
 
-/// Which of several numbers of threads that are equally good.
+/// Which of several equally good numbers of threads to choose.
 enum class Prefer {
-  /// Whose threads hold less.
+  /// The most threads: each holds less.
   Most,
-  /// Whose blocks end, and make room for others, one by one.
+  /// The fewest threads: blocks end, and make room for others, one by one.
   Fewest,
 };
 
@@ -115,8 +112,8 @@ void chooseTileThreads(ScheduleFields &fields, int64_t pieces,
 /// as many elements one by one, beside sums of rows.
 enum class Pressure { Low, Medium, High };
 
-/// It is medium where three tensors or more are loaded, high where much is
-/// computed beside the sums.
+/// The pressure is medium where three tensors or more are loaded, high where
+/// many values are kept beside the sums.
 Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
                      const Target &target) {
   int64_t elements =
@@ -129,13 +126,14 @@ Pressure getPressure(const ScheduleFields &fields, const KernelShape &shape,
                                                          : Pressure::Low;
 }
 
-/// Has the smallest cluster that can share a row of `pieces` vectors which one
-/// block cannot hold in 64 bytes a thread: with more, the registers of a
-/// multiprocessor hold no second row to load while the first is reduced. Blocks
-/// of half the threads, two to a multiprocessor, come before full ones, also
-/// before one alone that holds the row till it is needed again: all threads
-/// would wait for one row. Returns whether the row is too long for one block;
-/// if no cluster holds it, it stays with one all the same.
+/// Chooses the smallest cluster that can share a row of `pieces` vectors, if
+/// one block cannot hold the row in 64 bytes a thread: with more bytes, the
+/// registers of a multiprocessor have no room to load a second row while the
+/// first is reduced. Blocks of half the threads, two on a multiprocessor, are
+/// tried before full blocks, and also before a single block that holds its row
+/// for later use, in which all threads would wait for one row. Returns whether
+/// the row is too long for one block; if no cluster can hold it either,
+/// `cluster` stays unset.
 bool chooseCluster(ScheduleFields &fields, int64_t pieces,
                    const KernelShape &shape, const Target &target) {
   auto limitHeld = [](int64_t held) {
@@ -146,8 +144,8 @@ bool chooseCluster(ScheduleFields &fields, int64_t pieces,
   int64_t mostHeld = limitHeld(32 / fields.vector);
   int64_t mostThreads = target.maxThreadsPerBlock;
   int64_t fewThreads = mostThreads / 2;
-  // A sum of rows takes as many registers as the computation on one, and leaves
-  // no room for a second block with its own sums.
+  // A sum of rows takes as many registers as the computation on a row, and
+  // leaves no room for a second block with sums of its own.
   if (shape.numLongPartialRows > 0) {
     held = mostHeld = limitHeld(8 / fields.vector);
     if (getPressure(fields, shape, target) == Pressure::High)
@@ -170,7 +168,8 @@ bool chooseCluster(ScheduleFields &fields, int64_t pieces,
   return true;
 }
 
-/// Whether what is walked again of a row fits the shared memory of its blocks.
+/// Whether the shared memory of a row's blocks has room for what later sweeps
+/// read again of the row.
 bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
                  const Target &target) {
   ThreadGrid grid{1, fields.threads, fields.getBlocks()};
@@ -178,13 +177,14 @@ bool canKeepRows(const ScheduleFields &fields, const KernelShape &shape,
   return getKeptBytes(fields, shape) + scratch <= target.maxSharedBytesPerBlock;
 }
 
-/// Whether a multiprocessor has shared memory for `blocks` that have `bytes`.
+/// Whether a multiprocessor has shared memory for `blocks` blocks that each
+/// keep `bytes` of rows.
 bool haveRoom(int64_t blocks, int64_t bytes, const Target &target) {
   return blocks * (bytes + kOtherSharedBytes) <= target.maxSharedBytesPerBlock;
 }
 
-/// Sets the threads, from `minThreads` to `maxThreads`, and the tiles, of
-/// `elements` a thread, of a loop over rows that `blocks` share.
+/// Sets threads, from `minThreads` to `maxThreads`, and tiles, of `elements` a
+/// thread, of a loop that sweeps rows which `blocks` blocks share.
 void setLoop(ScheduleFields &fields, const KernelShape &shape, int64_t blocks,
              int64_t elements, int64_t minThreads, int64_t maxThreads) {
   int64_t parts =
@@ -196,8 +196,8 @@ void setLoop(ScheduleFields &fields, const KernelShape &shape, int64_t blocks,
   fields.columns = blocks * fields.threads * elements;
 }
 
-/// Chooses a loop over rows that `blocks` share, in tiles of `perThread`
-/// elements a thread.
+/// Chooses a loop that sweeps rows which `blocks` blocks share, in tiles of
+/// `perThread` elements a thread.
 void chooseLoopThreads(ScheduleFields &fields, const KernelShape &shape,
                        const Target &target, int64_t blocks,
                        int64_t perThread) {
@@ -214,8 +214,8 @@ void chooseLoopThreads(ScheduleFields &fields, const KernelShape &shape,
     fields = few;
 }
 
-/// Whether blocks of a loop keep what they walk again, with room for as many of
-/// them as `atOnce` on a multiprocessor.
+/// Whether blocks of a loop can keep in shared memory what later sweeps read
+/// again, with room for `atOnce` blocks on a multiprocessor.
 bool keepsRows(const ScheduleFields &fields, const KernelShape &shape,
                const Target &target, int64_t atOnce) {
   return isLoop(fields, shape) &&
@@ -223,7 +223,8 @@ bool keepsRows(const ScheduleFields &fields, const KernelShape &shape,
          canKeepRows(fields, shape, target);
 }
 
-/// Has as few blocks as leave room for `atOnce` share each row.
+/// Chooses the fewest blocks to a row with which a multiprocessor has room for
+/// `atOnce` blocks. Returns false if there is no such number.
 bool chooseSharers(ScheduleFields &fields, const KernelShape &shape,
                    const Target &target, int64_t atOnce, int64_t perThread) {
   for (int64_t blocks = 1; blocks <= target.maxBlocksPerCluster; blocks *= 2) {
@@ -234,12 +235,13 @@ bool chooseSharers(ScheduleFields &fields, const KernelShape &shape,
   return false;
 }
 
-/// For long rows of which more is computed than registers hold: a loop walks
-/// over them in tiles. Three blocks or more to a multiprocessor hide best what
-/// each waits for; where they keep so much of a row that only two have room,
-/// these have more threads. A cluster shares each row where it is walked again:
-/// so that what its blocks keep of it leaves room for others or, without
-/// clusters enough, so that the rows that are being walked stay in the cache.
+/// Chooses a loop over tiles for long rows whose values are more than registers
+/// hold. Three blocks or more on a multiprocessor hide best what each waits
+/// for; where blocks keep so much of a row that only two have room, blocks of
+/// more threads are chosen. A cluster shares each row that takes several
+/// sweeps, for one of two reasons: so that the shared memory that its blocks
+/// keep leaves room for others or, where no cluster is large enough for that,
+/// so that the rows being swept stay in the GPU's cache.
 void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
                 const Target &target) {
   constexpr int64_t kPerThread = 16;
@@ -252,17 +254,17 @@ void chooseLoop(ScheduleFields &fields, const KernelShape &shape,
   int64_t rowBytes = shape.rowLength * shape.minElementBytes;
   int64_t blocks = 1;
   while (blocks < std::min<int64_t>(4, target.maxBlocksPerCluster) &&
-         kBlocksAtOnce / blocks * rowBytes > kCacheBytes)
+         target.residentBlocks / blocks * rowBytes > target.cachedRowBytes)
     blocks *= 2;
   chooseLoopThreads(fields, shape, target, blocks, kPerThread);
 }
 
-/// For rows that are too long for one block: a loop that finds what it walks
-/// again in shared memory, where that leaves room for other blocks, which wait
-/// at other times: for two where one tensor is loaded, else for one, or for
-/// none where no cluster holds a row in registers. A block that has a row of
-/// one tensor alone has many threads, a vector each. Returns false, and chooses
-/// nothing, if rows do not fit like that.
+/// Chooses a loop for rows that are too long for one block, if its later sweeps
+/// can read the row from shared memory and other blocks still have room, which
+/// wait at other times: two others where one tensor is loaded, else one, or
+/// none where no cluster holds a row in registers. A block that keeps a row of
+/// a single tensor has many threads with a vector each. Returns false, and
+/// chooses nothing, if rows do not fit like that.
 bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
                     const Target &target) {
   constexpr int64_t kBytesPerThread = 32;
@@ -285,8 +287,8 @@ bool chooseKeptRows(ScheduleFields &fields, const KernelShape &shape,
   return isKept;
 }
 
-/// For rows too short to keep a block busy: several of them to a block, each
-/// row held by a power of two of threads.
+/// Chooses several rows to a block, for rows too short to keep a block busy.
+/// Each row is held by a power of two of threads.
 void chooseShortRows(ScheduleFields &fields, int64_t pieces, int64_t threads,
                      int64_t held = 2) {
   int64_t perRow = llvm::PowerOf2Ceil(pieces);
@@ -303,13 +305,14 @@ void chooseShortRows(ScheduleFields &fields, int64_t pieces, int64_t threads,
     fields.rows = held * threadRows;
 }
 
-/// For kernels in which one program combines all rows: the rows, one for each
-/// program before, are few, and many threads share them out for a few columns.
+/// Chooses the schedule of a kernel in which one program combines all rows.
+/// There are few rows, one for each program of the kernel before, and the many
+/// threads of a block share them out for a few columns.
 void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
   if (!fields.vector)
     fields.vector = 1;
-  // The least that memory gives at a time: so there are blocks for all of the
-  // machine, each with as many rows under way.
+  // The least that memory gives at a time: so there are blocks for all
+  // multiprocessors, and each has as many rows under way.
   constexpr int64_t kSectorElements = 8;
   if (!fields.columns)
     fields.columns = std::min<int64_t>(kSectorElements,
@@ -324,8 +327,9 @@ void chooseCombinedRows(ScheduleFields &fields, const KernelShape &shape) {
     fields.rows = 4 * threadRows;
 }
 
-/// Where the registers hold more than one sum, the next rows are better off in
-/// shared memory; others are loaded faster into registers.
+/// Chooses the stages of loads. Where registers hold more than one sum, the
+/// next rows are better off in shared memory; otherwise they are loaded faster
+/// into registers.
 int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
                      const Target &target) {
   ScheduleFields staged = fields;
@@ -339,11 +343,11 @@ int64_t chooseStages(const ScheduleFields &fields, const KernelShape &shape,
              : 2;
 }
 
-/// Has a block hold several rows, of which each keeps `fields.threads` busy, up
-/// to `most` threads to a multiprocessor: each block leaves a row of sums, and
-/// the fewer of these the better. Short rows share blocks of 256 threads,
-/// others one block; where no multiple of a row's threads comes near `most`,
-/// each row keeps its own.
+/// Packs several rows into a block, where each row keeps `fields.threads` busy,
+/// up to `most` threads to a multiprocessor: each block leaves a row of sums,
+/// so fewer blocks are better. Short rows share blocks of 256 threads, other
+/// rows share one block; where no multiple of a row's threads comes near
+/// `most`, each row keeps a block of its own.
 void packSummedRows(ScheduleFields &fields, const KernelShape &shape,
                     int64_t most) {
   const bool isShort = fields.threads <= 4 * kWarp;
@@ -359,8 +363,8 @@ void packSummedRows(ScheduleFields &fields, const KernelShape &shape,
     fields = packed;
 }
 
-/// The threads of a multiprocessor that have registers for `held` vectors of
-/// the row that is computed on, of the one that is loaded and of sums.
+/// How many threads of a multiprocessor have registers for sums and for `held`
+/// vectors, both of the current row and of the next one.
 int64_t countSummingThreads(const ScheduleFields &fields, Pressure pressure,
                             int64_t held) {
   if (pressure == Pressure::High || (held > 1 && held * fields.vector > 8))
@@ -370,11 +374,11 @@ int64_t countSummingThreads(const ScheduleFields &fields, Pressure pressure,
   return held > 1 ? 28 * kWarp : 32 * kWarp;
 }
 
-/// For kernels that keep a sum of the rows beside the current one: as many
-/// threads as the registers that both take allow, and blocks to fill the
-/// multiprocessor with them. Under medium pressure these are 768 with one
-/// vector of each row or, of rows longer than half of that, 512 with two; under
-/// high pressure, 512 with one.
+/// Chooses the schedule of a kernel that keeps sums of rows beside the current
+/// row: as many threads as the registers for both allow, and blocks that fill
+/// the multiprocessor with such threads. Under medium pressure that is 768
+/// threads with one vector of each row or, for longer rows, 512 threads with
+/// two; under high pressure, 512 threads with one.
 void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
                       const KernelShape &shape, const Target &target) {
   const Pressure pressure = getPressure(fields, shape, target);
@@ -407,8 +411,8 @@ void chooseSummedRows(ScheduleFields &fields, int64_t pieces,
     fields.stages = chooseStages(fields, shape, target);
 }
 
-/// For kernels of row vectors alone: a single row, whose tiles are shared out
-/// among blocks.
+/// Chooses the schedule of a kernel of row vectors alone: a single row, whose
+/// tiles are shared out among blocks.
 void chooseSingleRow(ScheduleFields &fields, int64_t pieces) {
   if (!fields.rows)
     fields.rows = 1;
@@ -418,7 +422,8 @@ void chooseSingleRow(ScheduleFields &fields, int64_t pieces) {
     fields.columns = fields.threads * fields.vector;
 }
 
-/// As many threads as divide the rows among them, in whole warps; 0 for none.
+/// The most threads, in whole warps, that divide the tile's rows evenly among
+/// them; 0 if there are none.
 int64_t chooseBandThreads(const ScheduleFields &fields) {
   int64_t pieces = std::max<int64_t>(1, fields.columns / fields.vector);
   for (int64_t threads = 256; threads >= kWarp; threads /= 2)
@@ -427,8 +432,9 @@ int64_t chooseBandThreads(const ScheduleFields &fields) {
   return 0;
 }
 
-/// For kernels that reduce bands of rows: a block holds one, as wide as a group
-/// of columns or a few warps, so that it reads everything once.
+/// Chooses the schedule of a kernel that reduces bands of rows: a block holds
+/// one band, as wide as a group of columns or a few warps, so that it reads
+/// every element once.
 void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
   if (!fields.rows)
     fields.rows = shape.band;
@@ -445,7 +451,7 @@ void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
   fields.threads = chooseBandThreads(fields);
   if (fields.threads)
     return;
-  // Rows that no number of warps divides are divided by themselves.
+  // Where no number of warps divides the rows, the warps lie along the columns.
   if (isFree)
     fields.columns = std::lcm(fields.columns, kWarp * fields.vector);
   fields.threads = llvm::alignTo(fields.columns / fields.vector, kWarp);
@@ -453,7 +459,7 @@ void chooseBand(ScheduleFields &fields, const KernelShape &shape) {
 
 } // namespace
 
-/// Rows stay in shared memory from one walk to the next where they fit.
+/// Keeps rows in shared memory from one sweep to the next where they fit.
 static void chooseReread(ScheduleFields &fields, const KernelShape &shape,
                          const Target &target) {
   if (fields.reread != tile::Reread::Unset || !isLoop(fields, shape) ||
@@ -480,8 +486,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     pieces = llvm::divideCeil(std::min(fields.columns, span), fields.vector);
   if (shape.leading == 0)
     return chooseSingleRow(fields, pieces);
-  // A row stays in registers neither where several reductions need them, nor
-  // where the first walk reads nothing of it but what all rows share.
+  // A row is swept rather than held in registers where more than two reductions
+  // need those, or where the first sweep reads nothing but what all rows share.
   bool isSwept = shape.numReductions > 2 ||
                  (shape.startsWithShared && shape.numSweeps == 2 &&
                   shape.numLongPartialRows == 0);
@@ -496,8 +502,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
   const int64_t mostHeld = std::min<int64_t>(16, 64 / fields.vector);
   if (!fields.cluster && shape.numReductions > 0 &&
       chooseCluster(fields, pieces, shape, target)) {
-    // Nor does a row that is too long for one block, where two reductions need
-    // it, its vectors begin ahead of it, or no cluster holds it.
+    // A row too long for one block is swept as well where two reductions need
+    // it, it is misaligned, or no cluster holds it.
     const bool isCrowded =
         shape.numReductions > 1 || shape.isMisaligned(fields.vector) ||
         (!fields.cluster && pieces > mostHeld * target.maxThreadsPerBlock);
@@ -505,7 +511,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
         shape.numLongPartialRows == 0 && chooseKeptRows(fields, shape, target))
       return;
   }
-  // From here on, what one block holds.
+  // From here on, `pieces` is what one block holds.
   pieces = llvm::divideCeil(pieces, fields.getBlocks());
   if (shape.numLongPartialRows > 0)
     return chooseSummedRows(fields, pieces, shape, target);
@@ -520,8 +526,8 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     chooseTileThreads(fields, pieces, shape);
     return;
   }
-  // A row stays in registers as long as it fits. Threads that hold little come
-  // first.
+  // A row stays in registers as long as it fits; few vectors to a thread are
+  // tried first.
   int64_t fewThreads = 16 * kWarp;
   if (pieces <= 16 * kWarp)
     fewThreads = pieces <= 8 * kWarp ? 4 * kWarp : 8 * kWarp;
@@ -535,7 +541,7 @@ static void chooseForGPU(ScheduleFields &fields, const KernelShape &shape,
     chooseRowThreads(fields, pieces, target.maxThreadsPerBlock, held);
     return;
   }
-  // Otherwise a loop walks over it in steps of moderate tiles.
+  // Otherwise a loop sweeps the row in tiles of moderate size.
   if (!fields.threads)
     fields.threads = 16 * kWarp;
   if (!fields.columns)

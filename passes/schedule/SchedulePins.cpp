@@ -9,12 +9,17 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// Null after the attribute's own parser has said what is wrong; `message`
-/// receives the first thing.
+/// What stands around the fields in a schedule's text.
+static constexpr llvm::StringLiteral kPrefix = "#tile.schedule<";
+static constexpr llvm::StringLiteral kSuffix = ">";
+
+/// The schedule with these fields. Where its own parser refuses them, the
+/// result is null and `message` receives what the parser says first.
 static tile::ScheduleAttr parseFields(StringRef fields, MLIRContext *context,
                                       std::string &message) {
   ScopedDiagnosticHandler collector(context, [&](Diagnostic &diagnostic) {
@@ -23,7 +28,17 @@ static tile::ScheduleAttr parseFields(StringRef fields, MLIRContext *context,
     return success();
   });
   return dyn_cast_or_null<tile::ScheduleAttr>(
-      parseAttribute(("#tile.schedule<" + fields + ">").str(), context));
+      parseAttribute((Twine(kPrefix) + fields + kSuffix).str(), context));
+}
+
+std::string bastile::printFields(tile::ScheduleAttr schedule) {
+  std::string text;
+  llvm::raw_string_ostream(text) << schedule;
+  StringRef fields(text);
+  // A schedule without fields has no brackets.
+  if (!fields.consume_front(kPrefix) || !fields.consume_back(kSuffix))
+    return "";
+  return fields.str();
 }
 
 static std::string getKernelNames(ModuleOp module) {

@@ -36,6 +36,9 @@ private:
   llvm::SmallMapVector<llvm::StringRef, tile::ScheduleAttr, 4> ofKernels;
 };
 
+/// The fields of `schedule` as a pin of them is written: "rows = 2, ...".
+std::string printFields(tile::ScheduleAttr schedule);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_SCHEDULE_SCHEDULEPINS_H

@@ -31,8 +31,8 @@ static Value advance(OpBuilder &builder, Location loc, Value pointer, Type type,
                              ValueRange{count}, LLVM::GEPNoWrapFlags::none);
 }
 
-/// Neighbouring threads have neighbouring addresses, so that they access
-/// different banks.
+/// Neighbouring threads get neighbouring addresses, so that they access
+/// different banks of shared memory.
 void bastile::forEachKeptPiece(
     OpBuilder &builder, Location loc, RankedTensorType type, Value buffer,
     Value slot, llvm::function_ref<void(int64_t, Value, unsigned)> visit) {
@@ -53,7 +53,8 @@ void bastile::forEachKeptPiece(
   for (int64_t index = 0; index < count; ++index) {
     Value number =
         arith::AddIOp::create(builder, loc, first, constant(index * threads));
-    // In elements: LLVM pads a vector whose length is not a power of two.
+    // The address is counted in elements, because LLVM pads a vector whose
+    // length is not a power of two.
     number = arith::MulIOp::create(builder, loc, number, constant(elements));
     visit(index, advance(builder, loc, buffer, element, number), alignment);
   }
@@ -61,13 +62,13 @@ void bastile::forEachKeptPiece(
 
 namespace {
 
-/// The memory that a launch gives to each block of `kernel`, beside what the
-/// code declares.
+/// The shared memory that a launch gives to each block of `kernel`, in addition
+/// to what the code declares.
 LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
   auto module = kernel->getParentOfType<ModuleOp>();
   std::string name = (kernel.getSymName() + "_shared").str();
-  // A function of the user's may have the name.
+  // A function of the user may have this name already.
   while (Operation *found = module.lookupSymbol(name)) {
     auto global = dyn_cast<LLVM::GlobalOp>(found);
     if (global && global.getType() == type)
@@ -110,15 +111,12 @@ struct LowerKeep : public OpConversionPattern<tile::KeepOp> {
     if (!getLayout(type))
       return failure();
     Location loc = op.getLoc();
-    forEachKeptPiece(
-        rewriter, loc, type, adaptor.getBuffer().front(),
-        adaptor.getSlot().front(),
-        [&](int64_t index, Value address, unsigned alignment) {
-          Value piece = adaptor.getValue()[index];
-          piece =
-              bitcastTo(rewriter, loc, getMemoryType(piece.getType()), piece);
-          LLVM::StoreOp::create(rewriter, loc, piece, address, alignment);
-        });
+    forEachKeptPiece(rewriter, loc, type, adaptor.getBuffer().front(),
+                     adaptor.getSlot().front(),
+                     [&](int64_t index, Value address, unsigned alignment) {
+                       storePiece(rewriter, loc, adaptor.getValue()[index],
+                                  address, alignment);
+                     });
     rewriter.eraseOp(op);
     return success();
   }
@@ -134,15 +132,13 @@ struct LowerTake : public OpConversionPattern<tile::TakeOp> {
     if (!getLayout(type))
       return failure();
     Location loc = op.getLoc();
-    Type piece = getPieceType(type);
     SmallVector<Value> pieces;
     forEachKeptPiece(rewriter, loc, type, adaptor.getBuffer().front(),
                      adaptor.getSlot().front(),
                      [&](int64_t, Value address, unsigned alignment) {
-                       Value load = LLVM::LoadOp::create(rewriter, loc,
-                                                         getMemoryType(piece),
-                                                         address, alignment);
-                       pieces.push_back(bitcastTo(rewriter, loc, piece, load));
+                       pieces.push_back(loadPiece(rewriter, loc,
+                                                  getPieceType(type), address,
+                                                  alignment));
                      });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();

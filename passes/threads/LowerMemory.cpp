@@ -38,17 +38,37 @@ Value bastile::bitcastTo(OpBuilder &builder, Location loc, Type type,
   return arith::BitcastOp::create(builder, loc, type, value);
 }
 
+SmallVector<Value> bastile::getFronts(ArrayRef<ValueRange> operands) {
+  return llvm::map_to_vector(operands,
+                             [](ValueRange values) { return values.front(); });
+}
+
+Value bastile::loadPiece(OpBuilder &builder, Location loc, Type type,
+                         Value pointer, unsigned alignment, bool isInvariant) {
+  auto load = LLVM::LoadOp::create(builder, loc, getMemoryType(type), pointer,
+                                   alignment);
+  load.setInvariant(isInvariant);
+  return bitcastTo(builder, loc, type, load);
+}
+
+void bastile::storePiece(OpBuilder &builder, Location loc, Value piece,
+                         Value pointer, unsigned alignment) {
+  piece = bitcastTo(builder, loc, getMemoryType(piece.getType()), piece);
+  LLVM::StoreOp::create(builder, loc, piece, pointer, alignment);
+}
+
 namespace {
 
 /// Calls `visit` with the address of each piece that a thread loads of a tile.
-/// Elements beyond the operand are read from its last row or vector instead: an
-/// access without a branch, which those of other pieces can overlap.
+/// Elements beyond the operand are read from its last row or vector instead: so
+/// the access needs no branch, and overlaps with those of other pieces.
 void forEachLoadedPiece(OpBuilder &builder, Location loc, TileAddress &address,
                         RankedTensorType type,
                         llvm::function_ref<void(Value)> visit) {
   tile::BlockedAttr layout = getLayout(type);
   const int64_t repeats = layout.getColumnRepeats(type.getShape());
-  // The columns of all rows, where they are not the thread's plus a constant.
+  // The columns of the pieces in every row; null where a piece is a constant
+  // away from the thread's first one.
   SmallVector<Value> columns(repeats);
   for (auto [repeat, column] : llvm::enumerate(columns)) {
     bool mayLeave = address.mayLeaveColumns(repeat);
@@ -88,17 +108,13 @@ struct LowerLoad : public OpConversionPattern<tile::LoadOp> {
     if (!getLayout(type) || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index[0]);
+    SmallVector<Value> indices = getFronts(adaptor.getIndices());
     TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
     unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
     SmallVector<Value> pieces;
     forEachLoadedPiece(rewriter, loc, address, type, [&](Value pointer) {
-      auto load = LLVM::LoadOp::create(
-          rewriter, loc, getMemoryType(getPieceType(type)), pointer, alignment);
-      load.setInvariant(op.getInvariant());
-      pieces.push_back(bitcastTo(rewriter, loc, getPieceType(type), load));
+      pieces.push_back(loadPiece(rewriter, loc, getPieceType(type), pointer,
+                                 alignment, op.getInvariant()));
     });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
@@ -115,9 +131,7 @@ struct LowerCopyAhead : public OpConversionPattern<tile::CopyAheadOp> {
     if (!getLayout(type) || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
-    SmallVector<Value> indices, sources;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index[0]);
+    SmallVector<Value> indices = getFronts(adaptor.getIndices()), sources;
     TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
     forEachLoadedPiece(rewriter, loc, address, type,
                        [&](Value pointer) { sources.push_back(pointer); });
@@ -143,9 +157,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
     if (!layout || op.getMisalignment())
       return failure();
     Location loc = op.getLoc();
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index[0]);
+    SmallVector<Value> indices = getFronts(adaptor.getIndices());
     TileAddress address(rewriter, op, type, adaptor.getMemref(), indices);
     unsigned alignment = op.getAlignment().value_or(getElementBytes(type));
     int64_t columns = layout.getColumnRepeats(type.getShape());
@@ -159,7 +171,7 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
         if (address.haveThreadAddress())
           threadAddress = address.getThreadAddress(rowAddress);
       }
-      // The first piece of a group has what all of them have.
+      // All pieces of a group hold the same number, which the first one stores.
       if (hasGroups && repeat % layout.getGroupPieces() != 0)
         pointers.push_back(nullptr);
       else if (threadAddress)
@@ -168,8 +180,8 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
         pointers.push_back(
             address.getAddress(rowAddress, address.getColumn(repeat)));
     }
-    // Behind the addresses: ahead of them, a condition would take a register
-    // meanwhile.
+    // Conditions come behind all addresses: ahead of them, each would take a
+    // register meanwhile.
     SmallVector<Value> ofRows = address.getRowConditions(), ofColumns;
     for (int64_t repeat = 0; repeat < columns; ++repeat)
       ofColumns.push_back(address.getColumnCondition(repeat));
@@ -179,18 +191,17 @@ struct LowerStore : public OpConversionPattern<tile::StoreOp> {
         continue;
       Value stored =
           bitcastTo(rewriter, loc, getMemoryType(piece.getType()), piece);
-      if (Value inside = combine(rewriter, loc, ofRows[index / columns],
-                                 ofColumns[index % columns]))
-        storeIf(rewriter, loc, inside, stored, pointer, alignment);
-      else
-        LLVM::StoreOp::create(rewriter, loc, stored, pointer, alignment);
+      storeIf(rewriter, loc,
+              combine(rewriter, loc, ofRows[index / columns],
+                      ofColumns[index % columns]),
+              stored, pointer, alignment);
     }
     rewriter.eraseOp(op);
     return success();
   }
 };
 
-/// Compared as integers: the bits of 1 are those of nothing else.
+/// Compares the factor with 1 as an integer: no other number has the bits of 1.
 struct LowerIsDone : public OpConversionPattern<tile::IsDoneOp> {
   using OpConversionPattern::OpConversionPattern;
 

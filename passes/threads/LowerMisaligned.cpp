@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The vectors of a misaligned tile lie at addresses that they divide, wherever
-// its rows begin. The first one of a row and the last may stick out of it: such
-// an edge is moved element by element, by the one thread that has it, and what
-// is beyond the row is not touched.
+// Loads, stores and masks of misaligned tiles. The vectors of such a tile lie
+// at aligned addresses, wherever its rows begin. The first vector of a row and
+// the last may stick out of the row: the one thread that has such an edge moves
+// it element by element, and nothing outside of the row is touched.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,12 +26,13 @@ using namespace bastile;
 
 namespace {
 
-/// The columns of a misaligned tile, as numbers of 32 bits. Those ahead of the
-/// row are below 0: without a sign, they are beyond its end as well.
+/// The columns of a misaligned tile, as numbers of 32 bits. Columns ahead of
+/// the row are below 0: compared without a sign, they lie beyond the row's end
+/// as well.
 class MisalignedColumns {
 public:
-  /// `column` and `misalignment` are the tile's; its rows have `length`
-  /// columns.
+  /// `column` is the tile's first column, `misalignment` that of each of its
+  /// rows, and `length` the columns of a row.
   MisalignedColumns(OpBuilder &builder, Location loc, RankedTensorType tile,
                     Value column, ValueRange misalignment, int64_t length)
       : builder(builder), loc(loc), tile(tile), layout(getLayout(tile)),
@@ -39,8 +40,8 @@ public:
 
   int64_t getWidth() const { return layout.getVector(); }
 
-  /// The first column of a piece as addresses take it: with as many bits as
-  /// these, so that the addresses of a thread's pieces differ by constants.
+  /// The first column of a piece as an index for addresses. It has as many bits
+  /// as these, so that the addresses of a thread's pieces differ by constants.
   Value getIndex(int64_t rowRepeat, int64_t repeat) {
     Value first = arith::AddIOp::create(
         builder, loc, column, getPieceColumn(builder, loc, tile, repeat));
@@ -82,8 +83,9 @@ public:
   }
 
   /// The first column of a piece that is an edge: of the row's first vector or
-  /// of its last. These follow from the row, not from the tile, so that nobody
-  /// looks for a way to count the elements' addresses up from tile to tile.
+  /// of its last. It is computed from the row rather than from the tile, so
+  /// that LLVM finds no way to count up addresses of elements from tile to
+  /// tile.
   Value getEdge(Value first, int64_t rowRepeat) {
     Value behind = misalignment[rowRepeat];
     Value head = arith::SubIOp::create(builder, loc, constant(0), behind);
@@ -107,8 +109,8 @@ public:
   }
   /// Whether each element of a piece is inside the row.
   Value areColumns(Value first) {
-    // No less outside from the row's end on, and nothing that LLVM would count
-    // up for each element from tile to tile.
+    // Columns behind the row's end stay outside when they are cut to it, and
+    // leave LLVM no number to count up for each element from tile to tile.
     Value columns = getColumns(
         arith::MinSIOp::create(builder, loc, first, constant(length)));
     auto limit = DenseElementsAttr::get(cast<VectorType>(columns.getType()),
@@ -126,8 +128,7 @@ public:
         arith::AndIOp::create(builder, loc, first, constant(getWidth() - 1)));
   }
 
-  /// `elementColumn` as addresses take it: where it is not below 0, or
-  /// anywhere.
+  /// `elementColumn`, which is not below 0, as an index for addresses.
   Value getIndex(Value elementColumn) {
     return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
                                         elementColumn);
@@ -161,17 +162,10 @@ private:
   int64_t length;
 };
 
-/// The first value of each operand: only tiles have several.
-SmallVector<Value> getFronts(ArrayRef<ValueRange> operands) {
-  return llvm::map_to_vector(operands,
-                             [](ValueRange values) { return values.front(); });
-}
-
 /// Moves the pieces of a misaligned tile between a thread and memory.
 class MisalignedAccess {
 public:
-  /// `parts`, `indices` and `misalignment` are what the operands of `op`
-  /// become.
+  /// `parts`, `indices` and `misalignment` are the converted operands of `op`.
   template <typename Op>
   MisalignedAccess(OpBuilder &builder, Op op, RankedTensorType tile,
                    ValueRange parts, ValueRange indices,
@@ -181,27 +175,29 @@ public:
         columns(builder, loc, tile, indices.back(), misalignment,
                 address.getLength()) {}
 
-  /// Starts with all vectors, so that they are under way, before the edges take
-  /// the place of some.
+  /// Loads all vectors first, so that they are under way, and then replaces
+  /// those that are edges.
   SmallVector<Value> load(unsigned alignment, bool isInvariant);
   void store(ValueRange values, unsigned alignment);
   void copyAhead(Value buffer, Value slot);
 
 private:
-  /// Where a piece is: the repetitions of the layout, the address of its row
-  /// and its first column, also as addresses take it.
+  /// The place of a piece: the repetitions of the layout, the address of its
+  /// row and its first column, as a number and as an index for addresses.
   struct Piece {
     int64_t rowRepeat, repeat;
     Value rowAddress, first, index;
   };
-  /// The pieces of this thread; loads have only rows that there are.
+  /// The pieces of this thread. For loads, rows beyond the operand's last one
+  /// are replaced by that.
   SmallVector<Piece> getPieces(bool isLoad);
 
   /// The address of a piece, which may be outside of the row.
   Value getPointer(const Piece &piece) {
     return address.getAddress(piece.rowAddress, piece.index);
   }
-  /// The address of a vector inside the row: the piece's, unless that is not.
+  /// The address of the piece or, where the piece is not inside of the row, of
+  /// some vector that is.
   Value getInnerPointer(const Piece &piece) {
     if (columns.areSurelyInside(piece.repeat))
       return getPointer(piece);
@@ -211,7 +207,7 @@ private:
     return address.getAddress(piece.rowAddress, inner);
   }
   unsigned getElementBytes() const { return bastile::getElementBytes(tile); }
-  /// Builds a branch, and goes on inside.
+  /// Builds a branch and leaves the builder inside of it.
   void enterIf(Value condition);
   Value loadElements(const Piece &piece, bool isInvariant);
   void storeElements(const Piece &piece, Value value, Value condition);
@@ -247,8 +243,8 @@ void MisalignedAccess::enterIf(Value condition) {
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
-/// Loads the elements of `piece`, an edge, one by one; those beyond the row
-/// hold its first one.
+/// Loads the elements of `piece`, an edge, one by one. Elements outside of the
+/// row get the row's first element.
 Value MisalignedAccess::loadElements(const Piece &piece, bool isInvariant) {
   auto type = cast<VectorType>(getPieceType(tile));
   auto bits = cast<VectorType>(withIntegers(type));
@@ -274,12 +270,9 @@ SmallVector<Value> MisalignedAccess::load(unsigned alignment,
   SmallVector<Piece> pieces = getPieces(/*isLoad=*/true);
   Type type = getPieceType(tile);
   SmallVector<Value> values;
-  for (const Piece &piece : pieces) {
-    auto load = LLVM::LoadOp::create(builder, loc, getMemoryType(type),
-                                     getInnerPointer(piece), alignment);
-    load.setInvariant(isInvariant);
-    values.push_back(bitcastTo(builder, loc, type, load));
-  }
+  for (const Piece &piece : pieces)
+    values.push_back(loadPiece(builder, loc, type, getInnerPointer(piece),
+                               alignment, isInvariant));
   for (auto [piece, value] : llvm::zip_equal(pieces, values)) {
     if (columns.areSurelyInside(piece.repeat))
       continue;
@@ -296,7 +289,7 @@ SmallVector<Value> MisalignedAccess::load(unsigned alignment,
   return values;
 }
 
-/// Stores those elements of `piece`, an edge, that are inside the row, one by
+/// Stores the elements of `piece`, an edge, that are inside of the row, one by
 /// one.
 void MisalignedAccess::storeElements(const Piece &piece, Value value,
                                      Value condition) {
@@ -326,10 +319,7 @@ void MisalignedAccess::store(ValueRange values, unsigned alignment) {
     Value pointer = getPointer(piece);
     if (!columns.areSurelyInside(piece.repeat))
       isMine = combine(builder, loc, isMine, columns.isInside(piece.first));
-    if (isMine)
-      storeIf(builder, loc, isMine, value, pointer, alignment);
-    else
-      LLVM::StoreOp::create(builder, loc, value, pointer, alignment);
+    storeIf(builder, loc, isMine, value, pointer, alignment);
   }
   for (auto [piece, value] : llvm::zip_equal(pieces, stored)) {
     if (columns.areSurelyInside(piece.repeat))
@@ -340,8 +330,9 @@ void MisalignedAccess::store(ValueRange values, unsigned alignment) {
   }
 }
 
-/// What is beyond the row is some vector of it, as where rows are not
-/// misaligned. The elements of an edge are there when this thread goes on.
+/// Pieces outside of the row copy some vector of the row, as they do where rows
+/// are aligned. The elements of an edge are in the buffer when the thread goes
+/// on.
 void MisalignedAccess::copyAhead(Value buffer, Value slot) {
   SmallVector<Piece> pieces = getPieces(/*isLoad=*/true);
   SmallVector<std::pair<Value, unsigned>> targets;
@@ -362,9 +353,8 @@ void MisalignedAccess::copyAhead(Value buffer, Value slot) {
       continue;
     OpBuilder::InsertionGuard guard(builder);
     enterIf(columns.isEdge(piece.first));
-    Value value = loadElements(piece, /*isInvariant=*/false);
-    value = bitcastTo(builder, loc, getMemoryType(value.getType()), value);
-    LLVM::StoreOp::create(builder, loc, value, target, bytes);
+    storePiece(builder, loc, loadElements(piece, /*isInvariant=*/false), target,
+               bytes);
   }
 }
 
@@ -398,7 +388,7 @@ struct LowerMisalignment : public OpConversionPattern<tile::MisalignmentOp> {
          repeat < end; ++repeat) {
       Value begin = address.getAddress(
           address.getRowAddress(address.getInnerRow(repeat)), zero);
-      // The low half has all that is asked for.
+      // The low half of the address has the bits that the misalignment needs.
       begin =
           LLVM::PtrToIntOp::create(rewriter, loc, rewriter.getI32Type(), begin);
       begin = arith::ShRUIOp::create(
@@ -509,7 +499,7 @@ struct LowerMisalignedIota : public OpConversionPattern<tile::IotaOp> {
     tile::BlockedAttr layout = getLayout(type);
     if (!layout || !op.getMisalignment())
       return failure();
-    // Numbers without an end.
+    // The numbers go on beyond the row's end.
     MisalignedColumns columns(rewriter, op.getLoc(), type,
                               adaptor.getColumn().front(),
                               adaptor.getMisalignment(),

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One file for each family of ops; LowerTiles.cpp puts them together. What a
-// thread holds of a tile are its pieces: vectors, or scalars where the layout's
+// Each family of ops has a file of patterns; LowerTiles.cpp puts them together.
+// A thread holds a tile in *pieces*: vectors, or scalars where the layout's
 // vector is one element wide or the tile is a single column.
 //
 //===----------------------------------------------------------------------===//
@@ -28,14 +28,14 @@ mlir::Type getPieceType(mlir::RankedTensorType tile);
 mlir::Value createConstantPiece(mlir::OpBuilder &builder, mlir::Location loc,
                                 mlir::Type type, mlir::TypedAttr scalar);
 
-/// The numbers from `first` on, as many as a piece of `type` has, of 32 bits:
-/// for a vector, the sum of `first` and [0, 1, ...], in this order.
+/// As many numbers from `first` on as a piece of `type` has, of 32 bits. For a
+/// vector, they are the sum of `first` and [0, 1, ...], in this order.
 mlir::Value createCount(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value first, mlir::Type type);
 
 /// Where a thread stands in the block.
 struct ThreadPosition {
-  /// Of the thread in the layout's grid.
+  /// The row and column of the thread in the layout's grid.
   mlir::Value row, column;
 };
 ThreadPosition getThreadPosition(mlir::OpBuilder &builder, mlir::Location loc,
@@ -48,13 +48,14 @@ mlir::Value getThreadId(mlir::OpBuilder &builder, mlir::Location loc);
 mlir::Value getBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
                          tile::BlockedAttr layout);
 
-/// Column, relative to the tile's first, of the first element of the pieces in
-/// the given repetition of the tile's layout along the row.
+/// The column of the first element of the thread's pieces in the given
+/// repetition of the layout along the row, counted from the tile's first
+/// column.
 mlir::Value getPieceColumn(mlir::OpBuilder &builder, mlir::Location loc,
                            mlir::RankedTensorType tile, int64_t repeat);
 
-/// Whether these pieces begin a group, in a tile that has an element for each
-/// group and begins with one.
+/// Whether the thread's pieces in the given repetition begin a group, in a tile
+/// that has an element for each group and begins with a whole group.
 mlir::Value isGroupStart(mlir::OpBuilder &builder, mlir::Location loc,
                          tile::BlockedAttr layout, int64_t repeat);
 
@@ -67,7 +68,8 @@ void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 void populateReducePatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-/// The sums of rows of kernels that have several.
+/// Finds the sums of rows in kernels that have several, which use the same
+/// shared memory in turn.
 llvm::DenseSet<mlir::Operation *> findSumsTakingTurns(mlir::ModuleOp module);
 void populateReduceRowsPatterns(
     const mlir::TypeConverter &converter, mlir::RewritePatternSet &patterns,
@@ -82,29 +84,41 @@ void populateBufferPatterns(const mlir::TypeConverter &converter,
 void populateOneHotPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
-/// The sum of the elements of pieces of a row that are 0 in all columns but
-/// one; null unless they are known to be that.
+/// The sum of a row's pieces if they are known to be one-hot, otherwise null.
 mlir::Value sumOneHot(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::ValueRange pieces);
 
-/// Calls `visit` with the address of each piece that a thread keeps of a tile
-/// of `type` in `slot` of a buffer, and its alignment.
+/// The first value of each operand: only tiles have several.
+llvm::SmallVector<mlir::Value>
+getFronts(llvm::ArrayRef<mlir::ValueRange> operands);
+
+/// Loads a piece of `type` from `pointer`.
+mlir::Value loadPiece(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Type type, mlir::Value pointer, unsigned alignment,
+                      bool isInvariant = false);
+
+/// Stores `piece` to `pointer`.
+void storePiece(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value piece,
+                mlir::Value pointer, unsigned alignment);
+
+/// Calls `visit` with the number, the address and the alignment of each piece
+/// that a thread keeps of a tile of `type` in `slot` of a buffer.
 void forEachKeptPiece(
     mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
     mlir::Value buffer, mlir::Value slot,
     llvm::function_ref<void(int64_t, mlir::Value, unsigned)> visit);
 
-/// How the patterns see a buffer in shared memory.
+/// The type to which the patterns convert a buffer in shared memory.
 mlir::Type getBufferPointerType(mlir::MLIRContext *context);
 
-/// `type` with its elements as integers.
+/// `type` with integers of as many bits for its elements.
 mlir::Type withIntegers(mlir::Type type);
 
 /// The type in which a piece of `type` lies in memory: LLVM has no float of 8
 /// bits.
 mlir::Type getMemoryType(mlir::Type type);
 
-/// `value` as one of `type`, which has as many bits.
+/// `value` as a value of `type`, which has as many bits.
 mlir::Value bitcastTo(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Type type, mlir::Value value);
 

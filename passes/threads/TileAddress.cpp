@@ -31,8 +31,9 @@ Value TileAddress::getRowCount() {
   return buildRowCount(builder, loc, kernel, space);
 }
 
-/// Not for pieces of a group, which are divided, or of a block of a cluster:
-/// with the constant in its column, LLVM moves more out of the comparisons.
+/// Computes the column of the thread's first piece, unless the tile is of
+/// groups, whose columns are divided, or shared by a cluster: there LLVM moves
+/// more out of the comparisons if the constant is part of the column.
 void TileAddress::createThreadColumn() {
   if (tile.getDimSize(1) > 1 && layout.getGroup() == 1 &&
       layout.getBlocks() == 1)
@@ -128,7 +129,7 @@ SmallVector<Value> TileAddress::getRowConditions() {
 }
 
 Value TileAddress::getColumnCondition(int64_t repeat) {
-  // Of a group, the thread that has its first columns stores.
+  // The thread that has the first columns of a group stores.
   Value condition = layout.isGroupAligned()
                         ? Value()
                         : isGroupStart(builder, loc, layout, repeat);
@@ -144,7 +145,7 @@ Value TileAddress::getRowCondition(int64_t repeat) {
   Value elementRow = getRow(repeat), condition;
   if (mayLeaveRows())
     condition = compare(arith::CmpIPredicate::ult, elementRow, getRowCount());
-  // Of the rows that share one of the operand, the first one does.
+  // Where several rows share a row of the operand, the first one stores.
   if (band)
     condition = combine(builder, loc, condition,
                         isZero(arith::RemUIOp::create(builder, loc, elementRow,
@@ -158,11 +159,11 @@ Value TileAddress::getThreadCondition() {
   auto requireFirst = [&](Value position) {
     condition = combine(builder, loc, condition, isZero(position));
   };
-  // Every thread along the row holds a statistic, every row of threads a tile
-  // of one row; one of them stores it.
+  // A statistic is held by every thread along the row, and a tile of one row by
+  // every row of threads; one of these threads stores it.
   if (tile.getDimSize(1) == 1 && layout.getThreadColumns() > 1)
     requireFirst(thread.column);
-  // Of a group, the first thread does.
+  // The first thread of a group stores.
   if (layout.getGroup() > 1 && layout.getGroupThreads() > 1 &&
       layout.isGroupAligned())
     requireFirst(arith::RemUIOp::create(builder, loc, thread.column,
@@ -182,19 +183,23 @@ Value bastile::combine(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
 
 void bastile::createCopyAhead(OpBuilder &builder, Location loc, Value source,
                               Value target, unsigned bytes) {
-  // The widest need not pass through the multiprocessor's own cache.
+  // The widest copies need not pass through the multiprocessor's own cache.
   auto modifier = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
                               : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(builder, loc, target, source, bytes, modifier,
                           /*cpSize=*/Value());
 }
 
-/// A branch would invite LLVM to move into it what only this store needs, the
-/// loads among it, and loads must start early.
+/// Stores without a branch: LLVM would move into a branch what only this store
+/// needs, loads among it, and loads must start early.
 void bastile::storeIf(OpBuilder &builder, Location loc, Value condition,
                       Value piece, Value pointer, unsigned alignment) {
-  // As integers of 16 bits, since LLVM's host code generation takes a masked
-  // store of one bfloat16 through float32, rounding by a call.
+  if (!condition) {
+    LLVM::StoreOp::create(builder, loc, piece, pointer, alignment);
+    return;
+  }
+  // bfloat16 is stored as integers, since LLVM's host code generation takes a
+  // masked store of one bfloat16 through float32, rounding by a call.
   if (getElementTypeOrSelf(piece.getType()).isBF16())
     piece = bitcastTo(builder, loc, withIntegers(piece.getType()), piece);
   auto type = dyn_cast<VectorType>(piece.getType());

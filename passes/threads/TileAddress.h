@@ -17,9 +17,9 @@ namespace bastile {
 /// Computes the addresses of the pieces of one tile in memory.
 class TileAddress {
 public:
-  /// `parts` are the operand's address and strides; `indices` the tile's first
-  /// row, unless the operand is a row vector, and column. `op` is the load or
-  /// store.
+  /// `op` is the load or store. `parts` are the operand's address and strides;
+  /// `indices` are the tile's first row, unless the operand is a row vector,
+  /// and its first column.
   template <typename Op>
   TileAddress(mlir::OpBuilder &builder, Op op, mlir::RankedTensorType tile,
               mlir::ValueRange parts, mlir::ValueRange indices)
@@ -32,12 +32,13 @@ public:
     if (!op.getMisalignment())
       createThreadColumn();
   }
-  /// The same for whole rows.
+  /// The addresses of a tile that begins at any row and column, for an op that
+  /// sees whole rows.
   TileAddress(mlir::OpBuilder &builder, mlir::Operation *op,
               mlir::MemRefType memref, mlir::RankedTensorType tile,
               mlir::ValueRange parts, mlir::ValueRange indices, int64_t space);
 
-  /// Columns that the op may touch, counted from the first of them.
+  /// The number of columns that the op may touch.
   int64_t getLength() const { return length; }
 
   /// Whether rows or columns of the tile may lie beyond the operand.
@@ -48,21 +49,21 @@ public:
   }
 
   mlir::Value getRow(int64_t repeat);
-  /// That row, or the last one where that is beyond it.
+  /// The row of the given repetition, or the operand's last row where that row
+  /// lies beyond it.
   mlir::Value getInnerRow(int64_t repeat);
   mlir::Value getColumn(int64_t repeat);
 
-  /// The address of the operand's row `elementRow`, which lies inside.
+  /// The address of row `elementRow`, which lies inside of the operand.
   mlir::Value getRowAddress(mlir::Value elementRow);
 
-  /// The address of a column that lies inside, in the row at `rowAddress`.
+  /// The address of a column of the row at `rowAddress`.
   mlir::Value getAddress(mlir::Value rowAddress, mlir::Value elementColumn) {
     return advanceBy(advance(rowAddress, elementColumn), offset);
   }
 
-  /// The address of the thread's pieces in the row at `rowAddress`, of which
-  /// that in the given repetition is `getPieceAddress`: they share all but a
-  /// constant.
+  /// The address from which the thread's pieces in the row at `rowAddress` are
+  /// a constant away: `getPieceAddress` returns that of the given repetition.
   mlir::Value getThreadAddress(mlir::Value rowAddress) {
     return advance(rowAddress, threadColumn);
   }
@@ -72,10 +73,10 @@ public:
                      repeat * layout.getColumnsPerDeal() + offset);
   }
 
-  /// When this thread stores pieces of its rows, for each repetition of them,
-  /// and when those of a repetition of columns lie inside the operand; null for
-  /// always. What depends on the row, on the column or on neither is computed
-  /// once.
+  /// The conditions under which this thread stores a piece: that of its row,
+  /// for each repetition along the rows, and that of its columns, for a
+  /// repetition along these. Null always holds. So parts that depend on the row
+  /// alone, on the column alone or on neither are computed once.
   llvm::SmallVector<mlir::Value> getRowConditions();
   mlir::Value getColumnCondition(int64_t repeat);
 
@@ -105,34 +106,38 @@ private:
   mlir::OpBuilder &builder;
   mlir::Location loc;
   tile::KernelOp kernel;
-  /// The space whose rows the op counts.
+  /// The row space whose rows the op counts.
   int64_t space;
   mlir::RankedTensorType tile;
   tile::BlockedAttr layout;
   mlir::ValueRange parts;
   mlir::Value row, column;
-  /// Those of the first piece of the thread: the row once it has been asked
+  /// Row and column of the thread's first piece: the row once it has been asked
   /// for, the column where pieces are a constant apart.
   mlir::Value threadRow, threadColumn;
   /// The operand's last row, once it has been asked for.
   mlir::Value lastRow;
-  /// Where rows lie without gaps.
+  /// The distance of neighbouring rows, in elements, where they lie without
+  /// gaps.
   std::optional<int64_t> rowStride;
-  /// The columns of the operand's rows that the op sees.
+  /// The first column of the operand's rows that the op may touch, and how
+  /// many.
   int64_t offset = 0, length;
   /// How many rows of the kernel share a row of the operand.
   std::optional<int64_t> band;
 };
 
-/// Whether both conditions hold, where null stands for one that always does.
+/// Whether both conditions hold; null is a condition that always does.
 mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc,
                     mlir::Value lhs, mlir::Value rhs);
 
-/// Begins to copy `bytes` from global memory to the buffer that `target` is in.
+/// Starts to copy `bytes` bytes from global memory to `target`, in a buffer in
+/// shared memory.
 void createCopyAhead(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value source, mlir::Value target, unsigned bytes);
 
-/// Stores a piece as a whole or not at all, without a branch.
+/// Stores a piece as a whole or not at all, without a branch. A `condition`
+/// that is null always holds.
 void storeIf(mlir::OpBuilder &builder, mlir::Location loc,
              mlir::Value condition, mlir::Value piece, mlir::Value pointer,
              unsigned alignment);

@@ -39,16 +39,13 @@ static T take(runtime::Expected<T> value) {
 
 static CompileRequest makeRequest(std::string source, std::string target,
                                   std::string name, std::string schedule,
-                                  std::vector<std::string> gradients,
+                                  std::vector<std::string> arguments,
                                   bool together, bool inPlace, bool dropValue) {
   return {std::move(source),
           std::move(name),
           std::move(target),
           std::move(schedule),
-          std::move(gradients),
-          together,
-          inPlace,
-          dropValue,
+          {std::move(arguments), together, inPlace, dropValue},
           KernelSelection()};
 }
 

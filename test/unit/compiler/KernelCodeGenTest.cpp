@@ -214,7 +214,7 @@ func.func @f(%x: tensor<?x512xbf16>, %w: tensor<512xbf16>)
   return %0 : tensor<?x512xbf16>
 })";
   request.target = "sm_90";
-  request.gradients = {"all"};
+  request.gradients.arguments = {"all"};
   auto first = compileText(request);
   ASSERT_TRUE(bool(first)) << first.takeError().message();
   EXPECT_GE(count(first->code, ".visible .entry "), 3u);

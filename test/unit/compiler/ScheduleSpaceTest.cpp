@@ -24,7 +24,7 @@ CompileRequest makeNorm(const std::string &length) {
                    rows + " {\n  %0 = tile.rms_norm %x, %w : " + rows + ", " +
                    weight + "\n  return %0 : " + rows + "\n}";
   request.target = "sm_90";
-  request.gradients = {"all"};
+  request.gradients.arguments = {"all"};
   return request;
 }
 
