@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ops that `markApproximate` has marked are replaced by what the GPU computes
-// in an instruction or two, the others by something near to correctly rounded.
+// Ops that `markApproximate` has marked become the GPU's approximations, an
+// instruction or two each; other ops become something near to correctly
+// rounded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ namespace {
 constexpr double kLog2E = 1.4426950408889634074;
 constexpr double kLn2 = 0.69314718055994530942;
 
-/// What intrinsic `name` of the GPU makes of each element.
+/// Applies the GPU's intrinsic `name` to each element.
 Value createIntrinsic(Formula &f, StringRef name, Value x) {
   auto one = [&](Value element) -> Value {
     return LLVM::CallIntrinsicOp::create(f.builder, f.builder.getF32Type(),
@@ -44,10 +45,11 @@ Value createIntrinsic(Formula &f, StringRef name, Value x) {
   return result;
 }
 
-/// Whether `value` is used in sums and in products with one number for all of a
-/// vector, as the terms of a softmax are, and by nothing else. A number below
-/// 2^-126 adds nothing to what it is summed with, and stays as small in such a
-/// product; a gate that is as small may be multiplied by something large.
+/// Whether a result below 2^-126 may be flushed to 0: `value` is only used in
+/// sums and in products with a number that is the same for all of a vector, as
+/// the terms of a softmax are. So small a number adds nothing to a sum and
+/// stays small in such a product; a gate, in contrast, may be multiplied by
+/// something large.
 bool isTerm(Value value) {
   return llvm::all_of(value.getUsers(), [&](Operation *user) {
     if (isa<arith::AddFOp, vector::ReductionOp>(user))
@@ -61,8 +63,8 @@ bool isTerm(Value value) {
   });
 }
 
-/// 2^x. To make room for results below 2^-126 takes three instructions more
-/// than the power itself, unless they may be `flushed` to 0.
+/// 2^x. Unless results below 2^-126 may be `flushed` to 0, they take three
+/// instructions more than the power itself.
 Value createExp2(Formula &f, Value x, bool flushed = false) {
   return createIntrinsic(
       f, flushed ? "llvm.nvvm.ex2.approx.ftz.f32" : "llvm.nvvm.ex2.approx.f32",
@@ -91,10 +93,10 @@ struct ExpandExp : public OpRewritePattern<math::ExpOp> {
       rewriter.replaceOp(op, createExp2(f, power, isTerm(op)));
       return success();
     }
-    // From these bounds on the result is 0 or infinity, and the lost part of an
-    // infinite product would be NaN. The upper one is the first number of which
-    // the result is infinity: its own lost part is positive, as must be what is
-    // added to infinity.
+    // Beyond these bounds the result is 0 or infinity, and the lost part of an
+    // infinite product would be NaN. The upper bound is the first number whose
+    // result is infinity: its own lost part is positive, as a number added to
+    // infinity must be.
     x = arith::MaximumFOp::create(rewriter, loc, x, f.number(-105.0));
     x = arith::MinimumFOp::create(rewriter, loc, x, f.number(0x1.62e43p+6));
     Value power = f.mul(x, f.number(log2eHigh));
@@ -178,12 +180,12 @@ struct ExpandLog : public OpRewritePattern<OpTy> {
     return success();
   }
 
-  /// In the base of the logarithm.
+  /// The logarithm of 2 in the base of this logarithm.
   double logOf2;
 };
 
-/// A minimum or maximum that drops NaN has an instruction, too. The conversion
-/// to NVVM would call a library for it.
+/// A minimum or maximum that drops NaN is one instruction of the GPU, for which
+/// the conversion to NVVM would call a library.
 template <typename OpTy, typename IntrinsicOp>
 struct ExpandExtremum : public OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Values are rounded once, to the nearest, ties to even. What is beyond the
-// range after rounding becomes infinite, or NaN in f8E4M3FN, which has no
-// infinity; who wants to saturate clamps first.
+// Casts round once, to the nearest number, ties to even. A number that is
+// beyond the range after rounding becomes infinite, or NaN in f8E4M3FN, which
+// has no infinity; a formula that wants to saturate clamps first.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,9 +41,9 @@ Type withElement(Type type, Type element) {
 // Between float32 and the rest
 //===----------------------------------------------------------------------===//
 
-/// Rounds a float64 to one of its neighbours in float32, where it is not one
-/// itself to that with the odd last bit. That tells what is rounded further on
-/// which side of a tie the number was.
+/// Rounds a float64 that is no float32 to the one of its two neighbours whose
+/// last bit is odd. So a later rounding knows on which side of a tie the number
+/// was.
 Value roundToOdd(ImplicitLocOpBuilder &builder, Value value) {
   Type wide = value.getType();
   Formula f(builder, builder.getLoc(), withElement(wide, builder.getF32Type()));
@@ -58,7 +58,7 @@ Value roundToOdd(ImplicitLocOpBuilder &builder, Value value) {
   return f.fromBits(f.addInt(bits, step));
 }
 
-/// `value` as float32, from which it is rounded further.
+/// `value` as a float32 that can be rounded further.
 Value toFloat32(ImplicitLocOpBuilder &builder, Value value) {
   Type element = getElementTypeOrSelf(value.getType());
   if (element.isF32())
@@ -69,7 +69,7 @@ Value toFloat32(ImplicitLocOpBuilder &builder, Value value) {
       builder, withElement(value.getType(), builder.getF32Type()), value);
 }
 
-/// `value`, a float32 that `type` holds exactly, as one of that.
+/// `value`, a float32 that `type` holds exactly, as a value of `type`.
 Value fromFloat32(ImplicitLocOpBuilder &builder, Type type, Value value) {
   Type element = getElementTypeOrSelf(type);
   if (element.isF32())
@@ -79,9 +79,11 @@ Value fromFloat32(ImplicitLocOpBuilder &builder, Type type, Value value) {
   return arith::TruncFOp::create(builder, type, value);
 }
 
-/// Processors round float64 to 16 bits by way of float32, if at all.
+/// Rounds float64 to 16 bits once; processors do so by way of float32, if at
+/// all.
 struct TruncateDouble : public OpRewritePattern<arith::TruncFOp> {
-  /// Ahead of upstream's for bfloat16, which rounds twice.
+  /// The benefit puts this pattern ahead of upstream's for bfloat16, which
+  /// rounds twice.
   explicit TruncateDouble(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
 
@@ -102,8 +104,9 @@ struct TruncateDouble : public OpRewritePattern<arith::TruncFOp> {
 // In integers
 //===----------------------------------------------------------------------===//
 
-/// Adds to the bits of a float half a unit of what stays when the lower `drop`
-/// bits go, less one where a tie is to round down to the even neighbour.
+/// Adds half a unit to the bits of a float, of which the lower `drop` bits are
+/// to be cut off, or one bit less where a tie rounds down to the even
+/// neighbour.
 Value addHalfUnit(Formula &f, Value bits, int drop) {
   Value isOdd = f.andInt(f.shiftRight(bits, drop), f.integer(1));
   Value half = f.addInt(bits, f.integer((1 << (drop - 1)) - 1));
@@ -112,8 +115,8 @@ Value addHalfUnit(Formula &f, Value bits, int drop) {
 
 /// Rounds to bfloat16, for processors without the instruction.
 ///
-/// NaN keeps its upper bits. Were it a constant, LLVM would select it among
-/// vectors of bfloat16 in the end, which it splits into scalars.
+/// NaN keeps its upper bits. If it became a constant, LLVM would choose it
+/// among vectors of bfloat16 in the end, which it splits into scalars.
 struct TruncateToBFloat16 : public OpRewritePattern<arith::TruncFOp> {
   explicit TruncateToBFloat16(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -143,17 +146,17 @@ struct Float8Format {
     droppedBits = 24 - APFloat::semanticsPrecision(semantics);
     minExponent = APFloat::semanticsMinExponent(semantics);
     bias = 1 - minExponent;
-    // The number that would follow the largest one.
+    // The number that would follow the largest one of the type.
     overflow = isE4M3(type) ? 480.0f : 65536.0f;
     overflowCode = isE4M3(type) ? 0x7F : 0x7C;
   }
   static int32_t bitsOf(float value) {
     return static_cast<int32_t>(llvm::bit_cast<uint32_t>(value));
   }
-  /// Of float32's mantissa.
+  /// The bits of float32's mantissa that are dropped.
   int droppedBits;
   int minExponent, bias;
-  /// What is not less gets a fixed code; rounding would run past it.
+  /// Numbers from here on get a fixed code, since rounding would run past it.
   float overflow;
   int32_t overflowCode;
 };
@@ -170,13 +173,13 @@ struct TruncateToFloat8 : public OpRewritePattern<arith::TruncFOp> {
     Value value = toFloat32(f.builder, op.getIn());
     Float8Format format(op.getType());
     Value a = f.abs(value), bits = f.toBits(a);
-    // Normal numbers get another bias.
+    // A normal number gets another bias.
     Value normal =
         addHalfUnit(f, f.subInt(bits, f.integer((127 - format.bias) << 23)),
                     format.droppedBits);
     normal = f.shiftRight(normal, format.droppedBits);
-    // Of a sum with 2^n whose unit is that of the subnormals, the low bits are
-    // the code.
+    // In the sum with a power of two whose last bit is the unit of subnormals,
+    // the low bits are the code.
     float unit = std::ldexp(1.0f, format.minExponent + format.droppedBits);
     Value subnormal = f.subInt(f.toBits(f.add(a, f.number(unit))),
                                f.integer(Float8Format::bitsOf(unit)));
@@ -196,9 +199,9 @@ struct TruncateToFloat8 : public OpRewritePattern<arith::TruncFOp> {
   }
 };
 
-/// f8E5M2 is the upper half of float16; what f8E4M3FN holds is moved into place
-/// and multiplied by a power of two, which sets the bias right and makes
-/// subnormal numbers normal.
+/// f8E5M2 is the upper half of float16. The bits of f8E4M3FN are moved into the
+/// place of float16's and multiplied by a power of two, which corrects the bias
+/// and makes subnormal numbers normal.
 struct ExtendFloat8 : public OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -277,8 +280,8 @@ struct ConvertToFloat8 : public OpRewritePattern<arith::TruncFOp> {
               withElement(op.getType(), rewriter.getF32Type()));
     Value value = toFloat32(f.builder, op.getIn());
     Formula scalar(rewriter, op.getLoc(), rewriter.getF32Type());
-    // The instruction saturates what is NaN. 464 is the tie between the largest
-    // number and the next one, were there any.
+    // The instruction saturates numbers that become NaN. 464 is the tie between
+    // the largest number and the next one, if there were one.
     if (isE4M3(op.getType())) {
       Value isInside =
           f.compare(arith::CmpFPredicate::OLE, f.abs(value), f.number(464.0));
@@ -312,8 +315,9 @@ struct ConvertToFloat8 : public OpRewritePattern<arith::TruncFOp> {
         NVVM::SaturationMode::SATFINITE, /*relu=*/false, type);
     if (isE4M3(type))
       return packed;
-    // The instruction saturates what is infinite, whose code is the next one.
-    // From the tie on, numbers round to the even one of the two: infinity.
+    // The instruction saturates numbers that become infinite; the code of
+    // infinity is the next one. From the tie on, numbers round to the even one
+    // of the two: infinity.
     auto getStep = [&](Value value, int16_t step) -> Value {
       auto number = [&](int16_t value) -> Value {
         return arith::ConstantOp::create(f.builder,
@@ -361,8 +365,8 @@ struct ConvertFromFloat8 : public OpRewritePattern<arith::ExtFOp> {
   }
 };
 
-/// A bfloat16 is the upper half of a float32, so each half of a word takes one
-/// instruction. LLVM would take the halves apart first.
+/// Widens bfloat16 to float32, of which it is the upper half, by one
+/// instruction for each half of a word. LLVM would take the halves apart first.
 struct ExtendBFloat16 : public OpRewritePattern<arith::ExtFOp> {
   using OpRewritePattern::OpRewritePattern;
 

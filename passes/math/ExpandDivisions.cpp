@@ -24,7 +24,7 @@ bool isSignedDivision(Operation *op) {
              arith::FloorDivSIOp>(op);
 }
 
-/// Whether `op` divides elements: addresses are of the type index.
+/// Whether `op` divides elements; divisions for addresses have the type index.
 bool dividesElements(Operation *op) {
   return (isSignedDivision(op) ||
           isa<arith::DivUIOp, arith::RemUIOp, arith::CeilDivUIOp>(op)) &&

@@ -4,9 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Formulas without branches, for vectors on the host and threads on the GPU.
-// Those of float32 are within two units in the last place or so; the constants
-// are minimax coefficients. test/numerics/test_functions.py measures them.
+// Functions as formulas without branches, for vectors on the host and threads
+// on the GPU. Formulas of float32 are within about two units in the last place;
+// their constants are minimax coefficients. test/numerics/test_functions.py
+// measures them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,14 +70,14 @@ Value expandExp2(Formula &f, Value x) {
 }
 
 Value expandExpM1(Formula &f, Value x) {
-  // Below is -1 already; above, infinity.
+  // Below the lower bound the result is -1, above the upper one infinity.
   x = f.clamp(x, -30.0, 89.0);
   Nearest n(f, x, 1 / kLn2);
   Value r = subtractLn2(f, n.value, x);
   Value series = f.polynomial(r, {1.97350979e-4, 1.39309070e-3, 8.33343994e-3,
                                   4.16668020e-2, 1.66666716e-1, 4.99999970e-1});
   series = f.fma(f.mul(r, r), series, r);
-  // 2^n (series + 1) - 1, in halves: 2^128 is no number.
+  // 2^n (series + 1) - 1, computed in halves, since 2^128 is not a float32.
   Value half = powerOfTwo(f, f.subInt(n.toInteger(f), f.integer(1)));
   Value whole = f.sub(half, f.number(0.5));
   Value lost = f.sub(f.sub(half, whole), f.number(0.5));
@@ -107,10 +108,11 @@ struct Split {
   Value m, exponent;
 };
 
-/// `result`, where x is a number above that whose logarithm is -infinity.
+/// `result` where x is finite and above the number whose logarithm is
+/// -infinity, otherwise the special cases.
 Value withLogLimits(Formula &f, Value x, Value result, double pole = 0.0) {
   Value isOrdinary = f.less(x, f.number(kInfinity));
-  // Infinity and NaN give themselves.
+  // The logarithms of infinity and NaN are infinity and NaN.
   result = f.select(isOrdinary, result, f.add(x, x));
   Value isAbove = f.compare(arith::CmpFPredicate::UGT, x, f.number(pole));
   Value limit = f.select(f.equal(x, f.number(pole)), f.number(-kInfinity),
@@ -167,7 +169,7 @@ Value expandLog1p(Formula &f, Value x) {
   m = f.add(m, f.fma(f.number(0.25), four, f.number(-1.0)));
   Value exponent = f.mul(f.intToFloat(shifted), f.number(0x1p-23));
   Value r = f.fma(exponent, f.number(kLn2), logNearOne(f, m));
-  // A sum of zeros would lose the sign.
+  // The formula's sum of zeros would lose the sign of zero.
   r = f.select(f.equal(x, f.number(0.0)), x, r);
   return withLogLimits(f, x, r, /*pole=*/-1.0);
 }
@@ -234,7 +236,8 @@ Value expandTanh(Formula &f, Value x) {
   return f.select(f.less(a, f.number(0.55)), small, large);
 }
 
-/// The conversion to LLVM knows neither of the two, or calls a library.
+/// Expands functions that the conversion to LLVM does not know, or for which it
+/// calls a library.
 struct ExpandIsInf : public OpRewritePattern<math::IsInfOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -248,7 +251,8 @@ struct ExpandIsInf : public OpRewritePattern<math::IsInfOp> {
 };
 
 struct ExpandIsNormal : public OpRewritePattern<math::IsNormalOp> {
-  /// Ahead of what widens: what float16 has subnormal, float32 has not.
+  /// The benefit puts this pattern ahead of those that widen: a number that is
+  /// subnormal in float16 is not in float32.
   explicit ExpandIsNormal(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/3) {}
 
@@ -297,7 +301,7 @@ struct ExpandDoubleExpM1 : public OpRewritePattern<math::ExpM1Op> {
     Value minusOne = f.sub(e, one);
     Value log = math::LogOp::create(f.builder, e);
     Value result = f.mul(minusOne, f.div(x, log));
-    // Where exp(x) or 1 / exp(x) has no digits of the other to lose.
+    // Here, of exp(x) and 1 / exp(x), one is lost beside the other.
     result = f.select(f.less(f.abs(x), f.number(30.0)), result, minusOne);
     rewriter.replaceOp(op, f.select(f.equal(e, one), x, result));
     return success();
@@ -316,7 +320,7 @@ struct ExpandDoubleLog1p : public OpRewritePattern<math::Log1pOp> {
     Value u = f.add(x, one);
     Value log = math::LogOp::create(f.builder, u);
     Value result = f.mul(log, f.div(x, f.sub(u, one)));
-    // Where 1 is lost beside x, and at -1, whose quotient is infinite.
+    // Here 1 is lost beside x. At -1 the quotient is infinite.
     Value isNear = f.less(f.abs(x), f.number(0x1p53));
     result = f.select(isNear, result, log);
     rewriter.replaceOp(op, f.select(f.equal(u, one), x, result));

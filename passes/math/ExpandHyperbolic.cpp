@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// From exponentials and logarithms where these do not cancel, and from odd
-// polynomials near 0, whose constants are minimax coefficients of the relative
-// error. tanh, which models have, stands with the other functions.
-// test/numerics/test_functions.py measures these.
+// Hyperbolic functions and their inverses, from exponentials and logarithms
+// where these do not cancel, and from odd polynomials near 0, whose constants
+// are minimax coefficients of the relative error. tanh, which models use, is in
+// ExpandFunctions.cpp. test/numerics/test_functions.py measures the functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,12 +23,13 @@ using namespace bastile;
 namespace {
 
 constexpr double kLn2 = 0.69314718055994530942;
-/// From here on, 1 is nothing beside the square.
+/// From this number on, 1 is lost beside its square.
 constexpr double kLarge = 0x1p13;
 
-/// e^a / 2, which is a number where e^a is infinite already.
+/// e^a / 2, which is finite where e^a is already infinite.
 Value createHalfExp(Formula &f, Value a) {
-  // So few digits of ln 2 that the difference from any a above 1 is exact.
+  // ln 2 has so few digits here that its difference from any a above 1 is
+  // exact.
   constexpr double high = 0x1.62e4p-1;
   return createExp(f, f.sub(a, f.number(high)), f.number(high - kLn2));
 }
@@ -61,8 +62,8 @@ Value createLogOfTwice(Formula &f, Value a) {
   return f.add(math::LogOp::create(f.builder, a), f.number(kLn2));
 }
 
-/// log(a + sqrt(a^2 + 1)), of which 1 is taken apart: what the root exceeds it
-/// by is a^2 / (1 + root).
+/// log(a + sqrt(a^2 + 1)), computed as log(1 + ...): the root exceeds 1 by a^2
+/// / (1 + root).
 Value expandAsinh(Formula &f, Value x) {
   Value a = f.abs(x);
   Value near = f.oddPolynomial(a, {-0.0132236369, 0.0281610917, -0.0443829596,
@@ -77,14 +78,14 @@ Value expandAsinh(Formula &f, Value x) {
   return f.copySign(f.select(f.less(a, f.number(0.5)), near, far), x);
 }
 
-/// log(x + sqrt(x^2 - 1)), with t = x - 1 in place of x, as 1 is taken apart.
+/// log(x + sqrt(x^2 - 1)), computed as log(1 + ...) from t = x - 1.
 Value expandAcosh(Formula &f, Value x) {
   Value t = f.sub(x, f.number(1.0));
   Value root = math::SqrtOp::create(f.builder, f.fma(t, t, f.add(t, t)));
   Value near = createLog1p(f, f.add(t, root));
   Value result =
       f.select(f.less(f.number(kLarge), x), createLogOfTwice(f, x), near);
-  // Below -1, the root is that of a positive number.
+  // Below -1, the root would be that of a positive number and give no NaN.
   return f.select(f.less(x, f.number(1.0)),
                   f.number(std::numeric_limits<double>::quiet_NaN()), result);
 }

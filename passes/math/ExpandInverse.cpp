@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Odd polynomials near 0, and identities that lead there: the angle of 1 / t is
-// that of t short of a quarter turn, and that of a large sine is twice that of
-// the sine of half of what it is short of one. The constants are minimax
-// coefficients of the relative error. test/numerics/test_functions.py measures
-// the functions.
+// Inverse trigonometric functions, by odd polynomials near 0 and by identities
+// that lead there: the angle of tangent 1 / t is a quarter turn less that of t,
+// and the angle of a large sine s is a quarter turn less twice the angle whose
+// sine is sqrt((1 - s) / 2). The constants are minimax coefficients of the
+// relative error. test/numerics/test_functions.py measures the functions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = 3.14159265358979323846;
-/// Up to this sine, the series serves; beyond it, the identity, which then
-/// subtracts less than 1/2 from pi / 4.
+/// The largest sine for which the series is used. Beyond it, the identity is,
+/// which then subtracts less than 1/2 from pi / 4.
 constexpr double kLargestSine = 0.57;
 
 /// The angle of a tangent from 0 to 1.
@@ -42,7 +42,7 @@ Value createArcSine(Formula &f, Value x) {
                              0.0441283025, 0.0750275552, 0.16666618});
 }
 
-/// `angle` - x, where `angle` has more digits than float32.
+/// `angle` - x, for an `angle` with more digits than float32 has.
 Value subtractFrom(Formula &f, double angle, Value x) {
   const auto high = static_cast<float>(angle);
   return f.add(f.sub(f.number(high), x), f.number(angle - high));
@@ -70,14 +70,14 @@ Value expandAtan2(Formula &f, Value y, Value x) {
   Value zero = f.number(0.0), one = f.number(1.0);
   Value isSteep = f.less(a, b);
   Value larger = f.select(isSteep, b, a), smaller = f.select(isSteep, a, b);
-  // Of two zeros the angle is that of 0 / 1, of two infinities that of 1 / 1.
+  // For two zeros the angle is that of 0 / 1, for two infinities that of 1 / 1.
   Value infinity = f.number(kInfinity);
   Value areInfinite = f.andInt(f.equal(a, infinity), f.equal(b, infinity));
   Value divisor = f.select(f.equal(larger, zero), one, larger);
   Value quotient = f.select(areInfinite, one, f.div(smaller, divisor));
   Value angle = createArcTangent(f, quotient);
   angle = f.select(isSteep, subtractFrom(f, kPi / 2, angle), angle);
-  // Also of -0, which is not less than 0.
+  // This also holds for -0, which is not less than 0.
   Value isBehind = f.less(f.copySign(one, x), zero);
   angle = f.select(isBehind, subtractFrom(f, kPi, angle), angle);
   return f.copySign(angle, y);
@@ -106,7 +106,8 @@ struct ExpandAtan2 : public OpRewritePattern<math::Atan2Op> {
                                 PatternRewriter &rewriter) const override {
     if (!isFloat32(op.getType()))
       return failure();
-    // No approximate division: the reciprocal of a subnormal is infinite.
+    // The division may not be approximate: the reciprocal of a subnormal number
+    // is infinite.
     Formula f(rewriter, op.getLoc(), op.getType());
     rewriter.replaceOp(op, expandAtan2(f, op.getLhs(), op.getRhs()));
     return success();

@@ -26,7 +26,8 @@ using namespace bastile;
 
 namespace {
 
-/// Whether `op` computes and rounds; what only moves values needs no more bits.
+/// Whether `op` computes and rounds. An op that only moves values needs no more
+/// bits than they have.
 bool isArithmetic(Operation *op) {
   return isa<math::MathDialect>(op->getDialect()) ||
          isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp,
@@ -34,10 +35,10 @@ bool isArithmetic(Operation *op) {
              arith::MinNumFOp, arith::MaxNumFOp, arith::CmpFOp>(op);
 }
 
-/// Values are computed in float32 at least and rounded after each op. Targets
-/// have few functions for the narrow types, and no library to ask for the
-/// others; where they have arithmetic, a product and a sum would contract and
-/// lose the rounding between them.
+/// Computes narrow types in float32 and rounds after each op. Targets have few
+/// functions for narrow types, and no library that has the others; where they
+/// have arithmetic, a product and a sum would contract and lose the rounding
+/// between them.
 struct WidenMath : public RewritePattern {
   explicit WidenMath(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/2, context) {}
@@ -62,7 +63,8 @@ struct WidenMath : public RewritePattern {
     for (Value operand : op->getOperands()) {
       if (isNarrow(operand.getType())) {
         Type wide = widen(operand.getType());
-        // Patterns of constant operands look for a constant.
+        // The constant is converted here, because patterns look for constant
+        // operands.
         if (std::optional<double> number = getConstant(operand))
           operand = Formula(rewriter, op->getLoc(), wide).number(*number);
         else
@@ -90,10 +92,11 @@ bool hasInstruction(Operation *op) {
              math::SqrtOp, math::TruncOp>(op);
 }
 
-/// Some functions are taken element by element: no thread has more than these.
+/// The most elements of a thread's vector for functions that are computed
+/// element by element.
 constexpr int64_t maxElements = 1 << 16;
 
-/// Checks that no vector is so long that it would never end to be taken apart.
+/// Checks that no vector is too long to be split in reasonable time.
 LogicalResult verifyLengths(Operation *module) {
   auto isTooLong = [](Type type) {
     auto vector = dyn_cast<VectorType>(type);
@@ -136,7 +139,7 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     populatePowerPatterns(patterns);
     populateCastPatterns(patterns, *found);
     patterns.add<WidenMath>(&getContext());
-    // CSE, which follows, takes away what is no longer used.
+    // CSE, which follows, removes ops that are no longer used.
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
     if (failed(

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One file for each family of ops; ExpandMath.cpp puts them together.
+// Each family of ops has a file; ExpandMath.cpp puts them together.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,14 +32,15 @@ inline bool isFloat32(mlir::Type type) {
   return mlir::getElementTypeOrSelf(type).isF32();
 }
 
-/// The number that each element of `value` is, which may yet be repeated.
+/// The number that all elements of `value` are, also where it is yet to be
+/// repeated.
 std::optional<double> getConstant(mlir::Value value);
 
 /// Puts `kApproximate` on the functions and divisions of `kernel` of which
 /// every result that depends on them is rounded to 16 bits or fewer.
 void markApproximate(tile::KernelOp kernel);
 
-/// Makes no division of integers in `module` end the process.
+/// Guards divisions of integers in `module`, none of which may end the process.
 void guardDivisions(mlir::Operation *module);
 
 /// Builds elementwise arithmetic on values of one float type, scalar or vector.
@@ -58,7 +59,7 @@ public:
   Value add(Value lhs, Value rhs);
   Value sub(Value lhs, Value rhs);
   Value mul(Value lhs, Value rhs);
-  /// With the flags of the formula.
+  /// Ops with the flags of the formula.
   Value div(Value lhs, Value rhs);
   Value fma(Value a, Value b, Value c);
   Value neg(Value value);
@@ -80,7 +81,7 @@ public:
   Value equal(Value lhs, Value rhs) {
     return compare(mlir::arith::CmpFPredicate::OEQ, lhs, rhs);
   }
-  /// Leaves NaN as it is.
+  /// Clamps to a range; NaN stays NaN.
   Value clamp(Value value, double low, double high);
 
   /// The type of `bits`-wide integers in the shape of the formula's.
@@ -89,16 +90,16 @@ public:
   Value toBits(Value value);
   Value fromBits(Value bits);
   Value intToFloat(Value value);
-  /// Cuts off what is behind the point.
+  /// Converts to integers, cutting off the digits behind the point.
   Value floatToInt(Value value);
   Value addInt(Value lhs, Value rhs);
   Value subInt(Value lhs, Value rhs);
   Value andInt(Value lhs, Value rhs);
   Value orInt(Value lhs, Value rhs);
   Value shiftLeft(Value value, int32_t count);
-  /// Fills with zeros.
+  /// Shifts right and fills with zeros.
   Value shiftRight(Value value, int32_t count);
-  /// Fills with the sign.
+  /// Shifts right and fills with the sign.
   Value shiftRightSigned(Value value, int32_t count);
   Value isZero(Value bits);
   /// Of what `compare` gives.
@@ -128,20 +129,21 @@ struct ExpandFunction : public mlir::OpRewritePattern<OpTy> {
 /// and may be null.
 mlir::Value createExp(Formula &f, mlir::Value x, mlir::Value rest);
 
-/// What the GPU has as approximate instructions.
+/// Patterns for functions that the GPU has as approximate instructions.
 void populateApproximationPatterns(mlir::RewritePatternSet &patterns);
-/// exp and exp2 without an instruction for them.
+/// Patterns for exp and exp2 without an instruction for them.
 void populateExponentialPatterns(mlir::RewritePatternSet &patterns);
-/// sin, cos and tan of float32, whatever the size of the angle.
+/// Patterns for sin, cos and tan of float32, whatever the size of the angle.
 void populateSinePatterns(mlir::RewritePatternSet &patterns,
                           const Target &target);
-/// Angles that have a sine, a cosine or a tangent, of float32.
+/// Patterns for asin, acos, atan and atan2 of float32.
 void populateInversePatterns(mlir::RewritePatternSet &patterns);
-/// sinh, cosh and the inverse hyperbolic functions of float32.
+/// Patterns for sinh, cosh and the inverse hyperbolic functions of float32.
 void populateHyperbolicPatterns(mlir::RewritePatternSet &patterns);
-/// All other functions of float32, and those of float64 that no library gives.
+/// Patterns for all other functions of float32, and those of float64 that no
+/// library gives.
 void populateFunctionPatterns(mlir::RewritePatternSet &patterns);
-/// Powers and cube roots.
+/// Patterns for powers and cube roots.
 void populatePowerPatterns(mlir::RewritePatternSet &patterns);
 void populateRemainderPatterns(mlir::RewritePatternSet &patterns);
 void populateCastPatterns(mlir::RewritePatternSet &patterns,

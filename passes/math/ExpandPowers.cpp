@@ -70,7 +70,8 @@ Value expandPositivePower(Formula &f, Value a, Value y) {
   Pair log = expandLog(f, a);
   Value high = f.mul(log.high, y);
   Value low = f.fma(log.low, y, f.fma(log.high, y, f.neg(high)));
-  // Beyond, the result is 0 or infinite, and the lost part may be anything.
+  // Beyond this bound the result is 0 or infinite, and the lost part may be
+  // anything.
   Value isInside = f.less(f.abs(high), f.number(105.0));
   return createExp(f, high, f.select(isInside, low, f.number(0.0)));
 }
@@ -82,7 +83,7 @@ Value expandPower(Formula &f, Value x, Value y) {
   Value infinity = f.number(kInfinity);
   Value a = f.abs(x);
   Value result = expandPositivePower(f, a, y);
-  // Of 0 and infinity, one or the other.
+  // A power of 0 or infinity is one or the other of these.
   auto both = [&](Value lhs, Value rhs) -> Value {
     return arith::XOrIOp::create(f.builder, lhs, rhs);
   };
@@ -91,7 +92,7 @@ Value expandPower(Formula &f, Value x, Value y) {
   Value limit = f.select(both(isZero, isNegativePower), zero, infinity);
   result = f.select(f.orInt(isZero, isInfinite), limit, result);
 
-  // Numbers less than 0 have integral powers only, odd ones of their sign.
+  // A number less than 0 has integral powers only; odd ones have its sign.
   Value whole = f.truncate(y);
   Value isFraction = f.compare(Predicate::ONE, whole, y);
   Value half = f.mul(y, f.number(0.5));
@@ -103,7 +104,8 @@ Value expandPower(Formula &f, Value x, Value y) {
   result = f.select(f.andInt(isNegative, isFraction),
                     f.number(std::numeric_limits<double>::quiet_NaN()), result);
   result = f.select(f.compare(Predicate::UNO, x, y), f.add(x, y), result);
-  // 1 to any power, any number to the power 0, and -1 to that of infinity.
+  // The result is 1 for 1 to any power, any number to the power 0, and -1 to
+  // the power of infinity.
   Value isOne = f.orInt(f.equal(x, one), f.equal(y, zero));
   isOne =
       f.orInt(isOne, f.andInt(f.equal(a, one), f.equal(f.abs(y), infinity)));
@@ -123,7 +125,7 @@ struct ExpandPow : public OpRewritePattern<math::PowFOp> {
   }
 };
 
-/// x^n by as few products as there are bits to n, which is positive.
+/// x^n for a positive n, by about as many products as n has bits.
 Value createProduct(Formula &f, Value x, int64_t n) {
   if (n == 1)
     return x;
@@ -132,8 +134,9 @@ Value createProduct(Formula &f, Value x, int64_t n) {
   return n % 2 ? f.mul(square, x) : square;
 }
 
-/// Small integral powers, also of float64: no library has products. Where those
-/// may be infinite though their reciprocal is not zero, float32 has the power.
+/// Expands small integral powers into products, also of float64. Where products
+/// may become infinite though their reciprocal is not zero, float32 takes the
+/// general power.
 struct ExpandIntegralPow : public OpRewritePattern<math::PowFOp> {
   explicit ExpandIntegralPow(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -160,8 +163,8 @@ struct ExpandIntegralPow : public OpRewritePattern<math::PowFOp> {
   }
 };
 
-/// Roots, as which PyTorch takes these powers: of -0 and -infinity they are not
-/// what C's pow makes of them.
+/// Expands powers that PyTorch computes as roots, which differ from C's pow for
+/// -0 and -infinity.
 struct ExpandRootPow : public OpRewritePattern<math::PowFOp> {
   explicit ExpandRootPow(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/2) {}
@@ -191,7 +194,7 @@ Value expandCbrt(Formula &f, Value x) {
   Value a = f.abs(x);
   Value isSmall = f.less(a, f.number(0x1p-126));
   a = f.select(isSmall, f.mul(a, f.number(0x1p24)), a);
-  // A third of the exponent, within 3.5% of it.
+  // A third of the exponent's bits gives the root within 3.5%.
   Value guess = f.fma(f.intToFloat(f.toBits(a)), f.number(-1.0 / 3),
                       f.number(0x1.5288cp+30));
   Value r = f.fromBits(f.floatToInt(guess));
@@ -200,7 +203,7 @@ Value expandCbrt(Formula &f, Value x) {
     Value change = f.fma(f.number(2.0 / 9), d, f.number(1.0 / 3));
     r = f.fma(f.mul(r, d), change, r);
   }
-  // What is left of a beside the cube of the root.
+  // The part of a that the cube of the root lacks.
   Value square = f.mul(r, r);
   Value root = f.mul(a, square);
   Value s = f.mul(root, root);
@@ -209,7 +212,7 @@ Value expandCbrt(Formula &f, Value x) {
   root = f.fma(f.mul(rest, square), f.number(1.0 / 3), root);
   root = f.select(isSmall, f.mul(root, f.number(0x1p-8)), root);
   root = f.copySign(root, x);
-  // Of 0, infinity and NaN there is no 1 / cbrt.
+  // 0, infinity and NaN have no 1 / cbrt, and are their own roots.
   Value isInside =
       f.andInt(f.less(f.number(0.0), a), f.less(a, f.number(kInfinity)));
   return f.select(isInside, root, x);

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Angles as models have them are reduced by multiples of pi / 2 in three parts,
-// without a branch. Where any of a vector is larger than that serves for, each
-// that is takes a branch, in which it is multiplied by the bits of 2 / pi that
-// matter to it (Payne and Hanek, Radian Reduction for Trigonometric Functions,
-// 1983).
+// Sines, cosines and tangents. Angles of the size that models have are reduced
+// by multiples of pi / 2 in three parts, without a branch. If any angle of a
+// vector is too large for that, it is corrected in a branch, which multiplies
+// the angle by the bits of 2 / pi that matter to it (Payne and Hanek, Radian
+// Reduction for Trigonometric Functions, 1983).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ using namespace bastile;
 namespace {
 
 constexpr double kHalfPi = 1.5707963267948966;
-/// Up to here, three parts of pi / 2 suffice.
+/// The largest angle that three parts of pi / 2 can reduce.
 constexpr double kLargestInParts = 0x1p20;
 
 /// An angle as a number of quarter turns, of which the low two bits matter, and
@@ -42,7 +42,7 @@ Reduced reduceInParts(Formula &f, Value x) {
   constexpr double rounder = 12582912.0;
   constexpr float first = static_cast<float>(kHalfPi);
   constexpr float second = static_cast<float>(kHalfPi - first);
-  // Numbers next to a multiple of pi / 2 ask for what float64 lacks of it.
+  // Numbers next to a multiple of pi / 2 need digits of it that float64 lacks.
   constexpr double third = kHalfPi - first - second + 0x1.1a62633145c07p-54;
   Value shifted = f.fma(x, f.number(1 / kHalfPi), f.number(rounder));
   Value n = f.sub(shifted, f.number(rounder));
@@ -58,7 +58,7 @@ Reduced reduceInParts(Formula &f, Value x) {
 /// more than 2 after a shift by k make whole turns and are left out; of the
 /// others, 96 are multiplied by M, which leaves 62 bits behind the point.
 Reduced reduceByBits(Formula &f, Value x) {
-  // Of 2 / pi, behind as many zeros as the smallest k reaches back.
+  // The bits of 2 / pi, behind as many zeros as the smallest k reaches back.
   constexpr uint32_t bitsOfTwoOverPi[] = {0x00000000, 0xA2F9836E, 0x4E441529,
                                           0xFC2757D1, 0xF534DDC0, 0xDB629599,
                                           0x3C439041};
@@ -79,7 +79,7 @@ Reduced reduceByBits(Formula &f, Value x) {
 
   Value bits = f.toBits(f.abs(x));
   Value mantissa = f.orInt(f.shiftLeft(bits, 8), word(0x80000000));
-  // Where the bits begin: k + 30.
+  // The place where the bits begin: k + 30.
   Value begin = f.subInt(f.shiftRight(bits, 23), f.integer(128));
   Value isEven = f.isZero(f.andInt(begin, f.integer(32)));
   Value isNear = f.isZero(f.andInt(begin, f.integer(64)));
@@ -92,7 +92,7 @@ Reduced reduceByBits(Formula &f, Value x) {
   Value shift = f.andInt(begin, f.integer(31));
   Value rest = f.subInt(f.integer(31), shift);
   auto product = [&](unsigned index) -> Value {
-    // In two steps, as a shift by 32 is none.
+    // In two steps, as a shift by 32 would do nothing.
     Value lower = shiftRight(f.shiftRight(words[index + 1], 1), rest);
     Value window = f.orInt(shiftLeft(words[index], shift), lower);
     return arith::MulIOp::create(
@@ -103,7 +103,7 @@ Reduced reduceByBits(Formula &f, Value x) {
   fraction = f.addInt(fraction, product(1));
   fraction = f.addInt(fraction, shiftLeft(product(0), wide(32)));
 
-  // Two bits ahead of the point; what is behind, to the nearest.
+  // Takes two bits ahead of the point, and rounds by those behind it.
   Value quarters =
       shiftRight(f.addInt(fraction, wide(int64_t(1) << 61)), wide(62));
   quarters = arith::TruncIOp::create(builder, builder.getI32Type(), quarters);

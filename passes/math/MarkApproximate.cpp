@@ -4,15 +4,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rounding to 16 bits or fewer hides the error of the GPU's approximations.
-// Values that reach a wider result without it are wide: one backward walk from
-// the stores of such results finds them, and whatever else the kernel computes
-// may be approximate. A result that is only read for what is rounded later is
-// marked, and counts for nothing.
+// Marks the ops that a GPU may approximate. A rounding to 16 bits or fewer
+// hides the error of the GPU's approximations. Values that reach a wider result
+// without such a rounding are wide: one backward walk from the stores of such
+// results finds them, and all other values of the kernel may be approximate. A
+// result that is only read by values that are rounded later is marked, and does
+// not count as wide.
 //
-// Numbers that are compared for being equal hide nothing: one loop computes
-// them, another one computes them again, and both must find the same bits. So
-// all that leads to such a comparison is wide, roundings or not.
+// A comparison for equality hides nothing: one loop computes the numbers,
+// another one computes them again, and both must find the same bits. So all
+// values that lead to such a comparison are wide, whether they are rounded or
+// not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +47,7 @@ bool hasApproximation(Operation *op) {
              math::RsqrtOp, math::SqrtOp>(op);
 }
 
-/// What `address` leads to: a variable, or else some pointer.
+/// The variable that `address` is in, or the pointer that it is computed from.
 Value getBase(Value address) {
   while (Operation *op = address.getDefiningOp()) {
     if (!isa<LLVM::GEPOp, LLVM::AddrSpaceCastOp, NVVM::MapaOp>(op))
@@ -55,7 +57,7 @@ Value getBase(Value address) {
   return address;
 }
 
-/// What is the same for all addresses of one variable.
+/// A value that all addresses of one variable have in common.
 const void *getVariable(Value address) {
   Value base = getBase(address);
   if (auto op = base.getDefiningOp<LLVM::AddressOfOp>())
@@ -124,7 +126,7 @@ private:
     }
     if (hasApproximation(op) && !getElementTypeOrSelf(op->getResult(0)).isF64())
       return functions.push_back(op);
-    // Atomic additions, or whatever else takes numbers out of the kernel.
+    // Atomic additions, and any other op that takes numbers out of the kernel.
     bool takesFloats = llvm::any_of(op->getOperandTypes(), [](Type type) {
       return isa<FloatType>(getElementTypeOrSelf(type));
     });
@@ -170,15 +172,15 @@ private:
           add(stored);
       return;
     }
-    // A relative error of its operand is an absolute one of a logarithm, as
-    // small as the rounding of the operand itself.
+    // A relative error of a logarithm's operand is an absolute error of the
+    // logarithm, as small as that of rounding the operand.
     if (!isExact && isa<math::LogOp, math::Log2Op>(op))
       return;
     if (op->getNumRegions() == 0)
       return addOperands(op);
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return followIteration(loop, result.getResultNumber());
-    // Of branches, the value that each yields for this result.
+    // The value that each branch yields for this result.
     addOperands(op);
     for (Region &region : op->getRegions())
       for (Block &block : region)
@@ -202,8 +204,8 @@ private:
   DenseMap<const void *, SmallVector<Value, 2>> sharedStores;
   DenseSet<Value> wide;
   SmallVector<Value> pending;
-  /// Where the walk begins: what leaves the kernel, and what is compared for
-  /// being equal.
+  /// The values that the walk begins at: those that leave the kernel, and those
+  /// that are compared for equality.
   SmallVector<Value> results, compared;
   /// Whether no rounding ends the walk.
   bool isExact = false;

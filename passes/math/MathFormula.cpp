@@ -14,8 +14,8 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The number or integer that each element of `value` is. What is narrower than
-/// a word is repeated as integers.
+/// The constant that all elements of `value` are. Numbers narrower than a word
+/// are repeated as integers.
 static std::optional<APInt> getConstantBits(Value value) {
   if (APInt bits; matchPattern(value, m_ConstantInt(&bits)))
     return bits;

@@ -11,25 +11,27 @@
 
 namespace bastile {
 
-/// How groups of columns lie with the lanes that hold a row: the vectors that
-/// those of a warp hold at a time are a chunk, and a group may have parts of
-/// several chunks, and a chunk of several groups.
+/// How groups of columns are spread over the lanes that hold a row. A chunk is
+/// the vectors that the lanes of a warp hold at a time. A group may have parts
+/// in several chunks, and a chunk may have parts of several groups.
 ///
 /// The part that chunk c has of group g leaves its result in slot c + g of its
-/// row: along the row each part is of the next chunk, of the next group or of
-/// both, so that no two share a slot and those of a group follow each other.
+/// row. From one part of a row to the next, the chunk, the group or both
+/// change, so no two parts share a slot, and the slots of a group follow each
+/// other.
 struct GroupChunks {
   /// Vectors of a chunk, of a group, and of all that a block has of a row.
   int64_t lanes, vectors, length;
 
-  /// For `repeats` of a layout's deal to `grid` in vectors of `vector`.
+  /// The chunks of a tile whose layout deals vectors of `vector` elements to
+  /// `grid`, `repeats` times along the row.
   static GroupChunks get(const ThreadGrid &grid, int64_t repeats, int64_t group,
                          int64_t vector) {
     return {std::min(ThreadGrid::kWarp, grid.columns), group / vector,
             repeats * grid.columns};
   }
 
-  /// Groups of a row, of which the last may be cut.
+  /// The number of groups in a row; the last group may be cut.
   int64_t getGroups() const { return llvm::divideCeil(length, vectors); }
   bool isOneChunk() const { return length == lanes; }
   /// Whether every chunk is part of one group.
@@ -38,19 +40,20 @@ struct GroupChunks {
   int64_t getParts() const {
     return areWhole() ? vectors / lanes : (vectors + lanes - 2) / lanes + 1;
   }
-  /// Slots of a row, with those that a cut group does not fill.
+  /// The number of slots of a row, including those that a cut group does not
+  /// fill.
   int64_t getSlots() const {
     return llvm::divideCeil(getGroups() * vectors, lanes) + getGroups();
   }
-  /// Whether one warp combines the parts of each group for all others, rather
-  /// than each thread those of its own, of which it has `pieces`.
+  /// Whether one warp combines the parts of each group for all threads, rather
+  /// than each thread those of its own groups. A thread has `pieces` pieces.
   bool combinesOnce(int64_t pieces) const {
     constexpr int64_t kMostParts = 8, kMostLoads = 128;
     return getParts() > kMostParts || getParts() * pieces > kMostLoads;
   }
 
-  /// Bytes of shared memory that a reduction of such groups takes, of a tile of
-  /// which a thread has pieces of `rowRepeats` rows.
+  /// Bytes of shared memory for a reduction of such groups in a tile of which a
+  /// thread has pieces of `rowRepeats` rows.
   static int64_t getScratchBytes(const ThreadGrid &grid, int64_t rowRepeats,
                                  int64_t repeats, int64_t group,
                                  int64_t vector) {

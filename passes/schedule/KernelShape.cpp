@@ -87,7 +87,7 @@ public:
     noteFollowingSums(kernel, depths);
     for (Operation &op : body)
       visit(&op);
-    // What takes the place of an operand is stored last.
+    // A result that takes the memory of an operand is stored in the last sweep.
     for (unsigned index = 0; index < kernel.getNumArguments(); ++index)
       if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
         for (Value value : body.getTerminator()->getOperands())
@@ -126,7 +126,8 @@ private:
       read(value, getReductionDepth(value, depths));
   }
 
-  /// Notes what sweep number `sweep` reads for `value`, but for statistics.
+  /// Notes what sweep number `sweep` reads to compute `value`, statistics
+  /// aside.
   void read(Value value, int64_t sweep) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type || type.getShape().back() == 1)
@@ -152,11 +153,11 @@ private:
 
 } // namespace
 
-/// Whether all of `kernel` is elementwise, or reduces whole rows, in elements
-/// of whole bytes. What combines rows, but for statistics, adds columns of one
-/// to columns of another.
+/// Whether `kernel` computes each column from the same column, or reduces whole
+/// rows, and its elements have whole bytes. A combination of rows, unless of
+/// statistics, adds columns of one row to columns of another.
 static bool isAlongRows(tile::KernelOp kernel, const KernelShape &shape) {
-  // There may be no row, but what all rows share.
+  // The operands may be row vectors alone.
   auto isRow = [&](Type type) {
     auto tensor = cast<RankedTensorType>(type);
     return tensor.getRank() > 1 && tensor.getShape().back() == shape.rowLength;
@@ -188,9 +189,9 @@ static bool isAlongRows(tile::KernelOp kernel, const KernelShape &shape) {
          });
 }
 
-/// Bytes of each column that are kept past a reduction: of what does not wait
-/// for it, but is needed beside what does. Numbers that are widened are kept
-/// narrow.
+/// Bytes of each column that registers keep past a reduction: of values that do
+/// not wait for the reduction but are needed together with values that do. A
+/// number that is widened after it is loaded is kept narrow.
 static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
   DenseMap<Value, int64_t> depths;
   DenseSet<Value> kept;
@@ -205,7 +206,7 @@ static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
       bytes += getElementBytes(type);
   };
   for (Operation &op : kernel.getBody().front()) {
-    // What combines rows does so at once.
+    // A combination of rows takes its row at once and keeps nothing.
     if (op.getNumResults() != 1 || isRowReduction(&op) ||
         isa<tile::ReduceRowsOp>(op))
       continue;
@@ -218,7 +219,7 @@ static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
   return bytes;
 }
 
-/// How many ops, about, the host's processor computes a vector of `op` by.
+/// About how many ops the host's processor takes to compute a vector of `op`.
 static int64_t countHostOps(Operation *op) {
   auto isRow = [](Type result) {
     auto type = dyn_cast<RankedTensorType>(result);
@@ -266,7 +267,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
       shape.numLongPartialRows +=
           reduce.getPartial() &&
           reduce.getInput().getType().getShape().back() > 1;
-      // Its rank is that of the partial results, one row a program.
+      // The result has the rank of partial results, which are one row a
+      // program.
       if (reduce.getPartial())
         continue;
       if (reduce.keepsRows()) {

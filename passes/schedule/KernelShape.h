@@ -11,67 +11,74 @@
 
 namespace bastile {
 
-/// The rows that a kernel on whole tensors walks.
+/// What the `schedule` pass knows of a kernel on whole tensors: the rows that
+/// its programs go through, and what is computed on them.
 struct KernelShape {
   /// Elements of a row; statistics aside, all row tensors have as many, or a
-  /// multiple if they are only taken apart or put together.
+  /// multiple if they are only split or joined.
   int64_t rowLength = 1;
-  /// Leading dimensions of the row tensors; 0 where there are none, but row
-  /// vectors alone: a single row.
+  /// Leading dimensions of the row tensors; 0 where the kernel has row vectors
+  /// alone, which are a single row.
   int64_t leading = 0;
   /// The columns that an element of each group statistic stands for.
   llvm::SmallVector<int64_t> groups;
-  /// Of each reduction of groups, their columns.
+  /// The columns of a group, for each reduction of groups.
   llvm::SmallVector<int64_t> reducedGroups;
-  /// The rows of the bands that are reduced, 0 if none are.
+  /// The rows of a band where bands are reduced, otherwise 0.
   int64_t band = 0;
   /// Bytes of the narrowest element in memory.
   int64_t minElementBytes = 8;
   bool usesFloat64 = false;
-  /// How much is computed for each element, or each row, and how many ops of
-  /// the host's processor that is, about, which computes functions by formulas.
+  /// The ops that are computed for each element or row, and about how many ops
+  /// of the host's processor these are, which computes functions by formulas.
   int64_t numOps = 0, numHostOps = 0;
-  /// Whether a row is reduced, and how often one reduction waits for another.
-  /// Those of groups do not count: they need no more than their columns.
+  /// How many reductions of a row there are, and how many of them wait for each
+  /// other. Reductions of groups do not count: they need only the columns of a
+  /// tile.
   int64_t reductionDepth = 0;
   int64_t numReductions = 0;
-  /// Where a row is walked tile by tile by several threads: how often, and the
-  /// bytes of it that more than one walk reads.
+  /// Where several threads sweep a row tile by tile: the number of sweeps, and
+  /// the bytes of the row that more than one sweep reads.
   int64_t numSweeps = 1, rereadBytes = 0;
-  /// Whether the first of these walks reads nothing but what all rows share.
+  /// Whether the first sweep reads nothing but what all rows share.
   bool startsWithShared = false;
-  /// Bytes that are loaded for each column of a row, those of what all rows
-  /// share, and those that a reduction finds in registers and leaves there for
-  /// what comes after it.
+  /// Bytes for each column of a row: those that are loaded of the row itself,
+  /// those of what all rows share, and those of values that are computed before
+  /// a reduction and stay in registers until they are used after it.
   int64_t loadedBytes = 0, sharedBytes = 0, keptBytes = 0;
-  /// Whether rows are combined: each program its own, or one program all.
+  /// Whether rows are combined, by each program its own or by one program all.
   bool hasPartialRows = false;
-  /// How much of what each program combines are rows, not statistics.
+  /// How many of the partial results of each program are rows rather than
+  /// statistics.
   int64_t numLongPartialRows = 0;
-  /// How often one program combines rows, all or those over some dimensions.
+  /// How many combinations one program makes of all rows, or of the rows over
+  /// some dimensions.
   int64_t numCombinedRows = 0;
-  /// Where rows of their own are left: the leading dimensions over which rows
-  /// are combined, and the sizes of those that are left.
+  /// Where rows are combined over some leading dimensions: those dimensions,
+  /// and the sizes of the dimensions that are left.
   llvm::SmallVector<int64_t> combinedDimensions, keptSizes;
-  /// Whether there may be nothing to do, which all programs are to notice.
+  /// Whether there may be nothing to do (a scaling by 1 in place), which every
+  /// program finds out by itself.
   bool hasFactor = false;
-  /// Whether what each column of a row needs is in that column of the others,
-  /// and no number is carried from one row to the next.
+  /// Whether each column of a row is computed from the same column of other
+  /// rows, and no number is carried from one row to the next.
   bool isAlongRows = false;
 
-  /// Whether a program should walk many rows: what it leaves of them is long.
+  /// Whether a program should go through many rows, because the partial result
+  /// that it leaves is a whole row.
   bool combinesLongRows() const {
     return numLongPartialRows > 0 || numCombinedRows > 0;
   }
 
-  /// Whether rows of `type` are what is left where rows are combined.
+  /// Whether `type` is that of the rows that are left where rows are combined
+  /// over some dimensions.
   bool isKept(mlir::RankedTensorType type) const {
     return !combinedDimensions.empty() && type.getRank() > 1 &&
            type.getShape().drop_back() == llvm::ArrayRef(keptSizes);
   }
 
-  /// The fewest columns that are a whole number of groups of each size; 1 where
-  /// there are none. They divide the row.
+  /// The fewest columns that hold a whole number of groups of each size; 1
+  /// where there are no groups. They divide the row.
   int64_t getGroupColumns() const;
 
   static KernelShape get(tile::KernelOp kernel);
@@ -80,17 +87,20 @@ struct KernelShape {
   /// type, that divides the row and its groups.
   int64_t getVector(int64_t bytes) const;
 
-  /// Whether vectors of so many elements do not divide the row, so that each
-  /// row's begin ahead of it, where their addresses are aligned.
+  /// Whether rows are misaligned for vectors of so many elements: the vectors
+  /// do not divide the row, so the first vector of a row begins ahead of the
+  /// row, at an aligned address.
   bool isMisaligned(int64_t vector) const { return rowLength % vector != 0; }
-  /// Whether they can: some of a row's vectors have to lie inside of it.
+  /// Whether rows may be misaligned for such vectors: some vectors have to lie
+  /// inside of the row.
   bool allowsMisalignment(int64_t vector) const;
-  /// Whether rows are walked in such vectors: they divide each row, or begin
-  /// ahead of it, as they do on GPUs alone.
+  /// Whether programs can go through rows in such vectors: the vectors divide
+  /// the row or, on GPUs alone, the rows may be misaligned.
   bool takesVectors(int64_t vector, bool onHost) const {
     return !isMisaligned(vector) || (!onHost && allowsMisalignment(vector));
   }
-  /// The columns that tiles of such vectors cover, wherever the rows begin.
+  /// The columns that tiles of such vectors cover, whatever the misalignment of
+  /// the rows.
   int64_t getSpan(int64_t vector) const {
     return isMisaligned(vector) ? rowLength + vector - 1 : rowLength;
   }
@@ -100,12 +110,13 @@ struct KernelShape {
 /// for its sizes.
 bool isRead(mlir::BlockArgument argument);
 
-/// The maximum that `sum` takes off its row, if it adds up exp(x - max(x)): the
-/// only sum that can be corrected when a larger maximum is found.
+/// The maximum that `sum` subtracts from its row, if it adds up exp(x -
+/// max(x)): the only sum that a larger maximum, found later, can correct.
 tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum);
 
-/// Notes in `depths` that such sums are there as early as their maxima, as they
-/// are where several threads walk a row. Ahead of any other use of `depths`.
+/// Notes in `depths` that each sum of exp(x - max(x)) needs no more reductions
+/// than its maximum: where several threads sweep a row, they compute both in
+/// one sweep. Call it before any other use of `depths`.
 void noteFollowingSums(tile::KernelOp kernel,
                        llvm::DenseMap<mlir::Value, int64_t> &depths);
 

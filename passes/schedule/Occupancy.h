@@ -15,9 +15,10 @@ namespace bastile {
 /// registers of each; 1 leaves that to the assembler. The blocks of a cluster
 /// wait for each other, so that others have to run meanwhile.
 inline int32_t getMinBlocksPerMultiprocessor(tile::ScheduleAttr schedule) {
-  /// Threads that hide what some of them wait for.
+  /// Threads of a multiprocessor that keep it busy while some of them wait.
   constexpr int64_t kThreadsToHide = 1024;
-  // As many as are launched, if they load ahead: each has its rows under way.
+  // Blocks that load ahead have their next rows in registers, so all that are
+  // launched have to fit.
   if (schedule.getStages() > 1)
     return schedule.getPersistent();
   bool waits = schedule.getBlocks() > 1;

@@ -32,12 +32,12 @@ struct ScheduleFields {
                                    persistent, cluster, stages, reread);
   }
 
-  /// Whether a kernel can be tiled by them.
+  /// Whether a kernel can be tiled by these fields.
   bool isComplete() const { return rows && threads && vector && columns; }
 
   /// Blocks that share a row.
   int64_t getBlocks() const { return std::max<int64_t>(1, cluster); }
-  /// Groups of rows whose loads are under way or that are computed on.
+  /// Groups of rows that are computed on or whose loads are under way.
   int64_t getStages() const { return std::max<int64_t>(1, stages); }
 };
 
@@ -61,37 +61,40 @@ mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
 bool isValidSchedule(const ScheduleFields &fields, const KernelShape &shape,
                      const Target &target, mlir::MLIRContext *context);
 
-/// Of the schedules that are like `fields` where these are not 0 and have room
-/// for the groups of columns of a kernel of `shape`, the best; none if there is
-/// none.
+/// The best schedule that has the fields of `fields` that are not 0, and room
+/// for the groups of columns of a kernel of `shape`; none if no schedule has
+/// both.
 std::optional<ScheduleFields>
 findScheduleForGroups(const ScheduleFields &fields, const KernelShape &shape,
                       const Target &target, mlir::MLIRContext *context);
 
-/// Bytes of a row that a block of a loop keeps if it keeps what it reads again.
+/// Bytes of a row that a block of a loop keeps in shared memory if it keeps all
+/// that later sweeps read again.
 int64_t getKeptBytes(const ScheduleFields &fields, const KernelShape &shape);
 
-/// Bytes of shared memory in which warps and blocks meet. A program that comes
-/// back has them twice, to take turns.
+/// Bytes of shared memory in which warps and blocks combine their results. A
+/// program that reduces in a loop has this memory twice, and the two take
+/// turns.
 int64_t getScratchBytes(const ScheduleFields &fields, const KernelShape &shape,
                         const ThreadGrid &grid);
-/// Whether a block has that much.
+/// Whether a block has room for this memory.
 bool hasScratchRoom(const ScheduleFields &fields, const KernelShape &shape,
                     const ThreadGrid &grid);
 
 /// Bytes of the rows that are copied ahead to a block's shared memory.
 int64_t getStagedBytes(const ScheduleFields &fields, const KernelShape &shape);
 
-/// The ops on vectors of a program of the host, which is code of its tile's
-/// length, with those that functions become; 0 for tiles of few vectors, whose
-/// ops are the source's own.
+/// The ops on vectors of a program of the host, including those that functions
+/// become. The code of the program is as long as its tile. 0 for tiles of few
+/// vectors, whose ops are the source's own.
 int64_t countUnrolledOps(const ScheduleFields &fields,
                          const KernelShape &shape);
 
-/// Whether a loop walks over rows that are reduced, tile by tile.
+/// Whether a loop sweeps rows that are reduced, tile by tile.
 bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
 
-/// The schedule for operands of any alignment, by the one for aligned ones.
+/// The schedule for operands of any alignment, given the schedule for aligned
+/// operands.
 ScheduleFields getUnaligned(ScheduleFields fields, const KernelShape &shape,
                             const Target &target, mlir::MLIRContext *context);
 

@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The heuristic has tiles that suit rows. Where groups of columns do not divide
-// these, a tile is a few groups, or the whole row and what is behind it.
+// The heuristic chooses tiles for whole rows. Where groups of columns do not
+// divide such a tile, the tile is some whole groups instead, or the whole row
+// with the padding behind it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,7 +40,7 @@ private:
   const Target &target;
   MLIRContext *context;
   std::optional<ScheduleFields> best;
-  /// Columns that its tiles cover, and of which a thread holds how many.
+  /// The columns that tiles cover, and how many of them one thread holds.
   std::pair<int64_t, int64_t> bestCost;
 };
 
@@ -49,7 +50,7 @@ void GroupSearch::tryColumns(ScheduleFields fields, int64_t columns,
     fields.columns = columns;
   int64_t held = fields.columns / fields.threads;
   if (!fields.rows) {
-    // A band is held whole, if it can be.
+    // A tile holds a whole band if it can.
     fields.rows = shape.band ? shape.band : 1;
     while (fields.rows > 1 &&
            (fields.rows * held > mostHeld || shape.band % fields.rows != 0))
@@ -82,7 +83,7 @@ void GroupSearch::tryThreads(int64_t threads, int64_t mostHeld) {
 }
 
 std::optional<ScheduleFields> GroupSearch::run() {
-  // What registers hold with ease, and all that they hold.
+  // First what registers hold with ease, then all that they hold.
   for (int64_t mostHeld : {64, 256}) {
     for (int64_t threads = kWarp; threads <= target.maxThreadsPerBlock;
          threads += kWarp)

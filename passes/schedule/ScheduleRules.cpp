@@ -19,45 +19,40 @@ namespace {
 constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Past this, the vectors that a thread holds no longer fit its registers.
 constexpr int64_t kMaxElementsPerThread = 256;
-/// Past this, a program of the host takes many seconds to compile. Tiles of few
-/// vectors may have more ops, which are the source's own, and so may those that
-/// have to hold groups.
+/// The ops beyond which a program of the host takes many seconds to compile.
+/// Tiles of few vectors may have more, which are the source's own ops, and so
+/// may tiles that have to hold groups.
 constexpr int64_t kMaxUnrolledOps = 16384;
 constexpr int64_t kMaxUnrolledOpsOfGroups = 32768;
 constexpr int64_t kFewPieces = 32;
-/// Above Target::maxBlocksPerCluster, a user asks for it and the launch may
-/// fail.
+/// The most blocks of a cluster that a user may pin. Above
+/// `Target::maxBlocksPerCluster`, the launch may fail.
 constexpr int64_t kMaxBlocksPerCluster = 16;
-/// What combines warps is declared in the code, of which every target takes as
-/// much; more has to be asked for at launch.
+/// Shared memory in which warps combine their results, in bytes. The code
+/// declares it, of which every target takes as much; more has to be asked for
+/// at launch.
 constexpr int64_t kMaxStaticSharedBytes = 48 * 1024;
 
-/// Checks that no group goes beyond a tile or, in a cluster, beyond what the
-/// threads of a block have of it at a time. A tile may end within a group where
-/// it ends behind the row.
+/// Checks that no group of columns extends beyond a tile or, in a cluster,
+/// beyond the columns that the threads of a block hold at a time. A tile may
+/// end within a group only where the tile ends behind the row.
 LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
                            const ScheduleFields &fields,
                            const KernelShape &shape, int64_t threadColumns) {
-  // Nobody may listen to the diagnostic, which then says nothing of failure.
   for (int64_t group : shape.groups) {
-    if (group % fields.vector != 0) {
-      error() << "a vector of " << fields.vector
-              << " does not divide a group of " << group << " columns";
-      return failure();
-    }
-    if (fields.columns % group != 0 && fields.columns < shape.rowLength) {
-      error() << "a tile's " << fields.columns
-              << " columns do not divide into groups of " << group;
-      return failure();
-    }
+    if (group % fields.vector != 0)
+      return error() << "a vector of " << fields.vector
+                     << " does not divide a group of " << group << " columns";
+    if (fields.columns % group != 0 && fields.columns < shape.rowLength)
+      return error() << "a tile's " << fields.columns
+                     << " columns do not divide into groups of " << group;
     int64_t atOnce = threadColumns * fields.vector;
-    if (fields.getBlocks() > 1 && atOnce % group != 0) {
-      error() << "the " << atOnce
-              << " columns that the threads of a block have at a time do not "
-                 "divide into groups of "
-              << group << ", which blocks of a cluster do not share";
-      return failure();
-    }
+    if (fields.getBlocks() > 1 && atOnce % group != 0)
+      return error()
+             << "the " << atOnce
+             << " columns that the threads of a block have at a time do not "
+                "divide into groups of "
+             << group << ", which blocks of a cluster do not share";
   }
   return success();
 }
@@ -82,7 +77,8 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                                       const Target &target,
                                       MLIRContext *context) {
   if (shape.combinesLongRows() && !fields.persistent)
-    return error() << "programs that combine rows are persistent";
+    return error() << "programs that combine rows are persistent; set "
+                      "'persistent'";
   if (!shape.takesVectors(fields.vector, target.isHost()))
     return error() << "a vector of " << fields.vector
                    << " does not divide the row of " << shape.rowLength;
@@ -115,14 +111,14 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                         "ahead; leave out 'stages'";
   }
   if (fields.getStages() > 2 && shape.isMisaligned(fields.vector))
-    return error() << "only 2 stages load ahead the row of " << shape.rowLength
-                   << ", which the vector of " << fields.vector
-                   << " does not divide, not " << fields.stages
-                   << "; use fewer 'stages'";
+    return error() << "a row of " << shape.rowLength << ", which the vector of "
+                   << fields.vector
+                   << " does not divide, is loaded ahead in 2 stages at most, "
+                   << "not " << fields.stages << "; use fewer 'stages'";
   int64_t blocks = fields.getBlocks();
   if (blocks > 1 && target.maxBlocksPerCluster == 1)
-    return error() << "it has no clusters, and the schedule's is of " << blocks
-                   << " blocks";
+    return error() << "it has no clusters, and the schedule asks for one of "
+                   << blocks << " blocks; leave out 'cluster'";
   if (blocks > kMaxBlocksPerCluster)
     return error() << blocks << " blocks are more than the "
                    << kMaxBlocksPerCluster << " of a cluster";
@@ -165,7 +161,7 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
                    << "asking for more";
   if (fields.reread == tile::Reread::Shared) {
     if (!isLoop(fields, shape) || shape.rereadBytes == 0)
-      return error() << "no row is walked again; leave out 'reread'";
+      return error() << "no later sweep reads a row again; leave out 'reread'";
     if (int64_t kept = getKeptBytes(fields, shape);
         kept + shared > target.maxSharedBytesPerBlock)
       return error() << kept << " bytes of the row that each block would keep "
@@ -208,7 +204,7 @@ int64_t bastile::getScratchBytes(const ScheduleFields &fields,
                                  const KernelShape &shape,
                                  const ThreadGrid &grid) {
   int64_t places = fields.persistent ? 2 : 1;
-  // What combines rows takes turns.
+  // Several combinations of rows use the same memory, one after the other.
   bool combinesRows =
       shape.hasPartialRows || shape.numCombinedRows > 0 || shape.band > 0;
   int64_t columns = combinesRows ? fields.columns / fields.getBlocks() : 0;
@@ -240,12 +236,13 @@ bool bastile::isLoop(const ScheduleFields &fields, const KernelShape &shape) {
          fields.columns < shape.getSpan(fields.vector);
 }
 
-/// Elements of a thread to which each is an access of its own that keep it
-/// busy; more would only make the program longer.
+/// Elements that keep a thread busy where each is an access of its own; more
+/// would only make the program longer.
 static constexpr int64_t kUnalignedElements = 4;
 
-/// Whether a row that `fields` hold whole may as well be walked in a loop:
-/// because that loads nothing twice or because the program would be very long.
+/// Whether a row that a tile holds whole may as well be swept in a loop:
+/// because the loop loads nothing twice, or because the program would be very
+/// long without it.
 static bool mayBecomeLoop(const ScheduleFields &fields,
                           const KernelShape &shape) {
   if (shape.numReductions == 0 || shape.hasPartialRows || shape.band ||
@@ -256,10 +253,10 @@ static bool mayBecomeLoop(const ScheduleFields &fields,
   return shape.rereadBytes == 0 || held > 4 * kUnalignedElements;
 }
 
-/// The schedules that leave a thread half of what it holds in `fields`, the one
-/// that costs least first. Programs that each leave a row of partial results
-/// stay as many, and with the same rows; those that reduce bands of rows hold
-/// one each, so as not to read it more than once.
+/// The schedules by which a thread holds half of what it holds by `fields`, the
+/// cheapest first. A program that leaves a row of partial results keeps its
+/// rows, so that there are as many programs; a program that reduces bands of
+/// rows keeps a whole band, so that the band is read once.
 static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
                                          const KernelShape &shape) {
   SmallVector<ScheduleFields> halved;
@@ -284,8 +281,8 @@ static SmallVector<ScheduleFields> halve(const ScheduleFields &fields,
   return halved;
 }
 
-/// Another schedule with the vector of `fields`, and the rows of each program
-/// if it leaves one of partial results.
+/// A new schedule with the vector of `fields` and, if each program leaves a row
+/// of partial results, with its rows.
 static ScheduleFields completeForRows(const ScheduleFields &fields,
                                       const KernelShape &shape,
                                       const Target &target,
@@ -300,8 +297,8 @@ static ScheduleFields completeForRows(const ScheduleFields &fields,
   return completed;
 }
 
-/// The schedule for operands of any alignment. A thread accesses elements one
-/// by one there, each by an instruction of its own.
+/// The schedule for operands of any alignment, by which a thread accesses
+/// elements one by one, each by an instruction of its own.
 ScheduleFields bastile::getUnaligned(ScheduleFields fields,
                                      const KernelShape &shape,
                                      const Target &target,
@@ -315,7 +312,7 @@ ScheduleFields bastile::getUnaligned(ScheduleFields fields,
       isMisaligned ? shape.getVector(kUnalignedElements * shape.minElementBytes)
                    : std::min(narrow.vector, kUnalignedElements);
   narrow.stages = 0;
-  // One that is misaligned cannot take their place.
+  // A schedule for misaligned rows cannot serve operands of any alignment.
   if (!fits(narrow) && isMisaligned)
     narrow = completeForRows(narrow, shape, target, context);
   if (fits(narrow))

@@ -78,9 +78,9 @@ void buildHostFunction(tile::KernelOp kernel) {
   kernel.erase();
 }
 
-/// Stores bfloat16 as integers. Where LLVM merges the stores of two branches,
-/// its code generation takes a choice between vectors of bfloat16 through
-/// float32, rounding by calls.
+/// Stores bfloat16 as integers: where LLVM merges the stores of two branches,
+/// its code generation would take the choice between vectors of bfloat16
+/// through float32, rounding by calls.
 void storeAsIntegers(LLVM::StoreOp store) {
   Type type = store.getValue().getType();
   if (!getElementTypeOrSelf(type).isBF16())
@@ -105,8 +105,8 @@ struct LowerToHostPass
       buildHostFunction(kernel);
     auto addPatterns = [](LLVMTypeConverter &converter,
                           RewritePatternSet &patterns, ConversionTarget &) {
-      // What float64 needs and the processor lacks comes from libm, which takes
-      // the numbers of a vector one by one.
+      // Functions of float64 that the processor lacks come from libm, which
+      // takes the numbers of a vector one by one.
       populateMathToLibmConversionPatterns(patterns);
       populateFuncToLLVMConversionPatterns(converter, patterns);
     };

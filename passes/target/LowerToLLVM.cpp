@@ -36,7 +36,8 @@ LogicalResult verifyIsLowered(tile::KernelOp kernel) {
       return kernel.emitError("argument ")
              << index << " of type " << type
              << " is not lowered; run the 'lower-tiles' pass first";
-  // Each number of a vector may become an op.
+  // Each element of a vector may become an op, so long vectors would take long
+  // to compile.
   constexpr int64_t maxElements = 4096;
   auto result = kernel.walk([maxElements](Operation *op) {
     for (Type type : op->getResultTypes())
@@ -52,8 +53,8 @@ LogicalResult verifyIsLowered(tile::KernelOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-/// Structured control flow becomes branches first: the conversion to the LLVM
-/// dialect knows only those.
+/// Lowers structured control flow to branches before the rest, because the
+/// conversion to the LLVM dialect knows only branches.
 static LogicalResult lowerControlFlow(ModuleOp module) {
   MLIRContext *context = module.getContext();
   RewritePatternSet patterns(context);
@@ -79,7 +80,7 @@ LogicalResult convertToLLVM(ModuleOp module, AddPatternsFn addPatterns) {
   arith::populateCeilFloorDivExpandOpsPatterns(patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-  // Ahead of the patterns that call a math library.
+  // These patterns come ahead of those that call a math library.
   populateMathToLLVMConversionPatterns(converter, patterns,
                                        /*approximateLog1p=*/true,
                                        /*benefit=*/2);

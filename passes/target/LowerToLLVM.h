@@ -17,7 +17,7 @@ class ModuleOp;
 
 namespace bastile {
 
-/// Adds what one target needs beside the common patterns.
+/// Adds the patterns and legality of one target to the common ones.
 using AddPatternsFn = llvm::function_ref<void(mlir::LLVMTypeConverter &,
                                               mlir::RewritePatternSet &,
                                               mlir::ConversionTarget &)>;
@@ -27,11 +27,11 @@ using AddPatternsFn = llvm::function_ref<void(mlir::LLVMTypeConverter &,
 llvm::LogicalResult convertToLLVM(mlir::ModuleOp module,
                                   AddPatternsFn addPatterns);
 
-/// Checks that `lower-tiles` has left of `kernel` a program of one thread.
+/// Checks that `lower-tiles` has made `kernel` a program of one thread.
 llvm::LogicalResult verifyIsLowered(tile::KernelOp kernel);
 
-/// Erases the functions that launch kernels: their content has gone into the
-/// launch metadata.
+/// Erases the functions that launch kernels, which the launch metadata
+/// describes.
 void eraseLaunchPlan(mlir::ModuleOp module);
 
 } // namespace bastile

@@ -72,8 +72,8 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
     return success();
   }
 
-  /// The operands of a launch do not overlap, which lets loads pass stores, but
-  /// for results that take the place of an operand.
+  /// Marks operands as not aliasing each other, which lets loads pass stores,
+  /// except where a result may take the memory of an operand.
   static void setArgumentAttributes(tile::KernelOp op, LLVM::LLVMFuncOp func,
                                     unsigned index) {
     if (!isa<LLVM::LLVMPointerType>(op.getArgumentTypes()[index]))
@@ -104,7 +104,7 @@ struct LowerReturn : public OpConversionPattern<tile::ReturnOp> {
   }
 };
 
-/// Whether `op` belongs to a kernel, lowered already or not, with clusters.
+/// Whether the kernel of `op`, lowered already or not, runs on clusters.
 bool hasCluster(Operation *op) {
   if (auto kernel = op->getParentOfType<tile::KernelOp>())
     return kernel.getSchedule()->getBlocks() > 1;
@@ -113,8 +113,9 @@ bool hasCluster(Operation *op) {
          function->hasAttr(NVVM::NVVMDialect::getClusterDimAttrName());
 }
 
-/// Programs are numbered along the grid's first dimension, the only one that
-/// reaches 2^31 - 1 blocks. What runs one is a block or a cluster.
+/// Lowers the number of a program, or of all programs, to that of the blocks or
+/// clusters along the grid's first dimension, the only one that reaches 2^31 -
+/// 1 blocks.
 template <typename SourceOp, typename BlockOp, typename ClusterOp>
 struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   using OpConversionPattern<SourceOp>::OpConversionPattern;

@@ -13,8 +13,8 @@
 using namespace mlir;
 using namespace bastile;
 
-/// Bytes that are moved for each row to have `value`; what all rows share costs
-/// nothing.
+/// Bytes that are moved for each row to read `value`; what all rows share
+/// counts as 0.
 static int64_t getBytesMoved(Value value) {
   return isRowTensor(value)
              ? getRowBytes(cast<RankedTensorType>(value.getType()))
@@ -42,8 +42,8 @@ BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
     resultNumbers.try_emplace(value, index);
 }
 
-/// Whether `value` of the forward is a number a row, or a vector, for which a
-/// reduction has been waited.
+/// Whether `value` of the forward is a statistic or a row vector that waits for
+/// a reduction.
 bool BackwardCut::isStatistic(Value value) const {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && reduced.contains(value) &&
@@ -57,7 +57,7 @@ static void sortByPlace(SmallVectorImpl<Value> &values) {
   });
 }
 
-/// Whether `value` follows elementwise from `known` statistics.
+/// Whether `value` can be computed element by element from `known` statistics.
 static bool followsFrom(Value value, const DenseSet<Value> &known) {
   llvm::SetVector<Value> needed;
   needed.insert(value);
@@ -107,7 +107,8 @@ BackwardCut::trace(const DenseSet<Value> &available) const {
   return reading;
 }
 
-/// Leaves out the statistics that follow from others, from the last one on.
+/// Leaves out the statistics that follow from others, looking at the last one
+/// first.
 void BackwardCut::deriveStatistics(const DenseSet<Value> &available) {
   SmallVector<Value> statistics(current.statistics.getArrayRef());
   sortByPlace(statistics);
@@ -141,7 +142,7 @@ void BackwardCut::choose() {
   for (Value value : current.cutResults)
     results.push_back(resultNumbers.lookup(value));
   llvm::sort(results);
-  // In the order in which the forward computes them.
+  // The statistics are listed in the order in which the forward computes them.
   SmallVector<Value> statistics = current.statistics.takeVector();
   sortByPlace(statistics);
   current.statistics.insert(statistics.begin(), statistics.end());

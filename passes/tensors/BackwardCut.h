@@ -15,20 +15,20 @@
 
 namespace bastile {
 
-/// Chooses where to cut the forward's ops off a backward function: at its
-/// arguments, its results and the statistics of rows, so that the fewest bytes
-/// are moved. What lies between is computed again.
+/// Chooses the cut of a backward function: which arguments, results and
+/// statistics of the forward it reads, so that the fewest bytes are moved. All
+/// values between these and the gradients are computed again.
 ///
-/// A statistic that waits for a reduction is always cut: a few bytes a row cost
-/// less than another pass over the row before the gradients can begin.
+/// A statistic that waits for a reduction is always read: a few bytes a row
+/// cost less than another sweep over the row before the gradients can begin.
 class BackwardCut {
 public:
   /// `backward` begins with a copy of the ops of `forward`.
   BackwardCut(mlir::func::FuncOp forward, mlir::func::FuncOp backward);
 
-  /// Says that the backward returns `value`.
+  /// Requires `value`, because the backward returns it.
   void require(mlir::Value value) { required.push_back(value); }
-  /// Chooses, once all is required.
+  /// Chooses the cut, once all values are required.
   void choose();
 
   /// Whether the backward reads `argument` of the copy.
@@ -47,7 +47,7 @@ public:
   }
 
 private:
-  /// What the backward reads with some of the results at hand.
+  /// The values that the backward reads if it may read some of the results.
   struct Reading {
     llvm::DenseSet<mlir::Value> read;
     llvm::SetVector<mlir::Value> statistics;
@@ -62,7 +62,7 @@ private:
   mlir::func::FuncOp forward;
   /// Copies of the forward's values.
   llvm::DenseMap<mlir::Value, mlir::Value> originals;
-  /// Those that wait for a reduction.
+  /// Copies of statistics that wait for a reduction.
   llvm::DenseSet<mlir::Value> reduced;
   /// The forward's results, by their copies.
   llvm::MapVector<mlir::Value, unsigned> resultNumbers;

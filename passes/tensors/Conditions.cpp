@@ -29,7 +29,8 @@ bool bastile::canBeStored(Operation *op) {
 
 namespace {
 
-/// Computes again, on the rows that an op gives, what it was to give these of.
+/// Computes values again on the rows of an op's result, in place of repeating
+/// or choosing rows of them.
 class RowMover {
 public:
   RowMover(OpBuilder &builder, Operation *op)
@@ -39,7 +40,8 @@ public:
   void run() {
     builder.setInsertionPoint(op);
     Value moved = move(op->getOperand(0));
-    // A condition of each row, or of groups, goes along the row as before.
+    // A condition for each row, or for each group, is repeated along the row as
+    // before.
     if (moved.getType() != result)
       moved = tile::BroadcastOp::create(builder, op->getLoc(), result, moved,
                                         moved);
@@ -48,7 +50,7 @@ public:
   }
 
 private:
-  /// The type of `value` with the rows that the op gives.
+  /// The type of `value` with the rows of the op's result.
   RankedTensorType getMovedType(Value value) const {
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<int64_t> shape(result.getShape());
@@ -56,13 +58,15 @@ private:
     return RankedTensorType::get(shape, type.getElementType());
   }
 
-  /// The tensor that has the leading sizes of the op's result, if it names one.
+  /// The operand that has the leading sizes of the op's result, if there is
+  /// one.
   Value getLike() const {
     OpOperand *like = getSizeOperand(op);
     return like ? like->get() : Value();
   }
 
-  /// Of casts, what they are of is moved: no kernel has to leave the result.
+  /// The operand of a cast is moved in place of its result: no kernel has to
+  /// leave the result in memory.
   static bool isComputedAgain(Value value) {
     Operation *producer = value.getDefiningOp();
     return producer && OpTrait::hasElementwiseMappableTraits(producer) &&
@@ -81,7 +85,7 @@ private:
     RankedTensorType type = getMovedType(value);
     if (isComputedAgain(value))
       return buildElementwise(value.getDefiningOp(), type);
-    // What is the same for all rows needs no rows but sizes.
+    // A value that is the same for all rows needs only their sizes.
     SplatElementsAttr splat;
     if (getLike() && matchPattern(value, m_Constant(&splat))) {
       Value scalar = arith::ConstantOp::create(
@@ -127,7 +131,7 @@ private:
 
 } // namespace
 
-/// Whether the rows that `op` gives are others than those that it takes.
+/// Whether the rows of the result of `op` are not those of its operand.
 static bool movesRows(Operation *op) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
     return broadcast.repeatsRows();

@@ -15,13 +15,13 @@ class FuncOp;
 
 namespace bastile {
 
-/// Whether what `op` computes can lie in memory. Conditions and integers of 16
-/// bits cannot: a kernel that needs one computes it from what can.
+/// Whether the results of `op` can lie in memory. Conditions and integers of 16
+/// bits cannot: a kernel that needs one computes it from values that can.
 bool canBeStored(mlir::Operation *op);
 
-/// Has every repetition of rows, and every choice of some of them, take what
-/// can lie in memory, since the rows that it reads come from there: of a
-/// condition, the operands of the comparison.
+/// Makes every op that repeats rows or chooses some of them take values that
+/// can lie in memory, since it reads its rows from there. For a condition,
+/// these are the operands of the comparison.
 void moveConditionsBehindRows(mlir::func::FuncOp func);
 
 } // namespace bastile

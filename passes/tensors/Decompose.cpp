@@ -42,7 +42,8 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
     return success();
   }
 
-  /// An attribute that the op does not have is a misspelled one.
+  /// An attribute that the op does not define is an error: it is most likely
+  /// misspelled.
   static WalkResult verifyAttributes(Operation *op) {
     if (!isa<tile::TileDialect>(op->getDialect()))
       return WalkResult::advance();

@@ -4,10 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where a function has a corner, its derivative there is PyTorch's: a minimum
-// or maximum of a value and a number passes the gradient on at equality, one
-// of two values shares it out. No rule computes a gradient in another way
-// because another operand's is not asked for.
+// Where a function has a corner, its derivative there is PyTorch's: where a
+// value equals a number, their minimum or maximum passes the whole gradient on
+// to the value; where two values are equal, they share it. No rule computes a
+// gradient in another way because the gradient of another operand is not asked
+// for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +38,7 @@ bool bastile::dependsOnAny(Operation *op, const DenseSet<Value> &values) {
 void Gradients::add(Value value, Value gradient) {
   if (!isActive(value))
     return;
-  // In the precision that formulas of the value are computed in.
+  // Gradients have the precision that formulas of the value are computed in.
   Type element = getElementTypeOrSelf(value.getType());
   if (!element.isF64())
     element = builder.getF32Type();
@@ -67,7 +68,7 @@ private:
   LogicalResult applyAngleFunction();
   Expr operand(unsigned index) { return Expr(builder, op->getOperand(index)); }
   Expr result() { return Expr(builder, op->getResult(0)); }
-  /// The result, for its operand's elements to be compared with.
+  /// The result, to be compared with the operand's elements.
   Expr comparableResult();
   void add(unsigned index, const Expr &gradient) {
     gradients.add(op->getOperand(index), gradient);
@@ -76,8 +77,8 @@ private:
     return gradients.isActive(op->getOperand(index));
   }
 
-  /// The gradient of a minimum or maximum of two values, which is NaN if
-  /// either is, or which `dropsNaN`.
+  /// Adds the gradients of a minimum or maximum of two values. The op returns
+  /// NaN if either value is NaN or, with `dropsNaN`, the other value.
   void chooseOne(bool larger, bool dropsNaN);
   void applyPower();
   LogicalResult applyBroadcast(tile::BroadcastOp broadcast);
@@ -85,8 +86,9 @@ private:
   void applyReduceRows(tile::ReduceRowsOp reduce);
   void applyRepeatBands(tile::RepeatBandsOp repeat);
   void applyJoin(tile::JoinOp join);
-  /// The gradient of a minimum or maximum along rows or over them, `repeated`
-  /// being its result and `sum` how a tensor is summed in its place.
+  /// Adds the gradient of a minimum or maximum along rows or over them.
+  /// `repeated` is its result for each element, and `sum` adds up a tensor in
+  /// the same direction.
   void shareAmongEqual(const Expr &repeated, const Expr &gradient,
                        llvm::function_ref<Expr(const Expr &)> sum);
 
@@ -150,8 +152,8 @@ void Rule::applyPower() {
   Expr base = operand(0), exponent = operand(1), zero = g.constant(0);
   std::optional<double> constantBase = getConstant(op->getOperand(0));
   std::optional<double> constant = getConstant(op->getOperand(1));
-  // What is the same for all bases has no gradient, also at 0, where the power
-  // below is infinite.
+  // A factor that is the same for all bases has no gradient, also at 0, where
+  // the power below is infinite.
   if (isActive(0) && constant && *constant != 0)
     add(0, g * (power(base, base.constant(*constant - 1)) * *constant));
   if (isActive(0) && !constant) {
@@ -162,7 +164,7 @@ void Rule::applyPower() {
     return;
   Expr slope = result() * log(base);
   if (!constantBase || *constantBase == 0) {
-    // There, the result is 0 or 1, and the logarithm infinite.
+    // Where the base is 0, the result is 0 or 1 and the logarithm infinite.
     Value isFlat =
         arith::AndIOp::create(builder, compare(Predicate::OEQ, base, zero),
                               compare(Predicate::OGE, exponent, zero));
@@ -171,8 +173,8 @@ void Rule::applyPower() {
   add(1, g * slope);
 }
 
-/// The first op that repeats the rows which `broadcast` does for rows of the
-/// same sizes.
+/// The first op that repeats the same rows as `broadcast`, for rows of the same
+/// sizes.
 static tile::BroadcastOp findFirstAlike(tile::BroadcastOp broadcast) {
   auto getSizes = [](tile::BroadcastOp op) {
     return op.getLike() ? getSizeRoot(op.getLike()) : Value();
@@ -189,7 +191,7 @@ static tile::BroadcastOp findFirstAlike(tile::BroadcastOp broadcast) {
 }
 
 LogicalResult Rule::applyBroadcast(tile::BroadcastOp broadcast) {
-  // The rows of one sum are added up once.
+  // The gradients of one row's repetitions are added up once.
   if (broadcast.repeatsRows())
     if (tile::BroadcastOp first = findFirstAlike(broadcast);
         first != broadcast) {
@@ -219,8 +221,8 @@ void Rule::applyRepeatBands(tile::RepeatBandsOp repeat) {
   add(0, packBands(sumOfBands(g, repeat.getBand()), repeat.getBand()));
 }
 
-/// Whether every kernel finds the same bits in `value`: what an argument holds,
-/// moved and widened, but never rounded.
+/// Whether every kernel computes the same bits of `value`: those of an
+/// argument, moved and widened but never rounded.
 static bool isUnrounded(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (!isa<arith::ExtFOp, arith::NegFOp, math::AbsFOp, tile::BroadcastOp,
@@ -231,11 +233,11 @@ static bool isUnrounded(Value value) {
   return true;
 }
 
-/// A minimum or maximum that the forward saves equals none of the elements that
-/// the backward computes again, should they be rounded otherwise there:
-/// products and sums contract, and sums over rows take the order that a
-/// schedule gives them. So it is found once more, among the elements it is
-/// compared with.
+/// Finds a minimum or maximum again among the elements that it is compared
+/// with. A result that the forward saves may equal none of the elements that
+/// the backward computes again, since these may be rounded otherwise: products
+/// and sums contract, and sums over rows take the order that a schedule gives
+/// them.
 Expr Rule::comparableResult() {
   if (isUnrounded(op->getOperand(0)))
     return result();
@@ -248,7 +250,7 @@ void Rule::shareAmongEqual(const Expr &repeated, const Expr &gradient,
   Value isEqual = compare(arith::CmpFPredicate::OEQ, input, repeated);
   Expr one = input.constant(1), zero = input.constant(0);
   Expr share = gradient / sum(select(isEqual, one, zero));
-  // Where nothing equals a result of NaN, all gradients are NaN.
+  // No element equals a result of NaN; all gradients are NaN then.
   Expr rest = share * 0.0;
   add(0, select(isEqual, share.like(input), rest.like(input)));
 }
@@ -310,7 +312,7 @@ LogicalResult Rule::applyAngleFunction() {
       .Case([&](math::Atan2Op) {
         Expr y = operand(0), x = operand(1), zero = g.constant(0);
         Expr square = x * x + y * y;
-        // PyTorch's 0 where the angle is not defined.
+        // Where the angle is not defined, the gradient is 0, as in PyTorch.
         Value isOrigin = compare(arith::CmpFPredicate::OEQ, square, zero);
         Expr share = select(isOrigin, zero, g / square);
         if (isActive(0))

@@ -13,12 +13,13 @@
 
 namespace bastile {
 
-/// The gradients of values, as they are found from results to arguments. Each
-/// has the shape of its value and the precision that formulas are computed in.
+/// The gradients of values, added up as they are found from results to
+/// arguments. Each has the shape of its value and the precision that formulas
+/// of the value are computed in.
 class Gradients {
 public:
-  /// `active` are the values that depend on what is differentiated with respect
-  /// to; gradients of others are not computed.
+  /// `active` are the values that depend on the arguments of the derivative.
+  /// The gradients of other values are not computed.
   Gradients(mlir::ImplicitLocOpBuilder &builder,
             const llvm::DenseSet<mlir::Value> &active)
       : builder(builder), active(active) {}
@@ -26,7 +27,7 @@ public:
   bool isActive(mlir::Value value) const { return active.contains(value); }
   const llvm::DenseSet<mlir::Value> &getActive() const { return active; }
 
-  /// The sum of what has been added for `value`; null for nothing.
+  /// The gradient of `value` so far; null if nothing has been added.
   mlir::Value lookup(mlir::Value value) const { return sums.lookup(value); }
   void add(mlir::Value value, const tile::Expr &gradient);
   void add(mlir::Value value, mlir::Value gradient);
@@ -46,8 +47,9 @@ bool isDifferentiable(mlir::Type type);
 bool dependsOnAny(mlir::Operation *op,
                   const llvm::DenseSet<mlir::Value> &values);
 
-/// Adds to the gradients of `op`'s active operands what its results' gradients
-/// contribute. Fails, with a diagnostic, if the op has no derivative here.
+/// Adds to the gradients of the active operands of `op` the terms that follow
+/// from its results' gradients. Fails, with a diagnostic, if the op has no
+/// derivative here.
 llvm::LogicalResult propagateGradients(mlir::Operation *op,
                                        Gradients &gradients);
 

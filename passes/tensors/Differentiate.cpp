@@ -4,10 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The backward of a function begins as a copy of it, to which the gradients are
-// added from results to arguments. What it reads of the copy is then cut off
-// where least has to be moved: at arguments and results, which exist anyway,
-// and at the statistics of rows, which the forward returns as well.
+// The backward of a function begins as a copy of the function, to which the
+// gradients are added from results to arguments. The ops that the copy shares
+// with the forward are then cut off where the fewest bytes have to be moved: at
+// arguments and results, which exist anyway, and at statistics of rows, which
+// the forward is made to return.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,9 +85,9 @@ DenseSet<Value> findActive(func::FuncOp func, ArrayRef<unsigned> arguments) {
   return active;
 }
 
-/// Where values of `func` are only there for their sizes, takes those of
-/// arguments instead, gradients of results if they can be had: no value should
-/// be kept or computed for its sizes alone.
+/// Replaces values of `func` that are only read for their sizes by arguments of
+/// the same sizes, gradients of results where possible: no value should be kept
+/// or computed for its sizes alone.
 void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
   DenseMap<Value, Value> sources;
   for (auto [result, seed] :
@@ -107,8 +108,8 @@ public:
   Differentiator(func::FuncOp func, ArrayRef<unsigned> arguments)
       : func(func), arguments(arguments) {}
 
-  /// Makes `func` return the gradients of its first result's sum too.
-  /// With `dropValue`, in place of that result.
+  /// Makes `func` return the gradients of its first result's sum as well or,
+  /// with `dropValue`, in place of that result.
   LogicalResult addGradients(SymbolTable &symbols, bool inPlace,
                              bool dropValue);
   /// Creates the backward of `func`, which is made to return what it needs.
@@ -245,8 +246,8 @@ void Differentiator::createScale(
                 description.getDictionary(func.getContext()));
 }
 
-/// Whether two gradients are the same number: of a sum, each term's is rounded
-/// by an op of its own.
+/// Whether two gradients are the same number. Those of a sum's terms are,
+/// though each is rounded by an op of its own.
 static bool isSame(Value lhs, Value rhs) {
   if (lhs == rhs)
     return true;
@@ -282,15 +283,15 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
     return failure();
 
   takeSizesFromArguments(backward, seeds);
-  // Cut off the forward's ops, all that came before the gradients'.
+  // The forward's ops are all that stand before the gradients' ops.
   BackwardCut cut(func, backward);
   for (Value gradient : *gradients)
     if (gradient)
       cut.require(gradient);
   cut.choose();
 
-  // The new signature: gradients of results, then arguments and results of the
-  // forward, and what it returns in addition.
+  // The backward takes the gradients of results, then arguments and results of
+  // the forward, then the saved statistics.
   OpBuilder builder(func.getContext());
   SmallVector<Attribute> inputs;
   SmallVector<std::string> names;
@@ -310,7 +311,8 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
       continue;
     addInput(body.getArgument(index), "input", index,
              getInputName(func, index));
-    // The backward would find a result in the argument's place.
+    // If a result took the argument's memory, the backward would find that
+    // result there.
     if (std::optional<unsigned> result = findResultInPlace(func, index))
       func.removeResultAttr(*result, tile::TileDialect::kInPlaceAttrName);
   }
@@ -324,7 +326,7 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
              name);
   }
 
-  // One result for each gradient that differs from the others.
+  // The backward has one result for each gradient that differs from the others.
   NamedAttrList gradientAttrs;
   SmallVector<Value> results;
   SmallVector<std::string> resultNames;

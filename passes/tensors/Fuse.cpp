@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each group of ops (Grouping.h) becomes a kernel, and the function what
-// launches them.
+// Each group of ops (Grouping.h) becomes a kernel, and the function becomes a
+// list of launches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,8 +61,8 @@ private:
   func::FuncOp func;
   SymbolTable &symbols;
   OpBuilder builder;
-  /// What the launches so far return, by the value that it stands for; of a
-  /// combination of all rows, the partial results are kept apart.
+  /// The results of the launches so far, by the value of the function that each
+  /// stands for. Partial results of combinations of all rows are kept apart.
   DenseMap<Value, Value> launched, partials;
 };
 
@@ -119,7 +119,7 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   return kernel;
 }
 
-/// Whether all that `group` reads has been launched.
+/// Whether the launches so far compute all that `group` reads.
 bool FunctionFuser::isReady(const Group &group) const {
   return llvm::all_of(group.inputs,
                       [&](Value input) {
@@ -154,8 +154,8 @@ void FunctionFuser::launch(const Group &group, StringRef name) {
   }
 }
 
-/// Marks the operands of kernels in whose place a result is written. A result
-/// may not take the place of what a later launch reads.
+/// Marks the operands of kernels whose memory a result may take. A result may
+/// not take the memory of an operand that a later launch reads.
 void FunctionFuser::placeResults(func::ReturnOp returnOp) {
   for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
     auto argument = func.getResultAttrOfType<IntegerAttr>(
@@ -181,8 +181,8 @@ void FunctionFuser::placeResults(func::ReturnOp returnOp) {
   }
 }
 
-/// Marks the results of kernels that may be approximate, being the function's
-/// and nobody else's.
+/// Marks the results of kernels that may be approximate: those that the
+/// function returns as `tile.approximate` and nothing else reads.
 void FunctionFuser::markApproximate(func::ReturnOp returnOp) {
   for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
     auto launchOp = value.getDefiningOp<tile::LaunchOp>();
@@ -197,8 +197,8 @@ void FunctionFuser::markApproximate(func::ReturnOp returnOp) {
   }
 }
 
-/// Marks the operands of kernels that say when nothing is to be done: all that
-/// the kernel returns may take the place of something then.
+/// Marks the factors of kernels that may have nothing to do: kernels whose
+/// results may all take the memory of an operand.
 void FunctionFuser::markFactors() {
   for (BlockArgument argument : func.getArguments()) {
     if (!func.getArgAttr(argument.getArgNumber(),
@@ -221,7 +221,8 @@ void FunctionFuser::markFactors() {
   }
 }
 
-/// Lets every result be a value of its own.
+/// Copies arguments and values that are returned twice, so that every result is
+/// a value of its own.
 static void copyRepeatedResults(func::ReturnOp returnOp) {
   OpBuilder builder(returnOp);
   DenseSet<Value> returned;
@@ -229,7 +230,7 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
     Value value = operand.get();
     if (returned.insert(value).second && !isa<BlockArgument>(value))
       continue;
-    // Put together once more: a copy would need whole rows.
+    // A joined value is joined once more, since a copy would need whole rows.
     if (auto join = value.getDefiningOp<tile::JoinOp>()) {
       operand.set(builder.clone(*join)->getResult(0));
       continue;
@@ -251,7 +252,7 @@ LogicalResult FunctionFuser::run() {
   if (failed(groups))
     return failure();
 
-  // A group may only be launched after those it reads from.
+  // A group is launched after the groups that it reads from.
   SmallVector<Group *> pending =
       llvm::map_to_vector(*groups, [](Group &group) { return &group; });
   unsigned index = 0;

@@ -19,7 +19,7 @@ using namespace bastile;
 namespace {
 
 /// The length of the rows that `op` computes: that of its longest row tensor,
-/// of the pieces where it takes rows apart or puts them together.
+/// or that of the pieces where it splits or joins rows.
 int64_t getRowLength(Operation *op) {
   ValueRange values = op->getResults();
   if (isa<tile::JoinOp>(op))
@@ -36,14 +36,14 @@ int64_t getRowLength(Operation *op) {
   return length;
 }
 
-/// Whether `operand` has a row for each band, which comes out of memory.
+/// Whether `operand` has a row for each band, which is read from memory.
 bool readsBands(OpOperand &operand) {
   return isa<tile::RepeatBandsOp>(operand.getOwner()) &&
          operand.getOperandNumber() == 0;
 }
 
-/// Whether `operand` has a row for each band that another kernel is to leave in
-/// memory: the program that computes it is at one band, and reads others.
+/// Whether `operand` has a row for each band, which another kernel has to leave
+/// in memory: no program computes the rows of several bands.
 bool waitsForBands(OpOperand &operand) {
   return readsBands(operand) && operand.get().getDefiningOp();
 }
@@ -54,14 +54,14 @@ bool combinesAllRows(Operation *op) {
   return reduce && !reduce.keepsRows();
 }
 
-/// Whether `op` combines rows to fewer of them.
+/// Whether `op` combines rows over some leading dimensions to fewer rows.
 bool combinesSomeRows(Operation *op) {
   auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
   return reduce && reduce.keepsRows();
 }
 
-/// Whether the rows that `operand` takes are others than those that its owner
-/// walks: fewer, each read for several of them, or more, to be combined.
+/// Whether the rows of `operand` are not the rows that its owner computes, but
+/// fewer rows, each read for several, or more rows, to be combined.
 bool readsOtherRows(OpOperand &operand) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(operand.getOwner()))
     return operand.getOperandNumber() == 0 && broadcast.repeatsRows();
@@ -80,16 +80,16 @@ bool repeatsVector(Operation *op) {
   return broadcast && !isRowTensor(broadcast.getSource());
 }
 
-/// Whether `op` is computed on the one row that a program has left of those it
-/// combines: element by element.
+/// Whether `op` can be computed, element by element, on the one row that is
+/// left where a program combines rows over some dimensions.
 bool fitsCombinedRow(Operation *op) {
   return OpTrait::hasElementwiseMappableTraits(op) || isa<tile::CopyOp>(op) ||
          repeatsVector(op);
 }
 
-/// When an op on rows can run, as far as it waits for rows to be combined to
-/// fewer: for how many such combinations, one after the other, and which one it
-/// follows element by element, if that is all it waits for.
+/// The combinations of rows to fewer rows that an op on rows waits for: how
+/// many, one after the other, and the last of them, if the op follows it
+/// element by element and waits for nothing else.
 struct CombinedRows {
   int64_t depth = 0;
   Operation *reduce = nullptr;
@@ -99,16 +99,16 @@ struct CombinedRows {
   }
 };
 
-/// What a kernel of some ops would walk.
+/// The rows of a kernel of some ops.
 struct RowClass {
-  /// The length of its rows, 1 as long as it has nothing but statistics.
+  /// The length of the rows; 1 as long as there are only statistics.
   int64_t length = 1;
-  /// The lengths of group statistics among its values.
+  /// The lengths of group statistics among the values.
   SmallVector<int64_t, 1> groups;
   /// Whether rows of this length may turn out to be group statistics.
   bool mayBeGroups = true;
-  /// The rows of the bands that it reduces, 0 for none, and whether it reduces
-  /// anything that is not held by the tile of a band.
+  /// The rows of a band where bands are reduced, otherwise 0, and whether
+  /// anything is reduced that the tile of a band does not hold.
   int64_t band = 0;
   bool reducesMore = false;
 
@@ -118,7 +118,8 @@ struct RowClass {
   bool areGroupsOf(const RowClass &other) const {
     return mayBeGroups && llvm::is_contained(other.groups, length);
   }
-  /// A program that holds a band does not go on along its rows, or to more.
+  /// A program that holds a band goes on neither along its rows nor to more
+  /// rows.
   bool fitsBands(const RowClass &other) const {
     return !band || (!other.reducesMore && (!other.band || other.band == band));
   }
@@ -194,12 +195,15 @@ private:
 
   func::FuncOp func;
   DenseSet<Value> combinedValues;
-  /// When an op on rows runs: a round reads what earlier ones combine.
+  /// The round in which an op on rows runs. A round may read what earlier
+  /// rounds combine.
   DenseMap<Operation *, int64_t> rowRounds;
-  /// Ops of one kernel wait for the same combinations of rows to fewer.
+  /// The combinations that an op on rows waits for; all ops of a kernel wait
+  /// for the same.
   DenseMap<Operation *, CombinedRows> combinedRows;
   SmallVector<Group> groups;
-  /// The group that an op belongs to, of those that it may be repeated in.
+  /// The group that an op belongs to, which may not be the only one that
+  /// computes it.
   DenseMap<Operation *, size_t> owners;
 };
 
@@ -207,7 +211,8 @@ void Grouper::findCombinedRows() {
   for (Operation &op : func.front().without_terminator()) {
     CombinedRows found;
     SmallVector<CombinedRows> operands;
-    // What has nothing but its sizes of rows goes where these are.
+    // An op that takes only its sizes from rows runs where its other operands
+    // are.
     ValueRange values =
         repeatsVector(&op) ? op.getOperands() : getValueOperands(&op);
     for (Value operand : values)
@@ -218,7 +223,7 @@ void Grouper::findCombinedRows() {
     if (combinesSomeRows(&op)) {
       found = {found.depth + 1, &op};
     } else if (fitsCombinedRow(&op)) {
-      // Of the others, nothing is waited for.
+      // The op waits for the operands of the greatest depth alone.
       llvm::erase_if(operands, [&](const CombinedRows &rows) {
         return rows.depth < found.depth;
       });
@@ -229,8 +234,8 @@ void Grouper::findCombinedRows() {
   }
 }
 
-/// Checks that each group that combines rows to fewer has no others beside
-/// these and those.
+/// Checks that a group that combines rows to fewer rows has no other rows than
+/// those and the rows that are left.
 LogicalResult Grouper::verifyCombinedRows() const {
   for (const Group &group : groups) {
     const auto *it = llvm::find_if(group.ops, combinesSomeRows);
@@ -247,10 +252,10 @@ LogicalResult Grouper::verifyCombinedRows() const {
     };
     for (Operation *op : group.ops)
       if (!fits(op))
-        return op->emitOpError("takes part in what follows rows of type ")
+        return op->emitOpError("follows a combination to rows of type ")
                << reduce.getType()
-               << " that combine others, and is not computed element by "
-                  "element; split the function";
+               << ", but is not computed element by element on these; split "
+                  "the function";
   }
   return success();
 }
@@ -267,20 +272,22 @@ LogicalResult Grouper::verifyBands() const {
       if (!ofBands || !ofRows)
         continue;
       InFlightDiagnostic error =
-          ofBands->emitOpError("repeats rows of a tensor whose own rows are as "
-                               "many as the result's");
-      error.attachNote(ofRows->getLoc()) << "which are read here";
+          ofBands->emitOpError("repeats each row of a tensor for a band, "
+                               "but the tensor has as many rows as the result");
+      error.attachNote(ofRows->getLoc()) << "it is read row by row here";
       return error;
     }
   return success();
 }
 
-/// Finds the first round in which each op could run, and from the last of those
-/// backwards the last one in which it may. What reduces bands runs after the
-/// reductions of rows that it depends on: to walk rows whole, a band at a time,
-/// would leave most of the machine idle.
+/// Finds the round of each op: first the earliest in which it could run and
+/// then, from the last op to the first, the latest in which it may. An op that
+/// reduces bands runs in a round after the reductions of rows that it depends
+/// on: sweeping whole rows, a band at a time, would leave most of the machine
+/// idle.
 void Grouper::findRounds() {
-  // The round in which a value is there, and that after its row reductions.
+  // The round in which each value is computed, and the round after the
+  // reductions of rows that it waits for.
   DenseMap<Value, int64_t> earliest, reduced;
   int64_t last = 0;
   for (Operation &op : func.front().without_terminator()) {
@@ -309,8 +316,8 @@ void Grouper::findRounds() {
     }
   }
 
-  // The round by which each value is needed; vectors are ready between rounds.
-  // The last one in which rows may be reduced for it, if fewer.
+  // The latest round in which each value may be computed, and the latest in
+  // which rows may be reduced for it. Row vectors are ready between rounds.
   DenseMap<Value, int64_t> needed, neededReduced;
   auto lower = [](DenseMap<Value, int64_t> &rounds, Value value,
                   int64_t round) {
@@ -342,7 +349,7 @@ void Grouper::findRounds() {
   }
 }
 
-/// Leaves out the conditions that only other groups need.
+/// Removes the conditions that only other groups need.
 void dropForeignConditions(SmallVectorImpl<Operation *> &ops) {
   DenseSet<Operation *> kept;
   for (Operation *op : llvm::reverse(ops))
@@ -354,7 +361,7 @@ void dropForeignConditions(SmallVectorImpl<Operation *> &ops) {
 }
 
 LogicalResult Grouper::formRowGroups() {
-  // A kernel walks rows of one length, statistics aside.
+  // The rows of a kernel have one length, statistics aside.
   llvm::EquivalenceClasses<Operation *> classes;
   DenseMap<Operation *, RowClass> rows;
   auto join = [&](Operation *lhs, Operation *rhs) {
@@ -371,7 +378,7 @@ LogicalResult Grouper::formRowGroups() {
     classes.unionSets(lhs, rhs);
     rows[classes.getLeaderValue(lhs)] = left;
   };
-  // Of those that read a value, one of each class.
+  // One op of each class that reads a value.
   DenseMap<Value, SmallVector<Operation *>> readers;
   for (Operation &op : func.front().without_terminator()) {
     if (!isRowOp(&op))
@@ -383,7 +390,8 @@ LogicalResult Grouper::formRowGroups() {
         continue;
       if (readsOtherRows(operand))
         continue;
-      // What packs bands walks the rows of these.
+      // An op that packs bands has the rows that it packs, its users have the
+      // packed ones.
       if (Operation *producer = operand.get().getDefiningOp();
           producer && !isa<tile::PackBandsOp>(producer))
         join(&op, producer);
@@ -424,10 +432,10 @@ LogicalResult Grouper::formRowGroups() {
   return success();
 }
 
-/// Whether a group of `round` computes what `use` reads again. It does so with
-/// row vectors and scalars, pieces of arguments and what earlier rounds
-/// compute, down to arguments and row statistics, as that costs less than
-/// storing; and with conditions, which no group can leave for another.
+/// Whether a group of `round` computes the value that `use` reads again rather
+/// than reading it from memory: row vectors and scalars, pieces of arguments
+/// and values of earlier rounds, down to arguments and row statistics, as that
+/// costs less than storing them; and conditions, which cannot be stored.
 bool Grouper::isRepeated(OpOperand &use, int64_t round) const {
   Operation *producer = use.get().getDefiningOp();
   if (!producer)
@@ -442,7 +450,8 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round) const {
     return !readsBands(use);
   if (readsOtherRows(use))
     return false;
-  // Rows that combine others cost more to read than what is repeated for them.
+  // Reading the rows that others are combined from costs more than reading the
+  // result that is repeated for them.
   if (repeatsVector(producer) &&
       !(combinedRows.lookup(producer) == combinedRows.lookup(use.getOwner())))
     return true;
@@ -451,10 +460,11 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round) const {
               tile::PackBandsOp>(producer);
 }
 
-/// Adds what `op` reads from outside the group, and the ops that the group
-/// computes again.
+/// Adds to `group` the values that `op` reads from outside of it, and the ops
+/// that it computes again for them.
 void Grouper::addInputs(Group &group, Operation *op, int64_t round) {
-  // Chains may be longer than calls could be deep.
+  // A list of ops to visit instead of recursion: chains of ops may be longer
+  // than calls could be deep.
   SmallVector<std::pair<Operation *, unsigned>> pending{{op, 0}};
   while (!pending.empty()) {
     auto &[reader, position] = pending.back();
@@ -476,8 +486,8 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t round) {
   }
 }
 
-/// Makes a group of what one row group combines in rows of one length, and adds
-/// each op on the results to the last group that it needs a value of.
+/// Makes a vector group of the rows of one length that one row group combines,
+/// and adds each op on the results to the last group whose values it needs.
 void Grouper::formVectorGroups() {
   DenseMap<std::pair<size_t, int64_t>, size_t> byRows;
   size_t firstGroup = groups.size();
@@ -525,15 +535,15 @@ void Grouper::formVectorGroups() {
   }
 }
 
-/// Makes a group of the row vectors of each length that the function returns
-/// and that depend on no rows: a kernel of a single row.
+/// Makes a group for each length of row vectors that the function returns and
+/// that depend on no rows: a kernel of a single row.
 void Grouper::formSharedGroups() {
   DenseMap<int64_t, size_t> byLength;
   for (Value value : func.front().getTerminator()->getOperands()) {
     if (isRowTensor(value) || isCombined(value))
       continue;
     Operation *op = value.getDefiningOp();
-    // What is put together is computed in pieces.
+    // A joined vector is computed as pieces.
     Value computed = isa<tile::JoinOp>(op) ? op->getOperand(0) : value;
     auto [it, isNew] = byLength.try_emplace(
         cast<RankedTensorType>(computed.getType()).getShape().back(),
@@ -546,8 +556,8 @@ void Grouper::formSharedGroups() {
   }
 }
 
-/// Every value that a group reads or the function returns is an output of the
-/// group that it belongs to.
+/// Makes every value that a group reads or the function returns an output of
+/// the group that it belongs to.
 void Grouper::collectOutputs() {
   auto addOutput = [&](Value value) {
     if (Operation *producer = value.getDefiningOp())

@@ -4,19 +4,22 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Ops on row tensors form row groups; two ops are of one group when one uses
-// the other's result and both walk the same rows, or when both read the same
-// row tensor. What combines all rows (`tile.reduce_rows`) ends a row group with
-// one partial result a program; a vector group combines these and computes what
-// follows on row vectors. Row vectors that depend on no rows are computed where
-// they are read, and those that are returned in a group of their own.
+// Ops on row tensors form row groups. Two ops join one group when one uses the
+// other's result and both have the same rows, or when both read the same row
+// tensor. A combination of all rows (`tile.reduce_rows`) ends a row group with
+// one partial result for each program; a vector group combines the partial
+// results and computes the ops on row vectors that follow. Row vectors that
+// depend on no rows are computed in each group that reads them, and those that
+// the function returns in a group of their own.
 //
-// A row group that reads such a vector runs after it. Each op runs as late as
-// its users allow, so that as little as possible runs before: the count of a
-// loss's targets, say, and not all that the loss shares with it.
+// A row group that reads a combination of all rows runs in a later round. Each
+// op runs in the last round that its users allow, so that as little as possible
+// runs before: of a mean loss, the count of the targets, not all ops that the
+// loss shares with the count.
 //
 // Dynamic sizes of separate tensors are not known to agree, so ops that do not
-// meet in a common tensor stay apart even if their types are equal.
+// meet in a common tensor stay in separate groups even if their types are
+// equal.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,19 +35,20 @@ class FuncOp;
 
 namespace bastile {
 
-/// One kernel in the making.
+/// The ops that become one kernel.
 struct Group {
-  /// Ops to be computed, in the function's order; those on vectors and scalars
-  /// and what is cheaper to compute again than to store may be in several.
+  /// The ops that the kernel computes, in the function's order. Ops on vectors
+  /// and scalars, and ops that are cheaper to compute again than to store, may
+  /// be in several groups.
   llvm::SetVector<mlir::Operation *> ops;
-  /// What it reads: arguments and outputs of other groups.
+  /// The values that the kernel reads: arguments and outputs of other groups.
   llvm::SetVector<mlir::Value> inputs;
-  /// What others read or the function returns.
+  /// The values that other groups read or the function returns.
   llvm::SetVector<mlir::Value> outputs;
-  /// Row groups: combinations of all rows, of which the group computes one row
-  /// for each program.
+  /// Of row groups: the combinations of all rows of which each program computes
+  /// a partial result.
   llvm::SmallVector<tile::ReduceRowsOp> partials;
-  /// Vector groups: the combinations that the group finishes.
+  /// Of vector groups: the combinations that the group finishes.
   llvm::SmallVector<tile::ReduceRowsOp> combined;
 };
 

@@ -31,7 +31,7 @@ bool bastile::isOperandType(Type elementType) {
          isIntegerOf(elementType, {8, 32, 64});
 }
 
-/// Between ops there are comparisons and other integers, too.
+/// Comparisons and other integers may also stand between ops.
 static bool isComputedType(Type elementType) {
   return isOperandType(elementType) || isIntegerOf(elementType, {1, 16});
 }
@@ -67,7 +67,7 @@ static LogicalResult verifyArgument(BlockArgument argument) {
 }
 
 static LogicalResult verifyOp(Operation &op) {
-  // Elementwise ops that no target has.
+  // These elementwise ops exist on no target.
   if (isa<math::FPowIOp>(op))
     return op.emitOpError(
         "cannot be part of a kernel; convert the exponent and use 'math.powf'");
@@ -77,7 +77,7 @@ static LogicalResult verifyOp(Operation &op) {
   if (isa<arith::ScalingExtFOp, arith::ScalingTruncFOp>(op))
     return op.emitOpError("cannot be part of a kernel; multiply by the scale "
                           "before or after a cast");
-  // Scalars come from constants and are computed by any op without effects.
+  // Scalars come from constants, and any op without effects may compute them.
   bool isTileOp =
       isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp, tile::SplitOp,
           tile::JoinOp, tile::IotaOp, tile::ReduceBandsOp, tile::PackBandsOp,
@@ -124,8 +124,8 @@ static LogicalResult verifyResult(func::ReturnOp returnOp, unsigned index) {
   return success();
 }
 
-/// Checks that each result that may take the place of an argument has one of
-/// its type to itself.
+/// Checks that each result that may take an argument's memory has an argument
+/// of its type to itself.
 static LogicalResult verifyInPlace(func::FuncOp func) {
   DenseSet<uint64_t> taken;
   for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
@@ -138,7 +138,7 @@ static LogicalResult verifyInPlace(func::FuncOp func) {
              << index << " has '" << name << "' " << attribute << ", ";
     };
     auto number = dyn_cast<IntegerAttr>(attribute);
-    // Narrower ones have a sign where the number has a digit.
+    // In a narrower integer, the highest bit of the number would be its sign.
     if (!number ||
         !(number.getType().isIndex() || number.getType().isInteger(64)) ||
         number.getValue().uge(func.getNumArguments()))
@@ -153,8 +153,8 @@ static LogicalResult verifyInPlace(func::FuncOp func) {
   return success();
 }
 
-/// The attributes of this dialect that a function may have: a misspelled one
-/// must not go unnoticed.
+/// The attributes of this dialect that a function may have. Others are errors,
+/// so that a misspelled one does not go unnoticed.
 static LogicalResult verifyAttributes(func::FuncOp func) {
   for (NamedAttribute attribute : func->getDiscardableAttrs()) {
     if (!attribute.getName().getValue().starts_with("tile."))

@@ -18,8 +18,8 @@ class FuncOp;
 
 namespace bastile {
 
-/// Checks that `module` has functions and nothing else. What stands outside of
-/// functions may use its own results, which no pass expects.
+/// Checks that `module` has functions and nothing else: ops outside of
+/// functions may use their own results, which no pass expects.
 llvm::LogicalResult verifyOnlyFunctions(mlir::ModuleOp module);
 
 /// Checks that `func` takes and returns row tensors and row vectors, in
@@ -30,8 +30,8 @@ llvm::LogicalResult verifyKernelSignature(mlir::func::FuncOp func);
 /// code on row tensors and row vectors. Reports the first thing that cannot.
 llvm::LogicalResult verifyKernelSource(mlir::func::FuncOp func);
 
-/// Whether arguments and results of functions, and what one kernel leaves for
-/// another, may have elements of this type. Conditions are only computed with.
+/// Whether tensors in memory (arguments and results of functions and kernels)
+/// may have elements of this type. Conditions may only be computed with.
 bool isOperandType(mlir::Type elementType);
 
 } // namespace bastile

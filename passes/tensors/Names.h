@@ -12,14 +12,15 @@
 
 namespace bastile {
 
-/// The name that the source gives an argument, or one by its number.
+/// The name that the source gives an argument, otherwise a name by its number.
 inline std::string getInputName(mlir::func::FuncOp func, unsigned index) {
   auto name = func.getArgAttrOfType<mlir::StringAttr>(
       index, tile::TileDialect::kNameAttrName);
   return name ? name.str() : "arg" + std::to_string(index);
 }
 
-/// The name that `differentiate` gives a result, or one by its number.
+/// The name that `differentiate` gives a result, otherwise a name by its
+/// number.
 inline std::string getResultName(mlir::func::FuncOp func, unsigned index) {
   auto name = func.getResultAttrOfType<mlir::StringAttr>(
       index, tile::TileDialect::kNameAttrName);

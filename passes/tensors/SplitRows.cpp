@@ -1,20 +1,21 @@
-//===- SplitRows.cpp - Compute on the pieces of rows taken apart ----------===//
+//===- SplitRows.cpp - Compute on pieces of rows that are split -----------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// Values whose columns correspond (the operands and the result of an addition)
-// are taken apart in the same way, so all of them have to be known before one
-// is rewritten: first the function's values are gathered into classes, then
-// each class gets its number of pieces, then one walk builds the pieces.
+// Values whose columns correspond, such as the operands and the result of an
+// addition, are split in the same way, so all of them have to be known before
+// one is rewritten: first the function's values are gathered into classes, then
+// each class gets its number of pieces, then one walk over the function builds
+// the pieces.
 //
 // A kernel computes on rows of one length. Rows that meet in a split or a join,
-// even by way of others, are therefore all cut to one length. A row is first
-// cut into contiguous parts and each part into strands, the interleaved pieces:
-// first each row gets the fewest strands with which what is interleaved in it,
-// or in its pieces, comes out whole, and then the pieces of all rows their
-// greatest length.
+// even by way of others, are therefore all cut into pieces of one length. A row
+// is first cut into contiguous parts, and each part into strands, the
+// interleaved pieces. So each row first gets the fewest strands with which all
+// that is interleaved in it, or in its pieces, comes out whole, and then the
+// pieces of all rows get the greatest length that fits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,8 +59,8 @@ RankedTensorType getTypeOfPiece(Value value, int64_t count) {
 }
 
 /// Whether all columns of `value` are equal by construction. Such a value has
-/// pieces of any number and ties nothing to anything, which matters where CSE
-/// has made one of several.
+/// any number of pieces and does not tie the values it meets to each other,
+/// which matters where CSE has merged several such values.
 bool isUniform(Value value) {
   if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>()) {
     Value source = broadcast.getSource();
@@ -98,22 +99,22 @@ std::pair<Value, ValueRange> getWholeAndPieces(Operation *op) {
   return {join.getResult(), join.getPieces()};
 }
 
-/// Into how many pieces each value of a function is taken apart, and how.
+/// The number of pieces of each value of a function, and their strands.
 class SplitAnalysis {
 public:
   explicit SplitAnalysis(Block &block) : block(block) {}
 
-  /// Fails with a diagnostic if some value cannot be taken apart as needed.
+  /// Fails with a diagnostic if some value cannot be split as needed.
   LogicalResult run();
 
-  /// 1 for values that stay whole.
+  /// The number of pieces of a value; 1 for values that stay whole.
   int64_t getCount(Value value) const {
     auto it = numbers.find(value);
     return it == numbers.end()
                ? 1
                : getLength(value) / units[components[it->second]];
   }
-  /// How many of the pieces are interleaved with each other.
+  /// How many neighbouring pieces of a value are interleaved with each other.
   int64_t getStrands(Value value) const {
     return strands[groups[numbers.lookup(value)]];
   }
@@ -128,7 +129,8 @@ private:
   LogicalResult verifyUses(Operation *op);
 
   Block &block;
-  /// Uniform values have no number: each of their uses is on its own.
+  /// The number of each value. Uniform values have none, since each of their
+  /// uses is split on its own.
   DenseMap<Value, unsigned> numbers;
   /// Values whose columns correspond, and the strands of their rows.
   llvm::IntEqClasses groups;
@@ -164,7 +166,7 @@ void SplitAnalysis::relate(Operation *op) {
   if (!isColumnwise(op) || find(op->getResult(0)) == numbers.end())
     return;
   unsigned result = find(op->getResult(0))->second;
-  // Of what an op is like, only the leading sizes matter.
+  // Only the leading sizes matter of an operand that an op is `like`.
   for (Value operand : getValueOperands(op))
     if (auto it = find(operand); it != numbers.end()) {
       groups.join(result, it->second);
@@ -172,11 +174,11 @@ void SplitAnalysis::relate(Operation *op) {
     }
 }
 
-/// A part of a row has the strands of the row, and a strand of n has n times
-/// fewer. Raises the strands of the row and the pieces of `op` to the least
-/// with which that is so, in which the strands they had are whole. A uniform
-/// piece has no strands to raise: it has those that the row asks for. Returns
-/// whether rows and pieces are long enough.
+/// Raises the strands of the row and of the pieces of `op` to the least numbers
+/// that agree: a contiguous part of a row has the strands of the row, and one
+/// of n strands of it has n times fewer. The strands that they had stay whole.
+/// A uniform piece has no strands to raise, but those that the row asks for.
+/// Returns whether rows and pieces are long enough.
 bool SplitAnalysis::relateStrands(Operation *op, bool &changed) {
   auto [whole, pieces] = getWholeAndPieces(op);
   if (!numbers.contains(whole))
@@ -202,7 +204,8 @@ bool SplitAnalysis::relateStrands(Operation *op, bool &changed) {
   return true;
 }
 
-/// Only pieces of both kinds can be at odds.
+/// Reports pieces that cannot agree, which only contiguous and interleaved
+/// pieces together can bring about.
 LogicalResult SplitAnalysis::reportMisfit(Operation *op,
                                           ArrayRef<Operation *> splits) {
   auto isLike = [&](Operation *other) {
@@ -218,8 +221,8 @@ LogicalResult SplitAnalysis::reportMisfit(Operation *op,
       op->emitOpError("has ")
       << describe(op) << " pieces of rows of type "
       << getWholeAndPieces(op).first.getType()
-      << " that do not fit the other pieces they are computed with; take the "
-      << "rows apart in one way, or in functions of their own";
+      << " that do not fit the other pieces they are computed with; split "
+      << "the rows in one way, or in functions of their own";
   for (Operation *other : splits)
     if (numbers.contains(getWholeAndPieces(other).first) && !isLike(other) &&
         getComponent(other) == getComponent(op)) {
@@ -233,9 +236,9 @@ LogicalResult SplitAnalysis::reportMisfit(Operation *op,
 
 LogicalResult SplitAnalysis::findStrands(ArrayRef<Operation *> splits) {
   strands.assign(groups.getNumClasses(), 1);
-  // Ends, as every change replaces the strands of some group by a multiple of
-  // them that still divides the length of the group's rows: no group changes
-  // more often than that length has prime factors.
+  // The loop ends: every change replaces the strands of some group by a
+  // multiple of them that still divides the length of the group's rows, so no
+  // group changes more often than that length has prime factors.
   for (bool changed = true; changed;) {
     changed = false;
     for (Operation *op : splits)
@@ -253,7 +256,7 @@ void SplitAnalysis::findUnits(ArrayRef<Operation *> splits) {
   };
   for (auto [value, number] : numbers)
     divide(value, getLength(value) / strands[groups[number]]);
-  // What is put together may be uniform.
+  // The pieces of a join may be uniform.
   for (Operation *op : splits) {
     auto [whole, pieces] = getWholeAndPieces(op);
     if (numbers.contains(whole))
@@ -274,10 +277,10 @@ LogicalResult SplitAnalysis::verifyUses(Operation *op) {
                                          llvm::to_vector(op->getResults()))) {
     if (getCount(value) == 1)
       continue;
-    InFlightDiagnostic error =
-        op->emitOpError("needs whole rows of type ")
-        << value.getType() << ", which are taken apart; split or join them in "
-        << "a function of its own";
+    InFlightDiagnostic error = op->emitOpError("needs whole rows of type ")
+                               << value.getType()
+                               << ", which are split; split or join them in "
+                               << "a function of its own";
     Operation *cause = causes.lookup(groups[numbers.lookup(value)]);
     error.attachNote(cause->getLoc()) << "'" << cause->getName() << "' op here";
     return error;
@@ -314,8 +317,8 @@ LogicalResult SplitAnalysis::run() {
   return failure(result.wasInterrupted());
 }
 
-/// Builds the pieces, in the order of the block. What they replace is dead
-/// then.
+/// Builds the pieces, in the order of the block, and leaves the ops that they
+/// replace dead.
 class RowSplitter {
 public:
   RowSplitter(Block &block, const SplitAnalysis &analysis)
@@ -336,11 +339,11 @@ private:
   SmallVector<Value> buildBroadcast(tile::BroadcastOp op, int64_t count);
   SmallVector<Value> buildIota(tile::IotaOp op, int64_t count);
 
-  /// The `count` pieces of a value that was met already.
+  /// The `count` pieces of a value that was visited before.
   SmallVector<Value> getPieces(Value value, int64_t count);
   Value getUniformPiece(Value value, int64_t count);
-  /// A tensor with the leading sizes of `value`, for which no row need be
-  /// whole.
+  /// A tensor with the leading sizes of `value` that does not keep a whole row
+  /// alive.
   Value getLike(Value value) {
     return getPieces(value, analysis.getCount(value)).front();
   }
@@ -399,9 +402,9 @@ SmallVector<Value> RowSplitter::getPieces(Value value, int64_t count) {
   return pieces.at(value);
 }
 
-/// Where, among all pieces of a row, those are that make up the piece `index`
-/// of a split or a join with `strands`: `held` of them, which lie in that piece
-/// with `heldStrands`.
+/// Which of a row's pieces make up the piece `index` of a split or a join with
+/// `strands`. There are `held` of them, which lie in that piece with
+/// `heldStrands`.
 SmallVector<int64_t> getPositions(int64_t index, int64_t strands, int64_t held,
                                   int64_t heldStrands) {
   int64_t firstPart = index / strands * (held / heldStrands);
@@ -451,7 +454,8 @@ void RowSplitter::rewrite(tile::ReduceOp op) {
   op.getInputMutable().assign(combined);
 }
 
-/// An argument that is returned as it is stays so.
+/// Joins the pieces of each value that is returned. An argument that is
+/// returned is whole already.
 void RowSplitter::rewrite(func::ReturnOp op) {
   DenseMap<Value, Value> joined;
   for (OpOperand &operand : op->getOpOperands()) {
@@ -478,7 +482,7 @@ SmallVector<Value> RowSplitter::buildBroadcast(tile::BroadcastOp op,
   return built;
 }
 
-/// All pieces have the same shape, so one numbering serves them.
+/// One `iota` serves all pieces, as they have the same shape.
 SmallVector<Value> RowSplitter::buildIota(tile::IotaOp op, int64_t count) {
   RankedTensorType type = getTypeOfPiece(op.getResult(), count);
   Value like = op.getLike();
@@ -506,7 +510,7 @@ SmallVector<Value> RowSplitter::buildColumnwise(Operation *op, int64_t count) {
     return buildBroadcast(broadcast, count);
   if (auto iota = dyn_cast<tile::IotaOp>(op))
     return buildIota(iota, count);
-  // Scalars, such as a select's condition, serve all pieces.
+  // A scalar, such as a select's condition, serves all pieces.
   SmallVector<SmallVector<Value>> operands;
   for (Value operand : op->getOperands())
     operands.push_back(hasRows(operand) ? getPieces(operand, count)
@@ -550,8 +554,8 @@ void RowSplitter::run() {
       llvm::map_to_vector(block, [](Operation &op) { return &op; });
   splitArguments();
   llvm::for_each(ops, [&](Operation *op) { rewrite(op); });
-  // Pieces of one element leave nothing to reduce. In a kernel of longer rows
-  // such a reduction would be taken for one of those.
+  // A reduction of pieces of one element is replaced by its operand: in a
+  // kernel of longer rows it would be taken for a reduction of those.
   for (auto reduce :
        llvm::make_early_inc_range(block.getOps<tile::ReduceOp>())) {
     if (reduce.getInput().getType() != reduce.getType())
@@ -566,7 +570,7 @@ void RowSplitter::run() {
 
 struct SplitRowsPass : public bastile::impl::SplitRowsBase<SplitRowsPass> {
   void runOnOperation() override {
-    // What is not one block is no kernel's source, as 'fuse' reports.
+    // A function of several blocks cannot become kernels; 'fuse' reports it.
     func::FuncOp func = getOperation();
     if (!func.getBody().hasOneBlock())
       return markAllAnalysesPreserved();

@@ -52,14 +52,15 @@ Value ClusterExchange::isFirstThread() {
       arith::ConstantIndexOp::create(rewriter, loc, 0));
 }
 
-/// Has the barrier wait for one more exchange.
+/// Makes `barrier` wait for the bytes of one more exchange.
 void ClusterExchange::expect(Value barrier) {
   NVVM::MBarrierArriveExpectTxOp::create(
       rewriter, loc, /*res=*/Type(), barrier, constant(slots * 4),
       NVVM::MemScopeKind::CTA, /*relaxed=*/false, /*predicate=*/Value());
 }
 
-/// Readies the barriers, ahead of the meeting after which messages may come.
+/// Initializes the barriers, ahead of the meeting of the blocks, after which
+/// messages may come.
 void ClusterExchange::prepareBarriers() {
   auto branch = scf::IfOp::create(rewriter, loc, isFirstThread());
   OpBuilder::InsertionGuard guard(rewriter);
@@ -74,7 +75,7 @@ void ClusterExchange::prepareBarriers() {
   NVVM::FenceMbarrierInitOp::create(rewriter, loc);
 }
 
-/// Finds whose turn it is.
+/// Finds the set of places whose turn it is.
 void ClusterExchange::prepareTurns() {
   if (places == 1) {
     place = parity = constant(0);
@@ -88,14 +89,15 @@ void ClusterExchange::prepareTurns() {
 }
 
 void ClusterExchange::send(ValueRange values, ValueRange indices, Value lane) {
-  // Each of the first lanes sends to one block.
+  // The first lanes send, each to one block.
   Value count = arith::ConstantIndexOp::create(rewriter, loc, blocks);
   Value sends = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult,
                                       lane, count);
   auto branch = scf::IfOp::create(rewriter, loc, sends);
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(branch.thenBlock());
-  // LLVM may map ahead of the branch, and a block of this rank must exist.
+  // LLVM may move the mapping ahead of the branch, so it has to be of a block
+  // that exists.
   Value last = arith::ConstantIndexOp::create(rewriter, loc, blocks - 1);
   Value block = arith::IndexCastUIOp::create(
       rewriter, loc, rewriter.getI32Type(),
@@ -153,9 +155,9 @@ Value ClusterExchange::receive() {
       arith::MulIOp::create(rewriter, loc, place, constant(slots)));
 }
 
-// Messages may come once a block has started and readied its barriers. The
-// blocks announce that ahead of their loads, so that by the time these have
-// returned, few are left to wait for.
+// Messages may come once a block has started and initialized its barriers. The
+// blocks announce that ahead of their loads, so that few are left to wait for
+// when the loads have returned.
 void bastile::insertClusterMeeting(tile::KernelOp kernel) {
   Operation *first = nullptr;
   kernel.walk([&](tile::ExchangeOp op) {

@@ -18,26 +18,27 @@ inline constexpr llvm::StringLiteral kSendInstruction =
     "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 "
     "[$0], $1, [$2];";
 
-/// Has every block of a cluster give numbers to all of its blocks.
+/// Sends numbers from every block of a cluster to all blocks of the cluster.
 ///
-/// Each block has a place for every number and an mbarrier that counts the
-/// bytes that arrive, so that no thread waits for more than these: not for its
-/// own stores to memory, as a barrier of the cluster would have it. Where a
-/// loop repeats the exchange, two places take turns. That is enough: who sends
-/// for the time after next has received what all blocks sent after their warps
-/// had read what it overwrites, and met.
+/// Each block has a place for every number, and an mbarrier that counts the
+/// bytes that arrive. So a thread waits for these bytes and no more, whereas a
+/// barrier of the cluster would also wait for the thread's own stores to
+/// memory. Where a loop repeats the exchange, two sets of places take turns.
+/// Two are enough: a block that sends for the turn after next has received what
+/// every block sent in the next turn, and no block sends before its warps have
+/// read the places of this turn and met.
 class ClusterExchange {
 public:
-  /// For an exchange of `slots` numbers of 32 bits of `type`, by `op`.
+  /// For an exchange by `op` of `slots` numbers of `type`, which has 32 bits.
   ClusterExchange(mlir::ConversionPatternRewriter &rewriter,
                   mlir::Operation *op, mlir::Type type, int64_t slots,
                   int64_t blocks);
 
-  /// Sends `values` into `slots`: threads do whose `lane` is the number of a
-  /// block.
+  /// Sends `values` into `slots`. Each thread whose `lane` is the number of a
+  /// block sends to that block.
   void send(mlir::ValueRange values, mlir::ValueRange slots, mlir::Value lane);
 
-  /// Waits for all numbers. Returns where slot 0 of this block is.
+  /// Waits for all numbers and returns the address of slot 0 of this block.
   mlir::Value receive();
 
 private:
@@ -53,15 +54,15 @@ private:
   mlir::Location loc;
   mlir::Type type;
   int64_t slots, blocks;
-  /// Places that take turns.
+  /// How many sets of places take turns.
   int64_t places;
   mlir::Value memory, barriers;
-  /// Which place it is this time, and the parity of its barrier's phase.
+  /// The set of places of this turn, and the parity of its barrier's phase.
   mlir::Value place, parity;
 };
 
-/// Has the blocks of a cluster meet before the first exchange, once. Runs ahead
-/// of the patterns.
+/// Makes the blocks of a cluster of `kernel` meet once, before the first
+/// exchange. To be called before the patterns run.
 void insertClusterMeeting(tile::KernelOp kernel);
 
 } // namespace bastile

@@ -23,11 +23,12 @@ using namespace bastile;
 
 namespace {
 
-/// Every tile of a kernel has the shape of its schedule's tile or one of that
-/// shape's edges, so one layout serves them all and no tile ever moves between
-/// threads but by a reduction. A tile of n times as many columns holds n
-/// interleaved pieces: vectors n times as wide give each thread their elements.
-/// One of n times fewer columns has an element for each group of n.
+/// Every tile of a kernel has the shape of its schedule's tile or of one of
+/// that tile's edges, so one layout serves all tiles, and only reductions move
+/// elements between threads. A tile with n times as many columns holds n
+/// interleaved pieces, and vectors n times as wide give each thread its
+/// elements of all of them. A tile with n times fewer columns has an element
+/// for each group of n columns.
 struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   using DistributeBase::DistributeBase;
 
@@ -40,8 +41,8 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
         return signalPassFailure();
   }
 
-  /// Checks that the tiles of a kernel have elements, and no more than a
-  /// schedule can ask for.
+  /// Checks that each tile of a kernel has at least one element, and no more
+  /// than a schedule can ask for.
   static LogicalResult verifyTiles(tile::KernelOp kernel) {
     // Some tiles are larger than the schedule's, such as those of joined rows.
     constexpr int64_t maxTiles = 64, maxElements = 1 << 24;
@@ -91,7 +92,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     return failure(result.wasInterrupted());
   }
 
-  /// Gives all tiles that `op` computes or carries their layouts.
+  /// Gives a layout to all tiles that `op` computes or carries through a loop.
   static LogicalResult layOutTiles(Operation *op, tile::ScheduleAttr schedule,
                                    const ThreadGrid &grid) {
     auto layOut = [&](Value value) {
@@ -120,13 +121,14 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     return success();
   }
 
-  /// The type of what `op` has of type `before`, with its layout if that is a
-  /// tile.
+  /// The type of a value of `op` whose type is `before`: with its layout, if it
+  /// is a tile.
   static FailureOr<Type> getLaidOut(Operation *op, Type before,
                                     tile::ScheduleAttr schedule,
                                     const ThreadGrid &grid) {
     auto type = dyn_cast<RankedTensorType>(before);
-    // What a thread has combined by itself was laid out by the schedule.
+    // A tile of what each thread combines by itself got its layout when it was
+    // made.
     if (!type || !type.hasStaticShape() ||
         isa_and_present<tile::BlockedAttr>(type.getEncoding()))
       return before;
@@ -146,7 +148,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     if (!layout || failed(layout.verifyEncoding(
                        type.getShape(), type.getElementType(), emitError)))
       return failure();
-    // Each becomes an op, so that more would take minutes to compile.
+    // Each piece becomes an op, so that more would take minutes to compile.
     constexpr int64_t maxPieces = 16384;
     if (int64_t pieces = layout.getNumPieces(type.getShape());
         pieces > maxPieces)

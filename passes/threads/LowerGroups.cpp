@@ -4,11 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A group that a power of two of neighbouring lanes holds is combined by
-// shuffles, and one that all threads of a row hold as a row is. Any other group
-// has parts of several chunks (GroupChunks.h): in each, the lane with the first
-// vector of the part gets the part's result and leaves it in shared memory,
-// where the threads of the group find the results of its parts.
+// Reductions of groups of columns. A group that a power of two of neighbouring
+// lanes holds is combined by shuffles; a group that all threads of a row hold
+// is combined like a row. Any other group has parts in several chunks
+// (GroupChunks.h). In each chunk, the lane with the first vector of the part
+// gets the part's result and leaves it in shared memory, where the threads of
+// the group find the results of all parts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +37,7 @@ SmallVector<Value> Reducer::runOnGroups(ValueRange pieces) {
   SmallVector<size_t> counts;
   for (size_t row = 0; row < pieces.size(); row += columns)
     for (int64_t first = 0; first < columns; first += counts.back()) {
-      // Of the last group, there may be less than all.
+      // The last group may have fewer pieces.
       counts.push_back(std::min(groups.getGroupPieces(), columns - first));
       Value value = reduceInThread(pieces.slice(row + first, counts.back()));
       totals.push_back(reduceInWarp(value, std::min(threads, kWarp)));
@@ -59,9 +60,9 @@ Reducer::GroupPlace Reducer::getGroupPlace(int64_t repeat) {
           divide(vector, vectors), getRemainder(vector, vectors)};
 }
 
-/// Leaves the result of each part of a group with the lane of its first vector:
-/// every lane adds what has been combined from farther and farther behind it,
-/// as long as that is of the same part.
+/// Combines each part of a group, whose result ends in the lane of the part's
+/// first vector: every lane adds what lanes farther and farther behind it have
+/// combined, as long as these belong to the same part.
 Value Reducer::reduceInChunk(Value value, const GroupPlace &place) {
   tile::BlockedAttr groups = getLayout(op.getType());
   GroupChunks chunks = GroupChunks::get(grid, /*repeats=*/1, groups.getGroup(),
@@ -87,8 +88,8 @@ Value Reducer::reduceInChunk(Value value, const GroupPlace &place) {
   return value;
 }
 
-/// What the lane with the first vector of this lane's group has, where one
-/// chunk is the whole row.
+/// Takes the value of the lane that has the first vector of this lane's group,
+/// where one chunk is the whole row.
 Value Reducer::takeFromGroupStart(Value value, const GroupPlace &place) {
   auto toInt32 = [&](Value index) -> Value {
     return arith::IndexCastUIOp::create(rewriter, loc, rewriter.getI32Type(),
@@ -123,7 +124,7 @@ SmallVector<Value> Reducer::runOnChunks(ValueRange pieces) {
   return values;
 }
 
-/// The slot of the first part of a group, in its row.
+/// The slot of the first part of a group, counted from its row's first slot.
 Value Reducer::getGroupBegin(Value group) {
   tile::BlockedAttr groups = getLayout(op.getType());
   int64_t vectors = groups.getGroup() / groups.getVector();
@@ -131,7 +132,7 @@ Value Reducer::getGroupBegin(Value group) {
              group);
 }
 
-/// The slot of its last part.
+/// The slot of the last part of a group, counted likewise.
 Value Reducer::getGroupLast(Value group) {
   tile::BlockedAttr groups = getLayout(op.getType());
   int64_t vectors = groups.getGroup() / groups.getVector();
@@ -165,8 +166,8 @@ Value Reducer::combineSlots(Value scratch, Value first, Value last,
   return loop.getResult(0);
 }
 
-/// Has the lane with the first vector of each part leave its result, and each
-/// piece take that of its group.
+/// Leaves the result of each part in shared memory, by the lane with the part's
+/// first vector, and gives each piece the result of its group.
 void Reducer::reduceAcrossChunks(SmallVectorImpl<Value> &values,
                                  ArrayRef<GroupPlace> places) {
   tile::BlockedAttr groups = getLayout(op.getType());
@@ -179,7 +180,8 @@ void Reducer::reduceAcrossChunks(SmallVectorImpl<Value> &values,
   auto getBase = [&](int64_t rowRepeat) {
     return multiply(add(row, constantIndex(rowRepeat * grid.rows)), slots);
   };
-  // Where totals are left, too, who writes has met all others since they read.
+  // Where totals are left in memory as well, all threads have met since these
+  // were read, before anyone writes again.
   int64_t count = grid.rows * rowRepeats * slots;
   Value partials =
       combinesOnce ? createScratch(rewriter, op, input.getElementType(), count)
@@ -211,8 +213,8 @@ void Reducer::reduceAcrossChunks(SmallVectorImpl<Value> &values,
   }
 }
 
-/// Has the lanes of each warp combine the parts of a group, one group after the
-/// other, and leave the total for all pieces of it.
+/// Combines the parts of each group once: the lanes of a warp take one group
+/// after the other, and leave its total in memory for all pieces of the group.
 void Reducer::combineOncePerGroup(SmallVectorImpl<Value> &values,
                                   ArrayRef<GroupPlace> places, Value partials) {
   tile::BlockedAttr groups = getLayout(op.getType());
@@ -230,7 +232,7 @@ void Reducer::combineOncePerGroup(SmallVectorImpl<Value> &values,
                                  constantIndex(llvm::divideCeil(tasks, warps)),
                                  constantIndex(1));
   {
-    // All lanes take part in every turn; past the last group, none leaves it.
+    // All lanes take part in every turn; beyond the last group, no lane stores.
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPointToStart(loop.getBody());
     Value task = add(firstTask, multiply(loop.getInductionVar(), warps));

@@ -4,10 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a row has in the one column that is given by a number, such as the logit
-// of a target, is written as a select among all columns. To compare each would
-// take a third of the instructions of a cross-entropy; that a vector has the
-// column is one comparison, and a branch to it that hardly any takes.
+// Rows that are one-hot: nonzero in the one column that an index names, such as
+// the logit of a target. A formula writes that as a select among all columns.
+// Comparing each column with the index would take a third of the instructions
+// of a cross-entropy; here a vector takes one comparison, and a branch that
+// hardly any vector takes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,7 @@
 using namespace mlir;
 using namespace bastile;
 
-/// Whether all elements of a vector are surely the same.
+/// Whether all elements of `vector` are known to be equal.
 static bool isUniform(Value vector) {
   Operation *op = vector.getDefiningOp();
   if (!op)
@@ -56,9 +57,10 @@ static bool isZero(Value vector) {
 }
 
 namespace {
-/// Whether numbers that count from one on equal others: whether these, less the
-/// one, equal the counts. The others are mostly one number for all elements of
-/// a vector, of which one difference is taken in place of as many sums.
+/// Lowers a comparison of column numbers with other numbers, by subtracting the
+/// piece's first column from the latter and comparing with [0, 1, ...]. The
+/// other number is mostly the same for all elements of a vector, so that one
+/// subtraction takes the place of an addition for each element.
 struct LowerCountsEqual : public OpConversionPattern<arith::CmpIOp> {
   LowerCountsEqual(const TypeConverter &converter, MLIRContext *context)
       : OpConversionPattern(converter, context, /*benefit=*/2) {}
@@ -86,8 +88,9 @@ struct LowerCountsEqual : public OpConversionPattern<arith::CmpIOp> {
   }
 };
 
-/// A vector that is 0 but for the element at a position, if it has that one:
-/// select(position == [0, 1, ...], elements, 0).
+/// A one-hot piece: a vector that is 0 except for the element at `position`, if
+/// the vector has that element. It is written select(position == [0, 1, ...],
+/// elements, 0).
 class OneHotPiece {
 public:
   static std::optional<OneHotPiece> get(Value piece) {
@@ -102,9 +105,10 @@ public:
     return OneHotPiece{select.getTrueValue(), compare.getRhs()};
   }
 
-  /// What `change` makes of `value` and the hot element in the threads whose
-  /// piece has it, and `value` in all others. `change` is called for each
-  /// element with whether it is the one.
+  /// Builds code that changes `value` in the threads whose piece has the hot
+  /// element, and leaves it as it is in all others. `change` is called for each
+  /// element of the piece, with a condition that says whether the element is
+  /// the hot one.
   Value changeWhereFound(ImplicitLocOpBuilder &builder, Value value,
                          llvm::function_ref<Value(Value value, Value isHot,
                                                   Value element, int64_t index)>

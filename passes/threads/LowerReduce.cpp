@@ -20,10 +20,10 @@ using namespace bastile;
 namespace {
 
 constexpr int64_t kWarp = ThreadGrid::kWarp;
-/// Up to this many warps to a row, reading all partial results costs less than
+/// Warps to a row up to which reading all partial results costs less than
 /// another round of shuffles.
 constexpr int64_t kMaxPartialsToRead = 8;
-/// Barriers of a block that rows may have: all but the first.
+/// Barriers of a block that its rows may use: all but the first.
 constexpr int64_t kMostRowBarriers = 15;
 
 vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
@@ -50,12 +50,13 @@ Value bastile::reduceInThread(OpBuilder &builder, Location loc,
     total = tile::ReduceOp::combine(builder, loc, kind, total, piece);
   if (!isa<VectorType>(total.getType()))
     return total;
-  // A tree instead of a chain: the order of a reduction is ours to choose.
+  // A tree instead of a chain, since a reduction may take any order.
   return vector::ReductionOp::create(builder, loc, getCombiningKind(kind),
                                      total, arith::FastMathFlags::reassoc);
 }
 
-/// Butterfly over groups of `lanes` lanes: every lane ends with the result.
+/// A butterfly of shuffles over groups of `lanes` lanes: every lane ends with
+/// the result.
 Value Reducer::reduceInWarp(Value value, int64_t lanes) {
   for (int64_t offset = lanes / 2; offset > 0; offset /= 2) {
     auto shuffle = gpu::ShuffleOp::create(rewriter, loc, value, offset, kWarp,
@@ -79,9 +80,9 @@ Value Reducer::getFirstSlot() {
                                constantIndex(grid.getWarpsPerRow()));
 }
 
-/// Has memory for `count` partial results, for this time where a loop repeats
-/// the reduction: two places take turns. That is enough: who writes for the
-/// time after next has met all others since they read what it overwrites.
+/// Creates memory for `count` partial results. Where a loop repeats the
+/// reduction, two places take turns. Two are enough: a thread that writes for
+/// the turn after next has met all others since they read what it overwrites.
 Value Reducer::createPlace(int64_t count) {
   Type type = input.getElementType();
   if (!op->getParentOfType<scf::ForOp>())
@@ -96,8 +97,9 @@ Value Reducer::createPlace(int64_t count) {
                                                          constantIndex(count)));
 }
 
-/// Has the first lane leave the warp's results in the scratch memory of its
-/// block. Afterwards all threads can read what all warps left.
+/// Stores the warp's results in the scratch memory of its block, by the warp's
+/// first lane. Afterwards all threads can read the results of all warps of
+/// their row.
 void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
                             Value lane) {
   Value stores = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
@@ -111,11 +113,12 @@ void Reducer::storePartials(ValueRange values, Value scratch, ValueRange slots,
   waitForRow();
 }
 
-/// Has the threads of each row wait for each other: rows that a block holds
-/// side by side need not wait for the slowest of them. The first barrier is
-/// left to the block, so there are as many such rows as others.
+/// Makes the threads of each row wait for each other, but not for those of
+/// other rows: rows that a block holds side by side need not wait for the
+/// slowest. The first barrier is the whole block's, so a block has fewer
+/// barriers for rows than there are.
 void Reducer::waitForRow() {
-  // Lanes of a warp may hold several rows.
+  // A warp whose lanes hold several rows has to wait as a whole.
   if (grid.rows == 1 || grid.rows > kMostRowBarriers ||
       grid.columns % kWarp != 0) {
     gpu::BarrierOp::create(rewriter, loc);
@@ -144,7 +147,7 @@ Value Reducer::loadPartials(Value scratch, Value first, Value lane) {
   }
   if (count == kWarp)
     return reduceInWarp(loadShared(scratch, add(first, lane)), kWarp);
-  // Lanes past the last partial result read it again and drop it.
+  // Lanes beyond the last partial result read the last one again and drop it.
   Value clamped =
       arith::MinUIOp::create(rewriter, loc, lane, constantIndex(count - 1));
   Value partial = loadShared(scratch, add(first, clamped));
@@ -158,13 +161,14 @@ Value Reducer::loadPartials(Value scratch, Value first, Value lane) {
       kWarp);
 }
 
-/// Every warp leaves its results in shared memory; after one wait, every thread
-/// reads those of its row.
+/// Combines the results of warps: each warp leaves its results in shared memory
+/// and, after one wait, every thread reads those of its row.
 void Reducer::reduceAcrossWarps(SmallVectorImpl<Value> &values) {
   Value thread = getThreadId(rewriter, loc);
   Value lane =
       arith::RemUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
-  // Warps are numbered along the rows, so that a warp's number is its slot.
+  // Warps are numbered along the rows, so that the number of a warp is its
+  // slot.
   Value ownSlot =
       arith::DivUIOp::create(rewriter, loc, thread, constantIndex(kWarp));
   Value firstSlot = getFirstSlot();
@@ -209,7 +213,8 @@ struct LowerReduceOp : public OpConversionPattern<tile::ReduceOp> {
   }
 };
 
-/// The first warp of each row sends its numbers: other warps have the same.
+/// Only the first warp of each row sends, as the other warps of the row have
+/// the same numbers.
 struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -232,7 +237,8 @@ struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
     for (ValueRange input : adaptor.getInputs())
       llvm::append_range(values, input);
 
-    // A place for each number, row and block, the block fastest.
+    // There is a place for each number, row and block; the block varies
+    // fastest.
     Value row = getThreadPosition(rewriter, loc, layout).row;
     Value first = arith::MulIOp::create(rewriter, loc, row, constant(blocks));
     Value own = add(first, getBlockRank(rewriter, loc, layout));
@@ -246,7 +252,8 @@ struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
     Type element = type.getElementType();
     ClusterExchange exchange(rewriter, op, element,
                              values.size() * rows * blocks, blocks);
-    // Lanes past the first warp of a row are beyond any block.
+    // Threads behind the first warp of a row have lanes beyond the last block,
+    // and so send nothing.
     Value thread = getThreadId(rewriter, loc);
     Value lane = arith::RemUIOp::create(rewriter, loc, thread,
                                         constant(layout.getThreadColumns()));
@@ -260,7 +267,8 @@ struct LowerExchange : public OpConversionPattern<tile::ExchangeOp> {
         for (size_t repeat = 0; repeat < repeats; ++repeat) {
           Value slot = add(add(first, getPlace(input * repeats + repeat)),
                            constant(block));
-          // LLVM does not know that messages change the memory.
+          // The load is volatile, because LLVM does not know that messages
+          // change the memory.
           results.back().push_back(LLVM::LoadOp::create(
               rewriter, loc, element,
               getScratchAddress(rewriter, loc, memory, element, slot),

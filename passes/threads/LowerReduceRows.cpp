@@ -4,10 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread combines the rows that it holds, then lanes of a warp that hold the
-// same columns exchange theirs, then warps do, by way of shared memory. Every
-// thread ends with the result for its columns, so each row of threads holds the
-// tile of one row.
+// Combinations of a tile's rows. A thread first combines the rows that it
+// holds; then the lanes of a warp that hold the same columns exchange their
+// results, and then warps do, through shared memory. Every thread ends with the
+// result for its columns, so each row of threads holds the tile of the one row
+// that is left.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,7 @@ private:
   Value constantIndex(int64_t value) {
     return arith::ConstantIndexOp::create(rewriter, loc, value);
   }
-  /// How far a piece is aligned in shared memory.
+  /// The alignment of a piece in shared memory, in bytes.
   unsigned getAlignment(Value piece) const {
     int64_t bytes = getElementBytes(input);
     auto vector = dyn_cast<VectorType>(piece.getType());
@@ -70,7 +71,7 @@ private:
   ThreadGrid grid;
 };
 
-/// Butterfly over the lanes that hold the same columns.
+/// A butterfly of shuffles over the lanes that hold the same columns.
 Value RowsReducer::reduceInWarp(Value piece) {
   auto shuffle = [&](Value value, int64_t distance) -> Value {
     return gpu::ShuffleOp::create(rewriter, loc, value, distance, kWarp,
@@ -96,8 +97,8 @@ Value RowsReducer::reduceInWarp(Value piece) {
   return piece;
 }
 
-/// Whether this thread leaves its partial result: one of those that hold it.
-/// Null for every thread.
+/// Whether this thread stores its partial result, of which several threads may
+/// hold copies. Null where every thread stores.
 Value RowsReducer::isWriter() {
   Value isWriter;
   auto require = [&](arith::CmpIPredicate predicate, Value lhs, int64_t rhs) {
@@ -114,14 +115,15 @@ Value RowsReducer::isWriter() {
   int64_t columns = layout.getThreadColumns();
   bool isColumn = input.getDimSize(1) == 1;
   if (columns < kWarp) {
-    // The lanes of the warp's first row, or of them the first.
+    // The lanes of the warp's first row store or, of a single column, the first
+    // of these lanes.
     Value lane = arith::RemUIOp::create(
         rewriter, loc, getThreadId(rewriter, loc), constantIndex(kWarp));
     require(arith::CmpIPredicate::ult, lane, isColumn ? 1 : columns);
   } else if (isColumn) {
     require(arith::CmpIPredicate::eq, getColumn(), 0);
   }
-  // Of a group, the first thread does.
+  // The first thread of a group stores.
   if (layout.getGroup() > 1 && layout.getGroupThreads() > 1 &&
       layout.isGroupAligned())
     require(arith::CmpIPredicate::eq,
@@ -131,7 +133,7 @@ Value RowsReducer::isWriter() {
   return isWriter;
 }
 
-/// Where the partial result `group` of this thread's columns lies.
+/// The address of partial result `group` of this thread's columns.
 Value RowsReducer::getSlot(Value scratch, Value group, int64_t repeat) {
   Value slot = arith::MulIOp::create(rewriter, loc, group,
                                      constantIndex(input.getDimSize(1)));
@@ -142,8 +144,9 @@ Value RowsReducer::getSlot(Value scratch, Value group, int64_t repeat) {
                            slot);
 }
 
-/// Has memory that nobody reads any more. Several sums of a program take turns:
-/// together they may need more than a block has.
+/// Returns memory that no thread reads any more. Where a kernel has several
+/// sums, they use the same memory in turn: together they may need more than a
+/// block has.
 Value RowsReducer::getScratch(int64_t elements) {
   Type type = input.getElementType();
   if (!takesTurns) {
@@ -157,8 +160,8 @@ Value RowsReducer::getScratch(int64_t elements) {
   return scratch;
 }
 
-/// After one barrier, every thread reads the partial results of its columns, in
-/// the same order.
+/// Combines the results of warps: after one barrier, every thread reads the
+/// partial results of its columns, all in the same order.
 void RowsReducer::reduceAcrossWarps(SmallVectorImpl<Value> &pieces) {
   Value scratch = getScratch(grid.getRowPartials() * input.getDimSize(1));
   auto write = [&] {
@@ -201,7 +204,7 @@ void RowsReducer::reduceAcrossWarps(SmallVectorImpl<Value> &pieces) {
 }
 
 SmallVector<Value> RowsReducer::run(ValueRange pieces) {
-  // Every row of threads holds a single row.
+  // Every row of threads holds the one row that is left.
   if (input.getDimSize(0) == 1)
     return llvm::to_vector(pieces);
   int64_t columns = layout.getColumnRepeats(input.getShape());

@@ -4,9 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A thread's vector of a tile that holds n interleaved pieces is n times as
-// wide as of others, so it holds exactly the elements of the thread's vectors
-// of the n tiles: nothing moves between threads.
+// Splits and joins of interleaved pieces. In a tile that holds n interleaved
+// pieces, a thread's vector is n times as wide as in the tiles of single
+// pieces, so it holds exactly the elements of the thread's vectors in these n
+// tiles: nothing moves between threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,8 @@ using namespace bastile;
 
 namespace {
 
-/// Whether `wide` and `narrow` have layouts as described above.
+/// Whether `wide` has the layout of n interleaved pieces and `narrow` that of
+/// one of them.
 bool isInterleaving(RankedTensorType wide, RankedTensorType narrow) {
   tile::BlockedAttr from = getLayout(wide), to = getLayout(narrow);
   if (!from || !to)
@@ -51,8 +53,8 @@ struct LowerInterleavedSplit : public OpConversionPattern<tile::SplitOp> {
     return success();
   }
 
-  /// Every element of `wide` whose number leaves `first` when divided by
-  /// `stride`.
+  /// The elements of `wide` whose number leaves the remainder `first` when
+  /// divided by `stride`.
   static Value extract(OpBuilder &builder, Location loc, Value wide,
                        int64_t first, int64_t stride, int64_t width) {
     if (width == 1)

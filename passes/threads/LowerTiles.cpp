@@ -46,9 +46,10 @@ Value bastile::getThreadId(OpBuilder &builder, Location loc) {
   return gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
 }
 
-/// The number of the calling warp. The assembler takes what lane 0 sends for
-/// the same in all lanes, and keeps that, and addresses that follow from it,
-/// once for a warp. All lanes are there only where the kernel starts.
+/// The number of the calling warp. It is computed by a shuffle from lane 0: the
+/// assembler then knows that all lanes have the same number, and keeps it, and
+/// addresses that follow from it, once for a warp. The shuffle is placed where
+/// the kernel starts, the only place where all lanes are sure to take part.
 static Value getWarpId(OpBuilder &builder, Location loc) {
   OpBuilder::InsertionGuard guard(builder);
   auto kernel = builder.getInsertionBlock()
@@ -93,14 +94,15 @@ Value bastile::getBlockRank(OpBuilder &builder, Location loc,
                             tile::BlockedAttr layout) {
   if (layout.getBlocks() == 1)
     return arith::ConstantIndexOp::create(builder, loc, 0);
-  // Without the bound, the dialect assumes that there are at most 8.
+  // Without the upper bound, the dialect assumes at most 8 blocks.
   return gpu::ClusterBlockIdOp::create(
       builder, loc,
       gpu::DimensionAttr::get(builder.getContext(), gpu::Dimension::x),
       builder.getIndexAttr(layout.getBlocks()));
 }
 
-/// The same in a tile that has an element for each column, not each group.
+/// `getPieceColumn` of a tile that has an element for each column, not for each
+/// group.
 static Value getUngroupedColumn(OpBuilder &builder, Location loc,
                                 tile::BlockedAttr layout, int64_t repeat) {
   auto constant = [&](int64_t value) -> Value {
@@ -172,7 +174,7 @@ Value bastile::createCount(OpBuilder &builder, Location loc, Value first,
 
 namespace {
 
-/// Any elementwise op on tiles becomes as many ops on their pieces.
+/// Lowers any elementwise op on tiles to one op for each piece.
 struct LowerElementwise : public ConversionPattern {
   LowerElementwise(const TypeConverter &converter, MLIRContext *context)
       : ConversionPattern(converter, MatchAnyOpTypeTag(), /*benefit=*/1,
@@ -246,7 +248,7 @@ struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
     if (!layout)
       return failure();
     ValueRange source = adaptor.getSource();
-    // A scalar has no repeats of its own, a tile those of its shape.
+    // A scalar repeats in no direction, a tile as often as its shape says.
     int64_t sourceRows = 1, sourceColumns = 1;
     if (auto tile = dyn_cast<RankedTensorType>(op.getSource().getType())) {
       sourceRows = layout.getRowRepeats(tile.getShape());
@@ -267,8 +269,8 @@ struct LowerBroadcast : public OpConversionPattern<tile::BroadcastOp> {
     return success();
   }
 
-  /// As integers where the number is a bfloat16: LLVM's host code generation
-  /// takes its insertion into a vector through float32, rounding by a call.
+  /// Broadcasts a bfloat16 as an integer: LLVM's host code generation takes its
+  /// insertion into a vector through float32, rounding by a call.
   static Value repeat(OpBuilder &builder, Location loc, Type type,
                       Value scalar) {
     if (!scalar.getType().isBF16())
@@ -323,7 +325,7 @@ struct LowerMask : public OpConversionPattern<tile::MaskOp> {
   }
 };
 
-/// Each thread's number is its own; only the vectors' elements differ.
+/// Spreads a number that each thread has over the elements of its vectors.
 struct LowerSpread : public OpConversionPattern<tile::SpreadOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -371,7 +373,7 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
                                             type.getElementType(), column);
       numbers.push_back(createCount(rewriter, loc, column, getPieceType(type)));
     }
-    // Every row is numbered alike.
+    // Every row has the same numbers.
     SmallVector<Value> pieces;
     for (int64_t row = 0; row < layout.getRowRepeats(type.getShape()); ++row)
       llvm::append_range(pieces, numbers);
@@ -416,8 +418,8 @@ struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
   }
 };
 
-/// An operand in memory becomes its address and the strides of its leading
-/// dimensions.
+/// Lowers the arguments of a kernel: an operand in memory becomes its address
+/// and the strides of its leading dimensions.
 struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -501,12 +503,12 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
 
     ConversionTarget legality(getContext());
     legality.markUnknownOpDynamicallyLegal([&](Operation *op) {
-      // The launch plan stays on tensors.
+      // Functions that launch kernels stay on tensors.
       if (!op->getParentOfType<tile::KernelOp>())
         return true;
       return converter.isLegal(op);
     });
-    // Without operands, they would look converted.
+    // These ops have no operands, and would be taken for converted.
     legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp>();
     legality.addDynamicallyLegalOp<tile::KernelOp>([&](tile::KernelOp op) {
       return !op.isTiled() || converter.isLegal(op.getArgumentTypes());

@@ -14,7 +14,8 @@
 
 namespace bastile {
 
-/// Combines what a thread holds of a row, or of groups of its columns.
+/// Combines the pieces that a thread holds of a row or of a group of its
+/// columns.
 mlir::Value reduceInThread(mlir::OpBuilder &builder, mlir::Location loc,
                            tile::ReduceKind kind, mlir::ValueRange pieces);
 
@@ -26,8 +27,8 @@ public:
         input(op.getInput().getType()), layout(getLayout(input)),
         grid{layout.getThreadRows(), layout.getThreadColumns(), /*blocks=*/1} {}
 
-  /// Returns one scalar for each repeat of the layout along the rows; of
-  /// groups, for each repeat of the groups' layout.
+  /// Returns one scalar for each repeat of the layout along the rows or, for
+  /// groups, for each piece of the groups' layout.
   llvm::SmallVector<mlir::Value> run(mlir::ValueRange pieces);
 
 private:
@@ -51,10 +52,10 @@ private:
 
   // Groups (LowerGroups.cpp).
 
-  /// Where the piece of this thread in a repeat of the layout along the row
-  /// lies, counted in vectors from the first that the block has of the row.
+  /// The place of a piece of this thread along the row, counted in vectors from
+  /// the first vector that the block has of the row.
   struct GroupPlace {
-    /// The lanes of a warp that hold the row at a time are a chunk.
+    /// The chunk of the piece (GroupChunks.h), and the lane within the chunk.
     mlir::Value chunk, laneOfChunk;
     mlir::Value group, vectorOfGroup;
   };

@@ -11,14 +11,14 @@
 
 namespace bastile {
 
-/// Declares shared memory for `elements` numbers of `type` that `op` alone
-/// uses, and returns its address.
+/// Declares shared memory for `elements` numbers of `type` that only `op` uses,
+/// and returns its address.
 mlir::Value createScratch(mlir::ConversionPatternRewriter &rewriter,
                           mlir::Operation *op, mlir::Type type,
                           int64_t elements);
 
-/// The address of as many bytes that ops of a kernel have in common: each waits
-/// for the readers of the one before.
+/// The address of `bytes` bytes of shared memory that several ops of a kernel
+/// use in turn: each op first waits for the readers of the op before.
 mlir::Value getCommonScratch(mlir::ConversionPatternRewriter &rewriter,
                              mlir::Operation *op, int64_t bytes);
 
@@ -32,8 +32,9 @@ mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value countVisits(mlir::ConversionPatternRewriter &rewriter,
                         mlir::Operation *op);
 
-/// To be called before writing: in a loop, a thread may come to `op` again
-/// while another still reads what the last iteration left.
+/// Waits for the readers of an earlier iteration, if `op` is in a loop: a
+/// thread may come to `op` again while another still reads. To be called before
+/// writing.
 void waitForReaders(mlir::OpBuilder &builder, mlir::Operation *op);
 
 } // namespace bastile

@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace bastile;
 
-/// How many tiles are being copied while one is computed on.
+/// Tiles whose copies are under way while the program computes on one tile.
 static constexpr int64_t kTilesAhead = 3;
 
 scf::ForOp bastile::getLoop(tile::LoadOp load) {
@@ -38,8 +38,8 @@ Value bastile::createSlot(OpBuilder &builder, scf::ForOp loop) {
                                 loop.getStep());
 }
 
-/// Whether the pieces of what is loaded are as wide as an access of the memory
-/// system.
+/// Whether a thread's pieces of the loaded tile are as wide as an access of the
+/// memory system.
 static bool hasWidePieces(tile::LoadOp load) {
   auto kernel = load->getParentOfType<tile::KernelOp>();
   tile::ScheduleAttr schedule = *kernel.getSchedule();
@@ -87,7 +87,7 @@ void bastile::replaceByTake(tile::LoadOp load, Value buffer, Value slot) {
   load.erase();
 }
 
-/// Copies what `load` would load from `indices`.
+/// Creates a copy of the tile that `load` would load from `indices`.
 static void createCopy(OpBuilder &builder, tile::LoadOp load, Value buffer,
                        ValueRange indices, Value slot) {
   tile::CopyAheadOp::create(builder, load.getLoc(), load.getMemref(), indices,
@@ -134,8 +134,8 @@ void bastile::copyNextTiles(scf::ForOp loop, ArrayRef<CopiedTile> tiles) {
   tile::WaitCopiesOp::create(builder, loc, ahead);
 }
 
-/// Whether `value`, an index inside of `rows`, follows from the loop's variable
-/// and from what is outside.
+/// Whether `value`, an index inside the loop `rows`, follows from the loop's
+/// variable and from values outside of the loop alone.
 static bool followsFrom(Value value, scf::ForOp rows) {
   if (value == rows.getInductionVar() || rows.isDefinedOutsideOfLoop(value))
     return true;
@@ -146,7 +146,7 @@ static bool followsFrom(Value value, scf::ForOp rows) {
          });
 }
 
-/// What such a value is where the loop's variable is what `mapping` has for it.
+/// Computes such a value for the loop variable that `mapping` has.
 static Value createAgain(OpBuilder &builder, Value value, scf::ForOp rows,
                          IRMapping &mapping) {
   if (mapping.contains(value) || rows.isDefinedOutsideOfLoop(value))
@@ -158,9 +158,9 @@ static Value createAgain(OpBuilder &builder, Value value, scf::ForOp rows,
   return mapping.lookup(value);
 }
 
-/// The loads of `rows` that copies can replace: of what differs from turn to
-/// turn by the row alone. How far rows are misaligned is known only in their
-/// turn.
+/// The loads in the loop `rows` that copies can replace: loads of tiles that
+/// differ from turn to turn by the row alone. The misalignment of a row is
+/// known only in its turn, so loads of misaligned rows stay.
 static SmallVector<tile::LoadOp> findCopied(scf::ForOp rows) {
   return llvm::to_vector(llvm::make_filter_range(
       rows.getOps<tile::LoadOp>(), [&](tile::LoadOp load) {
@@ -178,13 +178,14 @@ static SmallVector<tile::LoadOp> findCopied(scf::ForOp rows) {
 
 namespace {
 
-/// A loop over rows whose tiles take turns in a few slots.
+/// A loop over rows whose tiles are copied ahead into a few slots, which take
+/// turns.
 class RowCopies {
 public:
   RowCopies(scf::ForOp rows, ArrayRef<tile::LoadOp> loads, int64_t slots)
       : rows(rows), loads(loads), slots(slots), builder(rows) {}
 
-  /// Puts the buffers behind `offset`, which it advances.
+  /// Creates the buffers behind `offset` and advances it.
   void run(int64_t &offset) {
     for (tile::LoadOp load : loads)
       buffers.push_back(createBuffer(load, slots, offset));
@@ -192,7 +193,8 @@ public:
     Value slot = countSlots();
     builder.setInsertionPointToStart(rows.getBody());
     Value distance = multiply(rows.getStep(), slots - 1);
-    // The row before has left its slot.
+    // The next copy goes to the slot of the row before, which nothing reads any
+    // more.
     Value isFirst = arith::CmpIOp::create(
         builder, getLoc(), arith::CmpIPredicate::eq, slot, constant(0));
     Value before = arith::SubIOp::create(builder, getLoc(), slot, constant(1));
@@ -222,8 +224,9 @@ private:
               constant(slot));
   }
 
-  /// Starts to copy the tiles of the turn at `position`, if there is one: a
-  /// group of copies in any case, so that each is as many groups back.
+  /// Starts to copy the tiles of the turn at `position`, if there is such a
+  /// turn. Begins a group of copies in any case, so that the group to wait for
+  /// is always as many groups back.
   void copyRow(Value position, Value slot) {
     Value isRow =
         arith::CmpIOp::create(builder, getLoc(), arith::CmpIPredicate::ult,
@@ -244,7 +247,7 @@ private:
     tile::CommitCopiesOp::create(builder, getLoc());
   }
 
-  /// Gives the loop a variable that is the slot of its turn.
+  /// Adds a loop variable that is the slot of the current turn.
   Value countSlots() {
     IRRewriter rewriter(builder);
     auto advance = [&](OpBuilder &inside, Location loc,

@@ -12,8 +12,8 @@
 
 namespace bastile {
 
-/// A tile that a loop over the columns of a row loads, and the buffer that has
-/// a slot for each of the loop's turns.
+/// A tile that a loop over the columns of a row loads, and the buffer in shared
+/// memory that has a slot for each turn of the loop.
 struct CopiedTile {
   tile::LoadOp load;
   tile::BufferOp buffer;
@@ -22,29 +22,30 @@ struct CopiedTile {
 /// The loop that `load` is in, if it is in one.
 mlir::scf::ForOp getLoop(tile::LoadOp load);
 
-/// How often a loop over the columns of a row runs; nothing for other loops.
+/// How many turns a loop over the columns of a row has; nothing for other
+/// loops.
 std::optional<int64_t> getTripCount(mlir::scf::ForOp loop);
 
-/// The slot of the tile that `loop` is at.
+/// The slot of the tile that the current turn of `loop` loads.
 mlir::Value createSlot(mlir::OpBuilder &builder, mlir::scf::ForOp loop);
 
-/// Memory for `slots` tiles of what is loaded, behind `offset`, which it
-/// advances.
+/// Creates a buffer for `slots` tiles like that of `load`, behind `offset`, and
+/// advances `offset`.
 tile::BufferOp createBuffer(tile::LoadOp load, int64_t slots, int64_t &offset);
 
-/// Takes what is loaded from a slot of `buffer` instead.
+/// Replaces `load` by taking the tile from a slot of `buffer`.
 void replaceByTake(tile::LoadOp load, mlir::Value buffer, mlir::Value slot);
 
 /// Whether a thread's pieces can be copied by the memory system: as wide as one
 /// of its accesses, at addresses that follow from the loop alone.
 bool canCopyAhead(tile::LoadOp load);
 
-/// Has `loop` copy tiles of its row a few turns ahead.
+/// Makes `loop` copy tiles of its row to shared memory a few turns ahead.
 void copyNextTiles(mlir::scf::ForOp loop, llvm::ArrayRef<CopiedTile> tiles);
 
-/// Has each loop over rows that loads the tiles of whole ones copy them, as
-/// many rows ahead as the kernel's schedule has stages less one, to as many
-/// slots. What other loads a loop has stay.
+/// Makes each loop over rows that loads whole rows copy them to shared memory
+/// ahead of their use: with n `stages`, n - 1 rows ahead, into n slots. The
+/// other loads of the loop stay.
 void copyRowsAhead(tile::KernelOp kernel);
 
 } // namespace bastile

@@ -25,10 +25,10 @@ using namespace bastile;
 
 namespace {
 
-/// Loads of the same tiles, by loops that run one after the other.
+/// Loads of the same tiles in loops that run one after the other.
 using Loads = SmallVector<tile::LoadOp>;
 
-/// Whether two values follow in the same way from the loops' variables.
+/// Whether two values follow in the same way from the variables of their loops.
 bool areAlike(Value lhs, scf::ForOp left, Value rhs, scf::ForOp right) {
   if (lhs == rhs)
     return true;
@@ -78,8 +78,9 @@ struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
     }
   }
 
-  /// Loads of what the kernel does not write, each with those that repeat it,
-  /// but for statistics: several threads hold each of those.
+  /// The loads of operands that the kernel does not write, each with the loads
+  /// that repeat it. Loads of statistics are left out, because each number is
+  /// held by several threads.
   static SmallVector<Loads> findRepeated(tile::KernelOp kernel) {
     DenseSet<Value> written;
     kernel.walk(

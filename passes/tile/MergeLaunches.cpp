@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A launch costs as much as some hundred rows. Kernels that read the same at
-// about the same time, such as the angles of query and key, share one, and what
-// they both read comes from the cache.
+// A launch costs as much as some hundred rows. Kernels that read the same
+// operand at about the same time, such as the angles of query and key, share
+// one launch, and the second read of the operand comes from the cache.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +40,8 @@ struct Candidate {
 /// Builds one variant of a merged kernel.
 class KernelMerger {
 public:
-  /// Merges the `variant`-th kernels of `members`, the body of each in a space
-  /// of its own.
+  /// Merges the `variant`-th kernels of `members`; the body of each gets a row
+  /// space of its own.
   KernelMerger(ArrayRef<Candidate> members, size_t variant)
       : members(members), variant(variant),
         builder(getKernel(0).getLoc(), getKernel(0)),
@@ -68,7 +68,7 @@ private:
   SmallVector<SmallVector<unsigned>> positions;
 };
 
-/// Takes over the next `count` arguments of the kernel of `space`.
+/// Takes over the next `count` arguments of the kernel of row space `space`.
 void KernelMerger::addArguments(size_t space, unsigned count) {
   tile::KernelOp kernel = getKernel(space);
   while (count-- > 0) {
@@ -111,7 +111,7 @@ void KernelMerger::createKernel() {
     body->addArgument(type, builder.getLoc());
 }
 
-/// How many programs the rows of `space` take.
+/// Computes how many programs the rows of row space `space` take.
 Value KernelMerger::getProgramCount(size_t space) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
@@ -160,7 +160,8 @@ tile::KernelOp KernelMerger::run() {
   size_t last = members.size() - 1;
   for (size_t space = 0; space < last; ++space) {
     Value count = getProgramCount(space);
-    // All threads of a block agree, so that they also meet at its barriers.
+    // All threads of a block take the same branch, so that they meet at its
+    // barriers.
     Value isInSpace = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                                             program, count);
     auto branch =
@@ -196,8 +197,8 @@ private:
   const LaunchCounts &counts;
 };
 
-/// Whether programs of `kernel` can run beside those of another: each walks one
-/// group of rows, and nothing is written but rows of its own.
+/// Whether programs of `kernel` can run in one launch with those of another
+/// kernel: each has one group of rows and writes nothing but those rows.
 bool isMergeable(tile::KernelOp kernel) {
   if (!kernel || !kernel.isTiled() || !kernel.getSchedule())
     return false;
@@ -227,8 +228,8 @@ bool haveSameShapes(const Candidate &lhs, const Candidate &rhs) {
 }
 
 std::optional<Candidate> LaunchMerger::getCandidate(tile::LaunchOp launch) {
-  // What all rows share is written even where a launch has no rows, which a
-  // space without rows would not do.
+  // A row vector is written even where a launch has no rows; a row space
+  // without rows would not write it.
   if (!llvm::all_of(launch.getResultTypes(), [](Type type) {
         return cast<RankedTensorType>(type).getRank() > 1;
       }))
@@ -243,8 +244,8 @@ std::optional<Candidate> LaunchMerger::getCandidate(tile::LaunchOp launch) {
   return candidate;
 }
 
-/// Moves all that `launch` waits for ahead of the first launch of `group`, if
-/// none of it waits for `group`.
+/// Moves all ops that `launch` waits for ahead of the first launch of `group`,
+/// if none of them waits for `group`.
 bool LaunchMerger::moveNeeds(tile::LaunchOp launch, ArrayRef<Candidate> group) {
   tile::LaunchOp first = group.front().launch;
   SetVector<Operation *> needs;
@@ -259,7 +260,8 @@ bool LaunchMerger::moveNeeds(tile::LaunchOp launch, ArrayRef<Candidate> group) {
             return member.launch == needed;
           }))
         return false;
-      // One that writes in place would overwrite what an earlier one reads.
+      // A launch that writes in place would overwrite what an earlier launch
+      // reads.
       for (auto name : needed.getKernels().getAsRange<FlatSymbolRefAttr>()) {
         auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
         if (!kernel || kernel->hasAttr(tile::TileDialect::kInPlaceAttrName))
@@ -314,7 +316,7 @@ void LaunchMerger::run() {
       candidates.push_back(std::move(*candidate));
   while (!candidates.empty()) {
     SmallVector<Candidate> group{candidates.front()}, others;
-    // What all launches of the group read.
+    // The operands that all launches of the group read.
     tile::LaunchOp first = group.front().launch;
     auto inputs = first.getInputs();
     DenseSet<Value> common(inputs.begin(), inputs.end());

@@ -59,8 +59,8 @@ struct OverlapLaunchesPass
     });
   }
 
-  /// Whether all programs of a launch run at once: others that come early then
-  /// take no place from them.
+  /// Whether all programs of a launch run at once, so that programs of the next
+  /// launch that come early take no place from them.
   static bool isResident(tile::LaunchOp launch, const SymbolTable &symbols) {
     return isTiled(launch, symbols) &&
            llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
@@ -89,8 +89,9 @@ struct OverlapLaunchesPass
     }
   }
 
-  /// While the kernel runs, the operand is still written to: until it has
-  /// waited, which no load may be moved ahead of.
+  /// Until the kernel has waited for the launch before it, the operands are
+  /// still written to, and no load may be moved ahead of the wait: so they are
+  /// not marked read-only.
   static void markWritten(tile::KernelOp kernel, unsigned argument) {
     kernel.removeArgAttr(argument, TileDialect::kReadOnlyAttrName);
     for (Operation *user : kernel.getArgument(argument).getUsers())

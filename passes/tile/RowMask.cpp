@@ -5,10 +5,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A tile that is wider than what is left of the row repeats the row's last
-// vector (see LowerMemory.cpp). To replace each of these elements in a sum
-// takes an instruction an element. Often it takes none: a maximum does not
-// change when elements repeat. Or one a vector: an operand that is the same for
-// all elements is changed beyond the row such that the result is 0 there.
+// vector (see LowerMemory.cpp). Replacing each repeated element before a sum
+// takes an instruction an element. Often no instruction is needed: a maximum
+// does not change when elements repeat. Or one instruction a vector is enough:
+// where an operand is the same for all elements of the row, it is changed
+// beyond the row such that the result is 0 there.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,15 +30,15 @@ static int64_t getColumns(Type type) {
   return tensor ? tensor.getShape().back() : 1;
 }
 
-/// Whether each element of a value of a kernel depends on the elements of its
-/// arguments in the same column and on nothing else that differs in a row, so
-/// that it repeats where these do.
+/// Whether each element of a value depends on the elements of the kernel's
+/// arguments in the same column and on nothing else that differs within a row,
+/// so that the value repeats where the arguments do.
 static bool repeats(Value value, SmallPtrSetImpl<Operation *> &seen) {
   Operation *op = value.getDefiningOp();
   if (!op || getColumns(value.getType()) == 1 || !seen.insert(op).second)
     return true;
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    // Numbers of groups are spread over columns of their own.
+    // Group statistics have columns of their own.
     int64_t columns = getColumns(broadcast.getSource().getType());
     return columns == 1 || (columns == getColumns(broadcast.getType()) &&
                             repeats(broadcast.getSource(), seen));
@@ -49,8 +50,8 @@ static bool repeats(Value value, SmallPtrSetImpl<Operation *> &seen) {
                       [&](Value operand) { return repeats(operand, seen); });
 }
 
-/// Whether a tile has the same number in all columns of a row, or of what a
-/// thread has of it.
+/// Whether a tile has the same number in all columns of a row, or in all that
+/// one thread has of the row.
 static bool isNumberOfRow(Value tile) {
   Operation *op = tile.getDefiningOp();
   auto broadcast = dyn_cast_or_null<tile::BroadcastOp>(op);
@@ -68,7 +69,7 @@ static bool dependsOn(Value value, Operation *other,
          });
 }
 
-/// Whether a maximum or a minimum of a row is of what `op` computes.
+/// Whether a row's maximum or minimum is taken of the result of `op`.
 static bool hasExtremumOf(Operation *op) {
   return llvm::any_of(op->getBlock()->getOps<tile::ReduceOp>(),
                       [&](tile::ReduceOp reduce) {
@@ -85,7 +86,7 @@ public:
       : builder(builder), reduce(reduce), part(part) {}
 
   Value mask(Value input) {
-    // What lies beyond a misaligned row belongs to its neighbours.
+    // Beyond a misaligned row lie its neighbours, not repeated elements.
     if (!part.misalignment && makeNeutral(input))
       return input;
     return create(
@@ -100,28 +101,28 @@ private:
                                 builder.getI64IntegerAttr(part.length), other);
   }
 
-  /// Whether `input` itself changes nothing beyond the row, or what it comes
-  /// from could be changed so.
+  /// Makes the elements of `input` beyond the row neutral, by changing an op
+  /// that it comes from where needed. Returns false if that is not possible.
   bool makeNeutral(Value input) {
     if (reduce.getKind() == tile::ReduceKind::Add)
       return makeExpZero(input) || makeSelectZero(input);
-    // Extrema do not change when elements repeat.
+    // A maximum or minimum does not change when elements repeat.
     SmallPtrSet<Operation *, 8> seen;
     return repeats(reduce.getInput(), seen);
   }
 
-  /// Replaces number `operand` of `op`, the same for all elements of a row, by
-  /// `other` beyond the row.
+  /// Replaces operand number `operand` of `op`, which is the same for all
+  /// elements of a row, by `other` beyond the row.
   void maskOperand(Operation *op, unsigned operand, TypedAttr other) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(op);
     op->setOperand(operand, create(op->getOperand(operand), other));
   }
 
-  /// exp(x - y) is 0 where y is infinite. If x is infinite or no number there,
-  /// it is so in the row itself, and with the row's maximum for y the sum is
-  /// NaN. What the row's elements repeat to no longer does then, which extrema
-  /// rely on.
+  /// Makes exp(x - y) 0 beyond the row by an infinite y there. If x is infinite
+  /// or NaN beyond the row, the row itself has that number too, and with the
+  /// row's maximum for y the sum is NaN anyway. The repeated elements are then
+  /// no longer those of the row, on which a maximum or minimum relies.
   bool makeExpZero(Value input) {
     if (!getSubtractedMaximum(reduce))
       return false;
@@ -140,7 +141,7 @@ private:
     return true;
   }
 
-  /// Of columns that are compared with a number, none is -1.
+  /// Compares columns with -1 beyond the row, a number that no column has.
   bool makeSelectZero(Value input) {
     auto select = input.getDefiningOp<arith::SelectOp>();
     if (!select || !isZero(select.getFalseValue()))

@@ -13,17 +13,17 @@ namespace bastile {
 
 /// The part of rows that a tile holds.
 struct RowPart {
-  /// Of the tile's first element, and where rows end.
+  /// The column of the tile's first element, and the row's length.
   mlir::Value column;
   int64_t length;
-  /// As of `tile.mask`; may be null.
+  /// The misalignment of rows, as in `tile.mask`; may be null.
   mlir::Value misalignment;
 };
 
-/// What a tile of `reduce` is to reduce of `input`, which is a tile of its
-/// operand, such that elements beyond the row take no part. May change the ops
-/// that `input` comes from, so that they compute something else there, and
-/// nothing else in the row.
+/// Returns `input`, a tile of the operand of `reduce`, such that elements
+/// beyond the row do not change the reduction. May change the ops that `input`
+/// comes from: they then compute something else beyond the row, and the same
+/// within it.
 mlir::Value maskBeyondRow(mlir::OpBuilder &builder, tile::ReduceOp reduce,
                           mlir::Value input, const RowPart &part);
 

@@ -96,7 +96,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     return success();
   }
 
-  /// Fastest first. The host's accesses cost the same whatever their alignment.
+  /// The variants of a kernel, the fastest first. On the host, accesses cost
+  /// the same whatever their alignment.
   static SmallVector<TileVariant>
   getVariants(tile::KernelOp kernel, const KernelShape &shape, bool onHost) {
     std::string name = kernel.getSymName().str();
@@ -106,9 +107,9 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     bool isMisaligned = shape.isMisaligned(schedule.getVector());
     bool isAligned = vectorized && !isMisaligned;
     SmallVector<TileVariant> variants;
-    // Rows that are repeated have other strides than the rest, so that leading
-    // dimensions do not merge; nor do those that are combined and those that
-    // are left.
+    // Leading dimensions do not merge where rows are repeated, whose strides
+    // differ from those of other rows, or where rows are combined over some of
+    // the dimensions.
     bool merges = !repeatsRows(kernel) && shape.combinedDimensions.empty();
     if (leading <= 1 || merges)
       variants.push_back({name,
@@ -117,7 +118,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                           onHost,
                           schedule,
                           {}});
-    // Dimensions that do not merge seldom have strides with one remainder.
+    // Where dimensions do not merge, rows seldom all have the same
+    // misalignment.
     if (leading > 1 && !(isMisaligned && merges)) {
       if (merges)
         name += "_strided";

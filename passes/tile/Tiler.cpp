@@ -52,13 +52,13 @@ bool Tiler::isRow(Value value) const {
   return type && (shape.rowLength == 1 || getLength(type) != 1);
 }
 
-/// Whether a tile of a value of `type` is misaligned.
+/// Whether tiles of a value of `type` are misaligned.
 bool Tiler::isMisaligned(RankedTensorType type) const {
   return isMisaligned() && getLength(type) == shape.rowLength;
 }
 
-/// Whether `value` is an operand whose rows are to begin behind an aligned
-/// address as far as those of the others.
+/// Whether `value` is an operand whose rows must have the same misalignment as
+/// those of the other operands.
 bool Tiler::hasPhase(Value value) const {
   auto type = cast<RankedTensorType>(value.getType());
   auto argument = dyn_cast<BlockArgument>(value);
@@ -66,12 +66,12 @@ bool Tiler::hasPhase(Value value) const {
          (!argument || isRead(argument));
 }
 
-/// Goes on with the tile whose first row is `newRow`.
+/// Makes `newRow` the first row of the current tile.
 void Tiler::setRow(Value newRow) {
   row = newRow;
   if (!isMisaligned())
     return;
-  // Any operand will do: they agree.
+  // The misalignment is that of any operand, since all agree.
   auto find = [&](auto values) {
     return llvm::find_if(values, [&](Value value) { return hasPhase(value); }) -
            values.begin();
@@ -87,17 +87,18 @@ void Tiler::setRow(Value newRow) {
       memory, row, schedule.getVector(), /*space=*/0);
 }
 
-/// A whole row that is taken apart in registers has a tile as many times wider,
-/// a group statistic one as many times narrower.
+/// The tile type of a value of `type`. A row that is split in registers has a
+/// tile as many times wider as it has pieces, a group statistic a tile as many
+/// times narrower as a group has columns.
 RankedTensorType Tiler::getTileType(RankedTensorType type) const {
-  // Rows that are misaligned have the columns that all share at other places
-  // each.
+  // Where rows are misaligned, a column of a row vector is at another place in
+  // each row of the tile, so its tile has all rows.
   bool hasRows =
       (type.getRank() >= 2 && !shape.isKept(type)) || isMisaligned(type);
   int64_t rows = hasRows ? schedule.getRows() : 1;
   int64_t length = getLength(type), columns = schedule.getColumns();
-  // Where groups do not divide the tile, the layout says how many columns they
-  // have: the shape does not.
+  // Where groups do not divide the tile, the layout holds the size of a group,
+  // which does not follow from the shape.
   if (int64_t group = shape.rowLength / length;
       length != 1 && group > 1 && columns % group != 0) {
     const ThreadGrid grid = variant.grid.value_or(ThreadGrid{1, 1, 1});
@@ -235,8 +236,8 @@ tile::KernelOp Tiler::run() {
   return program;
 }
 
-/// Where an operand is a factor, builds the branch that its being 1 in place
-/// leaves out, and goes on inside.
+/// Where an operand is a factor for scaling in place, builds a branch that a
+/// factor of 1 skips, and leaves the builder inside of it.
 scf::IfOp Tiler::buildGuard() {
   Value factor;
   SmallVector<Value> inputs, outputs;
@@ -292,7 +293,8 @@ void Tiler::buildPersistentRows(Value id) {
   finishAccumulators(sums);
 }
 
-/// Combines the groups of rows from `first` on, every `step`-th, up to `last`.
+/// Builds a loop over the groups of rows from `first` up to `last`, every
+/// `step`-th, and returns the accumulators.
 SmallVector<Value> Tiler::buildLoopOverRows(Value first, Value last,
                                             Value step) {
   SmallVector<Value> initial = createAccumulators();
@@ -306,8 +308,8 @@ SmallVector<Value> Tiler::buildLoopOverRows(Value first, Value last,
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
-/// Finds the rows that the program combines to one, and returns how many they
-/// are. They follow each other: sizes of what is combined come last.
+/// Finds the rows that the program combines to one, and returns their number.
+/// They are neighbours, as the sizes of the combined dimensions come last.
 Value Tiler::buildCombinedRows() {
   Value count = constantIndex(1);
   for (Value size :
@@ -318,7 +320,7 @@ Value Tiler::buildCombinedRows() {
   return count;
 }
 
-/// The first row of a group of them.
+/// The first row of a group of rows.
 Value Tiler::getFirstRow(Value group) {
   Value first =
       arith::MulIOp::create(builder, group, constantIndex(schedule.getRows()));
@@ -337,10 +339,11 @@ void Tiler::buildRows(Value group) {
 }
 
 void Tiler::buildWholeRow() {
-  // Loads first, so that all of them are under way before the first value is
-  // needed, and none waits behind a reduction's barrier.
+  // Loads come first: so all of them are under way before the first value is
+  // needed, and no load waits behind a reduction's barrier.
   emitArguments();
-  // What follows a combination of all rows waits for the end of the loop.
+  // Values that depend on a combination of all rows are computed after the
+  // loop.
   if (shape.numCombinedRows == 0) {
     for (Operation &op : kernel.getBody().front().without_terminator())
       if (!isa<tile::ReduceRowsOp, tile::JoinOp, tile::PackBandsOp>(op))
@@ -358,7 +361,8 @@ void Tiler::buildWholeRow() {
 
 Value Tiler::emitMasked(tile::ReduceOp reduce) {
   Value input = emit(reduce.getInput());
-  // A group lies inside the row or outside as a whole.
+  // Elements of groups need no mask, as a group lies inside or outside of the
+  // row as a whole.
   if (reduce.isOfGroups() ||
       (!isMisaligned() && shape.rowLength % schedule.getColumns() == 0))
     return input;
@@ -368,7 +372,8 @@ Value Tiler::emitMasked(tile::ReduceOp reduce) {
 
 void Tiler::emitArguments() {
   for (BlockArgument argument : kernel.getArguments()) {
-    // Rows that are left are read once those that are combined are.
+    // Rows that are left after a combination are read behind the loop that
+    // combines.
     if (shape.isKept(cast<RankedTensorType>(argument.getType())))
       continue;
     bool isRead = false;
@@ -417,8 +422,8 @@ Value Tiler::emitOp(Operation *op, OpResult result) {
                     /*pieces=*/1, repeat.getBand());
   if (auto split = dyn_cast<tile::SplitOp>(op))
     return emitSplit(split, result.getResultNumber());
-  // The one element of a row that is no longer is its first, wherever the
-  // program is along the others.
+  // The only element of a row of length 1 has the number 0, wherever the
+  // program is along longer rows.
   if (isa<tile::IotaOp>(op))
     return tile::IotaOp::create(builder, op->getLoc(), getTileType(type),
                                 /*like=*/Value(),

@@ -18,13 +18,13 @@ namespace bastile {
 /// One way in which a kernel's operands may lie in memory.
 struct TileVariant {
   std::string name;
-  /// Leading dimensions that the program walks.
+  /// Leading dimensions of the rows that the program goes through.
   int64_t leading;
   /// Whether addresses are aligned to the vector width.
   bool aligned;
-  /// Whether sums of rows make up for what each addition rounds off.
+  /// Whether sums of rows are compensated for what each addition rounds off.
   bool compensated;
-  /// What its program follows.
+  /// The schedule of the program.
   tile::ScheduleAttr schedule;
   /// The threads that share a program's tiles; none on the host, whose programs
   /// are single threads whatever the schedule says.
@@ -49,8 +49,8 @@ private:
   mlir::RankedTensorType getTileType(mlir::RankedTensorType type) const;
   bool isRow(mlir::Value value) const;
 
-  /// Whether the columns of tiles count from an aligned address ahead of each
-  /// row.
+  /// Whether rows are misaligned: the columns of tiles count from an aligned
+  /// address ahead of each row.
   bool isMisaligned() const { return shape.isMisaligned(schedule.getVector()); }
   /// The columns that tiles cover.
   int64_t getSpan() const { return shape.getSpan(schedule.getVector()); }
@@ -58,7 +58,7 @@ private:
   bool hasPhase(mlir::Value value) const;
   void setRow(mlir::Value newRow);
 
-  /// Builds the loop of a program that walks several groups of rows.
+  /// Builds the loop of a program that goes through several groups of rows.
   void buildPersistentRows(mlir::Value id);
   llvm::SmallVector<mlir::Value>
   buildStagedLoop(mlir::Value first, mlir::Value last, mlir::Value step);
@@ -76,13 +76,14 @@ private:
                                  mlir::ValueRange initial);
   int64_t getBandDepth(mlir::Value value);
   void buildSweeps();
-  int64_t findSweeps();
-  int64_t getPass(mlir::Value value);
-  int64_t getPass(tile::ReduceOp reduce);
-  void buildPass(int64_t depth);
+  int64_t findLastSweep();
+  int64_t getSweep(mlir::Value value);
+  int64_t getSweep(tile::ReduceOp reduce);
+  void buildSweep(int64_t depth);
 
-  /// What the threads of a program combine, each by itself, in a loop over the
-  /// columns; a sum of powers may follow the maximum that it is relative to.
+  /// Whether threads fold columns: in a loop over the columns of a row, each
+  /// thread first combines what it loads itself. A sum of powers may then be
+  /// relative to the maximum so far and needs no sweep of its own.
   bool isFolded() const { return variant.grid.has_value(); }
   /// Blocks that share a row; the host has no clusters.
   int64_t getBlocks() const { return isFolded() ? variant.grid->blocks : 1; }
@@ -108,8 +109,8 @@ private:
   void finishColumns(llvm::ArrayRef<tile::ReduceOp> reductions,
                      mlir::ValueRange partials);
 
-  /// A program combines rows in registers, or if a row does not fit those, in
-  /// memory, in its row of the partial results.
+  /// Whether the accumulator of `reduce` is in registers. Where a row does not
+  /// fit those, it is in memory, in the program's row of the partial results.
   bool isInRegisters(tile::ReduceRowsOp reduce) const;
   bool isCompensated(tile::ReduceRowsOp reduce) const;
   llvm::SmallVector<mlir::Value> createAccumulators();
@@ -161,7 +162,7 @@ private:
   mlir::Value getNeutralTile(mlir::RankedTensorType type,
                              tile::ReduceKind kind);
   mlir::Value getRowCount();
-  /// The attribute of an access to rows of `type`.
+  /// The row space of an access to rows of `type`, as an attribute.
   mlir::IntegerAttr getSpace(mlir::RankedTensorType type) {
     return shape.isKept(type) ? builder.getI64IntegerAttr(1) : nullptr;
   }
@@ -179,32 +180,33 @@ private:
   /// The first row and column of the current tile, and the number of the
   /// program among those down the rows.
   mlir::Value row, column, rowProgram;
-  /// How far the tile's rows begin behind its columns, if it is misaligned.
+  /// The misalignment of each of the tile's rows; null where rows are aligned.
   mlir::Value misalignment;
-  /// Where rows are combined and others left, the first of those that are
-  /// combined to one, and what comes after the last.
+  /// Where rows are combined over some dimensions: the first of the rows that
+  /// the program combines to one, and the row behind the last.
   mlir::Value firstCombined, endCombined;
-  /// What combines rows, and the tiles in which it does, those in registers, as
-  /// they come into the loop over rows and as they leave it.
+  /// The combinations of rows, and their accumulators in registers: as they
+  /// come into the loop over rows, and as they leave it.
   llvm::SmallVector<tile::ReduceRowsOp> rowReductions;
   mlir::ValueRange accumulators;
   llvm::SmallVector<mlir::Value> accumulated;
 
-  /// Tiles of the values that are the same in every column of the row, and
-  /// where to build more of them while a loop over columns is being built.
+  /// Tiles of values that are the same in every column of the row, and the
+  /// place to build more of them while a loop over columns is being built.
   mlir::IRMapping rowScope;
   mlir::Operation *columnLoop = nullptr;
-  /// Tiles of what the rows of the current band combine to.
+  /// Tiles of the results of the current band's reductions.
   mlir::IRMapping bandScope;
   /// Tiles of the values of the current columns.
   mlir::IRMapping columnScope;
   llvm::DenseMap<mlir::Value, int64_t> depths;
-  /// The last walk over the row, counted from 0.
+  /// The number of the last sweep over the row, counted from 0.
   int64_t lastSweep = 0;
 
-  /// The loads of a group of rows, in the order in which the program makes
-  /// them: while they are collected, those made so far, and while there are
-  /// some `ahead`, those that were made for the group before it was reached.
+  /// Loads of a group of rows, in the order in which the program makes them.
+  /// `collected` receives the loads that are made ahead; `ahead` holds those
+  /// that were made before the current group was reached and are still to be
+  /// used.
   llvm::SmallVector<mlir::Value> *collected = nullptr;
   mlir::ValueRange ahead;
 };

@@ -20,8 +20,9 @@ tile::ReduceOp Tiler::getFollowedMaximum(tile::ReduceOp reduce) const {
   return isFolded() ? getSubtractedMaximum(reduce) : nullptr;
 }
 
-/// One element for each thread along the row. On the host, which has vectors to
-/// fill, as many as the tile has.
+/// The type of the partial result of `reduce`: one element for each thread
+/// along the row. On the host, which has vectors to fill, it has as many
+/// elements as the tile.
 RankedTensorType Tiler::getFoldedType(tile::ReduceOp reduce) const {
   RankedTensorType type = getTileType(reduce.getInput().getType());
   if (!isFolded())
@@ -41,8 +42,8 @@ Value Tiler::fold(tile::ReduceOp reduce, Value tile) {
                               tile);
 }
 
-/// What a sum of powers relative to `from` is to be multiplied by to be
-/// relative to `to`. As in the formula, it is no number if both are infinite.
+/// The factor that makes a sum of powers relative to `from` one relative to
+/// `to`. As in the formula, it is NaN if both are infinite.
 Value Tiler::getScale(Location loc, Value from, Value to) {
   return math::ExpOp::create(builder, loc,
                              arith::SubFOp::create(builder, loc, from, to));
@@ -96,9 +97,9 @@ SmallVector<Value> Tiler::combineColumns(ArrayRef<tile::ReduceOp> reductions,
   return combined;
 }
 
-/// What a sum of powers is relative to, by the maximum of what has been seen.
-/// Relative to minus infinity, which is all that may have been seen so far,
-/// there would be no number.
+/// The number that a sum of powers is relative to: the maximum so far or, where
+/// only minus infinity has been seen, 0, as powers relative to minus infinity
+/// would be NaN.
 Value Tiler::getBase(Location loc, Value maximum) {
   auto type = cast<RankedTensorType>(maximum.getType());
   Value none = getNeutralTile(type, tile::ReduceKind::Max);
@@ -108,8 +109,8 @@ Value Tiler::getBase(Location loc, Value maximum) {
   return arith::SelectOp::create(builder, loc, isNone, zero, maximum);
 }
 
-/// Combines what the threads of each block have, which in a cluster may have
-/// seen nothing.
+/// Combines the partial results of the threads of each block. In a cluster, a
+/// block may have seen no column.
 SmallVector<Value> Tiler::combineThreads(ArrayRef<tile::ReduceOp> reductions,
                                          ValueRange partials) {
   SmallVector<Value> totals;
@@ -133,8 +134,9 @@ SmallVector<Value> Tiler::combineThreads(ArrayRef<tile::ReduceOp> reductions,
   return totals;
 }
 
-/// Has the blocks of a cluster tell each other what they have of `parts`: the
-/// results are those of the first part, one of each block, and so on.
+/// Sends `parts` from each block of a cluster to all of its blocks. The results
+/// are the first part of every block, then the second part of every block, and
+/// so on.
 ValueRange Tiler::exchange(Location loc, ValueRange parts) {
   SmallVector<Type> types;
   for (Value part : parts)
@@ -159,8 +161,8 @@ Value Tiler::emitReduction(tile::ReduceOp reduce) {
                   : total;
 }
 
-/// Combines what the blocks of a cluster have, after they have told each other
-/// all of it at once.
+/// Combines the partial results of the blocks of a cluster, which they exchange
+/// all at once.
 SmallVector<Value> Tiler::combineBlocks(ArrayRef<tile::ReduceOp> reductions,
                                         ValueRange parts) {
   ValueRange exchanged = exchange(reductions.front()->getLoc(), parts);
@@ -184,7 +186,8 @@ SmallVector<Value> Tiler::combineBlocks(ArrayRef<tile::ReduceOp> reductions,
   return totals;
 }
 
-/// Combines the partial results of all threads: each has seen its columns.
+/// Combines the partial results of all threads, each of which has seen its own
+/// columns.
 void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
                           ValueRange partials) {
   if (reductions.empty())
@@ -199,11 +202,12 @@ void Tiler::finishColumns(ArrayRef<tile::ReduceOp> reductions,
 }
 
 //===----------------------------------------------------------------------===//
-// Passes
+// Sweeps
 //===----------------------------------------------------------------------===//
 
-/// Finds the last pass. A sum that follows a maximum is there as early as that.
-int64_t Tiler::findSweeps() {
+/// The number of the last sweep, counted from 0. A sum of powers needs no sweep
+/// after that of its maximum.
+int64_t Tiler::findLastSweep() {
   if (isFolded())
     noteFollowingSums(kernel, depths);
   int64_t last = 0;
@@ -213,27 +217,28 @@ int64_t Tiler::findSweeps() {
   return last;
 }
 
-/// Walks the row once for each depth of reductions: pass d computes what waits
-/// for d reductions, recomputing from memory what it shares with earlier ones.
+/// Builds the sweeps over a row, one for each depth of reductions: sweep d
+/// computes what waits for d reductions, and computes again from memory what it
+/// shares with earlier sweeps.
 void Tiler::buildSweeps() {
-  lastSweep = findSweeps();
+  lastSweep = findLastSweep();
   for (int64_t depth = 0; depth <= lastSweep; ++depth)
-    buildPass(depth);
+    buildSweep(depth);
   accumulate();
 }
 
-/// The pass that stores `value`: the first that can, but for rows that may take
-/// the place of what a later pass reads.
-int64_t Tiler::getPass(Value value) {
+/// The sweep that stores `value`: the first that can, or the last where the
+/// rows may take the memory of an operand that later sweeps read.
+int64_t Tiler::getSweep(Value value) {
   if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
     return lastSweep;
   return getReductionDepth(value, depths);
 }
 
-/// The pass that meets what `reduce` combines.
-int64_t Tiler::getPass(tile::ReduceOp reduce) {
+/// The sweep in which threads compute the partial results of `reduce`.
+int64_t Tiler::getSweep(tile::ReduceOp reduce) {
   if (tile::ReduceOp maximum = getFollowedMaximum(reduce))
-    return getPass(maximum);
+    return getSweep(maximum);
   return getReductionDepth(reduce.getInput(), depths);
 }
 
@@ -246,10 +251,10 @@ void Tiler::emitResult(unsigned resultIndex) {
     emit(value);
 }
 
-void Tiler::buildPass(int64_t depth) {
+void Tiler::buildSweep(int64_t depth) {
   SmallVector<tile::ReduceOp> reductions;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
-    if (isRowReduction(reduce) && getPass(reduce) == depth)
+    if (isRowReduction(reduce) && getSweep(reduce) == depth)
       reductions.push_back(reduce);
   SmallVector<tile::ReduceRowsOp> inMemory;
   for (tile::ReduceRowsOp reduce : rowReductions)
@@ -258,14 +263,15 @@ void Tiler::buildPass(int64_t depth) {
       inMemory.push_back(reduce);
   SmallVector<unsigned> rowResults, statistics;
   for (auto [index, value] : llvm::enumerate(getReturn()->getOperands()))
-    if (!value.getDefiningOp<tile::ReduceRowsOp>() && getPass(value) == depth)
+    if (!value.getDefiningOp<tile::ReduceRowsOp>() && getSweep(value) == depth)
       (isRow(value) ? rowResults : statistics).push_back(index);
   for (unsigned index : statistics)
     emitStore(index);
   if (reductions.empty() && rowResults.empty() && inMemory.empty())
     return;
 
-  // Each thread combines what it meets; the threads meet once, after the loop.
+  // Each thread combines what it loads; the threads' results are combined once,
+  // after the loop.
   SmallVector<Value> initial;
   for (tile::ReduceOp reduce : reductions)
     initial.push_back(getNeutralTile(getFoldedType(reduce), reduce.getKind()));
@@ -278,7 +284,8 @@ void Tiler::buildPass(int64_t depth) {
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> combined =
       combineColumns(reductions, loop.getRegionIterArgs());
-  // Before the first store, which may overwrite what the others need.
+  // The blocks exchange results before the first store, which may overwrite
+  // operands that other blocks still need.
   for (unsigned index : rowResults)
     emitResult(index);
   for (tile::ReduceRowsOp reduce : inMemory)

@@ -22,15 +22,17 @@ static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
   return type.clone(sizes);
 }
 
-/// How many neighbouring pieces of `op` share a part of the row, element by
-/// element. Pieces of a single element lie one after another.
+/// How many neighbouring pieces of `op` are interleaved, element by element, in
+/// each part of the row. Pieces of a single element count as lying one after
+/// another.
 template <typename Op>
 static int64_t getStrands(Op op) {
   auto piece = cast<RankedTensorType>(op.getPieces().front().getType());
   return piece.getShape().back() == 1 ? 1 : op.getStrands();
 }
 
-/// What a misaligned access begins at is aligned, not the row.
+/// The alignment of an access to rows of `type`: where rows are misaligned,
+/// accesses are aligned to the vector all the same.
 int64_t Tiler::getAccessAlignment(RankedTensorType type) const {
   int64_t bytes = getElementBytes(type);
   if (isMisaligned(type) && type.getRank() >= 2)
@@ -52,7 +54,8 @@ int64_t Tiler::getAlignment(RankedTensorType type) const {
 
 void Tiler::emitStore(unsigned resultIndex) {
   Value value = getReturn()->getOperand(resultIndex);
-  // Partial results are stored once the program has seen all of its rows.
+  // Partial results are stored at the end, when the program has gone through
+  // all of its rows.
   if (auto reduce = value.getDefiningOp<tile::ReduceRowsOp>();
       reduce && reduce.getPartial())
     return;
@@ -113,16 +116,19 @@ Value Tiler::getColumn(int64_t width) {
 // Loads
 //===----------------------------------------------------------------------===//
 
-/// Whether `argument` is loaded into registers ahead of its use, beyond
-/// barriers; what more than two stages read of rows goes through shared memory.
-/// An assembler would delay the load of what never changes until it is needed.
+/// Whether `argument` is loaded into registers one group of rows ahead of its
+/// use. Where a schedule has more than two stages, whole rows are copied to
+/// shared memory instead. An assembler moves a load of memory that never
+/// changes past barriers, down to its first use, so loads that are ahead are
+/// not marked invariant.
 bool Tiler::isLoadedAhead(BlockArgument argument) const {
   auto type = cast<RankedTensorType>(argument.getType());
   return schedule.getStages() > 1 && type.getRank() >= 2 &&
          !shape.isKept(type) && (schedule.getStages() == 2 || !isRow(argument));
 }
 
-/// Loads that depend on the row may have been made ahead.
+/// Returns the load that was made ahead for `argument`, if there is one, or
+/// makes a new load.
 Value Tiler::emitLoad(BlockArgument argument, int64_t piece, int64_t pieces,
                       std::optional<int64_t> band) {
   bool isAhead = isLoadedAhead(argument);
@@ -162,8 +168,7 @@ Value Tiler::createLoad(BlockArgument argument, int64_t piece, int64_t pieces,
       band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
-/// The interleaved pieces of a part come out of one load, others are loaded
-/// apart.
+/// Loads the interleaved pieces of a part together, other pieces one by one.
 Value Tiler::emitSplit(tile::SplitOp split, int64_t piece) {
   auto argument = cast<BlockArgument>(split.getInput());
   int64_t strands = getStrands(split);

@@ -18,7 +18,8 @@ bool Tiler::isInRegisters(tile::ReduceRowsOp reduce) const {
          schedule.getColumns() >= shape.rowLength;
 }
 
-/// The rows of the tile of `value`, neutral to `kind` beyond the last one.
+/// The tile of `value`, whose rows beyond the last row of the operand are
+/// neutral to `kind`.
 Value Tiler::emitRowMasked(Value value, tile::ReduceKind kind) {
   Value tile = emit(value);
   if (schedule.getRows() == 1)
@@ -29,15 +30,15 @@ Value Tiler::emitRowMasked(Value value, tile::ReduceKind kind) {
       tile::ReduceOp::getNeutral(kind, getElementTypeOrSelf(tile)));
 }
 
-/// Whether what additions to the sum round off is added up as well: a program
-/// of the host walks so many rows that a running sum would lose digits with
-/// their number.
+/// Whether the sum is compensated: what each addition rounds off is added up as
+/// well. A program of the host goes through so many rows that a plain running
+/// sum would lose digits.
 bool Tiler::isCompensated(tile::ReduceRowsOp reduce) const {
   return variant.compensated && reduce.getKind() == tile::ReduceKind::Add &&
          isInRegisters(reduce);
 }
 
-/// What the accumulators in registers are before the first row.
+/// Creates the accumulators in registers, as they are before the first row.
 SmallVector<Value> Tiler::createAccumulators() {
   SmallVector<Value> initial;
   for (tile::ReduceRowsOp reduce : rowReductions)
@@ -60,8 +61,8 @@ SmallVector<Value> Tiler::emitRowLoads(Value group) {
   return loads;
 }
 
-/// Walks the groups of rows as `buildLoopOverRows` does, but each of them is
-/// being loaded while the one before is computed on.
+/// Builds a loop over groups of rows like `buildLoopOverRows`, in which each
+/// group is loaded while the one before it is computed on.
 SmallVector<Value> Tiler::buildStagedLoop(Value first, Value last, Value step) {
   SmallVector<Value> initial = createAccumulators();
   size_t numSums = initial.size();
@@ -81,7 +82,8 @@ SmallVector<Value> Tiler::buildStagedLoop(Value first, Value last, Value step) {
   auto loop = scf::ForOp::create(builder, first, last, step, carried);
   builder.setInsertionPointToStart(loop.getBody());
   Value group = loop.getInductionVar();
-  // After the last group comes nothing: it is loaded again, from the cache.
+  // After the last group, the same group is loaded again, from the cache, which
+  // saves a branch around the loads.
   Value next = arith::AddIOp::create(builder, group, step);
   Value hasNext =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, last);
@@ -101,8 +103,8 @@ SmallVector<Value> Tiler::buildStagedLoop(Value first, Value last, Value step) {
   return llvm::to_vector_of<Value>(branch.getResults());
 }
 
-/// What the sum of `lhs` and `rhs` is short of, exactly (Knuth, The Art of
-/// Computer Programming 4.2.2).
+/// What rounding takes from the sum of `lhs` and `rhs`, exactly (Knuth, The Art
+/// of Computer Programming 4.2.2).
 static Value createLostPart(OpBuilder &builder, Location loc, Value lhs,
                             Value rhs, Value sum) {
   auto subtract = [&](Value from, Value value) -> Value {
@@ -114,13 +116,15 @@ static Value createLostPart(OpBuilder &builder, Location loc, Value lhs,
                                subtract(rhs, ofRhs));
 }
 
-/// Adds up a few groups of rows at a time, and these sums with what each
-/// addition of one loses: the rows themselves take no more than they would.
+/// Builds a loop that adds up a few groups of rows at a time without
+/// compensation, and adds these sums to the total with compensation: so each
+/// row costs no more than in a plain sum.
 SmallVector<Value> Tiler::buildBlocksOfRows(Value first, Value last,
                                             Value step) {
   constexpr int64_t groupsInBlock = 8;
   SmallVector<Value> initial = createAccumulators();
-  // What is lost, behind the sums; of others than sums, unused.
+  // Behind the sums stand the lost parts of each, which reductions other than
+  // sums do not use.
   size_t count = initial.size();
   initial.append(createAccumulators());
   Value distance =
@@ -164,7 +168,8 @@ SmallVector<Value> Tiler::buildBlocksOfRows(Value first, Value last,
   return results;
 }
 
-/// What infinity is short of is NaN, and nothing to add.
+/// Adds the part that rounding took from `sum`. The lost part of an infinite
+/// sum is NaN and is left out.
 Value Tiler::addLostPart(Location loc, Value sum, Value lost) {
   Value isNumber = arith::CmpFOp::create(builder, loc,
                                          arith::CmpFPredicate::ORD, lost, lost);
@@ -172,8 +177,8 @@ Value Tiler::addLostPart(Location loc, Value sum, Value lost) {
   return arith::SelectOp::create(builder, loc, isNumber, whole, sum);
 }
 
-/// Adds the current rows to the accumulators that are in registers. A program
-/// of one group of rows has none.
+/// Adds the current rows to the accumulators in registers. A program of a
+/// single group of rows has no accumulators yet and starts them.
 void Tiler::accumulate() {
   accumulated.clear();
   for (tile::ReduceRowsOp reduce : rowReductions) {
@@ -200,8 +205,9 @@ Value Tiler::getAccumulatorMemory(tile::ReduceRowsOp reduce) {
   return getResultMemory(reduce->getUses().begin()->getOperandNumber());
 }
 
-/// Sets this program's row of the partial results to the neutral value. Each
-/// thread comes back only to what it wrote itself.
+/// Sets this program's row of the partial results to the neutral value. No
+/// barrier is needed, because each thread later reads only what it wrote
+/// itself.
 void Tiler::clearInMemory(tile::ReduceRowsOp reduce) {
   auto loop = scf::ForOp::create(builder, constantIndex(0),
                                  constantIndex(shape.rowLength),
@@ -232,8 +238,8 @@ void Tiler::accumulateInMemory(tile::ReduceRowsOp reduce) {
   emitStore(after, memory, rowProgram, type);
 }
 
-/// Stores what the program has combined, or computes and stores what follows
-/// from the combination of all rows.
+/// Stores the rows that the program has combined or, where it has combined all
+/// rows, computes and stores what follows from them.
 void Tiler::finishAccumulators(ValueRange sums) {
   for (tile::ReduceRowsOp reduce : rowReductions) {
     if (!isInRegisters(reduce))
@@ -258,7 +264,7 @@ void Tiler::finishAccumulators(ValueRange sums) {
 // Bands
 //===----------------------------------------------------------------------===//
 
-/// `tile`, of one row, for all rows of a tile of a value of `type`.
+/// Repeats `tile`, of one row, for all rows of a tile of `type`.
 Value Tiler::repeatForRows(Value tile, RankedTensorType type) {
   if (tile.getType() == getTileType(type))
     return tile;
@@ -273,7 +279,7 @@ Value Tiler::emitBandReduction(tile::ReduceBandsOp reduce) {
                        reduce.getType());
 }
 
-/// For how many reductions of bands `value` waits.
+/// How many reductions of bands `value` waits for.
 int64_t Tiler::getBandDepth(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -288,20 +294,21 @@ int64_t Tiler::getBandDepth(Value value) {
   return depth;
 }
 
-/// Walks a band of more rows than the tile has, once for each depth of
-/// reductions and once more to store; after the first time, a cache has it.
+/// Builds the sweeps over a band that has more rows than the tile: one for each
+/// depth of reductions, and one more to store. After the first sweep, the band
+/// comes from a cache.
 void Tiler::buildBand(Value number) {
   Value first =
       arith::MulIOp::create(builder, number, constantIndex(shape.band));
   Value end = arith::AddIOp::create(builder, first, constantIndex(shape.band));
   end = arith::MinUIOp::create(builder, end, getRowCount());
-  SmallVector<SmallVector<tile::ReduceBandsOp>> passes;
+  SmallVector<SmallVector<tile::ReduceBandsOp>> sweeps;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceBandsOp>()) {
     size_t depth = getBandDepth(reduce.getInput());
-    passes.resize(std::max(passes.size(), depth + 1));
-    passes[depth].push_back(reduce);
+    sweeps.resize(std::max(sweeps.size(), depth + 1));
+    sweeps[depth].push_back(reduce);
   }
-  for (ArrayRef<tile::ReduceBandsOp> reductions : passes) {
+  for (ArrayRef<tile::ReduceBandsOp> reductions : sweeps) {
     SmallVector<Value> initial;
     for (tile::ReduceBandsOp reduce : reductions)
       initial.push_back(
@@ -331,7 +338,7 @@ void Tiler::buildBand(Value number) {
   bandScope.clear();
 }
 
-/// Builds a loop over the tiles of a band, and goes on inside of it.
+/// Builds a loop over the tiles of a band and leaves the builder inside of it.
 scf::ForOp Tiler::buildBandLoop(Value first, Value end, ValueRange initial) {
   auto loop = scf::ForOp::create(builder, first, end,
                                  constantIndex(schedule.getRows()), initial);

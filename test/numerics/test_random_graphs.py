@@ -45,7 +45,7 @@ SOME = ("x0", "w1", "x2", "c3")
 # groups do not allow, or a tile too large for a graph of many functions.
 REFUSED = (
     r"pieces of rows .* do not fit the other pieces they are computed with",
-    r"needs whole rows .* which are taken apart",
+    r"needs whole rows .* which are split",
     r"chains of different row lengths that need each other's values both ways",
     r"do not divide into groups",
     r"vectors is more than the \d+ that the host unrolls",

@@ -29,7 +29,7 @@ tile.kernel @vector(%x: tensor<?x30xbf16>) -> tensor<?x30xbf16>
 // -----
 
 // The misalignment of a row is known no sooner than its address.
-// expected-error @below {{only 2 stages load ahead the row of 1001, which the vector of 8 does not divide, not 3; use fewer 'stages'}}
+// expected-error @below {{a row of 1001, which the vector of 8 does not divide, is loaded ahead in 2 stages at most, not 3; use fewer 'stages'}}
 tile.kernel @stages(%x: tensor<?x1001xbf16>) -> tensor<?x1xf32>
     attributes {schedule = #tile.schedule<vector = 8, persistent = 1, stages = 3>} {
   %0 = arith.extf %x : tensor<?x1001xbf16> to tensor<?x1001xf32>
@@ -194,7 +194,7 @@ tile.kernel @stages_of_bands(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
 
 // -----
 
-// expected-error @below {{reread = shared> does not fit sm_90: no row is walked again; leave out 'reread'}}
+// expected-error @below {{reread = shared> does not fit sm_90: no later sweep reads a row again; leave out 'reread'}}
 tile.kernel @reread_of_a_whole_row(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
     attributes {schedule = #tile.schedule<columns = 4096, reread = shared>} {
   %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x1xf32>
@@ -205,9 +205,9 @@ tile.kernel @reread_of_a_whole_row(%x: tensor<?x4096xf32>) -> tensor<?x4096xf32>
 
 // -----
 
-// A single walk is enough for the maximum, and so it is for a sum that follows it.
-// expected-error @below {{no row is walked again; leave out 'reread'}}
-tile.kernel @reread_of_a_single_walk(%x: tensor<?x4096xf32>) -> tensor<?x1xf32>
+// A single sweep is enough for the maximum, and so it is for a sum that follows it.
+// expected-error @below {{no later sweep reads a row again; leave out 'reread'}}
+tile.kernel @reread_of_a_single_sweep(%x: tensor<?x4096xf32>) -> tensor<?x1xf32>
     attributes {schedule = #tile.schedule<threads = 64, columns = 1024, reread = shared>} {
   %0 = tile.reduce max %x : tensor<?x4096xf32> -> tensor<?x1xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>
@@ -220,7 +220,7 @@ tile.kernel @reread_of_a_single_walk(%x: tensor<?x4096xf32>) -> tensor<?x1xf32>
 // -----
 
 // Statistics of groups are not kept.
-// expected-error @below {{no row is walked again; leave out 'reread'}}
+// expected-error @below {{no later sweep reads a row again; leave out 'reread'}}
 tile.kernel @reread_of_groups(%x: tensor<?x128xf32>, %y: tensor<?x4096xf32>) -> tensor<?x4096xf32>
     attributes {schedule = #tile.schedule<threads = 64, columns = 1024, reread = shared>} {
   %0 = tile.broadcast %x like %y : tensor<?x128xf32>, tensor<?x4096xf32> -> tensor<?x4096xf32>

@@ -3,9 +3,9 @@
 // RUN: tile-opt %s --schedule="schedule='reread=memory'" | FileCheck %s --check-prefix=MEMORY
 // RUN: tile-opt %s --schedule="schedule='cluster=2'" | FileCheck %s --check-prefix=PINNED
 
-// Of long rows with several reductions, as a loss has them, registers hold too
-// little: they are walked in tiles. A block that keeps what is walked again in
-// shared memory leaves room for two others, whatever the alignment.
+// Registers hold too little of long rows with several reductions, as a loss has
+// them: these rows are swept in tiles. A block that keeps rows in shared memory
+// for later sweeps leaves room for two others, whatever the alignment.
 // CHECK-LABEL: @one_block
 // CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1, reread = shared>,
 // CLUSTER-SAME: unaligned_schedule = #tile.schedule<rows = 1, threads = 256, vector = 4, columns = 1024, cluster = 1, reread = shared>
@@ -81,8 +81,8 @@ tile.kernel @eight_blocks(%x: tensor<?x262144xbf16>) -> (tensor<?x262144xbf16>, 
   tile.return %9, %6 : tensor<?x262144xbf16>, tensor<?x1xf32>
 }
 
-// What no cluster keeps is loaded again, from the cache: blocks that share rows
-// walk few enough of them at once.
+// A row that no cluster keeps is loaded again, from the cache: blocks that share
+// rows have few enough of them under way at once.
 // CHECK-LABEL: @too_long
 // CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 4, reread = memory>,
 // SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
@@ -100,7 +100,7 @@ tile.kernel @too_long(%x: tensor<?x1048576xbf16>) -> (tensor<?x1048576xbf16>, te
   tile.return %9, %6 : tensor<?x1048576xbf16>, tensor<?x1xf32>
 }
 
-// A row that registers hold is not walked again.
+// A row that registers hold is read once.
 // CHECK-LABEL: @whole
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384>,
 tile.kernel @whole(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xbf16>, tensor<?x1xf32>) {
@@ -133,8 +133,8 @@ tile.kernel @one_operand(%x: tensor<?x16384xf32>) -> tensor<?x1xf32> {
   tile.return %1 : tensor<?x1xf32>
 }
 
-// What takes the place of an operand is stored in the last walk, which reads
-// that operand again.
+// A result that takes the memory of an operand is stored in the last sweep, which
+// reads that operand again.
 // CHECK-LABEL: @in_place
 // CHECK-SAME:  columns = 8192, reread = shared>
 tile.kernel @in_place(%x: tensor<?x32768xbf16> {tile.in_place = 0 : index}, %y: tensor<?x32768xf32>)

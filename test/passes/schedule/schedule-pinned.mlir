@@ -32,7 +32,7 @@ tile.kernel @vector_only(%x: tensor<?x1024xbf16>) -> tensor<?x1024xbf16>
   tile.return %0 : tensor<?x1024xbf16>
 }
 
-// A reduction walks a row in the columns that are given.
+// A reduction sweeps a row in tiles of the columns that are given.
 // CHECK-LABEL: @columns_only
 // CHECK-SAME:  rows = 1, threads = {{(64|128)}}, vector = 8, columns = 1024>
 tile.kernel @columns_only(%x: tensor<?x4096xbf16>) -> tensor<?x1xf32>
@@ -86,7 +86,7 @@ tile.kernel @no_cluster(%x: tensor<?x65536xbf16>) -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
 
-// A cluster walks over a row that is longer than what it holds.
+// A cluster sweeps a row that is longer than what it holds.
 // CHECK-LABEL: @cluster_in_loop
 // CHECK-SAME:  rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 4>
 tile.kernel @cluster_in_loop(%x: tensor<?x1048576xbf16>) -> tensor<?x1xf32>

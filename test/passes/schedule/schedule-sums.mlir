@@ -147,10 +147,10 @@ tile.kernel @cluster_of_two(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xf32>, t
   tile.return %2, %1 : tensor<?x16384xf32>, tensor<?x1xf32>
 }
 
-// A row that a loop walks for its reductions, beside the sum of all rows.
-// CHECK-LABEL: @walked
+// A row that a loop sweeps for its reductions, beside the sum of all rows.
+// CHECK-LABEL: @swept
 // CHECK-SAME:  persistent = 1
-tile.kernel @walked(%x: tensor<?x65536xbf16>) -> (tensor<?x1xf32>, tensor<?x65536xf32>) {
+tile.kernel @swept(%x: tensor<?x65536xbf16>) -> (tensor<?x1xf32>, tensor<?x65536xf32>) {
   %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
   %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
   %2 = tile.broadcast %1 like %0 : tensor<?x1xf32>, tensor<?x65536xf32> -> tensor<?x65536xf32>

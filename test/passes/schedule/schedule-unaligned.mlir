@@ -37,8 +37,8 @@ tile.kernel @reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
   tile.return %1 : tensor<?x1xf32>
 }
 
-// A block has no more than 1024 threads, and what nobody reads twice is walked in
-// a loop as well as at once.
+// A block has no more than 1024 threads, and a row that nothing reads twice may
+// as well be swept in a loop.
 // CHECK-LABEL: @long_reduction
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
 // CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096>
@@ -48,7 +48,7 @@ tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
   tile.return %1 : tensor<?x1xf32>
 }
 
-// Rows that would be read again are walked in a loop only where a thread would
+// Rows that would be read again are swept in a loop only where a thread would
 // hold very much of them.
 // CHECK-LABEL: @read_again_much
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,

@@ -69,8 +69,8 @@ tile.kernel @row_of_two_blocks(%x: tensor<?x32768xbf16>) -> tensor<?x32768xf32> 
   tile.return %3 : tensor<?x32768xf32>
 }
 
-// Of what all rows share, a sum comes first: the row itself is needed once, and is
-// walked in tiles.
+// The first sum is of a row vector that all rows share: the row itself is needed
+// once, and is swept in tiles.
 // CHECK-LABEL: @sum_of_what_rows_share
 // GPU-SAME:    #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1>
 tile.kernel @sum_of_what_rows_share(%x: tensor<?x65536xbf16>, %w: tensor<65536xf32>)
@@ -126,7 +126,7 @@ tile.kernel @padded_row_of_a_cluster(%x: tensor<?x40000xbf16>) -> tensor<?x1xf32
   tile.return %1 : tensor<?x1xf32>
 }
 
-// A row too long for the registers of a cluster is walked in a loop, as is one
+// A row too long for the registers of a cluster is swept in a loop, as is one
 // too long for a block where there are no clusters.
 // CHECK-LABEL: @long_reduction
 // GPU-SAME:    #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 8192>

@@ -52,8 +52,8 @@ func.func @beside_rows(%x: tensor<?x256xf32>) -> (tensor<?x1xf32>, tensor<?x256x
 
 // -----
 
-// Packed bands are rows of their own: what computes on them does not walk those
-// that they are repeated for.
+// Packed bands are rows of their own: ops on them do not have the rows that the
+// bands are repeated for.
 // CHECK-LABEL: tile.kernel @packed_kernel0(
 // CHECK-SAME:      %{{.*}}: tensor<?x2xf32>) -> tensor<?x2xf32>
 // CHECK-NEXT:    arith.negf

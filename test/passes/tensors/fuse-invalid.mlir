@@ -256,9 +256,9 @@ func.func @narrow_number(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 // -----
 
 func.func @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
-  // expected-error @below {{'tile.repeat_bands' op repeats rows of a tensor whose own rows are as many as the result's}}
+  // expected-error @below {{'tile.repeat_bands' op repeats each row of a tensor for a band, but the tensor has as many rows as the result}}
   %0 = tile.repeat_bands %x of 128 like %x : tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x2xf32>
-  // expected-note @below {{which are read here}}
+  // expected-note @below {{it is read row by row here}}
   %1 = arith.mulf %0, %x : tensor<?x2xf32>
   return %1 : tensor<?x2xf32>
 }

@@ -33,7 +33,7 @@ func.func @independent(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
 
 // -----
 
-// Two readers of one tensor walk the same rows: it is read once.
+// Two readers of one tensor have the same rows, so it is read once.
 // CHECK-LABEL: tile.kernel @siblings_kernel(
 // CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
 // CHECK-NOT:   tile.kernel
@@ -59,7 +59,7 @@ func.func @join(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-// A kernel walks rows of one length; a statistic carries over to the next.
+// The rows of a kernel have one length; a statistic carries over to the next.
 // CHECK-LABEL: tile.kernel @statistic_kernel0(
 // CHECK-SAME:      %{{[^:]*}}: tensor<?x8xf32>) -> tensor<?x1xf32>
 // CHECK:         tile.reduce {{ *}}add
@@ -266,7 +266,7 @@ func.func @several_sums(%x: tensor<?x8xf32>)
 
 // -----
 
-// What a later stage needs of an earlier one is computed again there: only the
+// Values of an earlier round that a later one needs are computed again: only the
 // partial results are stored.
 // CHECK-LABEL: tile.kernel @computed_again_kernel0(
 // CHECK-SAME:      %{{[^:]*}}: tensor<?x8xf32>) -> tensor<?x8xf32>
@@ -288,7 +288,7 @@ func.func @computed_again(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-// A statistic is stored for the later stage: another pass over the row costs more.
+// A statistic is stored for the later round: another sweep over the row costs more.
 // CHECK-LABEL: tile.kernel @statistic_stored_kernel0(
 // CHECK-SAME:      -> (tensor<?x1xf32>, tensor<?x8xf32>)
 // CHECK-NEXT:    %[[MAX:.*]] = tile.reduce {{ *}}max
@@ -311,7 +311,7 @@ func.func @statistic_stored(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // -----
 
 // Each op runs as late as it may. Only the count is needed first, by the gradient;
-// the loss shares the last stage with that, so that x is read once.
+// the loss shares the last round with that, so that x is read once.
 // CHECK-LABEL: tile.kernel @count_before_loss_kernel0(
 // CHECK-SAME:      %[[W:[^:]*]]: tensor<?x1xf32>) -> tensor<?x1xf32>
 // CHECK-NEXT:    tile.reduce_rows add %[[W]] partial
@@ -406,8 +406,8 @@ func.func @read_later(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %y: tensor<?x16x
 
 // -----
 
-// Rows that are repeated have kernels of their own to follow from: what reads them
-// walks the rows of the other tensor, and two that share them stay apart.
+// Repeated rows come from kernels of their own: an op that reads them has the rows
+// of the other tensor, and two such ops that share them stay apart.
 // CHECK-LABEL: tile.kernel @repeated_rows_kernel0(
 // CHECK-SAME:      tensor<?x1x8xf32>, %{{[^:]*}}: tensor<?x?x8xf32>) -> tensor<?x?x8xf32>
 // CHECK:       tile.kernel @repeated_rows_kernel1(

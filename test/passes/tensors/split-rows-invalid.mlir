@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --split-rows -split-input-file -verify-diagnostics
 
 func.func @other_pieces(%x: tensor<?x8xf32>) -> tensor<?x4xf32> {
-  // expected-error @below {{'tile.split' op has contiguous pieces of rows of type 'tensor<?x8xf32>' that do not fit the other pieces they are computed with; take the rows apart in one way, or in functions of their own}}
+  // expected-error @below {{'tile.split' op has contiguous pieces of rows of type 'tensor<?x8xf32>' that do not fit the other pieces they are computed with; split the rows in one way, or in functions of their own}}
   %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
   // expected-note @below {{'tile.split' op with interleaved pieces}}
   %even, %odd = tile.split interleaved %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
@@ -46,7 +46,7 @@ func.func @group_statistic(%x: tensor<?x8xf32>, %s: tensor<?x2xf32>) -> tensor<?
 func.func private @other(tensor<?x8xf32>) -> tensor<?x8xf32>
 
 func.func @split_of_call(%x: tensor<?x8xf32>) -> tensor<?x4xf32> {
-  // expected-error @below {{'func.call' op needs whole rows of type 'tensor<?x8xf32>', which are taken apart; split or join them in a function of its own}}
+  // expected-error @below {{'func.call' op needs whole rows of type 'tensor<?x8xf32>', which are split; split or join them in a function of its own}}
   %0 = func.call @other(%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
   // expected-note @below {{'tile.split' op here}}
   %low, %high = tile.split %0 : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>

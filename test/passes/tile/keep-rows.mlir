@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile --keep-rows --canonicalize --cse -split-input-file | FileCheck %s
 
 // Tiles of the row are copied to slots of their own, three ahead of the one that
-// the first walk computes on, and the second takes them from there. The padding
+// the first sweep computes on, and the second sweep takes them from there. The padding
 // is kept as well. What all rows share stays in the caches.
 // CHECK-LABEL: tile.kernel @kept(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref<1000xbf16>
@@ -76,7 +76,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 
 // -----
 
-// Of what one walk alone reads, nothing is kept, nor of statistics of groups,
+// Operands that only one sweep reads are not kept, nor are statistics of groups,
 // which several threads hold. A block of a cluster has its part of each tile: a
 // buffer begins behind those parts of the one before.
 // CHECK-LABEL: tile.kernel @two_operands(

@@ -1,6 +1,6 @@
 // RUN: tile-opt %s --tile=target=host --merge-launches -split-input-file | FileCheck %s
 
-// The sizes of both spaces come first, then what each kernel reads and what it
+// The sizes of both row spaces come first, then what each kernel reads and what it
 // writes; the programs of the second kernel follow those of the first.
 // CHECK-LABEL: tile.kernel @merged(
 // CHECK-SAME:      %[[N0:[^:]*]]: index, %[[N1:[^:]*]]: index,

@@ -17,7 +17,7 @@
 // WHOLE:         tile.store %[[BLOCKS]], %arg4[%[[ROW]], %{{.*}}] {alignment = 4 : i64, band = 64 : i64}
 // WHOLE:         tile.return
 
-// One of fewer rows walks the band twice, the last one up to its end.
+// A tile of fewer rows sweeps the band twice, the last band up to its end.
 // PARTS-LABEL: tile.kernel @f_kernel(
 // PARTS:         %[[FIRST:.*]] = arith.muli %{{.*}}, %c64
 // PARTS-NEXT:    %[[NEXT:.*]] = arith.addi %[[FIRST]], %c64

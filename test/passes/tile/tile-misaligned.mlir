@@ -2,8 +2,8 @@
 
 // A vector that does not divide the row: the columns of all tiles count from an
 // address ahead of each row that vectors divide. A row vector is read for each
-// row, a statistic as ever. All operands that are walked along the row have one
-// phase, whatever their types.
+// row, a statistic as ever. All operands whose rows the program goes through
+// have one phase, whatever their types.
 // CHECK-LABEL: tile.kernel @several_rows(
 // CHECK-SAME:      %{{[^:]*}}: index,
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x261xbf16, strided<[?, 1]>> {tile.alignment = 2 : i64, tile.phase = 8 : i64, tile.readonly},
@@ -48,7 +48,7 @@ func.func @f(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32
 // -----
 
 // Tiles cover the row wherever it begins in the first one: 512 columns would hold
-// this one. They are copied ahead and kept for the second walk.
+// this one. They are copied ahead and kept for the second sweep.
 // CHECK-LABEL: tile.kernel @kept(
 // CHECK-DAG:     %[[SPAN:.*]] = arith.constant 518 : index
 // CHECK-DAG:     %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<3x1x256xbf16

@@ -29,7 +29,7 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x256xf32>) {
 
 // -----
 
-// A row that takes several passes does not fit in registers: the program adds it to
+// A row that takes several sweeps does not fit in registers: the program adds it to
 // its row of the partial results, which it has cleared.
 // CHECK-LABEL: tile.kernel @rows_in_memory(
 // CHECK-SAME:      %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[PARTIALS:[^:]*]]: memref<?x512xf32> {tile.alignment = 16 : i64, tile.partial})

@@ -155,8 +155,8 @@ func.func @f(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 
 // -----
 
-// A row wider than the tile is walked in a loop, in which each thread combines
-// what it meets, and once more for what waits for the reduction.
+// A row wider than the tile is swept in a loop, in which each thread combines what
+// it loads, and swept once more for values that wait for the reduction.
 // CHECK-LABEL: tile.kernel @column_loop(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
@@ -324,7 +324,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
 
 // -----
 
-// A persistent program walks over row groups in steps of the programs there are.
+// A persistent program goes through row groups in steps of the number of programs.
 // CHECK-LABEL: tile.kernel @persistent(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index
 // CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
@@ -394,7 +394,7 @@ func.func @f(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32> {
 
 // -----
 
-// The rows of all leading dimensions are walked in one loop.
+// One loop goes through the rows of all leading dimensions.
 // CHECK:       tile.kernel @leading_persistent_strided(
 // CHECK-SAME:      %[[A:[^:]*]]: index, %[[B:[^:]*]]: index, %[[C:[^:]*]]: index,
 // CHECK-DAG:     %[[AB:.*]] = arith.muli %[[A]], %[[B]]

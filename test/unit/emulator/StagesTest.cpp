@@ -2,7 +2,7 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// The backward of a norm: programs that walk over the rows load the next ones
+// The backward of a norm: programs that go through the rows load the next ones
 // before they compute, and add up what the weight's gradient gets of each.
 //
 //===----------------------------------------------------------------------===//
@@ -214,7 +214,7 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
         "cluster=2,threads=64,columns=1024,persistent=2,stages=3",
         "threads=64,persistent=1,stages=1"}) {
     SCOPED_TRACE(schedule);
-    // Only of the kernel that walks the rows.
+    // Only of the kernel that goes through the rows.
     std::string pinned = schedule;
     if (!pinned.empty())
       pinned = "rms_norm_backward_kernel0:" + pinned;
@@ -226,7 +226,7 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
   }
 }
 
-/// Programs of several tiles of columns each walk all rows.
+/// Programs of several tiles of columns each go through all rows.
 TEST_F(StagesTest, TilesOfColumnsLoadAhead) {
   for (const char *schedule :
        {"rows=1,threads=32,columns=256,vector=8,persistent=4,stages=2",

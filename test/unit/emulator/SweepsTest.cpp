@@ -1,9 +1,9 @@
-//===- SweepsTest.cpp - Rows that are walked tile by tile -----------------===//
+//===- SweepsTest.cpp - Rows that are swept tile by tile ------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 // Softmax and cross entropy on rows that a block does not hold: their sum
-// follows the maximum in one walk, and another walk takes the row from shared
+// follows the maximum in one sweep, and another sweep takes the row from shared
 // memory, which is poisoned at first, or loads it again.
 //
 //===----------------------------------------------------------------------===//
@@ -358,7 +358,7 @@ TEST_F(SweepsTest, CrossEntropyAgreesWithTheFormula) {
     }
 }
 
-/// Shared memory holds what its last user left; a walk that takes what has not
+/// Shared memory holds what its last user left; a sweep that takes what has not
 /// been copied yet must not go unnoticed.
 TEST_F(SweepsTest, ACopyThatIsNotWaitedForIsFoundOut) {
   compileFor(kSoftmax, "bf16", kSchedules[0]);
