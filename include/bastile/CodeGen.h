@@ -28,20 +28,22 @@ class OpPassManager;
 
 namespace bastile {
 
-/// Registers what translating the LLVM and NVVM dialects to LLVM IR needs.
+/// Registers the interfaces that translate the LLVM and NVVM dialects to LLVM
+/// IR.
 void registerTranslations(mlir::DialectRegistry &registry);
 
 /// Adds the pass that gives each llvm.func a debug scope, so that the source
 /// lines of the `.mlir` file reach the PTX as `.loc` directives.
 void addLineInfo(mlir::OpPassManager &passes);
 
-/// Translates a module of the LLVM and NVVM dialects. What goes wrong is
-/// reported through the diagnostics of the module's context as well.
+/// Translates a module of the LLVM and NVVM dialects to LLVM IR. A failure is
+/// also reported through the diagnostics of the module's context.
 llvm::Expected<std::unique_ptr<llvm::Module>>
 translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                 const Target &target);
 
-/// Creates the LLVM target machine.
+/// Creates LLVM's machine for `target`; an error where this LLVM has no such
+/// back end.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createTargetMachine(const Target &target);
 
@@ -55,9 +57,10 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine,
 llvm::Expected<std::string> emitAssembly(llvm::Module &module,
                                          llvm::TargetMachine &machine);
 
-/// Takes a module of the LLVM and NVVM dialects all the way to assembly, or PTX
-/// for a GPU, whose kernels take a thread each, as far as there are cores. The
-/// threads have ended when it returns, and the module is as it was.
+/// Generates assembly (PTX for a GPU) of a module of the LLVM and NVVM
+/// dialects. The kernels of a GPU are compiled by one thread each, as far as
+/// there are cores. The threads have ended when it returns, and the module is
+/// unchanged.
 llvm::Expected<std::string> generateAssembly(mlir::ModuleOp module,
                                              const Target &target);
 

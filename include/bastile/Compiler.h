@@ -42,7 +42,7 @@ struct CompileOptions {
   KernelSelection kernels = {};
   /// Keep the source's lines in the code, for profilers.
   bool lineInfo = true;
-  /// Verify the program after each pass, to find mistakes of passes.
+  /// Verify the module after each pass, to find mistakes of passes.
   bool verifyPasses = false;
   /// Called on each pass manager before it runs, for timing and printing.
   llvm::function_ref<llvm::LogicalResult(mlir::PassManager &)> configure = {};

@@ -6,17 +6,18 @@
 //
 // Executes the module that would become PTX on the host, thread by thread, for
 // tests: it computes what the GPU would and reports what the GPU leaves
-// undefined. Errors of a kernel are, each with the operation and the thread:
+// undefined. It reports these errors of a kernel, each with the operation and
+// the thread:
 //
-//   - accesses outside of the registered buffers and of the shared variables,
-//     misaligned accesses, stores to read-only buffers;
-//   - barriers that some threads of the block never reach;
-//   - shuffles and votes by a lane that their mask does not name, with lanes
-//     that never arrive, or from a lane outside of the mask;
-//   - two threads that touch the same byte of shared memory, one of them
-//     writing, with no barrier in between;
-//   - accesses to the shared memory of another block of the cluster that may
-//     not have started or has exited.
+// - accesses outside of the registered buffers and of the shared variables,
+//   misaligned accesses, stores to read-only buffers;
+// - barriers that some threads of the block never reach;
+// - shuffles and votes by a lane that their mask does not name, with lanes that
+//   never arrive, or from a lane outside of the mask;
+// - two threads that touch the same byte of shared memory, one of them writing,
+//   with no barrier in between;
+// - accesses to the shared memory of another block of the cluster that may not
+//   have started or has exited.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,18 +43,18 @@ struct GridSize {
 
 class Emulator {
 public:
-  /// In which order blocks run, and the threads of a block between two
-  /// barriers. A correct kernel gives the same result in all of them.
+  /// The order of blocks, and of a block's threads between two barriers. A
+  /// correct kernel gives the same result in all of them.
   enum class Order { Forward, Reverse, Random };
 
-  /// Compiles the kernels of a module in the LLVM and NVVM dialects, which is
-  /// left as it is.
+  /// Compiles the kernels of `module`, of the LLVM and NVVM dialects. The
+  /// module is left unchanged.
   static llvm::Expected<std::unique_ptr<Emulator>>
   create(mlir::ModuleOp module);
   ~Emulator();
 
-  /// Declares memory that kernels may read, or write too. As soon as there is
-  /// one, an access to anything else is an error.
+  /// Declares memory that kernels may read, or also write. Once a buffer is
+  /// declared, an access outside of all buffers is an error.
   void registerBuffer(const void *data, uint64_t bytes, llvm::StringRef name,
                       bool isWritable);
   void clearBuffers();
@@ -66,7 +67,8 @@ public:
 
   /// Runs a grid. `arguments[i]` points to the kernel's argument number i;
   /// `sharedBytes` is the size of the dynamic shared memory, `cluster` the
-  /// number of blocks of a cluster, all along the first dimension.
+  /// number of blocks of a cluster, all along the first dimension. Fails at the
+  /// first error of the kernel.
   llvm::Error launch(llvm::StringRef kernel, GridSize grid, GridSize block,
                      uint64_t sharedBytes, void **arguments,
                      uint32_t cluster = 1);

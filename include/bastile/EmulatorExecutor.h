@@ -15,8 +15,8 @@ namespace bastile {
 /// Runs the launches of a plan on an emulated GPU.
 class EmulatorExecutor final : public runtime::Executor {
 public:
-  /// `multiprocessors` is small so that a persistent grid has blocks that walk
-  /// over several groups of rows.
+  /// `multiprocessors` is small so that each block of a persistent grid goes
+  /// through several groups of rows.
   explicit EmulatorExecutor(Emulator &emulator, int64_t multiprocessors = 2)
       : emulator(emulator), count(multiprocessors) {}
 

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Builds the text of a function from formulas and model ops, for bindings that
-// trace functions of other languages. As TextCompiler.h, it needs no headers of
-// MLIR.
+// trace functions of other languages. Like TextCompiler.h, it needs no headers
+// of MLIR.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,25 +23,25 @@
 
 namespace bastile {
 
-/// One function in the making.
+/// A function under construction.
 ///
 /// Formulas are those of dialect/Expression.h: they compute in float32, or in
 /// float64 where an operand is of float64, and round nothing. Operands of
-/// different shape are broadcast as in NumPy. A model op takes its operands in
-/// the types they have and rounds its results as it does anywhere; what a
-/// formula computed has the type that it was computed in.
+/// different shape are broadcast as in NumPy. A model op takes operands in
+/// their own types and rounds its results as it does anywhere; the result of a
+/// formula keeps the type in which the formula computed.
 class GraphBuilder {
 public:
-  /// A value of the function, by its number.
+  /// The number of a value of the function.
   using Id = size_t;
-  /// Names and values of attributes, as in MLIR's generic form.
+  /// Names and values of attributes, spelled as in MLIR's generic form.
   using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-  /// What is known of a value.
+  /// The shape and the element type of a value.
   struct Description {
-    /// As an example has it; -1 for a size that is not known.
+    /// The sizes of an example; -1 for a size that is not known.
     std::vector<int64_t> sizes;
-    /// Which of the sizes any call has.
+    /// Which sizes are the same in every call.
     std::vector<bool> isFixed;
     /// The element type, as MLIR spells it.
     std::string element;
@@ -52,14 +52,15 @@ public:
   GraphBuilder(const GraphBuilder &) = delete;
   GraphBuilder &operator=(const GraphBuilder &) = delete;
 
-  /// Adds an argument of type `type`, as in "tensor<?x2880xbf16>". `sizes` are
-  /// those of an example, by which shapes are compared and called in messages;
-  /// without any, those of the type.
+  /// Adds an argument of type `type`, as in "tensor<?x2880xbf16>". Shapes are
+  /// compared, and named in messages, by `sizes`, those of an example; without
+  /// any, by those of the type.
   runtime::Expected<Id> addArgument(const std::string &name,
                                     const std::string &type,
                                     const std::vector<int64_t> &sizes = {});
 
-  /// A number, of the shape and the precision of what it is combined with.
+  /// Adds a number, which takes the shape and the precision of the value that
+  /// it is combined with.
   Id addNumber(double number);
 
   /// Applies a formula of one operand ("exp"), two ("divide") or three
@@ -67,15 +68,15 @@ public:
   runtime::Expected<Id> apply(const std::string &function,
                               const std::vector<Id> &operands);
 
-  /// Combines each row, or each of `groups` groups of neighbouring columns of
-  /// it ("rowSum"), or all rows ("sumOfRows").
+  /// Combines each row or each of its `groups` groups of neighbouring columns
+  /// ("rowSum"), or all rows ("sumOfRows").
   runtime::Expected<Id> reduce(const std::string &function, Id operand,
                                int64_t groups = 1);
 
   /// Repeats each column `count` times.
   runtime::Expected<Id> repeatColumns(Id operand, int64_t count);
 
-  /// Rounds to `element`, a type of floats, or extends to it. Integers become
+  /// Rounds or extends a value to `element`, a type of floats. Integers become
   /// the nearest float.
   runtime::Expected<Id> convert(Id operand, const std::string &element);
 
@@ -83,10 +84,10 @@ public:
                                            bool interleaved);
   runtime::Expected<Id> join(const std::vector<Id> &pieces, bool interleaved);
 
-  /// Applies model op `op`, named without its dialect. Operands that the op can
-  /// do without may be absent. `results` are the types of the results where
-  /// those do not follow from the operands. Operands of floats that the op does
-  /// not take together are extended to the precision that formulas compute in.
+  /// Applies model op `op`, named without its dialect. Optional operands may be
+  /// absent. `results` are the types of the results where those do not follow
+  /// from the operands. Operands of floats whose types the op does not take
+  /// together are extended to the precision that formulas compute in.
   runtime::Expected<std::vector<Id>>
   applyOp(const std::string &op, const std::vector<std::optional<Id>> &operands,
           const Attributes &attributes,
@@ -95,9 +96,9 @@ public:
   Description describe(Id value) const;
 
   /// Ends the function, which returns `results`, and gives the text of a module
-  /// with it. What a formula computed is rounded to the type of the first
-  /// argument of floats that has at least 16 bits; arguments, results of ops
-  /// and of `convert` have types of their own.
+  /// with it. Results of formulas are rounded to the type of the first argument
+  /// of floats that has at least 16 bits; arguments, results of ops and of
+  /// `convert` keep their own types.
   runtime::Expected<std::string> finish(const std::vector<Id> &results);
 
 private:

@@ -26,12 +26,12 @@ struct JitSymbol {
   void *address;
 };
 
-/// Machine code of this host, loaded; it goes away with the object.
+/// Machine code loaded into this process; it is unloaded with the object.
 class Jit {
 public:
-  /// Optimizes and compiles `module`, whose contents are consumed. What it
-  /// calls is looked up in `symbols` first and in this process second; names
-  /// found in neither are an error that lists them.
+  /// Optimizes and compiles `module`, whose contents are consumed. Functions
+  /// that it calls are looked up in `symbols` first and in this process second;
+  /// the error lists the names found in neither.
   static llvm::Expected<std::unique_ptr<Jit>>
   create(llvm::Module &module, llvm::ArrayRef<JitSymbol> symbols = {},
          unsigned level = 3);
@@ -42,7 +42,8 @@ public:
        llvm::ArrayRef<JitSymbol> symbols = {});
   ~Jit();
 
-  /// The address of a function or a global of the module.
+  /// The address of a function or a global of the module; an error if there is
+  /// none of this name.
   llvm::Expected<void *> lookup(llvm::StringRef name) const;
 
 private:

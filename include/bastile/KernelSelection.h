@@ -12,24 +12,25 @@
 
 namespace bastile {
 
-/// Which kernels of a module to make code of. The metadata describes all.
+/// Which kernels of a module code is generated for. The metadata describes all
+/// of them.
 class KernelSelection {
 public:
-  /// All of them.
+  /// Selects all kernels.
   KernelSelection() = default;
-  /// The first variant of each launch, which aligned tensors run.
+  /// Selects the first variant of each launch, which aligned tensors run.
   static KernelSelection firstVariants() { return {Kind::FirstVariants, ""}; }
-  /// The one of this name, which must be there.
+  /// Selects the kernel of this name, which must exist.
   static KernelSelection only(std::string name) {
     return {Kind::Only, std::move(name)};
   }
 
   bool isAll() const { return kind == Kind::All; }
   bool isFirstVariants() const { return kind == Kind::FirstVariants; }
-  /// Of the only kernel.
+  /// The name that `only` was given; empty for any other selection.
   const std::string &name() const { return onlyName; }
 
-  /// Different for different selections.
+  /// A text that differs between different selections, for keys.
   std::string describe() const {
     switch (kind) {
     case Kind::All:

@@ -15,7 +15,7 @@
 
 namespace bastile {
 
-/// What one kernel takes of the machine, as ptxas reports it.
+/// The resources that one kernel takes, as ptxas reports them.
 struct KernelResources {
   std::string entry;
   unsigned registers = 0;
@@ -33,7 +33,8 @@ struct Cubin {
   std::string report;
 };
 
-/// Runs ptxas, found as $BASTILE_PTXAS or on PATH, on `ptx` for `chip`.
+/// Runs ptxas, found as $BASTILE_PTXAS or on PATH, on `ptx` for `chip`. Fails
+/// with the log of ptxas, or where there is none.
 llvm::Expected<Cubin> assembleCubin(llvm::StringRef ptx, llvm::StringRef chip);
 
 } // namespace bastile

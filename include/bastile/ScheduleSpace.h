@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A tuner times schedules; which ones, the compiler says. Around the choice of
-// the heuristic, the fields are varied one or a few at a time, completed and
-// checked by the passes themselves, and dropped where a model of registers,
-// occupancy and bytes in flight says that they cannot be fast.
+// The compiler tells a tuner which schedules are worth timing. It varies the
+// fields of the heuristic's schedule one or a few at a time, has the passes
+// complete and check each, and drops those that a model of registers, occupancy
+// and bytes in flight calls slow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@ namespace bastile {
 
 /// A schedule of a launch.
 struct ScheduleChoice {
-  /// What `CompileOptions::schedule` pins it by; empty for the heuristic's own.
+  /// The value of `CompileOptions::schedule` that pins it; empty for the
+  /// heuristic's own.
   std::string pins;
   /// The complete schedule.
   std::string fields;
@@ -34,16 +35,17 @@ struct LaunchSpace {
   std::string function;
   /// The kernel's name; the first one's if several were merged.
   std::string kernel;
-  /// The heuristic's choice, and then what is expected to be fast first.
+  /// The heuristic's choice, then the others, those expected to be fastest
+  /// first.
   std::vector<ScheduleChoice> choices;
 };
 
-/// The most choices of a launch.
+/// The most choices that a launch gets.
 constexpr size_t kMostScheduleChoices = 24;
 
-/// The spaces of all launches of `module`, which is as it was parsed and stays
-/// so. `options` pins no schedule. Fails, with diagnostics, where compiling
-/// does. On the host, the heuristic's choice is the only one.
+/// The search spaces of all launches of `module`, a parsed module that stays
+/// unchanged. `options` must pin no schedule. Fails, with diagnostics, where
+/// compiling fails. On the host, the heuristic's choice is the only one.
 mlir::FailureOr<std::vector<LaunchSpace>>
 getScheduleSpaces(mlir::ModuleOp module, const CompileOptions &options);
 

@@ -23,14 +23,15 @@ namespace bastile {
 mlir::OwningOpRef<mlir::ModuleOp> parseSource(llvm::SourceMgr &source,
                                               mlir::MLIRContext &context);
 
-/// A file in a context of its own, which has everything registered that the
-/// compiler needs and reports errors with the lines they stand in.
+/// A source file with a context of its own, in which all dialects are
+/// registered and errors are reported with the lines of the file.
 class SourceFile {
 public:
-  /// Opens `path`; - is the standard input.
+  /// Opens `path`; "-" is the standard input. Fails if it cannot be read.
   static llvm::Expected<std::unique_ptr<SourceFile>> open(llvm::StringRef path);
 
-  /// Parses the file as `parseSource` does. The module must not outlive it.
+  /// Parses the file as `parseSource` does. The module must not outlive this
+  /// object.
   mlir::OwningOpRef<mlir::ModuleOp> parse() {
     return parseSource(source, context);
   }

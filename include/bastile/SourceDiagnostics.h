@@ -13,15 +13,16 @@
 
 namespace bastile {
 
-/// Prints what a context reports, and the line of the source that it points to,
-/// as clang does. MLIR's own handler prints the line whatever it holds; a
+/// Prints the diagnostics of a context, each with the line of the source that
+/// it points to, as clang does. MLIR's own handler prints the whole line, but a
 /// source may be one line of many megabytes, or no text at all. Of a long line,
-/// this prints the part around the place, and what a terminal cannot show as
-/// escapes. It opens no files: a source may say that its lines come from any.
+/// this one prints the part around the place, and it escapes bytes that a
+/// terminal cannot show. It opens no files: a source may claim that its lines
+/// come from any.
 class SourceDiagnostics : public mlir::ScopedDiagnosticHandler {
 public:
-  /// All of these must outlive this. Lines are those of the main file of
-  /// `source`.
+  /// All arguments must outlive this object. Lines are those of the main file
+  /// of `source`.
   SourceDiagnostics(llvm::SourceMgr &source, mlir::MLIRContext *context,
                     llvm::raw_ostream &stream = llvm::errs());
 

@@ -16,8 +16,8 @@ class SourceMgr;
 
 namespace bastile {
 
-/// Refuses a source whose main file would take more stack or memory to parse
-/// than there may be.
+/// Refuses, with a diagnostic, a source whose main file would take more stack
+/// or memory to parse than a process has.
 llvm::LogicalResult checkLimits(const llvm::SourceMgr &source,
                                 mlir::MLIRContext &context);
 

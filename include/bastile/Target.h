@@ -21,7 +21,7 @@
 namespace bastile {
 
 struct Target {
-  /// What a user writes: "sm_90", "sm_100a", "host".
+  /// The name that a user writes: "sm_90", "sm_100a", "host".
   std::string name;
   /// The GPU architecture times ten (80, 90, 100, 120); 0 for the host.
   unsigned computeCapability = 0;
@@ -31,7 +31,7 @@ struct Target {
   std::string features;
 
   unsigned maxThreadsPerBlock = 0;
-  /// What a multiprocessor holds of all its blocks together.
+  /// The most threads that a multiprocessor holds, of all its blocks.
   unsigned maxThreadsPerMultiprocessor = 0;
   /// The most a kernel may ask for, opting in above the default 48 KiB.
   unsigned maxSharedBytesPerBlock = 0;

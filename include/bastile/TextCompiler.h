@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What bindings to other languages and other build systems call: text goes in,
-// text and machine code come out, and neither MLIR nor LLVM is needed to call
-// it. Every function has a context of its own, so that any number of threads
-// may compile at once.
+// The interface for bindings to other languages and for other build systems:
+// text goes in, text and machine code come out, and a caller needs neither MLIR
+// nor LLVM. Every function has a context of its own, so that any number of
+// threads may compile at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ namespace bastile {
 struct CompileRequest {
   /// The text of a module.
   std::string source;
-  /// What messages call it.
+  /// What messages call the source.
   std::string name = "source";
   /// A name that `Target::lookup` knows.
   std::string target;
@@ -48,7 +48,7 @@ struct CompiledText {
   std::string metadata;
 };
 
-/// Compiles a module. An error has the compiler's diagnostics, with the lines
+/// Compiles a module. An error holds the compiler's diagnostics, with the lines
 /// of the source that they point to.
 runtime::Expected<CompiledText> compileText(const CompileRequest &request);
 
@@ -64,9 +64,9 @@ runtime::Expected<std::string> describeSource(const std::string &source,
 /// The metadata alone, without generating code.
 runtime::Expected<std::string> describeText(const CompileRequest &request);
 
-/// JSON: for each function by name, what becomes of its results where its rows
-/// are parted among several calls: a list of "rows", "same", "add", "max" or
-/// "min", or null where rows cannot be parted.
+/// JSON that says, for each function by name, how several calls, each with some
+/// of the rows, make up each of its results: "rows", "same", "add", "max" or
+/// "min", in a list; or null where rows cannot be parted.
 runtime::Expected<std::string> describeSharing(const CompileRequest &request);
 
 /// The module lowered to the level of this name: "tile", "decomposed", "fused",
@@ -92,7 +92,7 @@ explainText(const CompileRequest &request, int64_t rows);
 
 /// A schedule worth timing (see ScheduleSpace.h).
 struct ScheduleCandidate {
-  /// What pins it, empty for the heuristic's own choice.
+  /// The text that pins it; empty for the heuristic's own choice.
   std::string pins;
   /// The complete schedule.
   std::string fields;
@@ -106,13 +106,13 @@ struct LaunchCandidates {
   std::vector<ScheduleCandidate> candidates;
 };
 
-/// The candidates of every launch of a module. The request pins no schedule;
-/// candidates of several launches, joined by ';', make up the one to compile.
+/// The candidates of every launch of a module. The request must pin no
+/// schedule; the pins of one candidate for each launch, joined by ';', are the
+/// schedule to compile with.
 runtime::Expected<std::vector<LaunchCandidates>>
 enumerateSchedules(const CompileRequest &request);
 
-/// An operand of a model op; without a type it is one that the op can do
-/// without, and is left out.
+/// An operand of a model op; one without a type is optional, and left out.
 struct OperandType {
   std::string name;
   /// As in "tensor<?x2880xbf16>".
@@ -131,23 +131,24 @@ buildOpText(const std::string &op, const std::vector<OperandType> &operands,
             const std::vector<std::string> &results = {},
             const std::vector<unsigned> &returned = {});
 
-/// The names of all targets that can be compiled for.
+/// The names of all targets.
 std::vector<std::string> getTargetNames();
 
 /// The name of the best target for a GPU of `computeCapability` (90 for 9.0);
 /// nothing if there is none.
 std::optional<std::string> findTarget(int computeCapability);
 
-/// What host code depends on: the processor's name and features.
+/// The processor's name and features, on which host code depends.
 std::string describeHost();
 
-/// The version of the LLVM that makes the code.
+/// The version of the LLVM that generates code.
 std::string getLlvmVersion();
 
-/// Machine code of the host, loaded into this process until it is destroyed.
+/// Machine code of the host, loaded into this process; it is unloaded with the
+/// object.
 class HostCode {
 public:
-  /// Loads the object that `compileText` made.
+  /// Loads an object that `compileText` made.
   static runtime::Expected<std::shared_ptr<const HostCode>>
   load(const std::string &object);
   virtual ~HostCode();

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A key names everything that a compiled kernel depends on; an entry is what
-// was made of it. docs/cache.md describes the file that holds both.
+// A key names everything that a compiled kernel depends on; an entry holds what
+// was compiled. docs/cache.md describes the file that holds both.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,8 +33,8 @@ inline bool operator==(const CacheKeyPart &a, const CacheKeyPart &b) {
   return a.name == b.name && a.value == b.value;
 }
 
-/// What a kernel is found by. Two kernels may differ only where their parts do;
-/// the order of the parts counts.
+/// The key of a compiled kernel. Two kernels that differ must differ in some
+/// part; the order of the parts counts.
 class CacheKey {
 public:
   explicit CacheKey(std::vector<CacheKeyPart> parts);
@@ -59,12 +59,12 @@ struct CacheEntry {
   /// The bytes of the section called `section`, or null.
   const std::string *find(std::string_view section) const;
 
-  /// What a listing calls the entry.
+  /// The name of the entry in listings.
   std::string name;
   std::vector<CacheSection> sections;
 };
 
-/// What the header of an entry's file says.
+/// The contents of the header of an entry's file.
 struct CacheEntryHeader {
   CacheKey key;
   std::string name;
@@ -81,16 +81,16 @@ struct CacheEntryFile {
 /// The bytes of the file that holds `entry`.
 std::string encodeCacheEntry(const CacheKey &key, const CacheEntry &entry);
 
-/// Reads an entry's file, all of which is checked.
+/// Reads an entry's file and checks all of it; any damage is an error.
 Expected<CacheEntryFile> decodeCacheEntry(std::string_view file);
 
-/// Reads an entry's header, all of which is checked. `start` begins with it and
-/// need not hold the sections; `fileSize` has to agree with what it says.
+/// Reads and checks an entry's header. `start` begins with the header and need
+/// not hold the sections; `fileSize`, in bytes, has to agree with it.
 Expected<CacheEntryHeader> decodeCacheEntryHeader(std::string_view start,
                                                   uint64_t fileSize);
 
-/// How many bytes at the start of a file it takes to know how long its header
-/// is, and the number of bytes up to the header's end.
+/// How many bytes of a file tell how long its header is, and the number of
+/// bytes up to the header's end.
 constexpr size_t cacheEntryPrefixSize = 24;
 Expected<uint64_t> cacheEntryHeaderEnd(std::string_view prefix);
 

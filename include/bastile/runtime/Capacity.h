@@ -12,7 +12,7 @@
 
 namespace bastile::runtime {
 
-/// Knows how the multiprocessors of a GPU are grouped.
+/// Knows how many clusters the groups of a GPU's multiprocessors hold.
 class ClusterCounter {
 public:
   virtual ~ClusterCounter() = default;
@@ -22,11 +22,12 @@ public:
   virtual int64_t countClusters(int64_t blocks) const = 0;
 };
 
-/// What grids and temporaries depend on beside the tensors of a call.
+/// How much runs side by side, on which the sizes of grids and temporaries
+/// depend.
 class Capacity {
 public:
-  /// Without a `counter`, which must outlive the capacity, clusters may lie
-  /// anywhere.
+  /// Without a `counter`, clusters may lie anywhere. The `counter` must outlive
+  /// the capacity.
   Capacity(int64_t multiprocessors, const ClusterCounter *counter = nullptr)
       : count(multiprocessors), counter(counter) {}
 

@@ -18,8 +18,8 @@
 
 namespace bastile::runtime {
 
-/// A GPU with a context to work in. No call leaves another context current
-/// than the one that it found.
+/// A GPU with a context to work in. Every call leaves the context current that
+/// it found.
 class CudaDevice final : public ClusterCounter {
 public:
   /// Device `ordinal` in its primary context, which it shares with the CUDA
@@ -27,8 +27,8 @@ public:
   static Expected<std::shared_ptr<const CudaDevice>>
   open(std::shared_ptr<const CudaDriver> driver, int ordinal = 0);
 
-  /// The context that is current in this thread, whoever made it. It must
-  /// outlive the result.
+  /// The context that is current in this thread, whoever made it. That context
+  /// must outlive the result.
   static Expected<std::shared_ptr<const CudaDevice>>
   current(std::shared_ptr<const CudaDriver> driver);
 
@@ -44,11 +44,11 @@ public:
   /// The most threads that one multiprocessor holds.
   int64_t threadsPerMultiprocessor() const { return threadLimit; }
   Capacity capacity() const { return {multiprocessorCount, this}; }
-  /// Asks the driver when it is first called. What the driver does not know of,
-  /// clusters of other sizes than powers of two up to 16 included, is guessed
+  /// Asks the driver at the first call. Where the driver does not know, and for
+  /// clusters of other sizes than powers of two up to 16, the count is guessed
   /// from the number of multiprocessors.
   int64_t countClusters(int64_t blocks) const override;
-  /// 90 for compute capability 9.0.
+  /// The compute capability times ten: 90 for 9.0.
   int computeCapability() const { return capability; }
   /// The most shared memory that a block may ask for, in bytes.
   int64_t maxSharedMemory() const { return sharedMemoryLimit; }
@@ -78,7 +78,7 @@ private:
   int capability = 0;
   int64_t sharedMemoryLimit = 0;
   mutable std::once_flag clustersCounted;
-  /// Of 1, 2, 4, 8 and 16 blocks; 0 where nothing is known.
+  /// The counts for clusters of 1, 2, 4, 8 and 16 blocks; 0 where unknown.
   mutable std::array<int64_t, 5> clusterCounts = {};
 };
 
@@ -90,7 +90,7 @@ public:
   CudaContextScope(const CudaContextScope &) = delete;
   CudaContextScope &operator=(const CudaContextScope &) = delete;
 
-  /// Whether the context could not be made current.
+  /// The error, if the context could not be made current.
   Error takeError() { return std::move(error); }
 
 private:
@@ -100,8 +100,8 @@ private:
   Error error;
 };
 
-/// Lets this thread load code while it captures a graph: that is no work in a
-/// stream, so it does not belong to what is captured.
+/// Lets this thread load code while it captures a graph: loading is no work in
+/// a stream, so it does not belong to the graph.
 class RelaxedCaptureScope {
 public:
   explicit RelaxedCaptureScope(const CudaDriver &driver) : driver(driver) {
@@ -113,7 +113,7 @@ public:
 
 private:
   const CudaDriver &driver;
-  /// What this thread had before.
+  /// The capture mode of this thread before.
   int mode = cuda::RelaxedCapture;
 };
 

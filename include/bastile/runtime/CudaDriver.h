@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Nothing here needs the CUDA toolkit: the driver's library is opened when the
-// first kernel is loaded, and its interface is declared as far as the runtime
-// uses it. A machine without a GPU gets an error, not a program that does not
-// start.
+// first kernel is loaded, and this file declares the part of its interface that
+// the runtime uses. A machine without a GPU gets an error instead of a program
+// that does not start.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +61,7 @@ enum JitOption : int {
   ErrorLogBufferSize = 6,
 };
 
-/// What an image given to the linker is.
+/// The kind of an image given to the linker.
 enum JitInputType : int {
   PtxInput = 1,
 };
@@ -98,9 +98,9 @@ static_assert(sizeof(LaunchSettings) == 56, "the layout is the driver's");
 
 } // namespace cuda
 
-/// The entry points of the driver. Each member is called like the function
-/// that it points to, less "cu"; where the driver has several versions of one,
-/// it is the second, which every driver since 2022 has.
+/// The entry points of the driver. Each member has the name of the function
+/// that it points to, less "cu"; of a function with several versions it is the
+/// second one, which every driver since 2022 has.
 struct CudaDriver {
   /// Opens `library` and finds all entry points.
   static Expected<std::shared_ptr<const CudaDriver>>

@@ -15,7 +15,7 @@
 
 namespace bastile::runtime {
 
-/// What the driver made of a kernel.
+/// The resources that the driver gave a kernel.
 struct CudaKernelInfo {
   int registers = 0;
   /// Bytes for each thread; above 0 when registers were spilled.
@@ -37,14 +37,14 @@ public:
 
   const CudaDevice &device() const { return *owner; }
 
-  /// The kernel called `entry`, allowed to use what `config` asks for. It is
-  /// looked up once.
+  /// The kernel called `entry`, allowed to use the shared memory and clusters
+  /// of `config`. It is looked up once.
   Expected<cuda::Kernel> kernel(const std::string &entry,
                                 const LaunchConfig &config = {});
 
   Expected<CudaKernelInfo> info(const std::string &entry);
 
-  /// How many blocks of a launch like `config` a multiprocessor holds.
+  /// How many blocks of a launch with `config` a multiprocessor holds.
   Expected<int> blocksPerMultiprocessor(const std::string &entry,
                                         const LaunchConfig &config);
 
@@ -70,8 +70,8 @@ private:
 Error fillWithZeros(const CudaDevice &device, cuda::Stream stream, void *data,
                     int64_t bytes);
 
-/// Launches the kernels of a module in a stream, which may belong to somebody
-/// else. It is cheap to make one for each call.
+/// Launches the kernels of a module in a stream, which the caller may own. It
+/// is cheap to make one for each call.
 class CudaExecutor final : public Executor {
 public:
   explicit CudaExecutor(CudaModule &module, cuda::Stream stream = nullptr)

@@ -30,7 +30,7 @@ public:
   Error start(unsigned lap) { return record(laps[lap].begin); }
   Error stop(unsigned lap) { return record(laps[lap].end); }
 
-  /// The seconds between both, once the device has come so far.
+  /// The seconds of lap `lap`; waits until the device has passed its end.
   Expected<double> seconds(unsigned lap) const;
 
 private:

@@ -8,11 +8,13 @@
 // docs/cache.md describes both for users. In short:
 //
 // - Reading takes no lock: a file appears by being renamed, whole or not at
-// all.
-// - Creating does: of all threads and processes that need an entry at once, one
-//   creates it and the others wait. A killed process leaves no lock behind.
-// - What is damaged is dropped and created again. What cannot be written stays
-//   in memory. Neither is an error; each is a warning, given once.
+//   all.
+// - Creating an entry takes one: of all threads and processes that need an
+//   entry at once, one creates it and the others wait. A killed process leaves
+//   no lock behind.
+// - A damaged entry is dropped and created again. An entry that cannot be
+//   written stays in memory. Neither is an error; each is a warning, given
+//   once.
 // - A process may fork at any time, also with its threads inside the cache.
 //
 //===----------------------------------------------------------------------===//
@@ -37,22 +39,22 @@ namespace bastile::runtime {
 struct CacheOptions {
   using Warn = std::function<void(const std::string &message)>;
 
-  /// Where BASTILE_CACHE_DIR and the user's cache folder point to, and as large
-  /// as BASTILE_CACHE_SIZE allows; without a folder if the environment switches
-  /// the disk off (see docs/cache.md).
+  /// The options that the environment asks for (docs/cache.md):
+  /// BASTILE_CACHE_DIR or the user's cache folder, and BASTILE_CACHE_SIZE; no
+  /// folder if the environment switches the disk off.
   static CacheOptions fromEnvironment(Warn warn = warnOnStderr);
 
   static void warnOnStderr(const std::string &message);
 
-  /// Empty: entries are kept in memory only.
+  /// The path of the cache's folder. If empty, entries are kept in memory only.
   std::string folder;
-  /// In bytes. Several processes that write at once may exceed it by 1/64 each
-  /// until the next one looks.
+  /// The most bytes in the folder. Each of several processes that write at once
+  /// may exceed it by 1/64 until the next one looks.
   uint64_t sizeLimit = uint64_t(1) << 30;
   /// How long to wait for another process before creating an entry beside it:
-  /// the other one may have been stopped.
+  /// the other process may have been stopped.
   std::chrono::milliseconds patience = std::chrono::minutes(5);
-  /// May be called by any thread.
+  /// Receives warnings, from any thread.
   Warn warn = warnOnStderr;
 };
 
@@ -62,7 +64,7 @@ struct CacheListing {
   uint64_t bytes = 0;
   /// When it was last read or written, to the day.
   std::time_t lastUsed = 0;
-  /// Why the entry will be dropped; then, the fields below are empty.
+  /// Why the entry will be dropped, or empty. The fields below are empty then.
   std::string problem;
   std::string name;
   std::vector<CacheKeyPart> parts;
@@ -70,17 +72,17 @@ struct CacheListing {
   std::vector<std::pair<std::string, uint64_t>> sections;
 };
 
-/// Entries that were checked, or removed.
+/// How many entries were checked or removed.
 struct CacheCount {
   uint64_t entries = 0;
   uint64_t bytes = 0;
 };
 
-/// An entry that is not what was once written.
+/// An entry that differs from what was once written.
 struct CacheDamage {
   std::string file;
   std::string problem;
-  /// Otherwise the folder cannot be written.
+  /// Whether it was removed; if not, the folder cannot be written.
   bool removed = false;
 };
 
@@ -106,14 +108,14 @@ public:
   /// Makes `entry` the entry of `key`.
   EntryPointer store(const CacheKey &key, CacheEntry entry);
 
-  /// The entry of `key`; `create` is called when there is none. Its failure is
-  /// the caller's alone: others who wait for the entry try for themselves.
-  /// `create` may ask for other entries.
+  /// The entry of `key`; calls `create` when there is none. A failure of
+  /// `create` is the caller's alone: others who wait for the entry try for
+  /// themselves. `create` may ask for other entries.
   Expected<EntryPointer> getOrCreate(const CacheKey &key,
                                      const Creator &create);
 
-  // For the command line. These fail where the folder is refused or there is
-  // none, instead of giving a warning.
+  // The functions below serve the command line. They fail where the folder is
+  // refused or missing, instead of giving a warning.
 
   /// The entries of the folder, last used first.
   Expected<std::vector<CacheListing>> list();
@@ -127,8 +129,8 @@ public:
   /// The contents of an entry's file, checked.
   Expected<std::string> exportEntry(const std::string &file);
 
-  /// Puts the contents of an entry's file in place, once they are checked and
-  /// found to belong under the name `file`. False if there is such an entry.
+  /// Checks the contents of an entry's file and puts them in place, if they
+  /// belong under the name `file`. False if that entry exists already.
   ///
   /// An archive of entries is for the caller to read and write, in a format
   /// that other programs know; nothing in an entry depends on it.

@@ -31,7 +31,7 @@ enum class ElementType : uint8_t {
 /// The spelling of MLIR and of the metadata: "bf16", "f8E4M3FN", "i64", ...
 std::string_view name(ElementType type);
 
-/// The inverse of `name`; nothing for any other spelling.
+/// The type that `name` spells this way; nothing for any other spelling.
 std::optional<ElementType> parseElementType(std::string_view spelling);
 
 int64_t byteSize(ElementType type);

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The runtime links neither LLVM nor MLIR, so it has its own small pair of
-// types for results that can fail. They follow the conventions of
-// `llvm::Error` and `llvm::Expected` except that dropping one is no abort.
+// types for results that can fail. They follow the conventions of `llvm::Error`
+// and `llvm::Expected`, except that an error may be dropped without an abort.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,7 +59,7 @@ public:
   T *operator->() { return pointer(); }
   const T *operator->() const { return pointer(); }
 
-  /// The error, which leaves this object; success when there is a value.
+  /// Moves the error out of this object; success when there is a value.
   Error takeError() {
     Error *error = std::get_if<1>(&storage);
     return error ? std::move(*error) : Error::success();

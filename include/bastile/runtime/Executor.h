@@ -27,8 +27,8 @@ struct LaunchConfig {
   int64_t cluster = 1;
   /// Dynamic shared memory in bytes.
   int64_t sharedMemory = 0;
-  /// Whether the kernel may start before the launch before it has ended; it
-  /// then waits for that one's results itself.
+  /// Whether the kernel may start before the previous launch has ended. The
+  /// kernel then waits for that launch's results itself.
   bool overlapPrevious = false;
 };
 

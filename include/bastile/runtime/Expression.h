@@ -16,9 +16,9 @@
 
 namespace bastile::runtime {
 
-/// What the leaves of an expression stand for.
+/// The values of an expression's leaves.
 struct ExpressionContext {
-  /// The rows of each space of the launch; empty outside of launches.
+  /// The rows of each row space of the launch; empty outside of launches.
   Span<const int64_t> rows;
   Capacity capacity = 1;
   Span<const TensorView> inputs;
@@ -29,10 +29,10 @@ struct ExpressionContext {
 struct Expression {
   enum class Kind : uint8_t {
     Constant,
-    /// The rows of space `space`.
+    /// The rows of row space `space`.
     Rows,
     Multiprocessors,
-    /// Clusters of `value` blocks that run at once.
+    /// How many clusters of `value` blocks run at once.
     Clusters,
     /// The size of dimension `dimension` of input `input`.
     InputSize,
@@ -43,8 +43,8 @@ struct Expression {
     Max,
   };
 
-  /// Nothing when a step overflows 64 bits or divides by zero. The inputs must
-  /// have the ranks that the metadata states.
+  /// The value; nothing when a step overflows 64 bits or divides by zero. The
+  /// inputs must have the ranks that the metadata states.
   std::optional<int64_t> evaluate(const ExpressionContext &context) const;
 
   Kind kind = Kind::Constant;
@@ -52,7 +52,7 @@ struct Expression {
   unsigned space = 0;
   unsigned input = 0;
   unsigned dimension = 0;
-  /// Two for `CeilDiv`, one or more for the other operators.
+  /// Two operands for `CeilDiv`, one or more for the other operators.
   std::vector<Expression> operands;
 };
 

@@ -25,16 +25,16 @@ public:
   /// Finds the address of an entry; null if there is none.
   using SymbolLookup = std::function<void *(const std::string &entry)>;
 
-  /// Each symbol is looked up once. With several threads, the grid is cut into
-  /// as many contiguous parts; where the process can have fewer, each runs
-  /// several of them, and the caller's all if it can have no other.
+  /// Each symbol is looked up once. The grid is cut into `threads` contiguous
+  /// parts. Where the process cannot start as many threads, each thread runs
+  /// several parts, and the caller's thread all of them if it can start none.
   explicit HostExecutor(SymbolLookup lookup, unsigned threads = 1);
 
   Error launch(const std::string &entry, const LaunchConfig &config,
                void **arguments) override;
   Error zero(void *data, int64_t bytes) override;
 
-  /// The number of threads, so that a persistent grid uses all of them.
+  /// One block for each thread, so that a persistent grid uses all of them.
   Capacity capacity() const override { return threads; }
 
 private:

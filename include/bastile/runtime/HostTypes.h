@@ -15,17 +15,17 @@ namespace bastile::runtime {
 /// 2^53 are rounded.
 double loadElement(ElementType type, const void *data);
 
-/// Stores `value` at `data`, rounded once, to nearest with ties to even.
-/// Past the largest finite value a float becomes infinite, or NaN in f8E4M3FN,
-/// which has no infinity; an integer saturates, and NaN becomes 0.
+/// Stores `value` at `data`, rounded once, to nearest with ties to even. Past
+/// the largest finite value a float becomes infinite, or NaN in f8E4M3FN, which
+/// has no infinity; an integer saturates, and NaN becomes 0.
 void storeElement(ElementType type, void *data, double value);
 
-/// The same of an integer type, without rounding. What is stored loses the
-/// bits that the type has no room for.
+/// The integer at `data`, of type `type`, without the rounding of
+/// `loadElement`. `storeInteger` drops the bits that the type has no room for.
 int64_t loadInteger(ElementType type, const void *data);
 void storeInteger(ElementType type, void *data, int64_t value);
 
-/// `value` as an element of `type` holds it.
+/// `value` rounded to `type`, as `storeElement` rounds.
 double roundTo(ElementType type, double value);
 
 /// The distance between neighbouring values of `type` around `reference`: a
@@ -34,10 +34,9 @@ double roundTo(ElementType type, double value);
 double ulp(ElementType type, double reference);
 
 /// How far `actual`, a value of `type`, is from `reference`, in units in the
-/// last place; a correctly rounded result is at most 0.5 away. Equal
-/// infinities and two NaNs are 0 apart, and so is an overflow that rounding
-/// the reference has too; any other pair with a NaN or infinity is infinitely
-/// far apart.
+/// last place; a correctly rounded result is at most 0.5 away. Equal infinities
+/// and two NaNs are 0 apart, and so is an overflow that rounding the reference
+/// shares; any other pair with a NaN or infinity is infinitely far apart.
 double ulpDistance(ElementType type, double actual, double reference);
 
 } // namespace bastile::runtime

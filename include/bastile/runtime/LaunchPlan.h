@@ -28,20 +28,21 @@ struct Buffers {
 struct PlannedLaunch {
   const Variant *variant = nullptr;
   LaunchConfig config;
-  /// The values of the arguments, and a pointer to each of them.
+  /// The values of the arguments; `arguments` points to each of them.
   std::vector<int64_t> values;
   std::vector<void *> arguments;
 };
 
-/// Memory to be filled with zeros before the launches.
+/// Memory that is filled with zeros before the launches.
 struct ZeroFill {
   void *data = nullptr;
   int64_t bytes = 0;
 };
 
-/// What one call of a function runs. Planning is pure: it touches no tensor
-/// and no device. A plan that is prepared again for the same function takes no
-/// memory from the heap, so a caller keeps one for each function and thread.
+/// The launches of one call of a function. Planning is pure: it touches no
+/// tensor and no device. A plan that is prepared again for the same function
+/// takes no memory from the heap, so a caller keeps one for each function and
+/// thread.
 class LaunchPlan {
 public:
   LaunchPlan() = default;
@@ -50,7 +51,8 @@ public:
   LaunchPlan &operator=(const LaunchPlan &) = delete;
 
   /// Checks the tensors and plans the launches of `function`, which must
-  /// outlive the plan. After a failure the plan is empty.
+  /// outlive the plan. Fails where the tensors do not suit the function or each
+  /// other; the plan is then empty.
   Error prepare(const Function &function, const Buffers &buffers,
                 const Capacity &capacity);
 
@@ -58,16 +60,16 @@ public:
   Span<PlannedLaunch> launches() { return {planned.data(), plannedCount}; }
 
 private:
-  /// Whether a temporary holds anything yet.
+  /// Whether a temporary has been written.
   enum class Contents : uint8_t {
-    /// No launch came that uses it.
+    /// No launch before writes it.
     None,
     Defined,
-    /// The launch that would have filled it was skipped.
+    /// The launch that would have written it was skipped.
     Missing,
   };
 
-  /// The leading dimensions that some row operands have in common.
+  /// The leading dimensions of a row space's operands.
   struct Space {
     Dimensions sizes;
     Dimensions merged;
@@ -107,15 +109,16 @@ private:
   std::vector<Contents> temporaryContents;
 
   // The launch being prepared: the leading dimensions and the rows of each of
-  // its spaces, and the strides that each operand has in the dimensions that
-  // merging leaves (none if all rows share it).
+  // its row spaces, and the strides that each operand has in the dimensions
+  // that are left after merging (none if all rows share the operand).
   std::vector<Space> spaces;
   std::vector<int64_t> rows;
   std::vector<Dimensions> leadingStrides;
 
   // The result.
   std::vector<ZeroFill> fills;
-  /// Only the first `plannedCount` count; the rest keep their memory.
+  /// Only the first `plannedCount` count; the others keep their memory for the
+  /// next call.
   std::vector<PlannedLaunch> planned;
   size_t plannedCount = 0;
 };

@@ -9,9 +9,8 @@
 
 namespace bastile::runtime {
 
-/// The largest rank that metadata and views may have, and so the arguments of
-/// what is compiled. It is a constant so that a launch needs no memory from the
-/// heap.
+/// The largest rank of metadata and views, and so of the arguments of compiled
+/// functions. It is a constant so that a launch needs no memory from the heap.
 constexpr unsigned maxRank = 8;
 
 } // namespace bastile::runtime

@@ -37,27 +37,27 @@ struct BufferSpec {
   std::string name;
   ElementType type = ElementType::F32;
   std::vector<Expression> shape;
-  /// Temporaries: the runtime fills the buffer with zeros before the launches.
+  /// For temporaries: the runtime fills the buffer with zeros before the
+  /// launches.
   bool zeroed = false;
-  /// Outputs, in documents older than `Launch::combines`: filled with zeros
-  /// when a launch that would write it is skipped because there is nothing to
-  /// compute.
+  /// For outputs, in documents older than `Launch::combines`: the buffer is
+  /// filled with zeros when a launch that would write it is skipped because
+  /// there is nothing to compute.
   bool zeroIfNoRows = false;
-  /// Outputs: the input whose memory the output may take.
+  /// For outputs: the input whose memory the output may take.
   std::optional<unsigned> mayAlias;
 };
 
-/// A tensor that a launch works on, named by its place in the function.
+/// A tensor that a launch reads or writes, named by its place in the function.
 struct Operand {
   enum class Kind : uint8_t { Input, Output, Temporary };
   Kind kind = Kind::Input;
   unsigned index = 0;
-  /// Whether the kernel walks the rows of this operand; otherwise all rows
-  /// share it.
+  /// Whether the operand has rows of its own; otherwise all rows share it.
   bool rows = false;
-  /// Which of the launch's sets of rows it has.
+  /// The row space of the launch to which its rows belong.
   unsigned space = 0;
-  /// How many rows of space 0 share one of the operand's, none if 0.
+  /// How many rows of row space 0 share one of the operand's rows; 0 for none.
   int64_t band = 0;
 };
 
@@ -67,48 +67,49 @@ struct Argument {
   Kind kind = Kind::Size;
   unsigned operand = 0;
   unsigned dimension = 0;
-  /// The space whose size it is.
+  /// The row space whose size it is.
   unsigned space = 0;
 };
 
-/// One compiled form of a kernel, with the operands it is able to take.
+/// One program of a kernel, for operands of some alignment and strides.
 struct Variant {
   std::string entry;
   unsigned leading = 0;
-  /// One power of two for each operand of the launch, in bytes.
+  /// The alignment of each operand of the launch: a power of two, in bytes.
   std::vector<int64_t> alignment;
-  /// One power of two for each operand of the launch, in elements: 1 for those
-  /// that may begin anywhere.
+  /// The phase of each operand of the launch: a power of two, in elements; 1
+  /// for an operand that may begin anywhere.
   std::vector<int64_t> phase;
   std::vector<Argument> arguments;
   Expression grid;
   int64_t block = 1;
   int64_t cluster = 1;
   int64_t sharedMemory = 0;
-  /// What the compiler expects of the assembler; for reports only.
+  /// How many registers the compiler expects of the assembler; for reports
+  /// only.
   std::optional<int64_t> maxRegisters;
   std::optional<int64_t> staticSharedMemory;
 };
 
 struct Launch {
-  /// Whether the kernel combines all rows of space 0, so that it has something
-  /// to write even where there are none.
+  /// Whether the kernel combines all rows of row space 0, so that it writes a
+  /// result even where there are no rows.
   bool combinesAll() const { return leading > 0 && combines.size() == leading; }
 
   std::string kernel;
   std::vector<Operand> operands;
   unsigned leading = 0;
-  /// The leading dimensions over which the kernel combines the rows of space 0,
-  /// in ascending order.
+  /// The leading dimensions over which the kernel combines the rows of row
+  /// space 0, in ascending order.
   std::vector<unsigned> combines;
-  /// How many sets of rows the kernel walks.
+  /// How many row spaces share the launch.
   unsigned spaces = 1;
-  /// Fastest first.
+  /// The variants, fastest first.
   std::vector<Variant> variants;
   bool overlapNext = false;
 };
 
-/// How the gradients of a function are had.
+/// How the gradients of a function are computed.
 struct Backward {
   /// A tensor of the forward call, or one that belongs to the backward.
   struct Source {
@@ -128,14 +129,14 @@ struct Backward {
   /// The function that computes gradients; empty if there is nothing to
   /// compute.
   std::string function;
-  /// What it takes, in order.
+  /// The inputs of that function, in order.
   std::vector<Source> inputs;
   /// The gradient of each input of the forward, if it has one.
   std::vector<std::optional<Source>> gradients;
 };
 
 struct Function {
-  /// Whether every call has size 1 in dimension `dimension` of `operand`. A
+  /// Whether `operand` has size 1 in dimension `dimension` in every call. A
   /// launch whose other operands have another size there repeats its rows.
   bool isAlwaysOne(const Operand &operand, unsigned dimension) const;
 
@@ -157,7 +158,8 @@ struct Metadata {
   std::vector<Function> functions;
 };
 
-/// Reads a JSON document, or the one in the comment block of a PTX text.
+/// Reads a JSON document, or the one in the comment block of a PTX text. An
+/// error names the field at fault.
 Expected<Metadata> parseMetadata(std::string_view text);
 
 /// Reads the metadata of the compiled file `path`: of the file itself if it is

@@ -27,15 +27,15 @@ struct NpyArray {
 
 /// Reads a little-endian array in row-major order. The format has no name for
 /// bf16 and the 8-bit floats: files hold them as opaque bytes or as unsigned
-/// integers of the same size, which become elements of `expected`. Any other
-/// element type must be `expected`, if that is given.
+/// integers of the same size, which become elements of `expected`. If
+/// `expected` is given, any other element type is an error.
 Expected<NpyArray> parseNpy(std::string_view contents,
                             std::optional<ElementType> expected = std::nullopt);
 Expected<NpyArray> loadNpy(const std::string &path,
                            std::optional<ElementType> expected = std::nullopt);
 
-/// The contents of a file that holds `array`; bf16 is stored as opaque bytes,
-/// the 8-bit floats as unsigned integers.
+/// The contents of a .npy file that holds `array`; bf16 is stored as opaque
+/// bytes, the 8-bit floats as unsigned integers.
 std::string formatNpy(const NpyArray &array);
 Error saveNpy(const std::string &path, const NpyArray &array);
 

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a caller without a framework needs: metadata and code go in, and
-// functions are called on tensors in memory that the caller provides.
+// Compiled functions for callers without a framework: metadata and code go in,
+// and functions are called on tensors in memory that the caller provides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,29 +38,30 @@ struct Place {
   unsigned threads = 1;
 };
 
-/// What a kernel takes of a GPU's multiprocessor, in the driver's words.
+/// The resources of a GPU's multiprocessor that a kernel takes, as the driver
+/// reports them.
 struct KernelResources {
   std::string kernel;
   /// Threads of a block, and blocks of a cluster.
   int64_t threads = 1, cluster = 1;
   int registers = 0;
-  /// Bytes of a thread that lie in memory instead of registers.
+  /// Bytes of each thread that lie in memory instead of registers.
   int spilledBytes = 0;
-  /// Bytes of a block, static and dynamic.
+  /// Bytes of shared memory of each block, static and dynamic.
   int64_t sharedMemory = 0;
   /// Blocks that a multiprocessor holds at once, and the share of its threads.
   int blocks = 0;
   double occupancy = 0;
 };
 
-/// Those of `launch` on aligned tensors, whose code `module` holds.
+/// The resources of `launch` on aligned tensors, whose code `module` holds.
 Expected<KernelResources> getResources(const Launch &launch,
                                        CudaModule &module);
 
 /// The GPUs of this process, each opened once.
 class CudaDevices {
 public:
-  /// The driver; an error where there is none.
+  /// The driver; an error on a machine without one.
   static Expected<std::shared_ptr<const CudaDriver>> driver();
   /// GPU `ordinal` in its primary context.
   static Expected<std::shared_ptr<const CudaDevice>> get(int ordinal);
@@ -72,13 +73,13 @@ public:
 /// launched there. Safe to use from several threads.
 class Program {
 public:
-  /// Makes the image that holds a kernel for a GPU: PTX, or the cubin of that
-  /// very device.
+  /// Makes the image of a kernel that is loaded into a GPU: PTX, or a cubin for
+  /// that device.
   using ImageSource = std::function<Expected<std::string>(
       const CudaDevice &device, const std::string &entry)>;
 
-  /// Functions for GPUs. `image` is asked once for each device and kernel, when
-  /// the kernel is first launched there.
+  /// Functions for GPUs. `image` is called once for each device and kernel,
+  /// when the kernel is first launched there.
   static std::shared_ptr<Program> forGpu(Metadata metadata, ImageSource image);
   /// Functions for the host.
   static std::shared_ptr<Program> forHost(Metadata metadata,
@@ -87,34 +88,35 @@ public:
   const Metadata &metadata() const { return description; }
   bool isHost() const { return !image; }
 
-  /// What shapes and grids at `place` depend on.
+  /// How much runs side by side at `place`: shapes and grids depend on it.
   Expected<Capacity> capacity(const Place &place);
 
-  /// Runs `function`, which is one of the metadata's. On a GPU the work is in
-  /// the stream when this returns, and not necessarily done.
+  /// Runs `function`, one of the metadata's functions. On a GPU the work is in
+  /// the stream when this returns, but not necessarily done. Fails where the
+  /// tensors do not suit the function, or a launch fails.
   Error run(const Function &function, const Buffers &buffers,
             const Place &place);
 
   /// Gives memory of a shape: for output `output` of the function, or for a
-  /// temporary, which lives as long as the call.
+  /// temporary, which must live as long as the call.
   using Allocate = std::function<Expected<TensorView>(
       const BufferSpec &spec, const Dimensions &sizes,
       std::optional<unsigned> output)>;
 
-  /// As `run`, with outputs and temporaries from `allocate`.
+  /// Runs `function` with outputs and temporaries from `allocate`.
   Error call(const Function &function, Span<const TensorView> inputs,
              const Place &place, const Allocate &allocate);
 
   /// Loads the kernels that `function` launches on aligned tensors into GPU
-  /// `device`, so that no call of it waits for that.
+  /// `device`, so that no call waits for loading.
   Error prepare(int device, const std::string &function);
 
-  /// What the kernels that `function` launches on aligned tensors take of GPU
-  /// `device`, into which they are loaded.
+  /// The resources of the kernels that `function` launches on aligned tensors,
+  /// which are loaded into GPU `device` for that.
   Expected<std::vector<KernelResources>> resources(int device,
                                                    const std::string &function);
 
-  /// The code of a kernel as it is loaded into a GPU.
+  /// The code of a kernel, loaded into a GPU.
   Expected<std::shared_ptr<CudaModule>>
   module(std::shared_ptr<const CudaDevice> device, const std::string &entry);
 
@@ -126,10 +128,11 @@ private:
 
   using LoadedLaunch = std::function<Error(const Launch &, CudaModule &)>;
   /// Loads the kernels that `function` launches on aligned tensors into GPU
-  /// `device`, and hands each over.
+  /// `device`, and hands each to the callback.
   Error load(int device, const std::string &function, const LoadedLaunch &use);
 
-  /// What a call fills in; one that is used again allocates nothing.
+  /// Memory that a call fills in; a scratch that is used again allocates
+  /// nothing.
   struct Scratch {
     LaunchPlan plan;
     ResolvedShapes shapes;
@@ -147,7 +150,7 @@ private:
   std::map<std::pair<const CudaDevice *, std::string>,
            std::shared_ptr<CudaModule>>
       modules;
-  /// What no call is using.
+  /// The scratches that no call is using.
   std::vector<std::unique_ptr<Scratch>> scratches;
 };
 

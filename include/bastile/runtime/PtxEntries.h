@@ -13,9 +13,9 @@
 
 namespace bastile::runtime {
 
-/// `ptx`, as `tilec` writes it, without its other entries and without its
-/// comments; nothing if it has no such entry. Most calls run one variant of a
-/// kernel, and the driver takes time to assemble each.
+/// `ptx`, as `tilec` writes it, with entry `entry` alone and without comments;
+/// nothing if it has no such entry. Most calls run one variant of a kernel, and
+/// the driver takes time to assemble each.
 std::optional<std::string> selectPtxEntry(std::string_view ptx,
                                           std::string_view entry);
 

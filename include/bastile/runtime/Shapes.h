@@ -19,14 +19,14 @@ namespace bastile::runtime {
 /// innermost stride.
 Error checkInputs(const Function &function, Span<const TensorView> inputs);
 
-/// What the caller of a function has to allocate.
+/// The shapes of the buffers that the caller of a function has to allocate.
 struct ResolvedShapes {
   std::vector<Dimensions> outputs;
   std::vector<Dimensions> temporaries;
 };
 
-/// Computes the shapes of all outputs and temporaries from the inputs, which
-/// it checks first. A `result` that is used again allocates nothing.
+/// Checks the inputs and computes the shapes of all outputs and temporaries
+/// from them. A `result` that is used again allocates nothing.
 Error resolveShapes(const Function &function, Span<const TensorView> inputs,
                     const Capacity &capacity, ResolvedShapes &result);
 

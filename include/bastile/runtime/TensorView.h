@@ -74,8 +74,8 @@ struct TensorView {
                                const Dimensions &sizes);
 
   unsigned rank() const { return sizes.size(); }
-  /// These are for views whose bytes can be counted (`countBytes`), as those of
-  /// every call are.
+  /// The functions below are for views whose bytes can be counted
+  /// (`countBytes`), as those of every call are.
   int64_t elementCount() const;
   int64_t byteCount() const { return elementCount() * byteSize(type); }
 
@@ -83,8 +83,8 @@ struct TensorView {
   /// dimensions of size 1 are never used, so they do not matter.
   bool isContiguous() const;
 
-  /// On a device this is a device address. Inputs are only read, although the
-  /// pointer is not to const.
+  /// The address of the first element, of the device if it lies there. Inputs
+  /// are only read, although the pointer is not to const.
   void *data = nullptr;
   ElementType type = ElementType::F32;
   Dimensions sizes;
@@ -92,8 +92,8 @@ struct TensorView {
 };
 
 /// How many bytes elements of `type` take up without gaps; nothing if a size is
-/// negative or the bytes are more than 63 bits count. A size of 0 settles it,
-/// however large the others are.
+/// negative or the count exceeds 63 bits. With a size of 0 the count is 0,
+/// however large the other sizes are.
 std::optional<int64_t> countBytes(ElementType type, const Dimensions &sizes);
 
 /// A sequence that somebody else owns (C++17 has no `std::span`).

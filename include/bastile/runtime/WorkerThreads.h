@@ -14,17 +14,18 @@
 
 namespace bastile::runtime {
 
-/// Threads that run one function, beside the caller's, and are joined at the
-/// latest when this is destroyed. A process may have no room for another
-/// thread, by a limit or for lack of memory. `std::thread` and `std::async`
-/// throw then; this starts fewer, so the caller leaves work to whichever thread
-/// takes it, its own included. It works without exceptions, and lies in a
-/// header so that the compiler needs nothing of the runtime for it.
+/// Threads that run one function, beside the caller's thread, and are joined at
+/// the latest when this object is destroyed. A process may have no room for
+/// another thread, by a limit or for lack of memory. `std::thread` and
+/// `std::async` throw then; this class starts fewer threads, so each piece of
+/// work is for whichever thread takes it, the caller's included. It works
+/// without exceptions, and lies in a header so that the compiler needs nothing
+/// of the runtime for it.
 template <typename Work>
 class WorkerThreads {
 public:
   /// Starts up to `wanted` threads that call `work` once each. `work` must
-  /// outlive this, and must not throw.
+  /// outlive this object, and must not throw.
   WorkerThreads(size_t wanted, Work &work)
       : threads(wanted ? new (std::nothrow) pthread_t[wanted] : nullptr) {
     while (threads && count != wanted &&
@@ -35,10 +36,10 @@ public:
   WorkerThreads(const WorkerThreads &) = delete;
   WorkerThreads &operator=(const WorkerThreads &) = delete;
 
-  /// How many were started and not joined yet.
+  /// How many threads were started and not joined yet.
   size_t size() const { return count; }
 
-  /// Waits until all have ended.
+  /// Waits until all threads have ended.
   void join() {
     while (count != 0)
       pthread_join(threads[--count], nullptr);
