@@ -51,8 +51,8 @@ void bastile::registerTranslations(mlir::DialectRegistry &registry) {
 
 void bastile::addLineInfo(mlir::OpPassManager &passes) {
   mlir::LLVM::DIScopeForLLVMFuncOpPassOptions options;
-  // More than the directives would mark the PTX as a debug build, for which
-  // ptxas turns its optimizations off.
+  // Debug information beyond line directives would mark the PTX as a debug
+  // build, for which ptxas turns its optimizations off.
   options.emissionKind = mlir::LLVM::DIEmissionKind::DebugDirectivesOnly;
   passes.addPass(mlir::LLVM::createDIScopeForLLVMFuncOpPass(options));
 }
@@ -64,7 +64,7 @@ static void addHostAttributes(llvm::Module &module, const Target &target) {
     // No exception passes through, so no unwind tables are needed.
     function.setDoesNotThrow();
     // LLVM prefers 256 bits on many cores that have 512: a choice made for
-    // code that is scalar for the most part, which kernels are not.
+    // mostly scalar code, which kernels are not.
     if (target.vectorBytes >= 64)
       function.addFnAttr("prefer-vector-width", "512");
   }
@@ -119,10 +119,10 @@ bastile::createTargetMachine(const Target &target) {
     return createStringError("target '" + target.name + "': " + message);
 
   llvm::TargetOptions options;
-  // Contractions are written out (Contract.h).
+  // Contract.h writes contractions out.
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
-  // What the last level adds for a GPU, global value numbering, the kernels'
-  // pipeline has done.
+  // The highest level adds global value numbering, which the kernels' pipeline
+  // has already done for a GPU.
   auto level = target.isHost() ? llvm::CodeGenOptLevel::Aggressive
                                : llvm::CodeGenOptLevel::Default;
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
@@ -134,8 +134,8 @@ bastile::createTargetMachine(const Target &target) {
   return machine;
 }
 
-/// The optimizations of a GPU kernel. What arrives is tiled, unrolled and free
-/// of calls, so the default pipeline does the same in three times the time:
+/// The optimizations of a GPU kernel. Its code arrives tiled, unrolled and free
+/// of calls, so the default pipeline would do the same in three times the time:
 /// vectorizers, the inliner and the second round of loop passes find no work.
 static llvm::ModulePassManager buildKernelPipeline() {
   llvm::FunctionPassManager passes;
@@ -156,7 +156,8 @@ static llvm::ModulePassManager buildKernelPipeline() {
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(induction)));
 
   passes.addPass(llvm::GVNPass());
-  // Thread ids carry their range: masks that always hold go away.
+  // Thread ids carry their range, by which this pass removes masks that always
+  // hold.
   passes.addPass(llvm::CorrelatedValuePropagationPass());
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass(
@@ -253,10 +254,10 @@ void bastile::optimize(llvm::Module &module, llvm::TargetMachine &machine,
 
 namespace {
 
-/// The passes that emit a file, less those that find nothing in kernels: their
-/// addresses share what they can, and their accesses are as wide as they may
-/// be. Together these three take a fifth of the time. Long blocks are split
-/// behind the last pass that would join them again.
+/// The passes that emit a file, less three that find nothing in kernels, whose
+/// addresses share what they can and whose accesses are as wide as they may be.
+/// These three take a fifth of the time. Long blocks are split behind the last
+/// pass that would join them again.
 class EmissionPasses : public llvm::legacy::PassManager {
 public:
   explicit EmissionPasses(bool forKernels) : forKernels(forKernels) {}
@@ -274,7 +275,8 @@ public:
   }
 
 private:
-  /// By name, as the passes' identities are no part of LLVM's interface.
+  /// Passes are told by name, as their identities are no part of LLVM's
+  /// interface.
   static bool isIdle(llvm::StringRef name) {
     return name == "Straight line strength reduction" ||
            name == "Nary reassociation" ||
@@ -301,9 +303,9 @@ static llvm::Error emit(llvm::Module &module, llvm::TargetMachine &machine,
   return llvm::Error::success();
 }
 
-/// Messages between the blocks of a cluster came with PTX 8.1, all else that
-/// kernels use with 8.0, which older drivers take. LLVM knows one version a
-/// target, and does not look into the instruction.
+/// Messages between the blocks of a cluster came with PTX 8.1; all other
+/// instructions of kernels came with 8.0, which older drivers take. LLVM knows
+/// one version for a target, and does not look into inline assembly.
 static void requireVersionOfMessages(std::string &ptx) {
   const std::string older = ".version 8.0";
   size_t at = ptx.find(older);
@@ -315,7 +317,8 @@ llvm::Expected<std::string>
 bastile::emitAssembly(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream os(text);
-  // The printer takes the buffer over and would write word by word without.
+  // Without a buffer here, the printer, which takes it over, would write word
+  // by word.
   os.SetBufferSize(1 << 16);
   if (llvm::Error error =
           emit(module, machine, llvm::CodeGenFileType::AssemblyFile, os))

@@ -1,4 +1,4 @@
-//===- Contract.cpp - Which products and sums round once ------------------===//
+//===- Contract.cpp - How sums of products are rounded once ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,7 +14,7 @@
 using namespace bastile;
 using namespace llvm::PatternMatch;
 
-/// The instructions of `module` that are wanted.
+/// The instructions of `module` that `isWanted` accepts.
 static llvm::SmallVector<llvm::Instruction *>
 collect(llvm::Module &module,
         llvm::function_ref<bool(const llvm::Instruction &)> isWanted) {
@@ -71,8 +71,8 @@ static llvm::Value *contractSum(llvm::Instruction *sum) {
 }
 
 /// Lets code generation contract the sum of a vector's elements with the
-/// products that they are. Such a sum has no order, so that it promises no
-/// bits.
+/// products that these are. Such a sum has no fixed order, so no bits depend on
+/// it.
 static void licenseContraction(llvm::CallInst *sum) {
   sum->setHasAllowContract(true);
   llvm::Value *value = sum->getArgOperand(1);

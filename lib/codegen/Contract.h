@@ -1,4 +1,4 @@
-//===- Contract.h - Which products and sums round once ----------*- C++ -*-===//
+//===- Contract.h - How sums of products are rounded once -------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -13,16 +13,17 @@ class Module;
 
 namespace bastile {
 
-/// Contracts each sum that takes a product, or a difference that does, to one
-/// multiplication and addition that rounds once.
+/// Contracts each sum or difference that takes a product to one multiply-add,
+/// which rounds once.
 ///
-/// Which sums contract depends on nothing but their operands, so that a value
+/// Whether a sum is contracted depends on its operands alone, so that a value
 /// that a loop, or another kernel, computes again has the same bits. LLVM's own
-/// contraction looks at the product's other uses, and ptxas's at what it finds
-/// in reach; neither finds anything behind this one.
+/// contraction looks at the product's other uses, and ptxas's at the
+/// instructions in reach; neither finds anything left to contract after this
+/// one.
 ///
-/// Products of 16 bits are computed in float32 and rounded: the same number,
-/// whose own rounding no contraction may leave out.
+/// Products of 16 bits are computed in float32 and rounded: the product itself
+/// has to be rounded, so no contraction may skip that.
 void contract(llvm::Module &module);
 
 } // namespace bastile

@@ -20,9 +20,9 @@ using namespace bastile;
 using llvm::StringRef;
 namespace orc = llvm::orc;
 
-/// The conversion that LLVM calls where the host has no instruction for it.
-/// libgcc has it from version 13 on only; the result comes in the low half of
-/// the register that would return a float.
+/// LLVM calls this conversion where the host has no instruction for it. libgcc
+/// has it from version 13 on only; the result comes in the low half of the
+/// register that would return a float.
 static float truncateToBFloat(float value) {
   auto bits = llvm::bit_cast<uint32_t>(value);
   bool isNaN = value != value;
@@ -36,8 +36,8 @@ static void *findInProcess(StringRef name) {
   return llvm::sys::DynamicLibrary::SearchForAddressOfSymbol(name.str());
 }
 
-/// Finds what the object calls. The object is asked, not the module, since
-/// instruction selection adds calls of its own.
+/// Finds the symbols that the object refers to. The module does not list all of
+/// them, since instruction selection adds calls of its own.
 static llvm::Expected<orc::SymbolMap>
 resolve(llvm::MemoryBufferRef buffer, orc::LLJIT &engine,
         llvm::ArrayRef<JitSymbol> symbols) {

@@ -33,13 +33,13 @@ namespace {
 
 /// A kernel of a module with the globals that go with it.
 struct KernelParts {
-  /// In the order of the module.
+  /// The kernel and its globals, in the order of the module.
   SmallVector<Operation *, 8> ops;
   size_t instructions = 0;
 };
 
-/// Moves ops to a module of their own for as long as it lives. A copy would
-/// cost as much as a pass.
+/// Moves ops to a module of their own while it lives. Copying them would cost
+/// as much as a pass.
 class SeparateModule {
 public:
   SeparateModule(ModuleOp from, ArrayRef<Operation *> ops)
@@ -51,7 +51,8 @@ public:
     }
   }
   ~SeparateModule() {
-    // The next op may be one of them, and is back before it is looked for.
+    // `next` may be one of these ops: in reverse, it is back before it is
+    // looked for.
     for (auto [op, next] : llvm::reverse(places))
       op->moveBefore(from.getBody(), next);
   }
@@ -66,14 +67,14 @@ private:
   SmallVector<std::pair<Operation *, Block::iterator>, 8> places;
 };
 
-/// A kernel in LLVM IR, which goes before its context does.
+/// A kernel in LLVM IR; the IR must be destroyed before its context.
 struct TranslatedKernel {
   size_t number;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> module;
 };
 
-/// Translated kernels, on the way from the thread that translates to those that
+/// Translated kernels, handed from the thread that translates to those that
 /// generate code.
 class KernelQueue {
 public:
@@ -84,7 +85,7 @@ public:
     }
     changed.notify_one();
   }
-  /// Says that there will be no more.
+  /// Says that no more kernels will come.
   void close() {
     {
       std::lock_guard<std::mutex> lock(mutex);
@@ -92,7 +93,7 @@ public:
     }
     changed.notify_all();
   }
-  /// Waits for the next; null at the end.
+  /// Waits for the next kernel; null at the end.
   std::unique_ptr<TranslatedKernel> pop() {
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] { return closed || !kernels.empty(); });
@@ -115,7 +116,7 @@ struct KernelText {
   /// The version of PTX, the target and the width of addresses.
   StringRef header;
   StringRef body;
-  /// The files that the body's lines are of.
+  /// The files to which the line numbers of the body refer.
   StringRef lineInfo;
 };
 
@@ -126,11 +127,12 @@ static bool isKernel(LLVM::LLVMFuncOp function) {
          function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName());
 }
 
-/// The kernels of a module that consists of nothing but kernels and memory that
-/// no two of them share; else none.
+/// The parts of a module that consists of kernels, and of memory that no two of
+/// them share; none for any other module.
 static SmallVector<KernelParts> takeApart(ModuleOp module) {
   SmallVector<KernelParts> kernels;
-  // The kernel that refers to it; what none refers to goes with the first.
+  // The kernel that refers to a global; a global without one goes with the
+  // first.
   llvm::DenseMap<StringRef, std::optional<size_t>> owners;
   for (auto global : module.getOps<LLVM::GlobalOp>())
     owners[global.getSymName()];
@@ -149,7 +151,7 @@ static SmallVector<KernelParts> takeApart(ModuleOp module) {
     WalkResult result = function.getBody().walk([&](Operation *instruction) {
       ++kernel.instructions;
       auto address = dyn_cast<LLVM::AddressOfOp>(instruction);
-      // A call leads out of the kernel, as may what else refers to symbols.
+      // A call leads out of the kernel, and so may other references to symbols.
       if (!address)
         return WalkResult(failure(isa<SymbolUserOpInterface>(instruction)));
       auto owner = owners.find(address.getGlobalName());
@@ -172,8 +174,8 @@ static SmallVector<KernelParts> takeApart(ModuleOp module) {
   return kernels;
 }
 
-/// Generates the code of what comes through `queue`. `texts` has a place for
-/// each kernel.
+/// Generates code of the kernels in `queue`. `texts` has a place for each
+/// kernel.
 static llvm::Error generateQueued(KernelQueue &queue, const Target &target,
                                   std::vector<std::string> &texts) {
   auto machine = createTargetMachine(target);
@@ -189,8 +191,8 @@ static llvm::Error generateQueued(KernelQueue &queue, const Target &target,
   return llvm::Error::success();
 }
 
-/// Translates the largest kernel first: at the end it would leave the other
-/// threads without work.
+/// Translates the largest kernel first: if it came last, the other threads
+/// would have no work left beside it.
 static llvm::Error translateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
                                  const Target &target, KernelQueue &queue) {
   auto order = llvm::to_vector(llvm::seq<size_t>(0, kernels.size()));
@@ -210,9 +212,9 @@ static llvm::Error translateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
   return llvm::Error::success();
 }
 
-/// The kernels' texts, in the order of `kernels`, by as many threads as there
-/// are kernels and cores, of which the caller's is one; by fewer where the
-/// process cannot have as many.
+/// The kernels' texts, in the order of `kernels`. As many threads work as there
+/// are kernels and cores, the caller's included, or fewer where the process
+/// cannot start as many.
 static llvm::Expected<std::vector<std::string>>
 generateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
              const Target &target) {
@@ -229,7 +231,7 @@ generateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
   auto work = [&] { fail(generateQueued(queue, target, texts)); };
   runtime::WorkerThreads others(threads - 1, work);
 
-  // Only this thread touches MLIR's context, which expects no others.
+  // Only this thread touches MLIR's context, which is not safe for several.
   fail(translateEach(module, kernels, target, queue));
   queue.close();
   work();
@@ -246,8 +248,8 @@ static KernelText splitText(StringRef text) {
           text.drop_front(end)};
 }
 
-/// One text of all kernels, whose labels are local to each; none where the
-/// files do not have the same numbers in all of them.
+/// One text of all kernels, whose labels are local to each; none where a file
+/// does not have the same number in all of them.
 static std::optional<std::string> join(ArrayRef<std::string> texts) {
   SmallVector<KernelText> kernels(llvm::map_range(texts, splitText));
   KernelText all = kernels.front();
@@ -275,7 +277,8 @@ llvm::Expected<std::string> bastile::generateAssembly(ModuleOp module,
   SmallVector<KernelParts> kernels;
   if (!target.isHost())
     kernels = takeApart(module);
-  // With a single core, too, so that the text is the same on every machine.
+  // Even a single core generates kernels apart, so that the text is the same on
+  // every machine.
   if (kernels.size() > 1) {
     auto texts = generateEach(module, kernels, target);
     if (!texts)

@@ -1,4 +1,4 @@
-//===- SplitBlocks.cpp - No block longer than code is made for ------------===//
+//===- SplitBlocks.cpp - Splitting of very long blocks --------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,8 +14,8 @@ using namespace bastile;
 
 namespace {
 
-/// Several times what the longest of common kernels have, which are left as
-/// they are.
+/// Several times the length of the longest blocks in common kernels, so that
+/// those stay as they are.
 constexpr size_t kMaxInstructions = 2048;
 
 class SplitBlocks : public llvm::FunctionPass {
@@ -26,7 +26,7 @@ public:
 
   bool runOnFunction(llvm::Function &function) override {
     bool changed = false;
-    // What is split off comes next, and is split again.
+    // The part that is split off comes next, and is split again.
     for (llvm::BasicBlock &block : function) {
       if (block.size() <= kMaxInstructions)
         continue;

@@ -1,4 +1,4 @@
-//===- SplitBlocks.h - No block longer than code is made for ----*- C++ -*-===//
+//===- SplitBlocks.h - Splitting of very long blocks ------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,8 +14,8 @@ class FunctionPass;
 namespace bastile {
 
 /// A pass that splits blocks of more than some thousand instructions, ahead of
-/// the selection of machine instructions. Selection and scheduling look at a
-/// block at a time and take time in the square of its length, or more.
+/// the selection of machine instructions. Selection and scheduling take time in
+/// the square of a block's length, or more.
 llvm::FunctionPass *createSplitBlocks();
 
 } // namespace bastile

@@ -23,8 +23,8 @@ double KernelCost::getSeconds(int64_t rows, const Target &target) const {
   return bytes / target.memoryBytesPerSecond;
 }
 
-/// The programs that a call of `rows` rows launches, each of which leaves a row
-/// of a partial result.
+/// How many programs a call of `rows` rows launches; each leaves one row of a
+/// partial result.
 static int64_t countPrograms(tile::ScheduleAttr schedule, const Target &target,
                              int64_t rows) {
   int64_t groups = llvm::divideCeil(rows, schedule.getRows());
@@ -33,10 +33,10 @@ static int64_t countPrograms(tile::ScheduleAttr schedule, const Target &target,
   return most > 0 ? std::min(groups, most) : groups;
 }
 
-/// Of tensors that have rows of their own, how many these are.
+/// The number of rows of each tensor that has rows of its own.
 using RowCounts = llvm::SmallVector<std::optional<int64_t>>;
 
-/// The cost of a kernel in a call of `rows` rows, and the counts of its
+/// The cost of a kernel in a call of `rows` rows, and the row counts of its
 /// results; `inputs` are those of its operands.
 static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
                                                 int64_t rows,
@@ -66,7 +66,7 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
   };
   bool hasOwnRows = false;
   for (BlockArgument argument : kernel.getArguments()) {
-    // An operand may be there for its sizes only.
+    // A kernel may take an operand for its sizes only.
     if (!isRead(argument))
       continue;
     addTensor(argument.getType(), inputs[argument.getArgNumber()]);
@@ -90,7 +90,8 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
                     : RankedTensorType();
     if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op))
       continue;
-    // A reduction works on what it reads, not on its one result.
+    // A reduction costs an operation for each element that it reads, not for
+    // its one result.
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       type = reduce.getInput().getType();
     cost.operationsPerRow += type.getShape().back();
@@ -136,7 +137,8 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
         counts[value] = count;
       return;
     }
-    // Kernels that leave or combine rows of programs are never merged.
+    // Kernels with partial results are never merged, so their counts are not
+    // needed.
     const RowCounts none(launch.getInputs().size());
     costs.push_back(getCostOf(program.getSymName(), none).first);
     for (auto name : merged.getAsRange<StringAttr>())

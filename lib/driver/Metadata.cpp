@@ -28,7 +28,8 @@ std::string getTypeName(Type elementType) {
   return name;
 }
 
-/// Writes dictionaries, lists, symbols and integers as JSON has them.
+/// Writes dictionaries, lists, symbols and integers in the form that JSON has
+/// for them.
 json::Value describeAttribute(Attribute attribute) {
   if (auto dictionary = dyn_cast<DictionaryAttr>(attribute)) {
     json::Object object;
@@ -47,8 +48,8 @@ json::Value describeAttribute(Attribute attribute) {
   return cast<IntegerAttr>(attribute).getInt();
 }
 
-/// How many rows share one of the operand at `position` of the arguments, if
-/// several do.
+/// How many rows share one row of the operand at `position` of the arguments,
+/// if several do.
 std::optional<int64_t> getBand(tile::KernelOp kernel, unsigned position) {
   auto band = kernel.getArgAttrOfType<IntegerAttr>(
       position, tile::TileDialect::kBandAttrName);
@@ -65,8 +66,9 @@ SmallVector<int64_t> getCombinedDimensions(tile::KernelOp kernel) {
              : SmallVector<int64_t>();
 }
 
-/// The launch's dimensions in the order in which `kernel` takes those of
-/// `space`: of rows that are combined, those that are left come first.
+/// The launch's dimensions in the order in which `kernel` takes those of row
+/// space `space`: where rows are combined, the dimensions that are left come
+/// first.
 SmallVector<int64_t> getDimensionOrder(tile::KernelOp kernel, int64_t space) {
   auto order = llvm::to_vector(llvm::seq<int64_t>(0, *kernel.getLeading()));
   if (space == 0)
@@ -128,8 +130,9 @@ json::Array FunctionDescriber::describeInputs() {
   return inputs;
 }
 
-/// What a launch reads that has the size of its `result` in `dimension`: all
-/// row tensors of a space have the same ones, but for those that are repeated.
+/// An operand of the launch with the size of its `result` in `dimension`. All
+/// row tensors of a row space have the same leading sizes, except those that
+/// are repeated.
 Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
   auto launch = cast<tile::LaunchOp>(result.getOwner());
   tile::KernelOp kernel = getKernel(launch);
@@ -138,7 +141,8 @@ Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
                                   result.getResultNumber());
   for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
     auto type = cast<RankedTensorType>(input.getType());
-    // What is left where rows are combined has their sizes.
+    // The result of combining rows has their sizes in the dimensions that are
+    // left.
     if (type.getRank() >= 2 && type.isDynamicDim(dimension) &&
         (kernel.getSpace(first + index) == space || kernel.getCombines()) &&
         !::getBand(kernel, first + index))
@@ -147,8 +151,8 @@ Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
   llvm_unreachable("no operand has the size of a result");
 }
 
-/// The size of `value` in `dimension`, which some input of the function has, or
-/// one row for each band of.
+/// The size of `value` in `dimension`: that of some input of the function, or
+/// one row for each of its bands.
 json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return json::Object{{"input", argument.getArgNumber()},
@@ -160,7 +164,7 @@ json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
   return size;
 }
 
-/// The sizes of a buffer of `value`'s shape.
+/// The sizes of a buffer in the shape of `value`.
 json::Array FunctionDescriber::describeShape(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   json::Array shape;
@@ -173,8 +177,8 @@ json::Array FunctionDescriber::describeShape(Value value) {
   return shape;
 }
 
-/// The leading sizes of the rows that `launch` walks. An operand that is
-/// repeated over some has the size 1 there.
+/// The leading sizes of the rows that `launch` goes through. An operand that is
+/// repeated in a dimension has the size 1 there.
 json::Array FunctionDescriber::describeLeadingSizes(tile::LaunchOp launch) {
   json::Array sizes;
   tile::KernelOp kernel = getKernel(launch);
@@ -257,7 +261,8 @@ int64_t FunctionDescriber::getCluster(tile::KernelOp kernel) {
   return target.isHost() ? 1 : kernel.getSchedule()->getBlocks();
 }
 
-/// What a block keeps in shared memory from one walk over a row to the next.
+/// Bytes of shared memory in which a block keeps rows from one sweep to the
+/// next.
 int64_t FunctionDescriber::getSharedBytes(tile::KernelOp kernel) {
   int64_t bytes = 0;
   kernel.walk([&](tile::BufferOp buffer) {
@@ -266,7 +271,7 @@ int64_t FunctionDescriber::getSharedBytes(tile::KernelOp kernel) {
   return bytes;
 }
 
-/// How many programs share out the `rows` of a launch among them.
+/// How many programs share the `rows` of a launch.
 json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
                                                 json::Value rows) {
   if (auto fixed = kernel.getRowPrograms())
@@ -279,7 +284,8 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
   int64_t persistent = schedule.getPersistent();
   if (!persistent)
     return groups;
-  // As many as run at once, where clusters find room only in some places.
+  // Where clusters fit only in some places, the count is of those that run at
+  // once.
   json::Value atOnce = "multiprocessors";
   if (int64_t cluster = getCluster(kernel); cluster > 1)
     atOnce = json::Object{{"clusters", cluster}};
@@ -353,7 +359,8 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
   return variant;
 }
 
-/// How each operand's rows are to begin, if that is asked of any.
+/// The phase that the variant needs of each operand, in elements; none if it
+/// needs no phase.
 json::Array FunctionDescriber::describePhases(tile::KernelOp kernel) {
   json::Array phases;
   bool isAsked = false;
@@ -441,9 +448,9 @@ json::Object FunctionDescriber::describe() {
   return function;
 }
 
-/// The first version of the schema whose readers know all that the document
-/// says: of launches that run without rows, of variants for operands of one
-/// phase only, and of grids that depend on how many clusters run at once.
+/// The first version of the schema whose readers know every field of the
+/// document: launches that run without rows, variants for misaligned operands
+/// with one phase, and grids that depend on how many clusters run at once.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
   int64_t version = 1;
   for (auto kernel : module.getOps<tile::KernelOp>()) {

@@ -16,8 +16,8 @@ class ModuleOp;
 
 namespace bastile {
 
-/// Describes the functions of a module whose kernels are tiled, as
-/// docs/metadata.md has it.
+/// Describes the functions of a module whose kernels are tiled, in the format
+/// of docs/metadata.md.
 llvm::json::Value buildMetadata(mlir::ModuleOp module, const Target &target);
 
 } // namespace bastile

@@ -16,8 +16,8 @@ using namespace bastile;
 using runtime::Error;
 using runtime::Expected;
 
-/// Adds the operands that are there to the arguments of `func`, and all to
-/// `request`.
+/// Adds the operands that are present to the arguments of `func`, and all of
+/// them to `request`.
 static Error addOperands(const std::vector<OperandType> &operands,
                          Messages &messages, func::FuncOp func,
                          ModelOpRequest &request) {

@@ -70,7 +70,8 @@ static void addTilePasses(OpPassManager &passes, Level level,
     addLineInfo(passes);
 }
 
-/// Erases the kernels that no code is asked for, and what would call them.
+/// Erases the kernels that no code is asked for, and the functions that launch
+/// them.
 static LogicalResult eraseOtherKernels(ModuleOp module,
                                        const KernelSelection &selection) {
   if (selection.isAll())

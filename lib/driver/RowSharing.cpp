@@ -1,4 +1,4 @@
-//===- RowSharing.cpp - What becomes of rows that are parted --------------===//
+//===- RowSharing.cpp - How calls that share rows combine results ---------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -15,16 +15,16 @@ using namespace bastile;
 
 namespace {
 
-/// What a value depends on.
+/// How a value depends on the rows of the call.
 enum class Sharing {
-  /// On nothing of the rows.
+  /// It does not depend on any rows.
   Same,
-  /// On the row that it belongs to.
+  /// It depends only on the row that it belongs to.
   Rows,
-  /// A combination of all rows, and nothing else: a share of it is one of the
-  /// rows at hand.
+  /// It combines all rows, and does nothing else: the same combination of some
+  /// of the rows is a share of it.
   Share,
-  /// On rows beyond its own in any other way.
+  /// It depends on rows beyond its own in any other way.
   All,
 };
 
@@ -41,7 +41,7 @@ public:
 
 private:
   State visit(Operation *op) const;
-  /// The state of what is computed of a share, or `All`.
+  /// The state of the result of `op` on a share, or `All`.
   State visitShare(Operation *op, State share) const;
 
   llvm::DenseMap<Value, State> states;
@@ -75,19 +75,19 @@ State Analysis::visit(Operation *op) const {
     return visitShare(op, widest);
   if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op))
     return {Sharing::Share, reduce.getKind()};
-  // These combine neighbouring rows, which may lie apart.
+  // These ops combine neighbouring rows, which may go to different calls.
   if (isa<tile::ReduceBandsOp, tile::PackBandsOp, tile::RepeatBandsOp>(op))
     return {Sharing::All};
   return {Sharing::Rows};
 }
 
 State Analysis::visitShare(Operation *op, State share) const {
-  // What is rounded is rounded in each share.
+  // A rounded share is still a share: each call rounds its own.
   if (isa<arith::ExtFOp, arith::TruncFOp, tile::CopyOp>(op))
     return share;
   if (share.kind != tile::ReduceKind::Add)
     return {Sharing::All};
-  // Of a sum, what is linear in it.
+  // A share of a sum stays one through ops that are linear in it.
   auto isShare = [&](Value value) {
     State state = get(value);
     return state.sharing == Sharing::Share && state.kind == share.kind;

@@ -1,12 +1,12 @@
-//===- RowSharing.h - What becomes of rows that are parted ------*- C++ -*-===//
+//===- RowSharing.h - How calls that share rows combine results -*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// Rows may be dealt out to several calls of a function, as processes do that
-// each hold some of a tensor's rows. What a call returns is then some of the
-// rows of the result, or its share of what combines them all.
+// The rows of a tensor may be dealt out to several calls of a function, as when
+// several processes each hold some of them. A call then returns some of the
+// rows of a result, or its share of a combination of all rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,10 +18,11 @@
 
 namespace bastile {
 
-/// What to do with each result of `func`, a function of primitives on whole
-/// tensors, where each call has some of the rows: "rows" for those of the call,
-/// "same" for what all calls agree on, "add", "max" or "min" for what combines
-/// the calls' results. Null where calls would have to know of each other.
+/// How the results of several calls, each with some of the rows, make up each
+/// result of `func`, a function of primitives on whole tensors: "rows" puts the
+/// rows together; "same" takes any call's result, as all agree; "add", "max"
+/// and "min" combine the calls' results. Null where a call would need the rows
+/// of others.
 llvm::json::Value describeRowSharing(mlir::func::FuncOp func);
 
 } // namespace bastile

@@ -1,4 +1,4 @@
-//===- ScheduleModel.cpp - What a schedule asks of a GPU ------------------===//
+//===- ScheduleModel.cpp - The resources of a GPU for schedules -----------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,15 +12,15 @@
 using namespace mlir;
 using namespace bastile;
 
-/// What every GPU so far has.
+/// The number of registers on every GPU so far.
 static constexpr int64_t kRegistersPerMultiprocessor = 65536;
 static constexpr int64_t kMostRegistersPerThread = 255;
 static constexpr int64_t kMostBlocksPerMultiprocessor = 32;
 
-/// From a load to its data, under load, in seconds.
+/// Seconds from a load to its data, on a busy GPU.
 static constexpr double kMemoryLatency = 700e-9;
 
-/// Registers for addresses, sizes and what is being computed.
+/// Registers for addresses, sizes and intermediate values.
 static constexpr double kBaseRegisters = 20;
 static constexpr double kRegistersPerOperand = 2;
 
@@ -40,8 +40,9 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
                      schedule.getColumns() / (blocks * threads);
   bool isSwept = schedule.getColumns() < length;
 
-  // A row stays as it was loaded until it is used; its vectors are computed on
-  // one after the other. Sums are floats, in memory where a row is walked.
+  // A row stays in registers as it was loaded; its vectors are computed on one
+  // after the other. Column sums are floats, and lie in memory where a program
+  // goes through a row in tiles.
   double vectors = perThread / schedule.getVector();
   result.registers = kBaseRegisters + kRegistersPerOperand * operands +
                      perThread * kernelShape.loadedBytes / 4 +
@@ -63,7 +64,7 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   double resident = result.blocks;
   if (int64_t persistent = schedule.getPersistent())
     resident = std::min<double>(resident, persistent);
-  // Where one program combines all rows, there are only as many as tiles.
+  // A program that combines all rows is one for each tile of columns.
   if (kernelShape.numCombinedRows > 0)
     resident = std::min<double>(resident, static_cast<double>(llvm::divideCeil(
                                               length, schedule.getColumns())) /
@@ -75,7 +76,8 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
       static_cast<double>(llvm::alignTo(length, schedule.getColumns())) /
       length;
   if (isSwept && kernelShape.numReductions > 0)
-    // Shared memory is closer than a cache, but not as close as registers.
+    // Rows kept in shared memory are closer than those in a cache, but not as
+    // close as registers.
     result.sweeps =
         1 + (kernelShape.numSweeps - 1) *
                 (schedule.getReread() == tile::Reread::Shared ? 0.4 : 1.0);
@@ -99,7 +101,7 @@ bool ScheduleModel::rulesOut(const ScheduleEstimate &estimate,
 double ScheduleModel::getRelativeTime(const ScheduleEstimate &estimate) const {
   double waiting =
       std::max(1.0, getBytesNeeded() / std::max(estimate.bytesInFlight, 1.0));
-  // What is read again comes from the cache for the most part.
+  // Later sweeps find the row in the cache for the most part.
   double reading = 1 + 0.5 * (estimate.sweeps - 1);
   // Lanes without elements cost time to issue, not memory.
   return waiting * reading * (1 + 0.25 * (estimate.padding - 1));

@@ -1,4 +1,4 @@
-//===- ScheduleModel.h - What a schedule asks of a GPU ----------*- C++ -*-===//
+//===- ScheduleModel.h - The resources of a GPU for schedules ---*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -13,23 +13,24 @@
 
 namespace bastile {
 
-/// What a schedule is expected to take of a multiprocessor.
+/// The resources of a multiprocessor that a schedule is expected to take.
 struct ScheduleEstimate {
   /// Registers of a thread.
   double registers = 0;
-  /// Whether a thread has fewer than that, so that some would go to memory.
+  /// Whether a thread needs more registers than it can have, so that some are
+  /// spilled to memory.
   bool spills = false;
   /// Blocks that a multiprocessor holds at once.
   int64_t blocks = 0;
-  /// Bytes that these ask for before they compute.
+  /// Bytes that these blocks load before they compute.
   double bytesInFlight = 0;
-  /// Elements computed for each one of the row.
+  /// Lanes that compute, for each element of the row: 1 if none is idle.
   double padding = 1;
-  /// How often what is read is read.
+  /// How often a program reads a row.
   double sweeps = 1;
 };
 
-/// A kernel on tensors, as far as the speed of its schedules depends on it.
+/// The speed of a kernel's schedules, from a kernel on tensors.
 class ScheduleModel {
 public:
   ScheduleModel(tile::KernelOp kernel, const Target &target);
@@ -38,13 +39,13 @@ public:
 
   ScheduleEstimate estimate(tile::ScheduleAttr schedule) const;
 
-  /// Whether a schedule like this cannot be fast: by the machine's limits, or
-  /// by those of the heuristic's `choice` where that is beyond them.
+  /// Whether a schedule cannot be fast, by the machine's limits, or by those of
+  /// the heuristic's `choice` where that choice exceeds them.
   bool rulesOut(const ScheduleEstimate &estimate,
                 const ScheduleEstimate &choice) const;
 
-  /// The time of `estimate` relative to others, 1 for the least that the bytes
-  /// allow.
+  /// The time of `estimate` relative to the least that its bytes allow, which
+  /// is 1.
   double getRelativeTime(const ScheduleEstimate &estimate) const;
 
 private:
@@ -53,7 +54,7 @@ private:
 
   KernelShape kernelShape;
   const Target &target;
-  /// Sums of rows that are kept for a column.
+  /// How many sums of rows a thread keeps for each column.
   int64_t sums = 0;
   int64_t operands = 0;
 };

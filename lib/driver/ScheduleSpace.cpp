@@ -36,13 +36,13 @@ public:
   /// The complete schedule with these fields; null if there is none.
   ScheduleAttr complete(const ScheduleFields &fields) {
     MLIRContext *context = kernel.getContext();
-    // A rejection is an answer here, not an error.
+    // The rejection of a schedule is an answer here, not an error.
     ScopedDiagnosticHandler silence(context,
                                     [](Diagnostic &) { return success(); });
     kernel.setScheduleAttr(fields.getAttr(context));
     if (failed(passes.run(*module)))
       return nullptr;
-    // In one spelling, so that equal ones are found to be.
+    // Schedules are spelled in one way, so that equal ones compare equal.
     ScheduleFields completed(*kernel.getSchedule());
     completed.cluster = completed.getBlocks();
     completed.stages = completed.getStages();
@@ -61,11 +61,12 @@ public:
   Enumerator(tile::KernelOp kernel, const Target &target)
       : target(target), model(kernel, target), probe(kernel, target) {}
 
-  /// The heuristic's choice, and others, those first that should be fast.
+  /// The heuristic's choice, then the others, those expected to be fastest
+  /// first.
   SmallVector<ScheduleAttr> run();
 
-  /// How many of them are worth timing. What combines the rows that others have
-  /// left is short, and so is what can be gained.
+  /// How many schedules are worth timing. A kernel that combines partial
+  /// results is short, so little can be gained on it.
   size_t getMost() const {
     return model.shape().numCombinedRows > 0 ? 8 : kMostScheduleChoices;
   }
@@ -76,10 +77,11 @@ private:
   void addLoops();
   void addVariations();
   void addStages();
-  /// What the model does not rule out, without the heuristic's choice, by the
-  /// expected time and the distance from that choice, the best first.
+  /// The schedules that the model does not rule out, without the heuristic's
+  /// choice. The order is by the expected time and the distance from that
+  /// choice.
   SmallVector<ScheduleAttr> rank();
-  /// The heuristic's choice ahead of these, and the first of them.
+  /// The heuristic's choice, and the first of the ranked ones.
   SmallVector<ScheduleAttr> getRanked();
   SmallVector<ScheduleAttr> getFirst(size_t most);
   void add(const ScheduleFields &fields);
@@ -92,8 +94,8 @@ private:
 
 } // namespace
 
-/// The blocks that are tried: from few threads, several blocks of which share a
-/// multiprocessor, to the most that a block has.
+/// The numbers of threads that are tried: from small blocks, several of which
+/// share a multiprocessor, to the largest.
 static constexpr int64_t kThreads[] = {64,  128, 192, 256, 320, 384,
                                        448, 512, 640, 768, 896, 1024};
 
@@ -111,7 +113,7 @@ SmallVector<int64_t> Enumerator::getClusters() const {
   return clusters;
 }
 
-/// Other blocks and clusters, all else by the heuristic.
+/// Tries other blocks and clusters; the heuristic chooses the rest.
 void Enumerator::addBlocks() {
   ScheduleFields chosen(found.front());
   for (int64_t vector = chosen.vector;
@@ -123,14 +125,15 @@ void Enumerator::addBlocks() {
         fields.vector = vector;
         fields.cluster = cluster;
         add(fields);
-        // The heuristic has as many programs as its own blocks have room for.
+        // The heuristic's number of programs is made for its own blocks; here
+        // one for each multiprocessor is tried.
         fields.persistent = 1;
         if (chosen.persistent > 0)
           add(fields);
       }
 }
 
-/// Tiles of several vectors a thread, smaller than the row.
+/// Tries tiles of several vectors for each thread, smaller than the row.
 void Enumerator::addLoops() {
   ScheduleFields chosen(found.front());
   if (model.shape().numCombinedRows > 0)
@@ -160,7 +163,7 @@ SmallVector<ScheduleAttr> Enumerator::getFirst(size_t most) {
   return schedules;
 }
 
-/// More or fewer rows to a tile and programs to a multiprocessor.
+/// Tries more or fewer rows in a tile, and programs on a multiprocessor.
 void Enumerator::addVariations() {
   for (ScheduleAttr schedule : getFirst(16)) {
     ScheduleFields base(schedule);
@@ -178,7 +181,7 @@ void Enumerator::addVariations() {
   }
 }
 
-/// Rows that are loaded further ahead than by the heuristic, or less far.
+/// Tries more or fewer stages: rows that are loaded ahead.
 void Enumerator::addStages() {
   for (ScheduleAttr schedule : getFirst(4))
     for (int64_t stages : {1, 2, 3, 4}) {
@@ -202,7 +205,8 @@ static double getDistance(ScheduleAttr lhs, ScheduleAttr rhs) {
   compare(lhs.getPersistent(), rhs.getPersistent());
   compare(lhs.getBlocks(), rhs.getBlocks());
   compare(lhs.getStages(), rhs.getStages());
-  // The columns follow from the rest unless the row is walked in steps.
+  // The columns follow from the other fields unless a program goes through the
+  // row in tiles.
   return distance;
 }
 
@@ -212,7 +216,8 @@ SmallVector<ScheduleAttr> Enumerator::rank() {
   SmallVector<std::pair<double, ScheduleAttr>> rated;
   for (ScheduleAttr schedule : llvm::drop_begin(found)) {
     ScheduleEstimate estimate = model.estimate(schedule);
-    // Programs that wait for others to end would be better off as blocks.
+    // Where a multiprocessor cannot hold all its programs, some wait for others
+    // to end: a grid that is not persistent does better.
     if (schedule.getPersistent() > estimate.blocks ||
         model.rulesOut(estimate, chosen))
       continue;
@@ -221,7 +226,8 @@ SmallVector<ScheduleAttr> Enumerator::rank() {
                      schedule});
   }
   llvm::stable_sort(rated, llvm::less_first());
-  // Many ways to deal rows to one kind of block would leave no room for others.
+  // The rows can be dealt out in many ways to one kind of block; too many of
+  // these would leave no room for other blocks.
   constexpr unsigned kMostOfBlock = 4;
   llvm::DenseMap<std::tuple<int64_t, int64_t, int64_t>, unsigned> counts;
   SmallVector<ScheduleAttr> ranked;
@@ -250,7 +256,7 @@ SmallVector<ScheduleAttr> Enumerator::run() {
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// A launch as the heuristic makes it.
+/// The search space of a launch, with the heuristic's choice alone.
 static LaunchSpace makeSpace(func::FuncOp func, tile::KernelOp program,
                              SmallVectorImpl<std::string> &kernels) {
   kernels.push_back(program.getSymName().str());

@@ -13,8 +13,8 @@
 using namespace bastile;
 using namespace mlir;
 
-/// Lists the variables, gives the shared ones their place in the block's
-/// memory and takes them out of the module.
+/// Lists the variables of the module, gives the shared ones their place in the
+/// block's memory and takes those out of the module.
 static void collectVariables(ModuleOp module, EmulatedModule &result) {
   DataLayout layout(module);
   uint64_t dynamicAlignment = 1;
@@ -44,7 +44,8 @@ static void collectVariables(ModuleOp module, EmulatedModule &result) {
     result.variables.push_back(std::move(variable));
   }
 
-  // The dynamic part starts behind the static one; all its names mean it.
+  // The dynamic part starts behind the static one; all variables of the dynamic
+  // part start there.
   result.staticSharedBytes =
       llvm::alignTo(result.staticSharedBytes, dynamicAlignment);
   for (EmulatedVariable &variable : result.variables)
@@ -66,8 +67,8 @@ static void eraseAddressSpaces(ModuleOp module) {
   });
 }
 
-/// Adds the function that takes the arguments as a launch has them, as an
-/// array of pointers to each.
+/// Adds the function that a launch calls, with an array of pointers to the
+/// kernel's arguments.
 static EmulatedKernel makeEntry(LLVM::LLVMFuncOp kernel, OpBuilder &builder) {
   EmulatedKernel info;
   info.name = kernel.getName().str();

@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Turns the module that would become PTX into one for the host: address spaces
-// go, shared variables become offsets into the block's memory, and whatever
-// asks for the thread, waits for other threads or touches memory becomes a
-// call into the emulator.
+// go, shared variables become offsets into the block's memory, and ops that ask
+// for the thread, wait for other threads or touch memory become calls into the
+// emulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,11 +29,11 @@ namespace bastile {
 /// A variable of the module: shared memory, or memory of the whole grid.
 struct EmulatedVariable {
   std::string name;
-  /// Within the block's memory, for a shared one.
+  /// The offset of a shared variable within the block's memory.
   uint64_t offset = 0;
   uint64_t bytes = 0;
   bool isShared = false;
-  /// As large as the launch says.
+  /// Whether the launch gives its size.
   bool isDynamic = false;
   bool isConstant = false;
 };
@@ -54,11 +54,12 @@ struct EmulatedModule {
   std::vector<EmulatedVariable> variables;
   /// Where the dynamic part of the shared memory starts.
   uint64_t staticSharedBytes = 0;
-  /// Source positions; the calls into the emulator hold indices.
+  /// Source positions for messages; the calls into the emulator hold indices
+  /// into them.
   std::vector<std::string> sites;
 };
 
-/// Rewrites `module` in place. Operations the emulator cannot run are errors.
+/// Rewrites `module` in place. Fails at an op that the emulator cannot run.
 llvm::Expected<EmulatedModule> rewriteForEmulation(mlir::ModuleOp module);
 
 } // namespace bastile

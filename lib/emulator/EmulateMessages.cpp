@@ -60,7 +60,7 @@ bool OpEmulator::rewriteMessages(Operation *op) {
       .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
         return become(calls::waitForCopies, constant(loc, wait.getN()));
       })
-      // What the fence orders is in order here.
+      // The emulator runs the ops that this fence orders in order anyway.
       .Case([&](NVVM::FenceMbarrierInitOp) {
         op->erase();
         return true;

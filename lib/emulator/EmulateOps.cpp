@@ -34,7 +34,8 @@ std::string bastile::describe(Operation *op) {
 
 Value OpEmulator::call(Location loc, StringRef callee, Type resultType,
                        ValueRange operands) {
-  // Declared with the types after the rewrite: pointers of no address space.
+  // The function is declared with the types after the rewrite, whose pointers
+  // have no address space.
   SmallVector<Type> types = llvm::map_to_vector(operands, [&](Value operand) {
     return isa<LLVM::LLVMPointerType>(operand.getType()) ? pointer()
                                                          : operand.getType();
@@ -85,11 +86,11 @@ void OpEmulator::rewrite(LLVM::AddressOfOp op) {
 void OpEmulator::checkAccess(Operation *op, Value address, Type type,
                              std::optional<uint64_t> alignment,
                              EmulatedAccess access) {
-  // A variable of the thread's own is nobody else's concern.
+  // No other thread can reach a variable on the thread's own stack.
   if (address.getDefiningOp<LLVM::AllocaOp>())
     return;
   Location loc = op->getLoc();
-  // The elements alone: MLIR pads a vector to a power of two of them.
+  // Only the elements count: MLIR pads a vector to a power of two of them.
   uint64_t bytes = layout.getTypeSize(getElementTypeOrSelf(type));
   if (auto vector = dyn_cast<VectorType>(type))
     bytes *= vector.getNumElements();
@@ -298,8 +299,8 @@ bool OpEmulator::rewriteIntrinsic(LLVM::CallIntrinsicOp op) {
   return true;
 }
 
-/// The instruction that the backend takes for an op of LLVM's on float32 which
-/// may be approximate.
+/// The instruction that the backend chooses for one of LLVM's ops on float32
+/// that may be approximate.
 static std::optional<Approximation> getApproximation(Operation *op) {
   auto flagged = dyn_cast<LLVM::FastmathFlagsInterface>(op);
   if (!flagged || !getElementTypeOrSelf(op->getResult(0).getType()).isF32() ||
@@ -322,7 +323,7 @@ bool OpEmulator::rewriteApproximate(Operation *op) {
   if (!function)
     return false;
   Location loc = op->getLoc();
-  // Divisors stand last, as they do in a division.
+  // The divisor is the second operand, as in a division.
   auto approximate = [&](Value x, Value y) {
     if (*function == Approximation::Reciprocal)
       x = y;
@@ -361,7 +362,7 @@ bool OpEmulator::rewrite(Operation *op) {
             rewrite(known);
             return true;
           })
-      // Those that saturate, to the nearest.
+      // These conversions saturate, and round to nearest.
       .Case([&](NVVM::ConvertF32x2ToF8x2Op convert) {
         if (convert.getSat() != NVVM::SaturationMode::SATFINITE ||
             convert.getRnd() != NVVM::FPRoundingMode::RN || convert.getRelu())
@@ -383,7 +384,8 @@ bool OpEmulator::rewrite(Operation *op) {
         return true;
       })
       .Case([&](NVVM::GriddepcontrolOp control) {
-        // Launches run one after the other here.
+        // In the emulator, launches run one after the other, so none has to
+        // wait.
         control->erase();
         return true;
       })
@@ -436,7 +438,7 @@ bool OpEmulator::rewrite(Operation *op) {
         op->erase();
         return true;
       })
-      // Assembly, and accesses that nothing here checks.
+      // Nothing in the emulator checks inline assembly, nor these accesses.
       .Case<LLVM::InlineAsmOp, LLVM::MemcpyOp, LLVM::MemcpyInlineOp,
             LLVM::MemmoveOp, LLVM::MemsetOp, LLVM::masked_gather,
             LLVM::masked_scatter, LLVM::masked_expandload,

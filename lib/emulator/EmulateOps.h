@@ -70,7 +70,7 @@ private:
     return mlir::LLVM::LLVMPointerType::get(builder.getContext());
   }
 
-  /// The index of what messages say about `op`.
+  /// The index of the text by which messages name `op`.
   Value site(Operation *op);
   void checkAccess(Operation *op, Value address, Type type,
                    std::optional<uint64_t> alignment, EmulatedAccess access);

@@ -26,7 +26,7 @@ EmulatedCluster::EmulatedCluster(const EmulatedLaunch &launch,
     : launch(launch), stacks(stacks), random(random),
       blockThreads(launch.block.count()) {
   sharedBytes = launch.module.staticSharedBytes + launch.dynamicSharedBytes;
-  // The red zones keep other memory out of reach of a small overrun.
+  // Red zones between the blocks' memories catch small overruns.
   shared.resize(launch.cluster * blockStride());
   threads.resize(launch.cluster * blockThreads);
   order.resize(threads.size());
@@ -37,7 +37,8 @@ EmulatedCluster::EmulatedCluster(const EmulatedLaunch &launch,
 
 void EmulatedCluster::reset(GridSize newPosition) {
   position = newPosition;
-  // NaN in every float format: what is read before it is written shows.
+  // These bytes are NaN in every float format, so a read before any write
+  // shows.
   std::memset(shared.data(), 0xff, shared.size());
   unsigned numWarps = llvm::divideCeil(threads.size(), warpSize);
   shadow.reset(launch.cluster * sharedBytes, numWarps);

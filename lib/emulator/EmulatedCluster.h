@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs the threads of a cluster, which is most often a single block, one fiber
-// each, until a barrier or an exchange between lanes makes them wait for
-// others, and checks what they do.
+// Runs the threads of a cluster, which is most often a single block. Each
+// thread is a fiber, which runs until a barrier or an exchange between lanes
+// makes it wait for others. All accesses of threads are checked.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,10 +61,11 @@ public:
   /// The cluster whose thread calls into the emulator.
   static EmulatedCluster *current();
 
-  // What the running thread asks for; see EmulatorCalls.h.
+  // The calls of the running thread; see EmulatorCalls.h.
   int32_t readRegister(EmulatedRegister name) const;
   char *sharedMemory() { return sharedOf(blockOf(running)); }
-  /// Where block `rank` of the cluster has what this one has at `address`.
+  /// The address in block `rank` of the cluster that corresponds to `address`
+  /// in the running thread's block.
   char *mapShared(char *address, uint32_t rank, uint32_t site);
   void access(uintptr_t address, uint64_t bytes, uint32_t alignment,
               EmulatedAccess access, uint32_t site);
@@ -89,18 +90,20 @@ public:
       Messages
     };
     Kind kind;
-    /// The kind of a shuffle or vote, the reduction of a barrier or -1; whether
-    /// an arrival at the cluster's barrier releases what was done before.
+    /// The kind of a shuffle or vote; the reduction of a barrier, or -1; for an
+    /// arrival at the cluster's barrier, whether it releases earlier writes.
     int32_t variant;
-    /// The lanes that take part; for a barrier its number; of messages, the
-    /// parity of the phase.
+    /// The lanes that take part; the number of a barrier; the parity of the
+    /// phase for messages.
     uint32_t mask;
     uint32_t value;
-    /// Of a shuffle; for a barrier `clamp` is the number of threads, or 0.
+    /// The operands of a shuffle; for a barrier `clamp` is the number of
+    /// threads, or 0.
     uint32_t offset, clamp;
     uint32_t site;
   };
-  /// Stops the running thread until the others have come; returns its result.
+  /// Stops the running thread until the other threads have come; returns its
+  /// result.
   uint64_t wait(const Wait &wait);
 
 private:
@@ -111,23 +114,25 @@ private:
     Wait wait;
     uint64_t result;
   };
-  /// What the cluster's barrier knows of a warp.
+  /// The state of a warp at the cluster's barrier.
   struct ClusterArrival {
-    /// In which it arrived last; 0 for none.
+    /// The phase in which the warp arrived last; 0 for none.
     unsigned phase = 0;
-    /// Whether it has not yet waited for that.
+    /// Whether the warp has not yet waited for that phase.
     bool isPending = false;
-    /// Whether it has ever waited: all blocks have started.
+    /// Whether the warp has ever waited, so that all blocks have started.
     bool hasMet = false;
   };
   /// An mbarrier: a phase ends when all have arrived and no bytes are missing.
   struct MessageBarrier {
     uint32_t count = 0, pending = 0, phase = 0;
     int64_t bytes = 0;
-    /// What those know who arrive or send in this phase, and did in the last.
+    /// The clock of the warps that arrive or send in this phase, and of those
+    /// that did in the last.
     std::vector<uint32_t> arriving, completed;
   };
-  /// What a thread copies into shared memory while it goes on.
+  /// A copy into shared memory that a thread has started and not yet waited
+  /// for.
   struct Copy {
     char *to;
     const char *from;
@@ -162,10 +167,11 @@ private:
   char *sharedOf(unsigned block) {
     return shared.data() + block * blockStride() + redZoneBytes;
   }
-  /// From the memory of a block, with its red zones, to that of the next.
+  /// The distance from the memory of a block, with its red zones, to that of
+  /// the next.
   uint64_t blockStride() const { return sharedBytes + 2 * redZoneBytes; }
 
-  // Called as a thread starts to wait: whoever comes last releases all.
+  // Called when a thread starts to wait: the last thread to come releases all.
   void arriveAtWarp(unsigned thread);
   void arriveAtBarrier(unsigned thread);
   void completeShuffle(unsigned warp, const Wait &wait);
@@ -198,7 +204,7 @@ private:
   std::mt19937_64 &random;
   SharedShadow shadow;
   std::vector<char> shared;
-  /// Of each block.
+  /// The size of each block's shared memory.
   uint64_t sharedBytes;
   unsigned blockThreads;
 

@@ -16,7 +16,8 @@ std::optional<ApproximateCall>
 bastile::parseApproximation(llvm::StringRef name) {
   if (!name.consume_front("llvm.nvvm."))
     return std::nullopt;
-  // LLVM has renamed some of them from `.f` to `.f32`, and takes both.
+  // LLVM has renamed some of these intrinsics from `.f` to `.f32`, and takes
+  // both.
   name.consume_back(".f") || name.consume_back(".f32");
   bool flushes = name.consume_back(".ftz");
   using Function = std::optional<Approximation>;
@@ -58,7 +59,7 @@ static double evaluate(Approximation function, double x, double y) {
   case Approximation::Tanh:
     return std::tanh(x);
   case Approximation::Divide:
-    // Divisors past 2^126 are documented to give zero.
+    // A division by a divisor past 2^126 is documented to give zero.
     if (std::isfinite(x) && std::isfinite(y) && std::abs(y) > 0x1p126)
       return std::copysign(0.0, x * y);
     return x / y;

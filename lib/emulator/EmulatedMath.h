@@ -37,7 +37,7 @@ struct ApproximateCall {
 std::optional<ApproximateCall> parseApproximation(llvm::StringRef intrinsic);
 
 /// Computes the function: rounded correctly or, if `worst`, as wrong as its
-/// documentation permits, up or down as the bits of the operand have it.
+/// documentation permits, up or down depending on the operand's bits.
 float approximate(Approximation function, bool flushesSubnormals, bool worst,
                   float x, float y);
 

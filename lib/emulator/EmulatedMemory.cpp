@@ -44,8 +44,8 @@ void EmulatedCluster::access(uintptr_t address, uint64_t bytes,
                              uint32_t alignment, EmulatedAccess access,
                              uint32_t site) {
   checkAccess(address, bytes, alignment, access, site);
-  // Here and not where the error is found: nothing that is left behind on
-  // this stack has a destructor.
+  // An error ends the thread here and not where it is found: nothing that is
+  // left behind on this stack has a destructor.
   if (!failure.empty())
     yield();
 }
@@ -126,7 +126,7 @@ void EmulatedCluster::checkShared(unsigned block, uint64_t offset,
                                   uint32_t site) {
   if (block != blockOf(running) && !checkRemote(block, access, site))
     return;
-  // Atomics order themselves.
+  // Atomic accesses order themselves, so they are not recorded.
   if (access == EmulatedAccess::Atomic)
     return;
   bool isLoad = access == EmulatedAccess::Load;
@@ -156,7 +156,7 @@ void EmulatedCluster::reportOutOfBounds(uintptr_t address, uint64_t bytes,
          ++block)
       buffers.push_back(bufferOf(variable, block));
 
-  // What lies nearest is most likely what was meant.
+  // The nearest buffer is most likely the one that was meant.
   const EmulatedBuffer *nearest = nullptr;
   uint64_t distance = std::numeric_limits<uint64_t>::max();
   for (const EmulatedBuffer &buffer : buffers) {

@@ -1,12 +1,12 @@
-//===- EmulatedMessages.cpp - Messages between blocks and copies ahead ----===//
+//===- EmulatedMessages.cpp - Messages between blocks, and copies ---------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// What arrives in shared memory while the program goes on: numbers from other
-// blocks of the cluster, which an mbarrier counts, and copies from the memory
-// of the grid, for which a thread waits by itself.
+// Data that arrives in shared memory while the program goes on: numbers from
+// other blocks of the cluster, which an mbarrier counts, and copies from the
+// memory of the grid, for which a thread waits itself.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ void EmulatedCluster::initBarrier(char *address, uint32_t count,
   messageBarriers[address] = std::move(barrier);
 }
 
-/// Returns null after an error.
+/// The mbarrier at an address; null after an error.
 EmulatedCluster::MessageBarrier *EmulatedCluster::findBarrier(char *address,
                                                               uint32_t site) {
   auto found = messageBarriers.find(address);
@@ -48,7 +48,7 @@ void EmulatedCluster::completeMessages(MessageBarrier &barrier) {
   barrier.pending = barrier.count;
   barrier.completed.swap(barrier.arriving);
   barrier.arriving.clear();
-  // They look for themselves whether it is what they wait for.
+  // Each of these threads checks itself whether its phase has ended.
   for (Thread &thread : threads)
     if (thread.state == Thread::Waiting && thread.wait.kind == Wait::Messages)
       thread.state = Thread::Ready;
@@ -92,7 +92,7 @@ void EmulatedCluster::sendMessage(char *address, uint32_t bits, char *barrierAt,
 void EmulatedCluster::waitForMessages(char *address, uint32_t parity,
                                       uint32_t site) {
   MessageBarrier *barrier = findBarrier(address, site);
-  // The phase with the other parity is under way: that one is complete.
+  // While the current phase has this parity, the awaited phase has not ended.
   while (barrier && (barrier->phase & 1) == parity) {
     wait({Wait::Messages, 0, parity, 0, 0, 0, site});
     barrier = findBarrier(address, site);
@@ -121,7 +121,8 @@ void EmulatedCluster::closeCopies() {
   own.open.clear();
 }
 
-/// What nobody has waited for has not arrived: shared memory stays poisoned.
+/// A copy arrives only when a thread waits for it: until then shared memory
+/// stays poisoned.
 void EmulatedCluster::waitForCopies(uint32_t mostPending) {
   ThreadCopies &own = copies[running];
   while (own.groups.size() > mostPending) {

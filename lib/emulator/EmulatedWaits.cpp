@@ -78,14 +78,14 @@ void EmulatedCluster::arriveAtWarp(unsigned thread) {
     threads[lane].state = Thread::Ready;
 }
 
-/// The lane that `lane` reads, as the PTX ISA defines it, and whether that is
-/// in range; else the lane reads itself.
+/// The lane that `lane` reads, as the PTX ISA defines it, and whether that lane
+/// is in range; if it is not, a lane reads itself.
 static std::pair<unsigned, bool> sourceLane(ShflKind kind, unsigned lane,
                                             uint32_t offset, uint32_t clamp) {
   unsigned segment = clamp >> 8 & 31, last = clamp & 31, by = offset & 31;
   unsigned minLane = lane & segment;
   unsigned maxLane = minLane | (last & ~segment);
-  // Signed: `up` goes below zero.
+  // The source is signed, as `up` goes below zero.
   int source = 0;
   bool isInRange = false;
   switch (kind) {
@@ -234,7 +234,7 @@ bool EmulatedCluster::isWarpAt(unsigned warp, Wait::Kind kind) const {
   });
 }
 
-/// The aligned forms of arriving and waiting, which take whole warps.
+/// The aligned forms of arriving and waiting take whole warps.
 void EmulatedCluster::arriveAtClusterBarrier(unsigned thread) {
   const Wait &wait = threads[thread].wait;
   unsigned warp = thread / warpSize;
@@ -274,8 +274,9 @@ void EmulatedCluster::waitForCluster(unsigned warp, uint32_t site) {
     leaveCluster(warp);
 }
 
-/// Starts the next phase once all warps have arrived, and lets go on who waits.
-/// A warp cannot arrive in that one before it has left this.
+/// Starts the next phase once all warps have arrived, and lets the waiting
+/// threads go on. A warp cannot arrive in the next phase before it has left
+/// this one.
 void EmulatedCluster::completeClusterPhase() {
   bool isComplete = llvm::all_of(arrivals, [&](const ClusterArrival &arrival) {
     return arrival.isPending && arrival.phase == clusterPhase;

@@ -24,7 +24,8 @@ struct Emulator::State {
   Order order = Order::Forward;
   std::mt19937_64 random;
   bool worstApproximations = false;
-  /// Kept from one launch to the next, as reserving them is not cheap.
+  /// The stacks are kept from one launch to the next, as reserving them is not
+  /// cheap.
   std::unique_ptr<FiberStacks> stacks;
 };
 
@@ -43,7 +44,7 @@ Emulator::create(mlir::ModuleOp module) {
   auto code = translateToLLVM(*copy, context, Target::host());
   if (!code)
     return code.takeError();
-  // A test compiles more than it runs.
+  // A test spends more time compiling than running, so code is not optimized.
   auto jit = Jit::create(**code, getEmulatorSymbols(), /*level=*/1);
   if (!jit)
     return jit.takeError();

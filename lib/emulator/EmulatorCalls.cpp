@@ -36,7 +36,7 @@ static void maskedAccess(void *address, uint64_t lanes, uint32_t laneBytes,
   auto begin = reinterpret_cast<uintptr_t>(address);
   for (unsigned lane = 0; lanes != 0; ++lane, lanes >>= 1)
     if (lanes & 1)
-      // Only the first lane has the alignment of the whole.
+      // Only the first lane has the alignment of the whole vector.
       EmulatedCluster::current()->access(
           begin + lane * laneBytes, laneBytes, lane == 0 ? alignment : 1,
           static_cast<EmulatedAccess>(access), site);

@@ -18,7 +18,8 @@
 
 namespace bastile {
 
-/// Special registers; those of three dimensions are X, Y, Z in a row.
+/// Special registers; the X, Y and Z of a register with three dimensions follow
+/// each other.
 enum class EmulatedRegister : int32_t {
   ThreadX,
   ThreadY,
@@ -66,7 +67,7 @@ inline constexpr char warpBarrier[] = "bastile.emulator.warp_barrier";
 // i32 (i32 id, i32 threads or 0 for all, i32 reduction or -1, i32 predicate,
 //      i32 site)
 inline constexpr char barrier[] = "bastile.emulator.barrier";
-// void (i32 whether it releases what was done before, i32 site)
+// void (i32 whether it releases earlier writes, i32 site)
 inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
 // void (i32 site)
 inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
@@ -80,7 +81,7 @@ inline constexpr char sendMessage[] = "bastile.emulator.send_message";
 inline constexpr char waitForMessages[] = "bastile.emulator.wait_for_messages";
 // void (ptr to, ptr from, i32 bytes, i32 site)
 inline constexpr char startCopy[] = "bastile.emulator.start_copy";
-// void (): what was started is a group
+// void (): makes a group of the copies started so far
 inline constexpr char closeCopies[] = "bastile.emulator.close_copies";
 // void (i32 groups that may still be under way)
 inline constexpr char waitForCopies[] = "bastile.emulator.wait_for_copies";

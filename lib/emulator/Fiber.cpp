@@ -15,8 +15,8 @@ using namespace bastile;
 #error "switching fibers is written for x86-64, as the host code generator is"
 #endif
 
-// What the calling convention has a callee preserve goes on the stack; the
-// rest the compiler has saved around the call.
+// The registers that the calling convention has a callee preserve go on the
+// stack; the compiler has saved the others around the call.
 asm(R"(
   .pushsection .text
   .globl bastileSwitchFiber

@@ -12,7 +12,7 @@
 namespace bastile {
 
 /// Stacks for `count` fibers in one reservation. A page that a fiber never
-/// touches costs no memory, and below each stack lies one that traps.
+/// touches costs no memory, and a page below each stack traps.
 class FiberStacks {
 public:
   explicit FiberStacks(std::size_t count);
@@ -34,11 +34,11 @@ private:
   char *memory;
 };
 
-/// Saves the running fiber's stack pointer in `save` and goes on with the
-/// fiber whose stack pointer is `load`.
+/// Saves the running fiber's stack pointer in `save` and goes on with the fiber
+/// whose stack pointer is `load`.
 ///
-/// By hand and not by swapcontext, which saves the signal mask by a system
-/// call each time: a block of 1024 threads switches tens of thousands of times.
+/// This is assembly because swapcontext saves the signal mask by a system call
+/// each time, and a block of 1024 threads switches tens of thousands of times.
 extern "C" void bastileSwitchFiber(void **save, void *load);
 
 } // namespace bastile

@@ -31,7 +31,7 @@ bool SharedShadow::isConcurrent(const Access &access, unsigned thread) {
   if (access.stamp == 0 || access.thread == thread)
     return false;
   unsigned warp = thread / warpSize, other = access.thread / warpSize;
-  // A warp learns of another's step at a barrier; its own step is behind it
+  // A warp learns of another warp's step at a barrier; its own step is over
   // only once the next one has begun.
   if (warp == other)
     return access.stamp == clock(warp, warp);

@@ -1,4 +1,4 @@
-//===- Formulas.cpp - The functions of Expression.h by name ---------------===//
+//===- Formulas.cpp - The formulas of Expression.h by name ----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,7 +14,7 @@ using namespace bastile::tile;
 
 using Operands = ArrayRef<Value>;
 
-// A function is called here as it is in C++.
+// Each formula has the name of its C++ function here.
 #define UNARY(function)                                                        \
   {#function, "n", [](ImplicitLocOpBuilder &builder, Operands operands) {      \
      return tile::function(Expr(builder, operands[0])).getValue();             \
@@ -86,7 +86,7 @@ static const Formula formulas[] = {
     BINARY(min),
     BINARY(power),
 
-    // A comparison with NaN is false, save that it differs from everything.
+    // A comparison with NaN is false, except that NaN is unequal to everything.
     COMPARISON(less, OLT),
     COMPARISON(lessEqual, OLE),
     COMPARISON(greater, OGT),

@@ -1,4 +1,4 @@
-//===- Formulas.h - The functions of Expression.h by name -------*- C++ -*-===//
+//===- Formulas.h - The formulas of Expression.h by name --------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -11,7 +11,7 @@
 
 namespace bastile {
 
-/// A function of operands of one shape.
+/// A formula of operands of one shape.
 struct Formula {
   llvm::StringRef name;
   /// A letter for each operand: 'n' for numbers, 'c' for a condition.
@@ -20,17 +20,17 @@ struct Formula {
                        llvm::ArrayRef<mlir::Value> operands);
 };
 
-/// Null if there is none of this name.
+/// The formula called `name`, or null.
 const Formula *findFormula(llvm::StringRef name);
 
-/// A function that combines columns, in groups, or rows.
+/// A reduction over columns, over groups of them, or over rows.
 struct Reduction {
   llvm::StringRef name;
   tile::Expr (*build)(const tile::Expr &operand, int64_t groups);
   bool isOfRows;
 };
 
-/// Null if there is none of this name.
+/// The reduction called `name`, or null.
 const Reduction *findReduction(llvm::StringRef name);
 
 } // namespace bastile

@@ -1,4 +1,4 @@
-//===- Graph.cpp - The values of a function in the making -----------------===//
+//===- Graph.cpp - The values of a function under construction ------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -26,7 +26,7 @@ std::string bastile::print(ArrayRef<int64_t> sizes) {
   return text + (sizes.size() == 1 ? ",)" : ")");
 }
 
-/// As in "(8, 64) of bf16".
+/// Prints a value's shape and type, as in "(8, 64) of bf16".
 static std::string print(const GraphValue &value) {
   std::string text = bastile::print(value.sizes) + " of ";
   llvm::raw_string_ostream(text)
@@ -34,7 +34,8 @@ static std::string print(const GraphValue &value) {
   return text;
 }
 
-/// Whether formulas are not computed in less than `type`.
+/// Whether `type` is a type of floats that formulas compute with: of 16 bits or
+/// more.
 static bool isWideFloat(Type type) {
   return isa<FloatType>(type) && type.getIntOrFloatBitWidth() >= 16;
 }
@@ -162,13 +163,14 @@ Error Graph::checkKinds(ArrayRef<Id> ids, StringRef kinds) {
   return Error::success();
 }
 
-/// The size that both are repeated to, if there is one.
+/// The size that operands of sizes `a` and `b` are broadcast to, if there is
+/// one.
 static std::optional<int64_t> getCommonSize(int64_t a, int64_t b) {
   if (a == b || b == 1)
     return a;
   if (a == 1)
     return b;
-  // One that is not known is taken to be the other.
+  // A size that is not known is taken to equal the other.
   if (a < 0 || b < 0)
     return std::max(a, b);
   return std::nullopt;
@@ -229,8 +231,8 @@ Value Graph::makeNumber(double number, RankedTensorType type, Value like) {
 Value Graph::expand(const GraphValue &value, RankedTensorType type,
                     Value like) {
   RankedTensorType own = value.getType();
-  // Repeated rows are converted afterwards: what is computed of fewer rows
-  // alone would be a kernel of its own.
+  // Repeated rows are converted after the repetition: a conversion of the fewer
+  // rows alone would be a kernel of its own.
   bool repeatsRows = own.getRank() == type.getRank() &&
                      own.getShape().drop_back() != type.getShape().drop_back();
   Value source = value.value;
@@ -253,7 +255,8 @@ Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, StringRef kinds,
   Value like;
   RankedTensorType type;
   if (sizes.empty()) {
-    // Numbers alone are a vector that fits everything.
+    // A combination of numbers alone is a vector that can be broadcast to
+    // anything.
     sizes.push_back(1);
     type = RankedTensorType::get(
         1, defaultType && defaultType.isF64() ? defaultType : wide);
@@ -281,7 +284,7 @@ Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, StringRef kinds,
 SmallVector<Type>
 Graph::getOwnResultTypes(const ModelOpRequest &request, TypeRange actual,
                          ArrayRef<std::optional<Id>> operands) {
-  // What types would the results have if no formula had computed an operand?
+  // Types of results are inferred as if no formula had computed an operand.
   Block scratch;
   ModelOpRequest plain = request;
   for (auto [operand, id] : llvm::zip_equal(plain.operands, operands)) {

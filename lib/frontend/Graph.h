@@ -1,11 +1,11 @@
-//===- Graph.h - The values of a function in the making ---------*- C++ -*-===//
+//===- Graph.h - The values of a function under construction ----*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// What GraphBuilder.h hides: values as MLIR's, with what their types do not
-// say.
+// The state behind GraphBuilder.h: MLIR values, with facts that their types do
+// not hold.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,16 +20,16 @@
 
 namespace bastile {
 
-/// "(8, 64)".
+/// Prints sizes as in "(8, 64)".
 std::string print(llvm::ArrayRef<int64_t> sizes);
 
 struct GraphValue {
-  /// Null for a number.
+  /// The MLIR value; null for a number.
   mlir::Value value;
-  /// Those of an example; -1 for one that is not known.
+  /// The sizes of an example; -1 for a size that is not known.
   llvm::SmallVector<int64_t> sizes;
-  /// The element type that the value is of where it is not computed with; null
-  /// for what a formula computed. `value` may hold it extended.
+  /// The element type that the value has outside of formulas; null for the
+  /// result of a formula. `value` may hold it extended.
   mlir::Type ownType;
   double number = 0;
 
@@ -39,7 +39,7 @@ struct GraphValue {
   }
 };
 
-/// One function and the values in it.
+/// A function and its values.
 class Graph {
 public:
   using Id = size_t;
@@ -52,37 +52,37 @@ public:
   Id addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                  llvm::ArrayRef<int64_t> sizes);
 
-  /// The value in the type it is of.
+  /// The value in its own type.
   mlir::Value getRaw(Id id);
-  /// The value to compute with; fails if it is not of floats.
+  /// The value as an operand of formulas; fails if it is not of floats.
   Expected<tile::Expr> getExpr(Id id);
-  /// The same, also of integers, which become float32 or float64.
+  /// The value as an operand of formulas; integers become float32 or float64.
   Expected<tile::Expr> getConverted(Id id, bool isDouble);
-  /// The values of floats, all in the highest precision that formulas of one of
-  /// them compute in.
+  /// The values, which must be of floats, all in the highest precision that a
+  /// formula of any of them computes in.
   Expected<llvm::SmallVector<mlir::Value>> getWide(llvm::ArrayRef<Id> ids);
-  /// The same of one among `others`; others than floats of 16 bits or more as
-  /// they are.
+  /// One value in the precision that `getWide` gives `others`; unchanged unless
+  /// it is of floats of 16 bits or more.
   mlir::Value getWideIfFloat(Id id, llvm::ArrayRef<Id> others);
   bool haveSeveralFloatTypes(llvm::ArrayRef<Id> ids);
 
-  /// The values in one shape, the sizes of which are put into `sizes`. `kinds`
-  /// has a letter for each, as `Formula` does.
+  /// The values broadcast to one shape, whose sizes are put into `sizes`.
+  /// `kinds` has a letter for each value, as in `Formula`.
   Expected<llvm::SmallVector<mlir::Value>>
   broadcast(llvm::ArrayRef<Id> ids, llvm::StringRef kinds,
             llvm::SmallVectorImpl<int64_t> &sizes);
 
-  /// The types that the results of an op are of, `actual` being those that they
-  /// have: null for those that only have the type of a formula because an
-  /// operand has.
+  /// The own types of an op's results, whose `actual` types may be wider: null
+  /// for a result that has the type of a formula only because an operand has.
   llvm::SmallVector<mlir::Type>
   getOwnResultTypes(const ModelOpRequest &request, mlir::TypeRange actual,
                     llvm::ArrayRef<std::optional<Id>> operands);
-  /// The sizes of an op's result, whose leading ones are those of its operands.
+  /// The sizes of an op's result, whose leading sizes are those of its
+  /// operands.
   llvm::SmallVector<int64_t> getResultSizes(mlir::RankedTensorType type,
                                             llvm::ArrayRef<Id> operands);
 
-  /// The value as the function returns it.
+  /// The value in the type in which the function returns it.
   Expected<mlir::Value> getResult(Id id);
   /// Returns `results` and prints the module.
   Expected<std::string> print(llvm::ArrayRef<mlir::Value> results);
@@ -108,7 +108,7 @@ private:
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
-  /// That of results that have none of their own; null until there is one.
+  /// The type of results without a type of their own; null until it is known.
   mlir::Type defaultType;
 };
 

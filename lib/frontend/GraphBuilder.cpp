@@ -139,7 +139,7 @@ Expected<GraphBuilder::Id> GraphBuilder::convert(Id operand,
   Expected<Expr> expr = graph.getConverted(operand, isDouble);
   if (!expr)
     return expr.takeError();
-  // Formulas go on in the precision they had, or in a higher one.
+  // Formulas go on in the precision that the value had, or in a higher one.
   Value value = isDouble ? expr->as(type) : expr->roundedTo(type).getValue();
   return graph.add({value, graph.values[operand].sizes, type});
 }

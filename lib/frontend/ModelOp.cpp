@@ -58,7 +58,8 @@ static Error addAttributes(Builder &builder, Messages &messages,
       return messages.fail("attribute '" + name + "' cannot be read");
     state.addAttribute(name, value);
   }
-  // Where several operands may be absent, the op says which ones are there.
+  // An op with several optional operands has an attribute that says which are
+  // present.
   StringAttr key = builder.getStringAttr("operandSegmentSizes");
   if (llvm::is_contained(known, key)) {
     auto segments =
@@ -86,7 +87,7 @@ static Error addResults(Builder &builder, Messages &messages,
     return Error("the types of its results do not follow from its operands and "
                  "have to be given: 'results', each as in \"tensor<?x1xf32>\"");
   DictionaryAttr dictionary = state.attributes.getDictionary(context);
-  // An op that has properties reads its attributes from them.
+  // An op with properties reads its attributes from those.
   llvm::SmallVector<char> memory(state.name.getOpPropertyByteSize());
   OpaqueProperties properties(memory.empty() ? nullptr : memory.data());
   if (properties) {
@@ -106,7 +107,7 @@ static Error addResults(Builder &builder, Messages &messages,
   return Error::success();
 }
 
-/// Gives `state` all that the op consists of.
+/// Gives `state` the operands, attributes and result types of the op.
 static Error prepare(Builder &builder, Messages &messages,
                      const ModelOpRequest &request, OperationState &state) {
   if (!state.name.hasInterface<tile::DecomposableOpInterface>())

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What builds text for other languages creates model ops with.
+// Creates model ops from names and texts, for bindings to other languages.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,19 +21,19 @@
 
 namespace bastile {
 
-/// The dialects that a text may have.
+/// The dialects that a source may use.
 mlir::DialectRegistry makeDialectRegistry();
 
-/// Loads the dialects that functions on whole tensors are built of. To load all
-/// that are registered takes longer than to build a function.
+/// Loads the dialects that functions on whole tensors are built of. Loading all
+/// registered dialects would take longer than building a function.
 void loadFunctionDialects(mlir::MLIRContext &context);
 
-/// Collects what is reported in a context, for errors.
+/// Collects the diagnostics of a context, for errors.
 class Messages {
 public:
   explicit Messages(mlir::MLIRContext &context);
 
-  /// What was reported since the last error, or `fallback`.
+  /// The diagnostics since the last error, or `fallback`.
   runtime::Error fail(const llvm::Twine &fallback);
 
 private:
@@ -43,22 +43,22 @@ private:
 
 /// A model op to be created.
 struct ModelOpRequest {
-  /// Without its dialect.
+  /// The name of the op without its dialect.
   std::string op;
-  /// Null for one that the op can do without, and is left out.
+  /// The operands; null for an optional one that is absent.
   llvm::SmallVector<mlir::Value> operands;
-  /// Names and values as in MLIR's generic form.
+  /// Names and values of attributes, as in MLIR's generic form.
   std::vector<std::pair<std::string, std::string>> attributes;
   /// The types of the results where those do not follow from the operands.
   std::vector<std::string> results;
 };
 
-/// The types of the results of `request`. Its operands may be of any block.
+/// The types of the results of `request`. Its operands may be in any block.
 runtime::Expected<llvm::SmallVector<mlir::Type>>
 inferModelOp(mlir::OpBuilder &builder, Messages &messages,
              const ModelOpRequest &request);
 
-/// Creates the op. Fails, and creates nothing, where its verifier does.
+/// Creates the op. Fails, and creates nothing, if the op's verifier fails.
 runtime::Expected<mlir::Operation *>
 createModelOp(mlir::OpBuilder &builder, Messages &messages,
               const ModelOpRequest &request);

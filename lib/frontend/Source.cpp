@@ -47,7 +47,7 @@ OwningOpRef<ModuleOp> bastile::parseSource(llvm::SourceMgr &source,
     return {};
   Block block;
   AsmParserState state;
-  // One thing that is wrong may break more than one rule of the parser.
+  // One mistake in the source may break more than one rule of the parser.
   bool reported = false;
   ScopedDiagnosticHandler firstErrorOnly(&context, [&](Diagnostic &diagnostic) {
     bool isError = diagnostic.getSeverity() == DiagnosticSeverity::Error;
@@ -77,8 +77,8 @@ static DialectRegistry makeRegistry() {
   return registry;
 }
 
-// One small module gains nothing from threads, and starting them costs more
-// than compiling it.
+// Threads gain nothing for one small module, and starting them costs more than
+// compiling it.
 bastile::SourceFile::SourceFile(std::unique_ptr<llvm::MemoryBuffer> contents)
     : context(makeRegistry(), MLIRContext::Threading::DISABLED),
       diagnostics(source, &context) {

@@ -40,8 +40,8 @@ static StringRef takePrintable(StringRef text) {
   return text.take_front(size);
 }
 
-/// `text` as a terminal can show it. Each byte of what it cannot becomes its
-/// number, as in \x1b, but for those in `kept`.
+/// `text` as a terminal can show it. Each byte that it cannot show becomes its
+/// number, as in \x1b, except the bytes in `kept`.
 static std::string escape(StringRef text, StringRef kept) {
   std::string result;
   while (!text.empty()) {
@@ -109,7 +109,8 @@ SourceDiagnostics::SourceDiagnostics(llvm::SourceMgr &source,
           /*showsLine=*/true);
     Location last = diagnostic.getLocation();
     for (Diagnostic &note : diagnostic.getNotes()) {
-      // The line stands there already.
+      // A note at the place of its error prints no line: the line stands there
+      // already.
       print(note.getLocation(), note.getSeverity(), note.str(),
             /*showsLine=*/note.getLocation() != last);
       last = note.getLocation();
@@ -121,7 +122,7 @@ void SourceDiagnostics::print(Location location, DiagnosticSeverity severity,
                               const std::string &message, bool showsLine) {
   std::optional<FileLineColRange> place = findPlace(location);
   std::string where;
-  // A line of 0 is that of a module which nobody wrote: it is around the file.
+  // Line 0 is that of the module around the file, which nobody wrote.
   const unsigned line = place ? place->getStartLine() : 0;
   if (place)
     where = escape(place->getFilename().getValue(), /*kept=*/"");

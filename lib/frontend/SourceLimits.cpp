@@ -13,15 +13,16 @@
 
 using namespace mlir;
 
-/// MLIR's parser calls itself for whatever is inside of something else, and has
-/// no limit of its own.
+/// MLIR's parser calls itself for each nested construct, and has no limit of
+/// its own.
 static constexpr unsigned maxNesting = 256;
-/// It has memory for as many results of an op as the number of one asks for.
+/// MLIR's parser takes memory for as many results of an op as `%0#number` asks
+/// for.
 static constexpr unsigned maxResultDigits = 5;
 
 namespace {
 
-/// What is beyond a limit, and where; null if nothing is.
+/// The limit that a source exceeds, and where; null if it exceeds none.
 struct Excess {
   const char *place = nullptr;
   std::string message;
@@ -36,7 +37,7 @@ static size_t countResultDigits(StringRef rest) {
 
 static Excess findExcess(StringRef text) {
   unsigned depth = 0;
-  // A sign is an expression inside of another as well: `- - - x`.
+  // Each sign nests an expression as well: `- - - x`.
   unsigned signs = 0;
   for (size_t i = 0; i != text.size(); ++i) {
     const StringRef rest = text.drop_front(i);
@@ -50,7 +51,8 @@ static Excess findExcess(StringRef text) {
     }
     switch (rest.front()) {
     case '"':
-      // To its end, past what is escaped, or to that of the line.
+      // Skips a string, with its escaped characters, to its end or to that of
+      // the line.
       for (++i; i != text.size() && text[i] != '"' && text[i] != '\n'; ++i)
         if (text[i] == '\\' && i + 1 != text.size())
           ++i;
@@ -67,7 +69,7 @@ static Excess findExcess(StringRef text) {
     case ']':
     case '}':
     case '>':
-      // A comparison has only one half of a pair.
+      // The `>` of a comparison closes nothing.
       depth -= depth != 0;
       break;
     default:

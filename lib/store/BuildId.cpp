@@ -1,4 +1,4 @@
-//===- BuildId.cpp - Which build of the compiler this is ------------------===//
+//===- BuildId.cpp - The identity of this build of the compiler -----------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -13,7 +13,7 @@ using namespace bastile;
 
 namespace {
 struct Search {
-  /// An address of the object that is looked for.
+  /// An address in the object that is searched for.
   uintptr_t address;
   std::string result;
 };
@@ -30,7 +30,7 @@ static bool holds(const dl_phdr_info &object, uintptr_t address) {
   return false;
 }
 
-/// Finds the linker's note in a segment of notes.
+/// Finds the build id among the notes of a segment.
 static std::string readNote(const char *data, size_t size) {
   auto align = [](size_t bytes) { return (bytes + 3) & ~size_t(3); };
   for (size_t offset = 0; offset + sizeof(ElfW(Nhdr)) <= size;) {
@@ -64,7 +64,7 @@ const std::string &bastile::getBuildId() {
   static const std::string id = [] {
     Search search = {reinterpret_cast<uintptr_t>(&getBuildId), ""};
     dl_iterate_phdr(visit, &search);
-    // The linker is told to write one (cmake/BastileToolchain.cmake).
+    // The linker is told to write a build id (cmake/BastileToolchain.cmake).
     return search.result.empty() ? BASTILE_VERSION " without a build id"
                                  : search.result;
   }();

@@ -1,4 +1,4 @@
-//===- BuildId.h - Which build of the compiler this is ----------*- C++ -*-===//
+//===- BuildId.h - The identity of this build of the compiler ---*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

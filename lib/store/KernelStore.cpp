@@ -18,7 +18,7 @@ using runtime::Expected;
 KernelStore::KernelStore(runtime::CacheOptions options)
     : disk(std::move(options)) {}
 
-/// What the code of a request depends on.
+/// The key of a request: everything that its code depends on.
 static CacheKey makeKey(const CompileRequest &request) {
   const GradientOptions &asked = request.gradients;
   std::string gradients = llvm::join(asked.arguments, ",");
@@ -84,7 +84,8 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
     return StoredProgram{
         runtime::Program::forGpu(
             std::move(*metadata),
-            // What is stored is not read again while somebody has it.
+            // The cache keeps an entry in memory while somebody holds it, so
+            // this does not read the file again.
             [this, request, stored](const runtime::CudaDevice &,
                                     const std::string &name) {
               return compileKernel(request, name);

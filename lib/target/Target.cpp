@@ -26,7 +26,8 @@ static Target makeGPU(StringRef name, unsigned computeCapability,
   target.triple = "nvptx64-nvidia-cuda";
   target.features = ("+" + ptxVersion).str();
   target.maxThreadsPerBlock = 1024;
-  // The processors of graphics cards hold fewer than those of data centers.
+  // A multiprocessor of a graphics card holds fewer threads than that of a data
+  // center's GPU.
   bool isGraphics = computeCapability % 10 != 0 || computeCapability >= 120;
   target.maxThreadsPerMultiprocessor = isGraphics ? 1536 : 2048;
   target.maxSharedBytesPerBlock = sharedKiB * 1024;
@@ -53,8 +54,8 @@ static Target makeHost() {
   llvm::SubtargetFeatures features;
   for (const auto &feature : detected)
     features.AddFeature(feature.getKey(), feature.getValue());
-  // Instructions that round to bfloat16 take what is below 2^-126 for zero.
-  // Last, since other features imply them.
+  // Instructions that round to bfloat16 take values below 2^-126 for zero. They
+  // are removed last, since other features imply them.
   for (const char *flushing : {"avx512bf16", "avxneconvert"})
     if (detected.count(flushing))
       features.AddFeature(flushing, false);
@@ -69,7 +70,8 @@ static Target makeHost() {
 
   target.maxThreadsPerBlock = target.maxThreadsPerMultiprocessor = 1;
   target.multiprocessors = std::max(1u, std::thread::hardware_concurrency());
-  // What one memory channel of a server gives; nothing portable tells more.
+  // The bandwidth of one memory channel of a server; no portable interface
+  // tells more.
   target.memoryBytesPerSecond = 25e9;
   return target;
 }
