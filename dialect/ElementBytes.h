@@ -1,4 +1,4 @@
-//===- ElementBytes.h - What an element takes in memory ---------*- C++ -*-===//
+//===- ElementBytes.h - The bytes of an element in memory -------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,8 +12,8 @@
 
 namespace bastile {
 
-/// The bytes of an element of `type`, a number or a tensor or vector of such:
-/// at least 1, also for a condition, of which no memory has less.
+/// The bytes of an element of `type`, a number or a tensor or vector of
+/// numbers: at least 1, also for a condition, since memory has nothing less.
 inline int64_t getElementBytes(mlir::Type type) {
   return llvm::divideCeil(
       mlir::getElementTypeOrSelf(type).getIntOrFloatBitWidth(), 8);

@@ -27,7 +27,7 @@ static Value convert(ImplicitLocOpBuilder &builder, Value value,
   auto type = cast<RankedTensorType>(value.getType());
   if (type.getElementType() == elementType)
     return value;
-  // What was extended holds what it was extended from.
+  // An extended value is still exact in the type that it was extended from.
   if (auto extension = value.getDefiningOp<arith::ExtFOp>())
     if (getElementTypeOrSelf(extension.getIn().getType()) == elementType)
       return extension.getIn();
@@ -38,7 +38,8 @@ static Value convert(ImplicitLocOpBuilder &builder, Value value,
     return arith::ExtFOp::create(builder, converted, value);
   if (from > to)
     return arith::TruncFOp::create(builder, converted, value);
-  // f16 and bf16 hold different values in as many bits.
+  // f16 and bf16 have as many bits but different values, so one becomes the
+  // other by way of float32.
   return convert(builder, convert(builder, value, builder.getF32Type()),
                  elementType);
 }
@@ -180,7 +181,7 @@ Expr round(const Expr &operand) { return unary<math::RoundEvenOp>(operand); }
 
 /// The numerator and the denominator of the sigmoid.
 static std::pair<Expr, Expr> sigmoidQuotient(const Expr &operand) {
-  // Not exp(-abs(x)): the absolute value has no derivative at zero.
+  // This is not exp(-abs(x)), as the absolute value has no derivative at zero.
   Value isPositive = compare(arith::CmpFPredicate::OGE, operand, 0.0);
   Expr small = exp(select(isPositive, -operand, operand));
   return {select(isPositive, operand.constant(1.0), small), small + 1.0};
@@ -226,7 +227,7 @@ Expr roundUpToPowerOfTwo(const Expr &operand) {
   bits = arith::AddIOp::create(builder, bits, constant(fraction));
   bits = arith::AndIOp::create(builder, bits, constant(~fraction));
   Expr rounded = wrap(builder, arith::BitcastOp::create(builder, type, bits));
-  // The carry of a NaN may leave something else.
+  // For a NaN, the carry may give a number.
   Value isNumber = compare(arith::CmpFPredicate::ORD, operand, operand);
   return select(isNumber, rounded, operand);
 }
@@ -310,7 +311,7 @@ Expr repeatBands(const Expr &operand, int64_t band, Value like) {
 }
 
 Expr silu(const Expr &operand) {
-  // Divided once, at the end: a product with the sigmoid rounds once more.
+  // One division at the end rounds once less than a product with the sigmoid.
   auto [numerator, denominator] = sigmoidQuotient(operand);
   return operand * numerator / denominator;
 }
@@ -360,13 +361,14 @@ TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
     return arith::CmpIOp::create(builder, predicate, targets, repeated);
   };
   this->ignored = compareTo(arith::CmpIPredicate::eq, ignored);
-  // Unsigned, so that negative targets are out of range as well.
+  // The comparison is unsigned, so that negative targets are out of range as
+  // well.
   inRange = compareTo(arith::CmpIPredicate::ult, length);
   column = targets;
   RankedTensorType columnType = type.clone(builder.getI32Type());
   if (type.getElementType().isInteger(64))
     column = arith::TruncIOp::create(builder, columnType, targets);
-  // The low half of a target out of range may look like one in range.
+  // The low half of a target out of range may look like a target in range.
   Value nowhere =
       arith::ConstantOp::create(builder, builder.getI32IntegerAttr(-1));
   nowhere = BroadcastOp::create(builder, columnType, nowhere, targets);

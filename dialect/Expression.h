@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lets the decomposition of a model op read like its formula.
+// Makes the decomposition of a model op read like its formula.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +17,8 @@
 
 namespace bastile::tile {
 
-/// A row tensor, a row vector or a statistic in the precision that formulas are
-/// computed in: float32, or float64 where the element type is float64.
+/// A row tensor, a row vector or a statistic in the precision in which formulas
+/// compute: float32, or float64 where the element type is float64.
 ///
 /// Operators build `arith` and `math` ops. Operands of different shape are
 /// broadcast: a row vector over rows, a statistic along its row.
@@ -27,7 +27,7 @@ public:
   /// Wraps `value`, extended to the computing precision.
   Expr(mlir::ImplicitLocOpBuilder &builder, mlir::Value value);
 
-  /// The value converted to `elementType`, as a result of the graph.
+  /// The value converted to `elementType`, as for a result of the op.
   mlir::Value as(mlir::Type elementType) const;
   /// The value rounded to `elementType` and back, as models that cast in the
   /// middle of a formula do.
@@ -64,19 +64,19 @@ Expr operator/(const Expr &lhs, double rhs);
 Expr operator/(double lhs, const Expr &rhs);
 Expr operator-(const Expr &operand);
 
-/// The smaller and the larger operand; NaN if either is.
+/// The smaller and the larger operand; NaN if either operand is NaN.
 Expr min(const Expr &lhs, const Expr &rhs);
 Expr max(const Expr &lhs, const Expr &rhs);
 Expr min(const Expr &lhs, double rhs);
 Expr max(const Expr &lhs, double rhs);
 
-/// Compares elementwise; a tensor of i1, for `select`.
+/// Compares elementwise; gives a tensor of i1, for `select`.
 mlir::Value compare(mlir::arith::CmpFPredicate predicate, const Expr &lhs,
                     const Expr &rhs);
 mlir::Value compare(mlir::arith::CmpFPredicate predicate, const Expr &lhs,
                     double rhs);
 Expr select(mlir::Value condition, const Expr &lhs, const Expr &rhs);
-/// The value, as a constant to derivatives.
+/// The value of `operand`, which derivatives take for a constant.
 Expr stopGradient(const Expr &operand);
 
 Expr exp(const Expr &operand);
@@ -103,25 +103,25 @@ Expr round(const Expr &operand);
 /// a * b + c, rounded once.
 Expr fma(const Expr &a, const Expr &b, const Expr &c);
 /// The least power of two that is not less than a positive operand, exactly.
-/// Infinity and NaN stay. The operand is not subnormal.
+/// Infinity and NaN stay. The operand must not be subnormal.
 Expr roundUpToPowerOfTwo(const Expr &operand);
-/// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|): no
-/// intermediate overflows, so the tail is right down to the smallest numbers,
-/// and so is that of the derivative.
+/// 1 / (1 + exp(-x)), as (x >= 0 ? 1 : s) / (1 + s) with s = exp(-|x|). No
+/// intermediate overflows, so that the tail is right down to the smallest
+/// numbers, and so is the tail of the derivative.
 Expr sigmoid(const Expr &operand);
 /// x * Phi(x), Phi being the normal distribution, as 0.5 x erfc(-x / sqrt 2):
 /// unlike 0.5 x (1 + erf(x / sqrt 2)), it does not cancel for negative x.
 Expr geluErf(const Expr &operand);
 /// 0.5 x (1 + tanh u), u = sqrt(2 / pi) (x + 0.044715 x^3), as x sigmoid(2 u):
-/// the same function without the cancellation of 1 + tanh for negative x
+/// the same function, but without the cancellation of 1 + tanh for negative x
 /// (Hendrycks and Gimpel, arXiv 1606.08415).
 Expr geluTanh(const Expr &operand);
 
 /// log(1 + exp(x)), without overflow; exact in both tails.
 Expr softplus(const Expr &operand);
 
-/// The sum, mean, maximum and minimum of each row, a statistic; or of each of
-/// `groups` groups of neighbouring columns.
+/// The sum, mean, maximum and minimum of each row, or of each of its `groups`
+/// groups of neighbouring columns: a statistic.
 Expr rowSum(const Expr &operand, int64_t groups = 1);
 Expr rowMean(const Expr &operand, int64_t groups = 1);
 Expr rowMax(const Expr &operand, int64_t groups = 1);
@@ -132,20 +132,22 @@ Expr sumOfRows(const Expr &operand);
 Expr sumOfRows(const Expr &operand, llvm::ArrayRef<int64_t> shape);
 Expr maxOfRows(const Expr &operand);
 
-/// The sum and the maximum of the rows of each band, in every row of it.
+/// The sum and the maximum of the rows of each band, repeated in every row of
+/// the band.
 Expr sumOfBands(const Expr &operand, int64_t band);
 Expr maxOfBands(const Expr &operand, int64_t band);
-/// The first row of each band, and each row again for a band of `like`.
+/// `packBands` keeps the first row of each band; `repeatBands` repeats each row
+/// for a band of the rows of `like`.
 Expr packBands(const Expr &operand, int64_t band);
 Expr repeatBands(const Expr &operand, int64_t band, mlir::Value like);
 
 /// x * sigmoid(x).
 Expr silu(const Expr &operand);
-/// The positive part; NaN stays, and the derivative at zero is zero.
+/// The positive part; NaN stays NaN, and the derivative at zero is zero.
 Expr relu(const Expr &operand);
 
-/// Takes rows apart into `count` pieces, and puts pieces together. As many
-/// neighbouring pieces as there are `strands` are interleaved with each other.
+/// Takes rows apart into `count` pieces, and puts pieces together. Each
+/// `strands` neighbouring pieces are interleaved with each other.
 llvm::SmallVector<mlir::Value> splitRows(mlir::ImplicitLocOpBuilder &builder,
                                          mlir::Value rows, int64_t count,
                                          int64_t strands = 1);
@@ -155,12 +157,12 @@ mlir::Value joinRows(mlir::ImplicitLocOpBuilder &builder,
 /// The targets of a loss, one number a row that names one of its elements.
 class TargetRows {
 public:
-  /// `targets` are statistics of i32 or i64 that name elements of rows of
-  /// `length`, or say with `ignored` that the row has no target.
+  /// `targets` are statistics of i32 or i64, each the number of an element of
+  /// its row of `length`, or `ignored` for a row without a target.
   TargetRows(mlir::ImplicitLocOpBuilder &builder, mlir::Value targets,
              int64_t ignored, int64_t length);
 
-  /// Statistics of i1.
+  /// A statistic of i1: true for a row without a target.
   mlir::Value isIgnored() const { return ignored; }
   mlir::Value isInRange() const { return inRange; }
   /// A row tensor of i1 with the shape of `rows`, true at most once a row.
@@ -171,17 +173,18 @@ private:
   mlir::Value column, ignored, inRange;
 };
 
-/// `operand` as i8, cut off after the point.
+/// `operand` as i8, rounded towards zero.
 mlir::Value toInteger(const Expr &operand);
 
-/// Checks that the row vector `vector` is as long as the rows of `rows`, and
-/// reports at `op`, in which they are called by these names.
+/// Checks that the row vector `vector` is as long as the rows of `rows`. An
+/// error at `op` calls both by the names given.
 llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
                                     llvm::StringRef vectorName,
                                     mlir::Value rows, llvm::StringRef rowsName);
 
-/// Checks that `scale` has a number for each row of `rows`, or each band of
-/// rows if there is a `band`, for each group of its columns, or for all of it.
+/// Checks that `scale` has one number for each row of `rows`, for each band of
+/// rows if there is a `band`, for each group of columns, or for the whole
+/// tensor.
 llvm::LogicalResult verifyScale(mlir::Operation *op, mlir::Value scale,
                                 mlir::Value rows, std::optional<int64_t> band);
 

@@ -44,8 +44,8 @@ void KernelOp::print(OpAsmPrinter &printer) {
       getArgAttrsAttrName(), getResAttrsAttrName());
 }
 
-/// Checks that operands in memory have elements of whole bytes, in rows whose
-/// length is known.
+/// Checks that operands in memory have elements of whole bytes, and rows of a
+/// known length.
 static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
                                     StringRef what) {
   for (auto [index, type] : llvm::enumerate(types)) {
@@ -70,14 +70,15 @@ static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
   return success();
 }
 
-/// Checks that each operand of `kernel`, which is on whole tensors, that gives
-/// its place in memory to a result gives it to one of its type.
+/// Checks the operands of `kernel`, which is on whole tensors, that give their
+/// place in memory to a result: the result must have the same type.
 static LogicalResult verifyInPlace(KernelOp kernel) {
   StringRef name = TileDialect::kInPlaceAttrName;
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     Attribute attribute = kernel.getArgAttr(index, name);
     auto result = dyn_cast_or_null<IntegerAttr>(attribute);
-    // Narrower ones have a sign where the number has a digit.
+    // In a narrower type, a large number's first digit would be taken for its
+    // sign.
     auto isResult = [&, type = type] {
       return result &&
              (result.getType().isIndex() || result.getType().isInteger(64)) &&
@@ -92,7 +93,7 @@ static LogicalResult verifyInPlace(KernelOp kernel) {
   return success();
 }
 
-/// Checks that `kernel`, which is not tiled, is one on whole tensors.
+/// Checks `kernel`, which is on whole tensors and not tiled.
 static LogicalResult verifyOnTensors(KernelOp kernel) {
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
     if (!isa<RankedTensorType>(type))
@@ -184,7 +185,7 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   for (Attribute symbol : getKernels()) {
     auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(
         *this, cast<FlatSymbolRefAttr>(symbol));
-    // Once lowered, a kernel is a function of the target's dialect.
+    // A kernel that has been lowered is a function of the target's dialect.
     if (!kernel) {
       if (symbols.lookupNearestSymbolFrom(*this,
                                           cast<FlatSymbolRefAttr>(symbol)))

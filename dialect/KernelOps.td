@@ -15,10 +15,11 @@ include "mlir/Interfaces/FunctionInterfaces.td"
 def Tile_KernelOp : Tile_Op<"kernel", [
     FunctionOpInterface, IsolatedFromAbove, Symbol, AffineScope,
     AutomaticAllocationScope]> {
-  let summary = "one kernel: what a single launch computes";
+  let summary = "one kernel: ops that run together in a launch";
   let description = [{
-    Made by `fuse` from a part of a function. At first it takes and returns row
-    tensors and row vectors, and its body computes on whole tensors:
+    The pass `fuse` makes a kernel from a part of a function. At first the
+    kernel takes and returns row tensors and row vectors, and its body computes
+    on whole tensors:
 
     ```mlir
     tile.kernel @f(%x: tensor<?x2880xf32>) -> tensor<?x2880xf32> {
@@ -27,9 +28,9 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     }
     ```
 
-    `tile` turns it into a program that one block runs. Its arguments are then
-    the sizes of the leading dimensions (`leading` of them), and the operands in
-    memory, results last; the body computes on tiles:
+    The pass `tile` turns the kernel into a program that one block runs. Its
+    arguments are then the sizes of the `leading` leading dimensions, and the
+    operands in memory, results last; the body computes on tiles:
 
     ```mlir
     tile.kernel @f(%rows: index, %x: memref<?x2880xf32, strided<[?, 1]>>,
@@ -40,24 +41,26 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     }
     ```
 
-    A kernel on tensors has a `schedule` and may have another one, its
-    `unaligned_schedule`, for the program that takes operands of any alignment.
-    A program has the one that it follows.
+    A kernel on tensors has a `schedule`, and may have an `unaligned_schedule`
+    as well, for the program that takes operands of any alignment. A program has
+    the schedule that it follows.
 
-    Every row operand of a kernel has the same leading sizes. `column_blocks`
-    programs share a group of rows, 1 if absent; with `row_programs`, as many
-    walk all of them, however many rows there are. With `combines`, a program
-    combines rows over these leading dimensions, and there is one for each index of
-    the others: space 0 is what is combined, its sizes and strides in the order of
-    the others first, and space 1 what is left.
+    All row operands of a kernel have the same leading sizes. `column_blocks`
+    programs share a group of rows; 1 if absent. With `row_programs`, that many
+    programs go through all rows, however many rows there are. With `combines`,
+    a program combines rows over the leading dimensions listed, and there is one
+    program for each index of the other dimensions. Row space 0 then holds the
+    rows that are combined, with the sizes and strides of the other dimensions
+    first, and row space 1 the rows that are left.
 
-    A program walks the rows of a band together where there is `band`, otherwise
-    as many as the schedule says.
+    With `band`, a program takes the rows of a band together; otherwise it takes
+    as many rows at a time as the schedule says.
 
-    `merge-launches` makes kernels that walk several sets of rows, as many as
-    `spaces` says: the first programs those of space 0, the next ones those of
-    space 1. The sizes of each space come first, space by space, and the argument
-    attribute `tile.space` says which space's rows an operand has.
+    The pass `merge-launches` makes kernels of several row spaces, `spaces` in
+    number: the first programs go through the rows of row space 0, the next ones
+    through those of row space 1. The sizes of each row space come first, one
+    row space after the other, and the argument attribute `tile.space` says to
+    which row space an operand's rows belong.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -81,11 +84,11 @@ def Tile_KernelOp : Tile_Op<"kernel", [
   let extraClassDeclaration = [{
     /// Whether the body is a program over tiles rather than over tensors.
     bool isTiled() { return getLeading().has_value(); }
-    /// How many sets of rows a tiled kernel walks.
+    /// How many row spaces a tiled kernel has.
     int64_t getNumSpaces() { return getSpaces().value_or(1); }
     /// How many of a tiled kernel's arguments are sizes; operands follow.
     int64_t getNumSizes() { return getNumSpaces() * *getLeading(); }
-    /// Sizes of the leading dimensions of a space of a tiled kernel.
+    /// Sizes of the leading dimensions of a row space of a tiled kernel.
     ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
       return getArguments().slice(space * *getLeading(), *getLeading());
     }
@@ -93,7 +96,7 @@ def Tile_KernelOp : Tile_Op<"kernel", [
     int64_t getRowsPerProgram() {
       return getBand().value_or(getSchedule()->getRows());
     }
-    /// The space whose rows the operand at `position` of the arguments has.
+    /// The row space of the operand at `position` of the arguments.
     int64_t getSpace(unsigned position);
 
     ::mlir::Region *getCallableRegion() { return &getBody(); }
@@ -110,8 +113,9 @@ def Tile_LaunchOp : Tile_Op<"launch", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "launches a kernel on tensors";
   let description = [{
-    `kernels` are variants of one kernel, fastest first: the runtime takes the
-    first whose arguments it can satisfy. `fuse` names one; `tile` makes more.
+    `kernels` are the variants of one kernel, fastest first: the runtime
+    launches the first one that can take the operands. The pass `fuse` names one
+    variant; `tile` makes more.
 
     Example:
 
@@ -143,10 +147,10 @@ class Tile_ProgramOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
   }]>];
 }
 def Tile_ProgramIdOp : Tile_ProgramOp<"program_id"> {
-  let summary = "which of the kernel's programs this one is, from 0";
+  let summary = "the number of this program in its launch, from 0";
 }
 def Tile_ProgramCountOp : Tile_ProgramOp<"program_count"> {
-  let summary = "how many programs this launch of the kernel has";
+  let summary = "how many programs the launch has";
 }
 
 def Tile_MisalignmentOp : Tile_Op<"misalignment", [Pure]> {
@@ -185,10 +189,10 @@ def Tile_LoadOp : Tile_Op<"load", [
     outside the operand is read: `tile.mask` gives such elements a value where
     it matters. `row` itself must be in range.
 
-    `alignment` is what the address of every row is a multiple of, in bytes.
-    `invariant` says that the kernel does not write the operand. With `offset`
-    and `length`, columns are those of a piece of the row: `length` of them from
-    `offset` on. `row` counts the rows of the kernel's space `space`.
+    The address of every row is a multiple of `alignment` bytes. `invariant`
+    says that the kernel does not write the operand. With `offset` and `length`,
+    columns are those of a piece of the row: `length` columns from `offset` on.
+    `row` counts the rows of the kernel's row space `space`.
 
     Example:
 
@@ -220,8 +224,8 @@ def Tile_StoreOp : Tile_Op<"store", [
   let summary = "writes a tile";
   let description = [{
     The counterpart of `tile.load`. Elements beyond the operand are not written.
-    With `band`, the operand has one row for as many of the tile's, and the first
-    of them is what is written there.
+    With `band`, the operand has one row for each `band` rows of the tile, and
+    the first of these is written there.
 
     Example:
 
@@ -247,10 +251,10 @@ def Tile_StoreOp : Tile_Op<"store", [
 }
 
 def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
-  let summary = "combines what each thread holds of a row";
+  let summary = "combines the elements that each thread holds of a row";
   let description = [{
-    The result has a column for each thread along the row, and its layout says
-    so: `lower-tiles` needs no other thread for it.
+    The result has one column for each thread along the row, as its layout says:
+    each thread combines its own elements and needs no other thread.
 
     Example:
 
@@ -268,9 +272,10 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
 }
 
 def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
-  let summary = "gives each thread's number to all that it holds of the row";
+  let summary = "gives each thread's number to all its elements of the row";
   let description = [{
-    The counterpart of `tile.fold`.
+    The inverse of `tile.fold`: all elements that a thread holds of a row become
+    that thread's number.
 
     Example:
 
@@ -288,11 +293,12 @@ def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
 }
 
 def Tile_ExchangeOp : Tile_Op<"exchange"> {
-  let summary = "tells the blocks of a cluster each other's numbers";
+  let summary = "sends numbers between the blocks of a cluster";
   let description = [{
-    Each operand is a statistic that differs from block to block; for each of
-    them there are as many results as the cluster has blocks, in their order, the
-    same in all. The blocks wait for each other once, however many operands there are.
+    Each operand is a statistic that differs from block to block. It has one
+    result for each block of the cluster, in the order of the blocks, and all
+    blocks get the same results. The blocks wait for each other once, however
+    many operands there are.
 
     Example, in a cluster of two blocks:
 
@@ -312,9 +318,9 @@ def Tile_BufferOp : Tile_Op<"buffer", [
     MemoryEffects<[MemAlloc<DefaultResource>]>]> {
   let summary = "shared memory for tiles";
   let description = [{
-    As many tiles as the first size says; `offset` is where a block's part of
-    them begins in its shared memory, in bytes. Each thread comes back to what
-    it has left itself and sees nothing of others, so that no barrier is needed.
+    The first size is the number of tiles; `offset` is where the block's part of
+    them begins in its shared memory, in bytes. Each thread reads only elements
+    that it has written itself, so that no barrier is needed.
 
     Example:
 
@@ -335,7 +341,7 @@ def Tile_BufferOp : Tile_Op<"buffer", [
 }
 
 def Tile_KeepOp : Tile_Op<"keep"> {
-  let summary = "leaves a tile in a buffer";
+  let summary = "writes a tile to a buffer";
   let description = [{
     Example:
 
@@ -354,7 +360,7 @@ def Tile_KeepOp : Tile_Op<"keep"> {
 }
 
 def Tile_TakeOp : Tile_Op<"take"> {
-  let summary = "reads a tile that was left in a buffer";
+  let summary = "reads a tile from a buffer";
   let description = [{
     Example:
 
@@ -375,8 +381,9 @@ def Tile_TakeOp : Tile_Op<"take"> {
 def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
   let summary = "begins to copy a tile into a buffer";
   let description = [{
-    What `tile.load` and `tile.keep` do, but the program goes on: the tile is in
-    the buffer once `tile.wait_copies` has said so. `tile` is its type.
+    Does the same as `tile.load` and `tile.keep`, but the program goes on at
+    once: the tile is in the buffer after a `tile.wait_copies`. `tile` is the
+    tile's type.
 
     Example:
 
@@ -404,7 +411,7 @@ def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
 }
 
 def Tile_CommitCopiesOp : Tile_Op<"commit_copies"> {
-  let summary = "makes a group of the copies that have begun";
+  let summary = "makes a group of the copies begun since the last group";
   let assemblyFormat = "attr-dict";
 }
 
@@ -418,8 +425,8 @@ def Tile_IsDoneOp : Tile_Op<"is_done", [
     MemoryEffects<[MemRead]>, SameVariadicOperandSize]> {
   let summary = "whether a scaling in place would change nothing";
   let description = [{
-    Whether the first number at `factor` is 1 and each of `outputs` begins where
-    its input does. All threads of a launch agree.
+    True if the first number at `factor` is 1 and each of `outputs` begins at
+    the address of its input. All threads of a launch get the same answer.
 
     Example:
 

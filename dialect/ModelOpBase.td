@@ -1,4 +1,4 @@
-//===- ModelOpBase.td - What model ops share ----------------*- tablegen -*-===//
+//===- ModelOpBase.td - The base class of model ops -----------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -13,9 +13,9 @@ include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-/// A model op stands in one file of dialect/ops/, its `decompose` and, where it
-/// has more to check than its types, its `verify` among it, written with the
-/// expressions of dialect/Expression.h.
+/// Each model op has one file in dialect/ops/, with its `decompose`, written
+/// with the expressions of dialect/Expression.h. An op that has more to check
+/// than its types has its `verify` there too.
 class Tile_ModelOp<string mnemonic, list<Trait> traits = []>
     : Tile_Op<mnemonic, !listconcat(traits, [Pure,
         DeclareOpInterfaceMethods<Tile_DecomposableOpInterface>])>;

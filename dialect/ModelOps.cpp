@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one file that sees the classes of model ops: everything else knows them
-// by their interface, so that adding an op compiles this file alone.
+// Only this file sees the classes of model ops. All others know them by their
+// interface, so that adding an op compiles this file alone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +32,8 @@ void bastile::tile::TileDialect::registerModelOps() {
       >();
 }
 
-/// Reads the types of an operand and two optional ones, of those that are
-/// there.
+/// Reads the types of an operand and of two optional ones, as far as these are
+/// present.
 static ParseResult
 parsePresentTypes(OpAsmParser &parser,
                   std::optional<OpAsmParser::UnresolvedOperand> second,

@@ -1,4 +1,4 @@
-//===- Primitives.cpp - What arith and math lack on rows ------------------===//
+//===- Primitives.cpp - Ops on rows that arith and math lack --------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -10,8 +10,9 @@
 using namespace mlir;
 using namespace bastile::tile;
 
-/// Whether the elements of `narrow` stand for groups of as many columns each of
-/// a row of `length`; in a tile, as its layout says, the last one for the rest.
+/// Whether each element of `narrow` stands for a group of neighbouring columns
+/// of a row of `length`, all groups being equally long. In a tile, the layout
+/// gives the size of groups, and the last one may have fewer columns.
 static bool areGroups(RankedTensorType narrow, int64_t length) {
   const int64_t groups = narrow.getShape().back();
   if (groups < 1)
@@ -63,7 +64,7 @@ LogicalResult BroadcastOp::verify() {
 }
 
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
-  // A static shape needs no tensor to be like.
+  // A static shape follows from the type alone, so `like` would say nothing.
   if (getLike() && cast<RankedTensorType>(getType()).hasStaticShape()) {
     getLikeMutable().clear();
     return getResult();
@@ -92,7 +93,8 @@ LogicalResult ReduceOp::verify() {
   SmallVector<int64_t> shape(input.getShape());
   shape.back() = groups;
   RankedTensorType expected = input.clone(shape);
-  // A layout says where the elements are, not what they are.
+  // The types may differ in their layouts, which say where elements are, not
+  // what they are.
   if (getType().getShape() != expected.getShape() ||
       getType().getElementType() != expected.getElementType())
     return emitOpError("reduces ")
@@ -215,7 +217,7 @@ LogicalResult RepeatBandsOp::verify() {
   return verifyBands(*this, result, source, getBand());
 }
 
-/// Checks that the pieces of `op`, of one type, together are rows of type
+/// Checks that the pieces of `op`, which have one type, make up rows of type
 /// `row`.
 template <typename Op>
 static LogicalResult verifyPieces(Op op, RankedTensorType row) {
@@ -251,7 +253,8 @@ static LogicalResult verifyPieces(Op op, RankedTensorType row) {
   return success();
 }
 
-/// The operands of a split or a join that say how the pieces lie.
+/// Reads and prints the attributes of a split or a join that say how its pieces
+/// lie.
 template <typename Op>
 static void setStrands(OpBuilder &builder, OperationState &state,
                        int64_t strands, int64_t count) {

@@ -1,4 +1,4 @@
-//===- Primitives.td - What arith and math lack on rows -----*- tablegen -*-===//
+//===- Primitives.td - Ops on rows that arith and math lack ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -13,14 +13,14 @@ include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
-  let summary = "repeats a scalar, a row vector or a statistic over a row tensor";
+  let summary = "repeats a scalar, row vector or statistic over a row tensor";
   let description = [{
     The result has the leading sizes of `like`. A scalar is repeated everywhere,
-    a row vector over all rows, a statistic (last dimension 1) along its row, a
-    row vector of length 1 over all rows and along them. A row tensor with
-    leading dimensions of the static size 1 is repeated over those of `like`. One
-    of shorter rows, such as `tile.reduce` makes of groups, has each element
-    repeated over as many neighbouring columns.
+    a row vector over all rows, a statistic (last dimension 1) along its row,
+    and a row vector of length 1 both over all rows and along them. A row tensor
+    with leading dimensions of the static size 1 is repeated over those of
+    `like`. In a row tensor of shorter rows, such as `tile.reduce` makes for
+    groups, each element is repeated over the neighbouring columns of its group.
     Tiles need no `like`: their shape is static.
 
     Example:
@@ -45,8 +45,8 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let extraClassDeclaration = [{
-    /// Whether the source has rows of its own that are fewer than the result's:
-    /// some of its leading sizes are 1.
+    /// Whether the source has fewer rows of its own than the result: some of
+    /// its leading sizes are 1.
     bool repeatsRows();
   }];
 }
@@ -54,14 +54,14 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the elements of each row, or of groups of them";
   let description = [{
-    The result is a statistic: the same leading sizes, a row length of one. A
-    result of more columns combines groups of neighbouring columns, all of one
-    size, and is called a group statistic. The
-    order of the combination is not defined; it is the same in every run of the
-    same schedule. `max` and `min` pass a NaN on.
+    The result is a statistic: it has the same leading sizes, and rows of length
+    one. A result with more columns combines groups of neighbouring columns, all
+    of one size, and is called a group statistic. The order of the combination
+    is not defined; it is the same in every run of the same schedule. `max` and
+    `min` give NaN if an element is NaN.
 
-    In a program, each block of a cluster combines only what it holds of the row;
-    `tile.exchange` gives the results to the others.
+    In a program, each block of a cluster combines only the part of the row that
+    it holds; `tile.exchange` gives the results to the other blocks.
 
     Example:
 
@@ -77,9 +77,10 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
   let hasFolder = 1;
   let extraClassDeclaration = [{
-    /// Whether there are several results a row, one for each group of columns.
+    /// Whether each row has several results, one for each group of columns.
     bool isOfGroups() { return getType().getShape().back() != 1; }
-    /// The value that leaves any other unchanged under `kind`.
+    /// The value that leaves any other value unchanged when combined under
+    /// `kind`.
     static ::mlir::TypedAttr getNeutral(ReduceKind kind, ::mlir::Type type);
     /// Combines two values of the same type under `kind`.
     static ::mlir::Value combine(::mlir::OpBuilder &builder,
@@ -89,20 +90,22 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
 }
 
 def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
-  let summary = "combines all rows into one, or those over some dimensions";
+  let summary = "combines all rows, or the rows over some dimensions";
   let description = [{
     The result is a row vector that combines the rows elementwise, such as the
-    gradient of a weight that all rows share. The order is not defined; it is
-    the same in every run of the same schedule on the same machine.
+    gradient of a weight that all rows share. The order of the combination is
+    not defined; it is the same in every run of the same schedule on the same
+    machine.
 
-    A result with leading dimensions has the static size 1 in those over which it
-    combines rows, and in the others the sizes of the input: it is what repeats
-    for the input's rows, such as angles that batches and heads share. It keeps
-    rows of its own.
+    A result with leading dimensions has the static size 1 in the dimensions
+    over which it combines rows, and the sizes of the input in the others: it
+    has rows of its own, each for several rows of the input, such as the
+    gradient of angles that batches and heads share.
 
-    `fuse` makes two of it: one in the kernel that computes the rows, `partial`,
-    whose result has one row for each program of the kernel, and one in a kernel
-    that combines those. On tiles, the result is a tile of one row.
+    The pass `fuse` makes two ops of it. The one marked `partial` stands in the
+    kernel that computes the rows, and its result has one row for each program
+    of that kernel; the other one combines these rows in a kernel of its own. On
+    tiles, the result is a tile of one row.
 
     Example:
 
@@ -125,7 +128,7 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Whether the result, on tensors, has rows of its own, each of which
-    /// combines some of the input's.
+    /// combines some of the input's rows.
     bool keepsRows() { return !getPartial() && getType().getRank() > 1; }
     /// The leading dimensions over which rows are combined.
     ::llvm::SmallVector<int64_t> getCombinedDimensions();
@@ -141,9 +144,10 @@ def Tile_ReduceBandsOp : Tile_BandOp<"reduce_bands", [
     AllTypesMatch<["input", "result"]>]> {
   let summary = "combines the rows of each band";
   let description = [{
-    A band is a number of neighbouring rows; the last one may have fewer. Each
-    row of the result has what the rows of its band combine to, elementwise. The
-    order is not defined; it is the same in every run of the same schedule.
+    A band is a fixed number of neighbouring rows; the last band may have fewer.
+    Each row of the result holds the combination of all rows of its band,
+    elementwise. The order of the combination is not defined; it is the same in
+    every run of the same schedule.
 
     Example:
 
@@ -158,9 +162,10 @@ def Tile_ReduceBandsOp : Tile_BandOp<"reduce_bands", [
 }
 
 def Tile_PackBandsOp : Tile_BandOp<"pack_bands"> {
-  let summary = "the first row of each band";
+  let summary = "keeps the first row of each band";
   let description = [{
-    What all rows of a band have in common, without the repetition.
+    Where all rows of a band are equal, as those of `tile.reduce_bands` are, the
+    result holds each of them once.
 
     Example:
 
@@ -178,8 +183,8 @@ def Tile_PackBandsOp : Tile_BandOp<"pack_bands"> {
 def Tile_RepeatBandsOp : Tile_BandOp<"repeat_bands"> {
   let summary = "repeats each row for all rows of a band";
   let description = [{
-    The inverse of `tile.pack_bands`: the result has the leading size of `like`,
-    the source one row for each band of that.
+    The inverse of `tile.pack_bands`: the source has one row for each band of
+    the rows of `like`, and the result has the leading size of `like`.
 
     Example:
 
@@ -200,11 +205,11 @@ def Tile_RepeatBandsOp : Tile_BandOp<"repeat_bands"> {
 def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let summary = "takes rows apart into pieces of equal length";
   let description = [{
-    The n results together hold the row: the first holds its first n-th, and so
-    on. With `interleaved`, the first holds every n-th element from the first
-    on, the second every n-th from the second on. With `parts` = k as well, the
-    row is cut into k parts, and each of these is taken apart into n / k
-    interleaved pieces, which are called its strands.
+    The n results together hold the row: the first result holds the first n-th
+    of it, and so on. With `interleaved`, the first result holds every n-th
+    element from the first on, the second result every n-th from the second on.
+    With `parts` = k as well, the row is cut into k parts, and each part is
+    taken apart into n / k interleaved pieces, which are called its strands.
 
     Example:
 
@@ -230,7 +235,8 @@ def Tile_SplitOp : Tile_Op<"split", [Pure]> {
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "int64_t":$strands,
                                  "::mlir::Value":$input)>];
   let extraClassDeclaration = [{
-    /// How many neighbouring pieces share a part of the row, element by element.
+    /// How many neighbouring pieces share a part of the row, element by
+    /// element.
     int64_t getStrands() {
       int64_t count = getPieces().size();
       return getInterleaved() ? count / getParts() : 1;
@@ -239,7 +245,7 @@ def Tile_SplitOp : Tile_Op<"split", [Pure]> {
 }
 
 def Tile_JoinOp : Tile_Op<"join", [Pure]> {
-  let summary = "puts pieces of equal length together to rows";
+  let summary = "puts pieces of equal length together into rows";
   let description = [{
     The inverse of `tile.split`.
 
@@ -262,7 +268,7 @@ def Tile_JoinOp : Tile_Op<"join", [Pure]> {
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "int64_t":$strands,
                                  "::mlir::ValueRange":$pieces)>];
   let extraClassDeclaration = [{
-    /// How many neighbouring pieces share a part of the row, element by element.
+    /// How many neighbouring pieces are interleaved in a part of the row.
     int64_t getStrands() {
       int64_t count = getPieces().size();
       return getInterleaved() ? count / getParts() : 1;
@@ -298,9 +304,10 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
 def Tile_CopyOp : Tile_Op<"copy", [
     Pure, SameOperandsAndResultType, Elementwise, Scalarizable, Vectorizable,
     Tensorizable]> {
-  let summary = "a value again, to be stored once more";
+  let summary = "repeats a value, so that it is stored once more";
   let description = [{
-    `fuse` puts it where a function returns an argument, or a value twice.
+    The pass `fuse` inserts it where a function returns an argument, or returns
+    a value twice.
 
     Example:
 
@@ -317,9 +324,10 @@ def Tile_StopGradientOp : Tile_Op<"stop_gradient", [
     Pure, SameOperandsAndResultType]> {
   let summary = "a value that derivatives take for a constant";
   let description = [{
-    Stands where a value is subtracted and added again for the sake of rounding
-    alone, as the maximum in a softmax is: the true derivative with respect to
-    it is zero, which a computed one would only approach.
+    It is for values that are subtracted and added again for the sake of
+    rounding alone, such as the maximum in a softmax. The true derivative with
+    respect to such a value is zero, and a computed derivative would only come
+    close to it.
 
     Example:
 

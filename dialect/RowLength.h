@@ -1,4 +1,4 @@
-//===- RowLength.h - How long a row may be ----------------------*- C++ -*-===//
+//===- RowLength.h - The largest length of a row ----------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -11,8 +11,8 @@
 
 namespace bastile {
 
-/// The most elements of a row: sizes and offsets in it are computed in 64 bits,
-/// and sums of a few of them must not overflow.
+/// The most elements of a row. Sizes and offsets in it are computed in 64 bits,
+/// and sums of a few of these must not overflow.
 constexpr int64_t maxRowLength = int64_t(1) << 31;
 
 } // namespace bastile

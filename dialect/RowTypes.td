@@ -1,4 +1,4 @@
-//===- RowTypes.td - What operands of ops can be -----------*- tablegen -*-===//
+//===- RowTypes.td - Constraints on operands of ops -----------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,15 +12,15 @@ include "dialect/TileDialect.td"
 /// Element types of operands and results.
 def Tile_Float : AnyTypeOf<[F16, BF16, F32, F64], "f16, bf16, f32 or f64">;
 
-/// Tensors of elements of some types. The list is a field, so that what reads these
-/// records (python/generate_ops.py) need not read their text.
+/// Tensors whose elements have one of some types. The list is a field, so that
+/// readers of these records (python/generate_ops.py) need not read the text.
 class Tile_TensorOf<list<Type> elements, list<Pred> conditions, string summary>
     : Type<And<!listconcat([RankedTensorOf<elements>.predicate], conditions)>,
            summary, "::mlir::RankedTensorType"> {
   list<Type> elementTypes = elements;
 }
 
-/// The row length is static and at least one; leading sizes are free.
+/// The length of a row is static and at least one; leading sizes are free.
 def Tile_IsRowTensor : And<[
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() >= 2">,
     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getShape().back() > 0">
@@ -36,7 +36,8 @@ def Tile_RowVector : Tile_TensorOf<
            ".getShape().back() > 0">],
     "row vector of f16, bf16, f32 or f64 (one static dimension of at least 1)">;
 
-/// One number a row that counts or names something, such as a token's target.
+/// One integer for each row, that counts or names something, such as the target
+/// of a token.
 def Tile_IntegerStatistic : Tile_TensorOf<
     [I32, I64],
     [Tile_IsRowTensor,
@@ -45,20 +46,20 @@ def Tile_IntegerStatistic : Tile_TensorOf<
     "statistic of i32 or i64 (at least one leading dimension and a last "
     "dimension of 1)">;
 
-/// Reductions run in the precision that formulas are computed in.
+/// Reductions compute in the precision of formulas.
 def Tile_ComputeTensor : Tile_TensorOf<
     [F32, F64], [Tile_IsRowTensor],
     "row tensor of f32 or f64 (at least one leading dimension and a static last "
     "dimension of at least 1)">;
 
-/// A row tensor or vector, in a precision that reductions have.
+/// A row tensor or row vector, in a precision that reductions compute in.
 def Tile_ComputeRows : Tile_TensorOf<
     [F32, F64],
     [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
            ".getShape().back() > 0">],
     "row tensor or row vector of f32 or f64">;
 
-/// Rows of 8-bit floats; of float64, where a reference stands for them.
+/// Rows of 8-bit floats; of float64 in references, where it stands for them.
 def Tile_SmallRows : Tile_TensorOf<
     [F8E4M3FN, F8E5M2, F64], [Tile_IsRowTensor],
     "row tensor of f8E4M3FN, f8E5M2 or f64 (at least one leading dimension and "

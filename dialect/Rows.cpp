@@ -1,4 +1,4 @@
-//===- Rows.cpp - Which values have rows, and where sizes come from -------===//
+//===- Rows.cpp - Rows of values, and the sources of sizes ----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -35,7 +35,7 @@ OpOperand *bastile::getSizeOperand(Operation *op) {
     like = iota.getLike();
   else if (auto repeat = dyn_cast<tile::RepeatBandsOp>(op))
     like = repeat.getLike();
-  // Ops on tensors have it last.
+  // Ops on tensors have `like` as their last operand.
   return like ? &op->getOpOperands().back() : nullptr;
 }
 
@@ -57,7 +57,7 @@ Value bastile::buildRowCount(OpBuilder &builder, Location loc,
 
 Value bastile::getSizeRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    // Fewer rows than those of what it takes.
+    // The result has fewer rows than the operand.
     auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
     if (isa<tile::PackBandsOp>(op) || (reduce && reduce.keepsRows()))
       return value;

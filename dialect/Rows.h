@@ -1,4 +1,4 @@
-//===- Rows.h - Which values have rows, where sizes come from ---*- C++ -*-===//
+//===- Rows.h - Rows of values, and the sources of sizes --------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -15,31 +15,33 @@ namespace bastile {
 /// Whether `value` has rows of its own: a tensor with leading dimensions.
 bool isRowTensor(mlir::Value value);
 
-/// Whether `op` reduces whole rows, and not groups of their columns.
+/// Whether `op` reduces whole rows, not groups of their columns.
 bool isRowReduction(mlir::Operation *op);
 
-/// Bytes of a row of `type`, tensors in memory or not: a condition takes one
-/// byte an element.
+/// Bytes of a row of `type`, which may be a tensor in memory or not. An element
+/// that is a condition takes one byte.
 int64_t getRowBytes(mlir::RankedTensorType type);
 
-/// The operand of `op` that it takes the sizes of its result from, and nothing
-/// else; null if there is none.
+/// The operand of `op` that only gives the sizes of its result; null if there
+/// is none.
 mlir::OpOperand *getSizeOperand(mlir::Operation *op);
 
-/// The other operands of `op`, on whose values its result depends.
+/// The other operands of `op`: those on whose values its result depends.
 mlir::ValueRange getValueOperands(mlir::Operation *op);
 
-/// Builds the number of rows that the programs of tiled `kernel` walk in
-/// `space`.
+/// Builds the number of rows that the programs of tiled `kernel` go through in
+/// row space `space`.
 mlir::Value buildRowCount(mlir::OpBuilder &builder, mlir::Location loc,
                           tile::KernelOp kernel, int64_t space = 0);
 
-/// The function's argument whose leading sizes `value`, a row tensor, has.
+/// The argument of the function that has the leading sizes of `value`, a row
+/// tensor.
 mlir::Value getSizeRoot(mlir::Value value);
 
-/// Lets the ops in `block` that are like a row tensor, for its sizes alone, be
-/// like what `choose` gives for the argument that has these sizes. No value
-/// should be computed, kept or waited for because of its sizes.
+/// Some ops in `block` take the sizes of a row tensor and nothing else of it.
+/// Makes them take the sizes of the value that `choose` gives for the argument
+/// with these sizes instead, so that no value is computed, kept or waited for
+/// because of its sizes.
 void replaceSizeSources(mlir::Block &block,
                         llvm::function_ref<mlir::Value(mlir::Value)> choose);
 

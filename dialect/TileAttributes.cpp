@@ -32,7 +32,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       {"rows", rows},       {"threads", threads},       {"vector", vector},
       {"columns", columns}, {"persistent", persistent}, {"cluster", cluster},
       {"stages", stages}};
-  // Far past what any machine takes, and products still fit 64 bits.
+  // This is far past any machine's limits, and products of such fields fit 64
+  // bits.
   constexpr int64_t maxField = int64_t(1) << 24;
   for (auto [name, value] : fields)
     if (value < 0 || value > maxField)
@@ -56,7 +57,7 @@ LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (vector < 1 || threadRows < 1 || threadColumns < 1 || blocks < 1 ||
       group < 1)
     return emitError() << "layout fields must be at least 1";
-  // So that the product of all but the last fits into 64 bits.
+  // These limits make the product of all fields but the last fit 64 bits.
   constexpr int64_t most = 1 << 20, mostColumns = 1 << 24;
   if (vector > most || threadRows > most || threadColumns > most ||
       blocks > most || group > mostColumns || columns > mostColumns)

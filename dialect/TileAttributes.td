@@ -36,16 +36,17 @@ def Tile_Reread : I32EnumAttr<"Reread", "where a row that is walked again is", [
 def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let summary = "How a kernel is laid over the machine";
   let description = [{
-    Says how a kernel runs and never what it computes: another schedule gives
-    the same result up to rounding.
+    A schedule says how a kernel runs and never what it computes: another
+    schedule gives the same result up to rounding.
 
-    A *tile* of `rows` x `columns` elements is what one block of `threads`
-    threads holds at a time, each thread in pieces of `vector` neighbouring
-    elements. Where `columns` is less than the row, a kernel without row
-    reductions gives each tile its own block, and one with reductions walks the
-    row in a loop, once for each reduction that waits for another. With
-    `persistent` = k, at most k blocks a multiprocessor are launched and each
-    walks over several groups of rows; 0 launches one block for each group.
+    One block of `threads` threads holds a *tile* of `rows` x `columns` elements
+    at a time, each thread in pieces of `vector` neighbouring elements. Where
+    `columns` is less than the row, a kernel without row reductions gives each
+    tile its own block. A kernel with reductions goes through the row tile by
+    tile, in one sweep for each reduction that waits for another. With
+    `persistent` = k, at most k blocks are launched for each multiprocessor, and
+    each goes through several groups of rows; 0 launches one block for each
+    group.
 
     A `vector` need not divide the row on a GPU, if rows are only computed on
     along their columns: each row is then *misaligned*, its vectors beginning at the
@@ -54,16 +55,17 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
 
     With `cluster` = n, the n blocks of a cluster share the tile, each holding
     `columns` / n neighbouring columns of every row, and reduce rows together
-    through each other's shared memory. 1 is no cluster, and so is 0 in a
+    through each other's shared memory. 1 means no cluster, and so does 0 in a
     complete schedule.
 
-    With `stages` = 2, a program that walks several groups of rows starts to
-    load the next group before it computes on the current one. With `stages` = n
-    above 2 the next n - 1 groups are under way to shared memory. 1 is none
-    ahead, and so is 0 in a complete schedule.
+    With `stages` = 2, a program that goes through several groups of rows starts
+    to load the next group before it computes on the current one. With `stages`
+    = n above 2, the next n - 1 groups are on their way to shared memory. 1
+    loads nothing ahead, and so does 0 in a complete schedule.
 
-    Where a row is walked more than once, `reread = shared` has the first walk
-    keep in shared memory what others read again, `memory` has each load it.
+    Where a row takes more than one sweep, `reread = shared` has the first sweep
+    keep in shared memory the elements that later sweeps read again; `reread =
+    memory` has each sweep load them.
 
     A field that is 0 (or left out) is chosen by the `schedule` pass:
 
@@ -103,8 +105,8 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     larger than one such deal is covered by repeating it, rows outermost. A
     dimension of size one is held by every thread along it.
 
-    Where a cluster of `blocks` shares the tile, each deal goes to the threads of
-    one block after the other: only the last one can leave the row.
+    Where a cluster of `blocks` shares the tile, each deal goes to the threads
+    of one block after the other: only the last one can leave the row.
 
     `#tile.blocked<vector = 2, threadRows = 1, threadColumns = 4>` on a tile of
     1 x 16, each cell naming its thread and piece:
@@ -124,10 +126,10 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     piece   0  0  0  0  0  0  0  0  1  1  1  1  1  1  1  1
     ```
 
-    A tile with `group` = g has one element for g neighbouring columns of a tile
-    that is dealt like this. For each of its pieces of that tile, a thread holds
-    the one element for the piece's group. With `vector = 2, threadRows = 1,
-    threadColumns = 4, group = 4` on a tile of 1 x 4:
+    A tile with `group` = g has one element for each g neighbouring columns of
+    another tile that is dealt as above. For each of its pieces of the other
+    tile, a thread holds the element of the piece's group. With `vector = 2,
+    threadRows = 1, threadColumns = 4, group = 4` on a tile of 1 x 4:
 
     ```
     column    0    1    2    3
@@ -135,8 +137,8 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     piece     0    0    1    1
     ```
 
-    With `columns` = c as well, the other tile has c columns, which no whole
-    number of groups makes up: the last element stands for what is left.
+    With `columns` = c as well, the other tile has c columns, which need not be
+    a multiple of g: the last element stands for the columns that are left.
   }];
   let parameters = (ins "int64_t":$vector, "int64_t":$threadRows,
                         "int64_t":$threadColumns,

@@ -1,4 +1,4 @@
-//===- TileOps.cpp - What programs do to tiles ----------------------------===//
+//===- TileOps.cpp - Ops on tiles -----------------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -51,7 +51,7 @@ static LogicalResult verifyPiece(Op op, MemRefType memref) {
   return success();
 }
 
-/// Checks that the rows of `op` are those of a space of its kernel.
+/// Checks that the rows of `op` belong to a row space of its kernel.
 template <typename Op>
 static LogicalResult verifySpace(Op op) {
   int64_t space = op.getSpace();
@@ -86,7 +86,7 @@ static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
   return verifyPiece(op, memref);
 }
 
-/// Checks that the buffer of `op` is one of tiles like `tile`.
+/// Checks that the buffer of `op` holds tiles like `tile`.
 template <typename Op>
 static LogicalResult verifySlot(Op op, RankedTensorType tile) {
   auto buffer = cast<MemRefType>(op.getBuffer().getType());
@@ -184,7 +184,8 @@ LogicalResult TakeOp::verify() {
 // Elements
 //===----------------------------------------------------------------------===//
 
-/// Checks that what `op` has for the elements beyond is one of its tile's.
+/// Checks that the value that `op` gives elements beyond the limit has the
+/// element type of its tile.
 template <typename Op>
 static LogicalResult verifyOther(Op op) {
   auto tile = cast<RankedTensorType>(op.getType());
@@ -201,7 +202,7 @@ LogicalResult MaskOp::verify() {
 
 LogicalResult MaskRowsOp::verify() { return verifyOther(*this); }
 
-/// Checks that `own` has for each row of `tile` what each thread has of it.
+/// Checks that `own` has, for each row of `tile`, one element for each thread.
 static LogicalResult verifyOwn(Operation *op, RankedTensorType tile,
                                RankedTensorType own) {
   auto layout = dyn_cast_or_null<BlockedAttr>(own.getEncoding());
@@ -209,7 +210,7 @@ static LogicalResult verifyOwn(Operation *op, RankedTensorType tile,
                tile.getRank() == 2 && tile.getDimSize(0) == own.getDimSize(0) &&
                own.getDimSize(1) == layout.getColumnsPerDeal() &&
                tile.getElementType() == own.getElementType();
-  // The threads of a tile are known once it is distributed.
+  // The threads that hold a tile are known once it is distributed.
   auto of = dyn_cast_or_null<BlockedAttr>(tile.getEncoding());
   if (isOwn && (!of || (of.getThreadRows() == layout.getThreadRows() &&
                         of.getThreadColumns() == layout.getThreadColumns() &&

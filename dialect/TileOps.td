@@ -9,7 +9,8 @@
 
 include "dialect/Primitives.td"
 include "dialect/KernelOps.td"
-// Written at configure time: includes every file of dialect/ops/.
+// This file is written at configure time: it includes every file of
+// dialect/ops/.
 include "dialect/ModelOps.td"
 
 #endif // BASTILE_DIALECT_TILEOPS_TD

@@ -16,7 +16,7 @@ def Tile_LossReduction : I32EnumAttr<"LossReduction", "how token losses combine"
 
 def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
     InferTypeOpAdaptor]> {
-  let summary = "how unlikely the logits make the targets";
+  let summary = "the cross-entropy of logits and targets";
   let description = [{
     For each token, a row of logits with a target t:
 
@@ -31,17 +31,18 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
     class `weights`, all 1 otherwise. A `soft_cap` of 0, the default, leaves the
     logits as they are. A token whose target is `ignore_index` has the loss 0.
     `reduction(mean)`, the default, divides the sum of the losses by the number
-    of tokens not ignored, or by the sum of their w[t]; without any, the loss and
-    all gradients are 0.
+    of tokens not ignored, or by the sum of their w[t]. If all tokens are
+    ignored, the loss and all gradients are 0.
 
-    A target outside of the row that is not `ignore_index` makes its token's loss
-    NaN and no gradient; no memory is read for it, and `invalid` counts such
-    targets.
+    A target outside of the row that is not `ignore_index` makes the loss of its
+    token NaN; the token has no gradient, and no memory is read for it.
+    `invalid` counts such targets.
 
-    Results are float32 (float64 for float64 logits): `loss` of all tokens, or of
-    each with `reduction(none)`; `lse` of each token; `correct`, an i8 that is 1
-    where no logit is larger than the target's; `invalid`. What is not used costs
-    nothing. An entry of -inf is a token that cannot be.
+    Results are float32 (float64 for float64 logits): `loss` of all tokens, or
+    of each with `reduction(none)`; `lse` of each token; `correct`, an i8 that
+    is 1 where no logit is larger than the target's; `invalid`. A result that is
+    not used costs nothing. A logit of -inf is that of a token that cannot
+    occur.
 
     Example:
 
@@ -88,7 +89,8 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
       shape.back() = 1;
       auto one = ::mlir::RankedTensorType::get({1}, element);
       auto each = ::mlir::RankedTensorType::get(shape, element);
-      // While the op is parsed, what is not given is not there.
+      // While the op is parsed, an attribute that the source does not give is
+      // null.
       LossReductionAttr reduction = adaptor.getReductionAttr();
       bool isEach = reduction && reduction.getValue() == LossReduction::None;
       types.assign({isEach ? each : one, each,
@@ -140,7 +142,8 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
       TargetRows targets(builder, getTargets(), getIgnoreIndex(), length);
       ::mlir::Value isTarget = targets.isTarget(z);
       Expr zero = z.constant(0), none = lse.constant(0), one = lse.constant(1);
-      // Not lse less the logit: both may be large, and their difference small.
+      // The loss is not lse less the logit: both may be large, and their
+      // difference small.
       Expr targetShifted = rowSum(select(isTarget, z, zero)) - top;
       Expr loss = logSum - targetShifted;
       Expr weight = one;

@@ -13,9 +13,9 @@ def Tile_DequantizeOp : Tile_ModelOp<"dequantize"> {
     result = x * scale
     ```
 
-    The inverse of `tile.quantize`, up to its rounding; the type of `scale` says
-    what shares one in the same way, and so does `band`. Computed in float32
-    (float64 if the scale is) and rounded once.
+    The inverse of `tile.quantize`, up to its rounding. The type of `scale` and
+    `band` say which numbers share a scale, as they do there. Computed in
+    float32 (float64 if the scale is) and rounded once.
 
     Example:
 

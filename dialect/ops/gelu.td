@@ -14,7 +14,7 @@ def Tile_GeluForm : I32EnumAttr<"GeluForm", "how the normal distribution is comp
 }
 
 def Tile_GeluOp : Tile_ModelOp<"gelu", [SameOperandsAndResultType]> {
-  let summary = "x times the normal distribution at x";
+  let summary = "x times the normal cumulative distribution at x";
   let description = [{
     ```
     erf:  result = 0.5 * x * (1 + erf(x / sqrt(2)))

@@ -16,7 +16,7 @@ def Tile_LayerNormOp : Tile_ModelOp<"layer_norm", [
     result = c * rstd * weight + bias
     ```
 
-    (Ba et al., arXiv 1607.06450.) Without `weight` that factor is one, without
+    (Ba et al., arXiv 1607.06450.) Without `weight` its factor is one, without
     `bias` nothing is added. Computed in float32 (float64 for float64 operands)
     and rounded once.
 

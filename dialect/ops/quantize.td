@@ -14,7 +14,7 @@ def Tile_SmallFormat : I32EnumAttr<"SmallFormat", "a format of 8-bit floats", [
 }
 
 def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
-  let summary = "numbers in 8-bit floats, and what to multiply them by";
+  let summary = "rounds numbers to 8-bit floats, with scales to multiply them by";
   let description = [{
     For all numbers x that share a scale:
 
@@ -25,35 +25,35 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
     ```
 
     with the largest number of the format as `limit`: 448 for `e4m3` (the
-    default, f8E4M3FN), 57344 for `e5m2` (f8E5M2). So no number is cut off, and
-    `result * scale` is near x. With `power_of_two`, the scale is rounded up to
-    a power of two, exactly.
+    default, f8E4M3FN), 57344 for `e5m2` (f8E5M2). So no number exceeds the
+    format, and `result * scale` is near x. With `power_of_two`, the scale is
+    rounded up to a power of two, exactly.
 
-    The type of `scale` says what shares one. For rows of length n:
+    The type of `scale` says which numbers share a scale. For rows of length n:
 
-    | scale | one for |
+    | scale | one scale for |
     |---|---|
     | `tensor<?x1xf32>` | each row |
     | `tensor<?xkxf32>` | each n / k neighbouring columns of a row |
-    | `tensor<1xf32>` | all rows; takes more launches, and reads them twice |
+    | `tensor<1xf32>` | all rows; takes more launches, and reads rows twice |
 
-    With `band(m)`, a row of the scale is one for m neighbouring rows, the last
-    of which may be fewer: `band(128)` and n / 128 columns make blocks of 128 x
-    128. There must be one leading dimension.
+    With `band(m)`, a row of the scale is for m neighbouring rows, or for fewer
+    at the end: `band(128)` and n / 128 columns make blocks of 128 x 128. There
+    must be one leading dimension.
 
-    Where all is 0, or there is nothing, the scale is 1, as in Transformer
-    Engine. DeepSeek's kernels have a `min_amax` of 1e-4 instead, torchao's of
-    1e-12; the default is 0. A scale is at least 2^-126, so that its reciprocal
-    is finite. Numbers that share a scale with a NaN or an infinity become NaN,
-    and such a scale is NaN or infinity.
+    Where all numbers are 0, or there are none, the scale is 1, as in
+    Transformer Engine. DeepSeek's kernels have a `min_amax` of 1e-4 instead,
+    torchao's one of 1e-12; the default is 0. A scale is at least 2^-126, so
+    that its reciprocal is finite. Numbers that share a scale with a NaN or an
+    infinity become NaN, and such a scale is NaN or infinity.
 
-    Computed in float32 (float64 for float64 operands, the scales of which are
-    float64). Quotients are those of a division, as of PyTorch's `x / scale`:
+    Computed in float32 (float64 for float64 operands, whose scales are
+    float64). Quotients are those of a division, as in PyTorch's `x / scale`:
     multiplying by a rounded reciprocal would now and then give another 8-bit
     float.
 
-    To derivatives, scales are constants: the gradient of the result, divided by
-    the scale, is that of x.
+    Derivatives take scales for constants: the gradient of x is that of the
+    result, divided by the scale.
 
     Results of float64 stand for 8-bit floats not yet rounded, in references.
 
@@ -133,16 +133,16 @@ def Tile_QuantizeOp : Tile_ModelOp<"quantize"> {
           compare(::mlir::arith::CmpFPredicate::OLE, amax, 0.0);
       scale = select(isZero, scale.constant(1), scale);
 
-      // One reciprocal for all that share it and, for two operations more than
-      // a product with it takes, the remainder's part (Markstein): the quotient
-      // is right even if the reciprocal is a unit off, as a GPU's may be. Such
-      // a product would round 2 in 1000 bfloat16 numbers to another float of 8
-      // bits, with an exact reciprocal still 2 in 10000: quotients of so few
-      // digits often lie next to a tie. None exceeds the limit by enough to be
-      // rounded beyond it.
+      // All numbers that share a scale share one reciprocal. The remainder's
+      // part (Markstein), two operations more than a product with the
+      // reciprocal, makes the quotient right even if the reciprocal is a unit
+      // off, as a GPU's may be. A product alone would round 2 in 1000 bfloat16
+      // numbers to another float of 8 bits, and with an exact reciprocal still
+      // 2 in 10000: quotients of so few digits often lie next to a tie. No
+      // quotient exceeds the limit by enough to be rounded beyond it.
       Expr reciprocal = 1.0 / scale;
       Expr quotient = x * reciprocal;
-      // Negated, the remainder leaves a zero its sign.
+      // With the negated remainder, a quotient of zero keeps its sign.
       Expr negative = fma(quotient, scale.like(x), -x);
       quotient = fma(negative, (-reciprocal).like(x), quotient);
       ::mlir::Type type =

@@ -27,8 +27,8 @@ def Tile_RmsNormOp : Tile_ModelOp<"rms_norm", [
     ```
 
     (Zhang and Sennrich, arXiv 1910.07467.) Without `weight`, the last factor is
-    one, whatever the `offset`, which is 1 for models that store the weight less
-    one, as Gemma does.
+    one, whatever the `offset`. An `offset` of 1 is for models that store the
+    weight less one, as Gemma does.
 
     Computed in float32 (float64 for float64 operands). With the casting order
     `llama` (the default) `x * rstd` is rounded to x's type before the weight

@@ -11,18 +11,19 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
   let summary = "rotates pairs of elements by angles of their position";
   let description = [{
     The first `rotary` elements of each row (all of them if absent) form pairs:
-    element i with element i + rotary / 2, or with `interleaved` element 2 i with
-    element 2 i + 1. With (a, b) a pair, c and s its cosine and sine,
+    element i with element i + rotary / 2, or with `interleaved` element 2 i
+    with element 2 i + 1. With (a, b) a pair, c and s its cosine and sine,
 
     ```
     result = (a * c_a - b * s_a, b * c_b + a * s_b)
     ```
 
-    (Su et al., arXiv 2104.09864.) The rows of `cosine` and `sine` are as long as
-    `rotary`, element by element, or half as long, one for each pair (c_a = c_b,
-    s_a = s_b). Leading sizes of the static size 1 are shared: by all heads, by
-    the whole batch. The other elements are copied. Computed in float32 (float64
-    for float64 operands) and rounded once.
+    (Su et al., arXiv 2104.09864.) The rows of `cosine` and `sine` are as long
+    as `rotary`, with an angle for each element, or half as long, with one for
+    each pair (c_a = c_b, s_a = s_b). In a leading dimension of the static size
+    1, angles are shared: by all heads, or by the whole batch. Elements of the
+    row past `rotary` are copied. Computed in float32 (float64 for float64
+    operands) and rounded once.
 
     Layouts (batch, sequence, heads, size) and (batch, heads, sequence, size)
     differ only in where the angles have their size 1.
@@ -49,14 +50,15 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
   let hasVerifier = 1;
 
   let extraClassDeclaration = [{
-    /// The length of the pieces that rows are taken apart into.
+    /// The length of the pieces into which rows are taken apart.
     int64_t getPieceLength();
   }];
   let extraClassDefinition = [{
     int64_t $cppClass::getPieceLength() {
-      // It divides both the row and what turns. Interleaved pairs lie in parts of
-      // the row, each of two pieces, and so do the elements behind them; otherwise
-      // the two of a pair lie half of what turns apart.
+      // The length divides both the row and its rotated part. Interleaved pairs
+      // lie in parts of the row, each of two pieces, and so do the elements
+      // behind them; otherwise the two elements of a pair lie half of the
+      // rotated part apart.
       int64_t size = getType().getShape().back();
       return std::gcd(getInterleaved() ? size / 2 : size,
                       getRotary().value_or(size) / 2);
@@ -72,7 +74,8 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
       if (getInterleaved() && size % 2)
         return emitOpError("interleaved pairs of the input of type ")
                << getType() << " need rows of an even length";
-      // Beyond what any model has, and more pieces than compile in time.
+      // This is beyond any model, and more pieces would take too long to
+      // compile.
       constexpr int64_t mostPieces = 1024;
       int64_t pieces = size / getPieceLength();
       if (pieces > mostPieces)
@@ -117,8 +120,8 @@ def Tile_RopeOp : Tile_ModelOp<"rope", [AllTypesMatch<["input", "result"]>,
         return splitRows(builder, rows, angles / length, isForEach ? strands : 1);
       };
       auto cosines = split(getCosine()), sines = split(getSine());
-      // Repeated before it is converted: what is computed of angles alone would
-      // be a kernel of its own.
+      // Angles are repeated before they are converted: a conversion of the
+      // angles alone would be a kernel of its own.
       auto repeat = [&](::mlir::ArrayRef<::mlir::Value> angles, int64_t pair,
                         int64_t piece) {
         ::mlir::Value angle = angles[isForEach ? piece : pair];

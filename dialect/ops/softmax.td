@@ -13,8 +13,8 @@ def Tile_SoftmaxOp : Tile_ModelOp<"softmax", [SameOperandsAndResultType]> {
     (float64 for float64 operands) and rounded once. Entries of -inf count as
     absent; a row of nothing else is NaN, as in PyTorch.
 
-    The maximum is a constant to the derivative: shifting by it changes rounding
-    and overflow, not the value.
+    The derivative takes the maximum for a constant: subtracting it changes
+    rounding and overflow, not the value.
 
     Example:
 

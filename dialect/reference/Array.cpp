@@ -23,8 +23,8 @@ Format::Format(FloatType type) {
   most.convert(llvm::APFloat::IEEEdouble(), llvm::APFloat::rmNearestTiesToEven,
                &losesInfo);
   largest = most.convertToDouble();
-  // The middle between the largest number and infinity; what is narrower than
-  // float32 is rounded, however small.
+  // This is the middle between the largest number and infinity. Types narrower
+  // than float32 are rounded, however small the number.
   if (precision < 53)
     limit = precision < 24 ? 0 : largest * (1 + 0x1p-25);
 }
@@ -42,7 +42,8 @@ double Format::round(double value) const {
   const auto bits = llvm::bit_cast<uint64_t>(value);
   const int exponent =
       std::max(static_cast<int>(bits >> 52 & 0x7ff) - 1023, minExponent);
-  // Adding a number whose last bit is the format's rounds to that.
+  // Adding a number whose last bit is worth as much as the format's rounds to
+  // that bit.
   const double shift = 1.5 * getPowerOfTwo(exponent + 53 - precision);
   const double rounded = std::copysign((value + shift) - shift, value);
   if (std::fabs(rounded) <= largest)
@@ -59,7 +60,7 @@ Number Format::holdAny(const Number &number) const {
     return round(number);
   if (precision == 53 || !std::isfinite(number.value))
     return number;
-  // Nothing is rounded, but sums and products do not get any larger.
+  // Within its error, the number may be finite or beyond the format.
   if (std::fabs(number.value) - number.error < limit)
     return {number.value, kInfinity, number.unit};
   return {std::copysign(kInfinity, number.value), 0, number.unit};

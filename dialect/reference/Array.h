@@ -16,7 +16,7 @@
 
 namespace bastile::reference {
 
-/// What numbers a type of floats has.
+/// The numbers that a type of floats has.
 class Format {
 public:
   Format() = default;
@@ -24,18 +24,19 @@ public:
 
   /// The number of this format that is nearest, ties to even.
   double round(double value) const;
-  /// The same of a number with an error, which is then 0 where all that it may
-  /// be has one nearest.
+  /// Rounds a number with an error. The error becomes 0 where all numbers
+  /// within it round to the same one.
   Number round(const Number &number) const;
-  /// What an op with a result of this format has: rounded if the format has 16
-  /// bits or fewer, else only infinite where it is beyond the format.
+  /// A result of an op, as this format holds it: rounded if the format has 16
+  /// bits or fewer; otherwise only infinite where it is beyond the format.
   LLVM_ATTRIBUTE_ALWAYS_INLINE Number hold(const Number &number) const {
     if (std::fabs(number.value) + number.error < limit)
       return number;
     return holdAny(number);
   }
 
-  /// The unit roundoff of what ops on it compute in, float32 or float64.
+  /// The unit roundoff of the type in which ops on this format compute: float32
+  /// or float64.
   double unit() const { return precision > 24 ? 0x1p-52 : 0x1p-24; }
 
 private:
@@ -46,7 +47,7 @@ private:
   int precision = 53, minExponent = -1022;
   double largest = std::numeric_limits<double>::max();
   bool hasInfinity = true;
-  /// What is less is held as it is.
+  /// Numbers below this are held as they are.
   double limit = kInfinity;
 };
 
@@ -54,7 +55,7 @@ private:
 class Array {
 public:
   Array() = default;
-  /// Zeros. `elementType` is a float, an integer or an index.
+  /// Makes an array of zeros. `elementType` is a float, an integer or an index.
   Array(mlir::Type elementType, llvm::ArrayRef<int64_t> sizes);
 
   mlir::Type elementType() const { return type; }
@@ -67,7 +68,7 @@ public:
   int64_t count() const { return rows() * length(); }
   int64_t bytes() const;
 
-  // Most of the time is spent in these.
+  // Most of the time is spent in the accessors below.
   LLVM_ATTRIBUTE_ALWAYS_INLINE Number number(int64_t index) const {
     return {numbers[index], error(index), floats.unit()};
   }
@@ -77,7 +78,8 @@ public:
   double error(int64_t index) const {
     return errors.empty() ? 0 : errors[index];
   }
-  /// Floats are held as the format does, integers cut to the type's bits.
+  /// Floats are stored as the format holds them, integers cut to the type's
+  /// bits.
   LLVM_ATTRIBUTE_ALWAYS_INLINE void set(int64_t index, const Number &number) {
     const Number held = floats.hold(number);
     numbers[index] = held.value;
@@ -94,8 +96,8 @@ public:
     setError(index, source.error(from));
   }
 
-  /// The elements of all floats, of all integers, and their errors, none where
-  /// all are exact.
+  /// The elements of an array of floats, those of one of integers, and the
+  /// elements' errors, none where all are exact.
   std::vector<double> numbers;
   std::vector<int64_t> integers;
   std::vector<double> errors;
@@ -116,10 +118,10 @@ private:
   llvm::SmallVector<int64_t> shape;
 };
 
-/// How many bits integers of `type` have, an index 64.
+/// How many bits integers of `type` have; an index has 64.
 unsigned getWidth(mlir::Type type);
 
-/// The low bits of `value` as an integer of `type`; as signed, save of i1.
+/// The low bits of `value` as an integer of `type`, signed except for i1.
 int64_t wrap(mlir::Type type, int64_t value);
 
 /// An array of `type` whose elements are `function` of those of `arrays`, of

@@ -1,11 +1,11 @@
-//===- Derivatives.cpp - What ops pass on of a gradient -------------------===//
+//===- Derivatives.cpp - The derivatives of arith and math ops ------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// PyTorch's derivatives, corners included. A gradient is computed from values
-// as the forward has rounded them, and is not rounded by casts itself.
+// The derivatives are PyTorch's, at corners too. A gradient is computed from
+// values as the forward has rounded them; casts do not round the gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ namespace {
 
 using N = const Number &;
 
-/// `number` times `factor`, from 0 to 1, or zero; if it is not sure which, all
-/// of it is an error.
+/// `number` times `factor`, from 0 to 1, or zero; where it is unsure which, the
+/// error is all of it.
 Number multiplyUnsure(N number, double factor, bool isUnsure) {
   if (factor == 0 && !isUnsure)
     return {0, 0, number.unit};
@@ -37,28 +37,29 @@ Number multiplyUnsure(N number, double factor, bool isUnsure) {
   return result;
 }
 
-/// Whether two numbers that may be off may be equal.
+/// Whether two numbers may be equal, given their errors.
 bool mayBeEqual(N a, N b) {
   return a.error + b.error != 0 &&
          std::fabs(a.value - b.value) <= a.error + b.error;
 }
 
-/// What base^exponent passes on to the base.
+/// The gradient of the base in base^exponent.
 Number propagateToBase(N g, N base, N exponent, bool hasConstantExponent) {
   if (exponent.value == 0 && exponent.error == 0)
     return {0, 0, g.unit};
   return g * (exponent * power(base, exponent - 1.0, hasConstantExponent));
 }
 
-/// What it passes on to the exponent. A power of 0 does not change with it.
+/// The gradient of the exponent. A power of 0 does not change with its
+/// exponent.
 Number propagateToExponent(N g, N base, N exponent, N result) {
   if (base.value == 0 && base.error == 0 && exponent.value >= 0)
     return {0, 0, g.unit};
   return g * (result * log(base));
 }
 
-/// What an angle passes on to each of two sides, but for the other one, given
-/// the sum of their squares. At the origin, PyTorch passes nothing.
+/// The gradient of each side of an angle, except for the other side as a
+/// factor, given the sum of their squares. At the origin, PyTorch gives zero.
 Number shareOfAngle(N g, N squares) {
   if (squares.value == 0 && squares.error == 0)
     return {0, 0, g.unit};
@@ -72,9 +73,8 @@ Number getErrorFunctionSlope(N x) {
 
 } // namespace
 
-/// The gradient of one of two values of which the larger or smaller is taken.
-/// Equal ones share it, but a number that does not depend on arguments takes
-/// nothing.
+/// The gradient of one of two operands of a minimum or maximum. Equal operands
+/// share it, but a number that does not depend on arguments takes nothing.
 Array ElementwiseGradient::choose(unsigned index, bool larger) const {
   const double atTie = constants[1 - index] ? 1 : 0.5;
   return mapGradient(
@@ -87,7 +87,8 @@ Array ElementwiseGradient::choose(unsigned index, bool larger) const {
       *operands[index], *operands[1 - index]);
 }
 
-/// The gradient of what is selected where the condition is `isTrue`.
+/// The gradient of the operand that is selected where the condition is
+/// `isTrue`.
 Array ElementwiseGradient::select(bool isTrue) const {
   const Array &condition = *operands[0];
   Array selected(gradient.elementType(), gradient.sizes());
@@ -108,7 +109,7 @@ std::optional<Array> ElementwiseGradient::of(unsigned index) const {
   const Array &other = *operands[operands.size() > 1 ? 1 - index % 2 : 0];
   constexpr double ln2 = 0.69314718055994530942;
   constexpr double ln10 = 2.30258509299404568402;
-  // A kernel's may be infinite.
+  // The square that a kernel computes may be infinite.
   auto square = [format = gradient.format()](N x) {
     return format.hold(x * x);
   };
@@ -203,7 +204,7 @@ std::optional<Array> ElementwiseGradient::of(unsigned index) const {
           return gradient;
         return mapGradient([](N g, N y) { return g * y; }, other);
       })
-      // Steps are flat.
+      // Step functions are flat, so they have no gradient.
       .Case<math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
             math::TruncOp>([](auto) { return Array(); })
       .Default(Result());

@@ -1,12 +1,12 @@
-//===- Evaluate.cpp - What functions mean ---------------------------------===//
+//===- Evaluate.cpp - The meaning of functions, computed ------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// Rows mostly do not depend on each other. Then they are evaluated in slices,
-// so that memory is needed for a slice alone, and gradients of what rows share
-// are summed over the slices.
+// Rows mostly do not depend on each other. Functions of such rows are evaluated
+// in slices, so that only a slice needs memory, and gradients of arguments that
+// rows share are summed over the slices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,9 +23,10 @@ using namespace bastile::reference;
 
 namespace {
 
-/// About how many elements of a tensor a slice has, for the caches' sake.
+/// About how many elements of a tensor a slice has, so that slices fit in
+/// caches.
 constexpr int64_t kSliceElements = int64_t(1) << 14;
-/// How many of them are evaluated before they are put together.
+/// How many slices are evaluated before their results are put together.
 constexpr int64_t kBatch = 64;
 
 /// A dimension to cut tensors along, its size, and that of a slice.
@@ -34,8 +35,8 @@ struct Slicing {
   int64_t size, step;
 };
 
-/// An array as sizes[0] times sizes[1] times sizes[2] elements, of which the
-/// middle ones are cut.
+/// An array seen as sizes[0] times sizes[1] times sizes[2] elements, of which
+/// the middle dimension is cut.
 struct Cut {
   Cut(ArrayRef<int64_t> sizes, size_t dimension) {
     for (int64_t size : sizes.take_front(dimension))
@@ -46,8 +47,8 @@ struct Cut {
   int64_t outer = 1, inner = 1;
 };
 
-/// Copies `count` of `fromSize` steps of the cut dimension, from `from` on, to
-/// `to` of `toSize`.
+/// Copies `count` steps of the cut dimension: from step `from` on, of
+/// `fromSize`, to step `to` on, of `toSize`.
 template <typename T>
 void copySteps(const Cut &cut, const std::vector<T> &source, int64_t fromSize,
                int64_t from, std::vector<T> &target, int64_t toSize, int64_t to,
@@ -99,7 +100,7 @@ Array getSlice(const Array &array, const Slicing &slicing, int64_t begin,
 
 /// How to cut the tensors of `func`, which is decomposed, along a dimension
 /// that all of them have or are repeated over. Nothing if there is no such
-/// dimension, or all is small.
+/// dimension, or the tensors are small.
 std::optional<Slicing> findSlicing(func::FuncOp func, ArrayRef<Array> inputs) {
   // The rank of all tensors that have rows, and how large they are.
   std::optional<int64_t> rank;
@@ -152,7 +153,7 @@ std::optional<Slicing> findSlicing(func::FuncOp func, ArrayRef<Array> inputs) {
   return best;
 }
 
-/// Where a way back begins, if there is one.
+/// Where differentiation begins, if it is asked for.
 enum class Back { None, Seeds, SumOfFirst };
 
 /// Evaluates the slices of a function and puts their results together.
@@ -180,10 +181,11 @@ public:
   }
 
 private:
-  /// Runs a batch of slices side by side, and adds them one after the other:
-  /// the order of sums is that of the slices.
+  /// Runs a batch of slices side by side, and adds their results one after the
+  /// other, so that sums have the order of the slices.
   LogicalResult runSlices(const Slicing &slicing) {
-    // Asked for by all threads, and found on demand otherwise.
+    // All threads ask for this order, which would otherwise be computed on
+    // demand.
     func.front().recomputeOpOrder();
     const int64_t slices = llvm::divideCeil(slicing.size, slicing.step);
     for (int64_t first = 0; first < slices; first += kBatch) {
@@ -244,7 +246,7 @@ private:
     return result;
   }
 
-  /// Adds what a slice has come to.
+  /// Adds the results of a slice.
   void add(const Slicing &slicing, int64_t begin, int64_t count,
            Differentiated part) {
     const bool isFirst = begin == 0;
@@ -278,7 +280,7 @@ private:
   Back back;
   ArrayRef<std::optional<Array>> seeds;
   Differentiated all;
-  /// The gradients of what all slices share.
+  /// The gradients of arguments that all slices share.
   llvm::DenseMap<unsigned, std::vector<Sum>> shared;
 };
 

@@ -17,7 +17,7 @@ using namespace bastile::reference;
 
 namespace {
 
-/// The larger number; NaN if either is, unless `ignoresNaN`.
+/// The larger number; NaN if either operand is NaN, unless `ignoresNaN`.
 double getLarger(double a, double b, bool ignoresNaN) {
   if (std::isnan(a) || std::isnan(b))
     return !ignoresNaN ? kNaN : std::isnan(a) ? b : a;
@@ -56,8 +56,8 @@ Number copySign(const Number &magnitude, const Number &sign) {
 
 using Function = double (*)(double);
 
-/// The functions of one operand, and how many roundings kernels are off by.
-/// What is not among them is no such function.
+/// The function of one operand that `op` computes, and how many roundings a
+/// kernel may be off by; nothing for other ops.
 std::optional<std::pair<Function, double>> getFunction(Operation *op) {
   using Result = std::optional<std::pair<Function, double>>;
   auto is = [](Function function, double roundings = kFunction) {
@@ -94,7 +94,7 @@ Array choose(Operation *op, Operands operands) {
   const Array &condition = *operands[0];
   const Array &lhs = *operands[1], &rhs = *operands[2];
   Array result(getElementTypeOrSelf(op->getResult(0).getType()), lhs.sizes());
-  // One condition may stand for a whole tensor.
+  // A scalar condition stands for a whole tensor.
   const bool isOne = condition.sizes().empty();
   for (int64_t i = 0, count = lhs.count(); i != count; ++i) {
     Integer which = condition.integer(isOne ? 0 : i);

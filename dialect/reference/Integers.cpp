@@ -23,7 +23,8 @@ double getDifference(int64_t a, int64_t b) {
   return std::fabs(static_cast<double>(a) - static_cast<double>(b));
 }
 
-/// The least and the most that `x` may be, or what it is if that is unbounded.
+/// The least and the largest number that `x` may be, or its value if the error
+/// is unbounded.
 std::array<int64_t, 2> getEnds(const Integer &x) {
   const auto error = static_cast<int64_t>(std::min(std::ceil(x.error), 0x1p62));
   int64_t low = x.value, high = x.value;
@@ -34,8 +35,9 @@ std::array<int64_t, 2> getEnds(const Integer &x) {
   return {low, high};
 }
 
-/// Applies `function`, of bits of a width, to integers. Where operands have
-/// errors, it is taken to be monotone from one end of them to the other.
+/// Applies `function`, on bits of a width, to integers. Where operands have
+/// errors, the function is taken to be monotone from one end of them to the
+/// other.
 class IntegerOp {
 public:
   IntegerOp(Type result, Operands operands)
@@ -95,7 +97,7 @@ private:
   unsigned width;
 };
 
-/// Whether `a` and `b`, which may be off, may well be equal.
+/// Whether `a` and `b` may be equal, given their errors.
 template <typename T>
 bool mayBeEqual(const T &a, const T &b, double difference) {
   const double error = a.error + b.error;
@@ -103,7 +105,7 @@ bool mayBeEqual(const T &a, const T &b, double difference) {
 }
 
 bool compare(arith::CmpFPredicate predicate, double a, double b) {
-  // What a predicate is true for.
+  // The outcomes of a comparison, as bits.
   constexpr unsigned equal = 1, greater = 2, less = 4, unordered = 8;
   const unsigned is = std::isnan(a) || std::isnan(b) ? unordered
                       : a == b                       ? equal
@@ -111,7 +113,8 @@ bool compare(arith::CmpFPredicate predicate, double a, double b) {
                                                      : less;
   const auto number = static_cast<unsigned>(predicate);
   unsigned trueFor = number;
-  // Ordered ones are numbered by these bits, and unordered ones follow them.
+  // Ordered predicates are numbered by these bits, and unordered ones follow
+  // them.
   if (predicate == arith::CmpFPredicate::UNO)
     trueFor = unordered;
   else if (number >= static_cast<unsigned>(arith::CmpFPredicate::UEQ) &&
@@ -125,7 +128,7 @@ Array compareFloats(arith::CmpFOp op, Operands operands) {
   Array result(getElementTypeOrSelf(op.getType()), operands[0]->sizes());
   for (int64_t i = 0, count = result.count(); i != count; ++i) {
     Number a = operands[0]->number(i), b = operands[1]->number(i);
-    // A NaN that is sure compares with anything alike.
+    // A NaN that is sure compares alike with anything.
     bool isUnsure = a.error + b.error == kInfinity ||
                     (!std::isnan(a.value) && !std::isnan(b.value) &&
                      mayBeEqual(a, b, std::fabs(a.value - b.value)));
@@ -161,8 +164,8 @@ Array classify(Type type, const Array &operand, Test test) {
   return result;
 }
 
-/// Which numbers are neither zero, subnormal, infinite nor NaN; those that may
-/// be off are compared with the least such number.
+/// Which numbers are neither zero, subnormal, infinite nor NaN; a number with
+/// an error is compared with the least normal number.
 Array classifyNormal(Type type, const Array &operand) {
   const double least =
       APFloat::getSmallestNormalized(
@@ -179,7 +182,7 @@ Array classifyNormal(Type type, const Array &operand) {
   return result;
 }
 
-/// Cuts floats off after the point. Beyond the type the result is anything.
+/// Rounds floats towards zero. Beyond the type, the result may be anything.
 Array toIntegers(Type type, const Array &operand, bool isSigned) {
   const double width = getWidth(type) - isSigned;
   const double low = isSigned ? -std::exp2(width) : 0, high = std::exp2(width);
@@ -207,7 +210,7 @@ Array toFloats(Type type, const Array &operand, bool isSigned) {
   for (int64_t i = 0, count = result.count(); i != count; ++i) {
     Integer x = operand.integer(i);
     double value = static_cast<double>(x.value);
-    // A signed condition that is true is -1.
+    // As a signed number, a condition that is true is -1.
     if (isSigned && width == 1)
       value = -value;
     else if (!isSigned)
@@ -279,7 +282,7 @@ std::optional<Array> compute(Operation *op, const IntegerOp &on) {
   auto unary = [&](auto function) {
     return [&on, function](auto) -> Result { return on.unary(function); };
   };
-  // Not defined are divisions by 0 and, in 8 bits, -128 / -1.
+  // Divisions by 0 are not defined, nor is -128 / -1 in 8 bits.
   auto divide = [&](auto function, bool isSigned) {
     return binary([=](Bits a, Bits b) -> Bit {
       if (b.isZero() || (isSigned && a.isMinSignedValue() && b.isAllOnes()))

@@ -4,10 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Running error analysis: each number carries a bound of the error with which a
-// kernel that rounds may have it. An operation passes the errors of its
-// operands on, as much as its result depends on them, and adds its own
-// rounding.
+// Running error analysis: each number carries a bound of the error that a
+// kernel may have, since it rounds. An operation passes on the errors of its
+// operands, as much as its result depends on them, and adds its own rounding.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,32 +30,35 @@ struct Number {
 
   /// Without rounding.
   double value;
-  /// How far off a kernel may be, absolutely. If infinite, it may have any
-  /// number or NaN; of an infinity or NaN that it must have, the error is 0.
+  /// How far off a kernel may be, absolutely. If infinite, a kernel may have
+  /// any number or NaN; for an infinity or NaN that a kernel must have, the
+  /// error is 0.
   double error;
-  /// The unit roundoff of what a kernel computes in: half of the distance from
-  /// 1 to the next number. 0 of constants, which adapt to their operands.
+  /// The unit roundoff of the type that a kernel computes in: half of the
+  /// distance from 1 to the next number. It is 0 for constants, which adapt to
+  /// their operands.
   double unit;
 };
 
 /// An integer, or a condition as 0 or 1.
 struct Integer {
   int64_t value = 0;
-  /// As for numbers; a condition that may be either has the error 1.
+  /// The error, as in `Number`; 1 for a condition that may be either.
   double error = 0;
 };
 
-/// What a kernel may have anything for.
+/// A number for which a kernel may have anything.
 inline Number getUnknown(double unit) { return {kNaN, kInfinity, unit}; }
 
-/// `value`, off by `error` because its operands are, and by `roundings` of its
-/// own. `isSure` says, of an infinity or NaN, that operands a little different
-/// have the same.
+/// `value` with an error: `error` from its operands, and `roundings` of its
+/// own. `isSure` says that an infinity or NaN would be the same with slightly
+/// different operands.
 inline Number settle(double value, double error, double unit,
                      double roundings = 1, bool isSure = true) {
   if (!std::isfinite(value))
     return isSure ? Number(value, 0, unit) : getUnknown(unit);
-  // Half of the least number that float32 has; float64's is of no account.
+  // This is half of the least number of float32; that of float64 does not
+  // matter.
   const double least = unit > 0x1p-50 && roundings != 0 ? 0x1p-150 : 0;
   error += roundings * (unit * std::fabs(value) + least);
   return {value, std::isnan(error) ? kInfinity : error, unit};
@@ -66,13 +68,12 @@ inline double getUnit(const Number &a, const Number &b) {
   return std::max(a.unit, b.unit);
 }
 
-/// Whether the number is neither zero nor of the other sign, whatever its
-/// error.
+/// Whether the number's error is too small to take it to zero or past it.
 inline bool hasSureSign(const Number &x) {
   return x.error == 0 || std::fabs(x.value) > x.error;
 }
 
-/// Whether float32, of `unit`, has the number.
+/// Whether the number is exact in float32, the type of this `unit`.
 inline bool needsNoRounding(double value, double unit) {
   return unit > 0x1p-50 && static_cast<float>(value) == value;
 }
@@ -82,7 +83,7 @@ inline Number operator-(const Number &x) { return {-x.value, x.error, x.unit}; }
 inline Number operator+(const Number &a, const Number &b) {
   double error = a.error + b.error;
   const double sum = a.value + b.value, unit = getUnit(a, b);
-  // An exact zero adds nothing to round.
+  // Adding an exact zero rounds nothing.
   bool isExact = (a.value == 0 && a.error == 0) ||
                  (b.value == 0 && b.error == 0) ||
                  (error == 0 && needsNoRounding(sum, unit));
@@ -102,7 +103,8 @@ inline Number operator*(const Number &a, const Number &b) {
                 hasSureSign(a) && hasSureSign(b));
 }
 
-/// With the error of an approximate reciprocal, two units in the last place.
+/// The error includes that of an approximate reciprocal, two units in the last
+/// place.
 inline Number operator/(const Number &a, const Number &b) {
   const double quotient = a.value / b.value;
   if (b.error == 0)
@@ -116,7 +118,7 @@ inline Number operator/(const Number &a, const Number &b) {
                 getUnit(a, b), 4, hasSureSign(a));
 }
 
-/// a * b + c. That a kernel rounds it once makes no difference to the bound.
+/// a * b + c. The bound holds whether a kernel rounds the product or not.
 inline Number fma(const Number &a, const Number &b, const Number &c) {
   Number result = a * b + c;
   result.value = std::fma(a.value, b.value, c.value);
@@ -128,7 +130,7 @@ inline bool isSame(double a, double b) {
   return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-/// `function` of `x`, which has to be monotone from one end of its error to the
+/// `function` of `x`. It has to be monotone from one end of the error to the
 /// other, or largest at an end.
 template <typename Function>
 Number apply(Function function, const Number &x, double roundings) {
@@ -147,7 +149,7 @@ Number apply(Function function, const Number &x, double roundings) {
                 x.unit, roundings);
 }
 
-/// The same of two operands, monotone in each.
+/// `function` of two operands; it has to be monotone in each.
 template <typename Function>
 Number apply(Function function, const Number &x, const Number &y,
              double roundings) {
@@ -169,31 +171,31 @@ Number apply(Function function, const Number &x, const Number &y,
   return settle(value, error, getUnit(x, y), roundings, isSure);
 }
 
-/// The same of a smooth function, with a small error by its `slope`, which is
-/// given an operand and the result: a third of the time.
+/// A smooth function of `x`. A small error is multiplied by `slope`, which is
+/// given an operand and the result: this takes a third of the time.
 template <typename Function, typename Slope>
 Number applySmooth(Function function, Slope slope, const Number &x,
                    double roundings) {
   if (!(x.error <= 0x1p-12 * std::fabs(x.value)))
     return apply(function, x, roundings);
   const double value = function(x.value);
-  // The second order of it is less than an eighth of the first.
+  // Below this, the second-order term is less than an eighth of the first.
   const double error =
       x.error == 0 ? 0 : 1.125 * x.error * std::fabs(slope(x.value, value));
   return settle(value, error, x.unit, roundings);
 }
 
-/// How many roundings the functions of kernels are off by: those of the host
-/// are within 2 units in the last place or so; the approximations of a GPU,
-/// which stand where the result has 16 bits or fewer, have up to 2 as well.
+/// How many roundings a kernel's functions are off by: those of the host are
+/// within about 2 units in the last place; the approximations of a GPU, used
+/// where the result has 16 bits or fewer, have up to 2 as well.
 inline constexpr double kFunction = 5;
 
 inline Number exp(const Number &x) {
-  // Of an operand in the tens, the product with log2(e) is rounded.
+  // For an operand in the tens, the product with log2(e) is rounded.
   Number result = applySmooth(
       [](double x) { return std::exp(x); }, [](double, double y) { return y; },
       x, kFunction + 2 * std::min(std::fabs(x.value), 1000.0));
-  // Powers that are summed are flushed to zero where they are subnormal.
+  // Powers in a sum are flushed to zero where they are subnormal.
   if (x.unit > 0x1p-50 && std::isfinite(result.value))
     result.error += 0x1p-126;
   return result;
@@ -203,7 +205,7 @@ inline Number log(const Number &x) {
   Number result =
       applySmooth([](double x) { return std::log(x); },
                   [](double x, double) { return 1 / x; }, x, kFunction);
-  // Near 1, an approximate logarithm is off by as much as elsewhere.
+  // Near 1, an approximate logarithm has the same absolute error as elsewhere.
   if (std::isfinite(result.value))
     result.error += kFunction * x.unit;
   return result;
@@ -221,7 +223,7 @@ inline Number rsqrt(const Number &x) {
 }
 
 inline Number sin(const Number &x) {
-  // Off by as much as the cosine that it is a shifted part of.
+  // The sine is off by as much as the cosine from which it is computed.
   const double size = std::min(1.0, std::fabs(x.value));
   return settle(std::sin(x.value),
                 std::min(x.error, 2.0) + kFunction * x.unit * size, x.unit, 1,
@@ -241,17 +243,18 @@ inline Number cosh(const Number &x) {
   return apply([](double x) { return std::cosh(x); }, x, kFunction);
 }
 
-/// Nothing is known of what may be on either side of a pole.
+/// Within the error of a pole, the tangent may be anything.
 inline Number tan(const Number &x) {
   const double slope = std::tan(x.value) * std::tan(x.value) + 1;
-  // As far from it as twice the error, the slope is up to four times as large.
+  // At twice the error from the pole, the slope may be up to four times as
+  // large.
   if (x.error != 0 && !(x.error * std::sqrt(slope) < 0.5))
     return getUnknown(x.unit);
   return settle(std::tan(x.value), x.error == 0 ? 0 : 4 * x.error * slope,
                 x.unit, kFunction);
 }
 
-/// The roundings of a^b as the power of 2 that it may be computed as.
+/// The roundings of a^b where a kernel computes it as a power of 2.
 inline double getPowerRoundings(double base, double exponent) {
   const double power = std::fabs(exponent * std::log2(std::fabs(base)));
   return kFunction * (1 + std::min(std::fabs(exponent), 1e3) +
@@ -263,8 +266,8 @@ inline Number pow(const Number &base, const Number &exponent) {
                exponent, getPowerRoundings(base.value, exponent.value));
 }
 
-/// A sum of many, in whatever order: the bound of its rounding is that of
-/// random signs, as the worst case would hide that a term is missing.
+/// A sum of many terms in any order. Its bound is that of roundings with random
+/// signs, as the bound of the worst case would hide a missing term.
 class Sum {
 public:
   void add(const Number &term) {
@@ -286,7 +289,8 @@ public:
 private:
   static constexpr double kFirst = 8;
 
-  /// With more digits than the terms, for sums that kernels have in float64.
+  /// The sum has more digits than its terms, for sums that kernels compute in
+  /// float64.
   long double value = 0;
   double size = 0, error = 0, unit = 0;
   int64_t count = 0;

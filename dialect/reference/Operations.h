@@ -1,4 +1,4 @@
-//===- Operations.h - What each op computes ---------------------*- C++ -*-===//
+//===- Operations.h - The computation of each op ----------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,34 +14,33 @@
 
 namespace bastile::reference {
 
-/// The operands of an op.
+/// The values of an op's operands.
 using Operands = llvm::ArrayRef<const Array *>;
 
-/// The result of `op`, of arith or math, that computes floats of floats element
-/// by element, or chooses between values; nothing if it is none of these.
+/// The result of `op`, of arith or math, that computes floats from floats
+/// element by element, or selects between values; nothing for any other op.
 std::optional<Array> evaluateFloats(mlir::Operation *op, Operands operands);
 
-/// The same of one that computes on or to integers, or compares.
+/// The result of `op`, of arith or math, that computes on or to integers, or
+/// compares; nothing for any other op.
 std::optional<Array> evaluateIntegers(mlir::Operation *op, Operands operands);
 
-/// base^exponent. Powers of a constant 1/2 and -1/2 are roots, as PyTorch has
-/// them.
+/// base^exponent. Powers of a constant 1/2 and -1/2 are roots, as in PyTorch.
 Number power(const Number &base, const Number &exponent,
              bool hasConstantExponent);
-/// Whether all elements of `value` are one constant.
+/// Whether all elements of `value` are the same constant.
 bool isConstantNumber(mlir::Value value);
 
-/// The results of `op`, of the tile dialect, on whole rows; nothing if it is
-/// not one of functions on tensors.
+/// The results of `op`, of the tile dialect, on whole rows; nothing for an op
+/// that functions on tensors do not have.
 std::optional<llvm::SmallVector<Array>> evaluateRows(mlir::Operation *op,
                                                      Operands operands);
 
-/// What an elementwise op passes on to its operands of the gradient of its
-/// result.
+/// The gradients of an elementwise op's operands, given that of its result.
 class ElementwiseGradient {
 public:
-  /// `constants` says of each operand whether it is a number that depends on no
-  /// argument.
+  /// `constants` says for each operand whether it is a number that depends on
+  /// no argument.
   ElementwiseGradient(mlir::Operation *op, const Array &gradient,
                       Operands operands, const Array &result,
                       llvm::ArrayRef<bool> constants)
@@ -67,8 +66,9 @@ private:
   llvm::ArrayRef<bool> constants;
 };
 
-/// The gradient of operand 0 of `op`, of the tile dialect, given those of its
-/// results, each of which may be null; nothing if the op has no derivative.
+/// The gradient of operand 0 of `op`, of the tile dialect, given those of the
+/// op's results, each of which may be null; nothing if the op has no
+/// derivative.
 std::optional<Array> propagateRows(mlir::Operation *op,
                                    llvm::ArrayRef<const Array *> gradients,
                                    Operands operands, const Array &result);
@@ -76,7 +76,7 @@ std::optional<Array> propagateRows(mlir::Operation *op,
 Array propagateJoin(tile::JoinOp join, unsigned index, const Array &gradient,
                     const Array &piece);
 
-/// The type that a gradient of floats of `type` is computed in.
+/// The type in which gradients of floats of `type` are computed.
 mlir::Type getGradientType(mlir::Type type);
 
 } // namespace bastile::reference

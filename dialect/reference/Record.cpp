@@ -35,8 +35,8 @@ bastile::reference::decompose(func::FuncOp func) {
   return copy;
 }
 
-/// The operands on whose elements the results of `op` depend; another one may
-/// say its sizes.
+/// The operands on whose elements the results of `op` depend. Another operand
+/// may only give sizes.
 static ValueRange getValueOperands(Operation &op) {
   ValueRange operands = op.getOperands();
   if (isa<tile::IotaOp>(op))
@@ -126,7 +126,7 @@ LogicalResult Record::checkMemory(Operation *op) {
          << " GiB here, as rows depend on each other; take fewer rows";
 }
 
-/// Forgets what `op` is the last to use, if nobody goes back.
+/// Forgets values whose last use is `op`, if no gradients are asked for.
 void Record::dropUnused(Operation &op) {
   if (keepsAll)
     return;

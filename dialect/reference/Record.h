@@ -15,15 +15,15 @@
 
 namespace bastile::reference {
 
-/// A copy of `func` without model ops. Fails, with a diagnostic, if it is no
-/// single block.
+/// A copy of `func` without model ops. Fails, with a diagnostic, if the
+/// function has more than one block.
 llvm::FailureOr<mlir::OwningOpRef<mlir::func::FuncOp>>
 decompose(mlir::func::FuncOp func);
 
-/// One run of a decomposed function, forwards and back.
+/// One run of a decomposed function, and its differentiation.
 class Record {
 public:
-  /// `keepsAll` says that there is a way back to go.
+  /// `keepsAll` keeps all values, for `goBack`.
   Record(mlir::func::FuncOp func, bool keepsAll)
       : func(func), keepsAll(keepsAll) {}
 
@@ -46,7 +46,8 @@ private:
   mlir::func::FuncOp func;
   bool keepsAll;
   llvm::DenseMap<mlir::Value, Array> values, gradients;
-  /// What depends on an argument, and what does so through derivatives.
+  /// The values that depend on an argument, and those through which derivatives
+  /// flow.
   llvm::DenseSet<mlir::Value> dependent, active;
   int64_t bytes = 0;
 };

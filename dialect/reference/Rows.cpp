@@ -1,12 +1,12 @@
-//===- Rows.cpp - What the primitives do on rows --------------------------===//
+//===- Rows.cpp - The computation of primitives on rows -------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// Each primitive says, of each element of one of its tensors, which element of
-// another one it belongs to. What gathers along these indices in one direction
-// sums along them in the other.
+// Each primitive says for each element of one of its tensors which element of
+// another one belongs to it. The values gather along these indices in one
+// direction; the gradients are summed along them in the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,8 +32,8 @@ Array gather(Type type, ArrayRef<int64_t> sizes, const Array &source,
   return result;
 }
 
-/// The sum of all elements of `source` whose `to(row, column)` is an element of
-/// the result.
+/// The sum of all elements of `source` for which `to(row, column)` is the same
+/// element of the result.
 template <typename Function>
 Array sum(Type type, ArrayRef<int64_t> sizes, const Array &source,
           const Function &to) {
@@ -48,13 +48,15 @@ Array sum(Type type, ArrayRef<int64_t> sizes, const Array &source,
   return result;
 }
 
-/// The largest or smallest such element.
+/// The largest or smallest of the elements that belong to an element of the
+/// result.
 template <typename Function>
 Array findMost(bool isLargest, Type type, ArrayRef<int64_t> sizes,
                const Array &source, Function to) {
   Array result(type, sizes);
   const double sign = isLargest ? 1 : -1;
-  // The most that each may be: at least, as it is, at most.
+  // A maximum as found at the lower ends, the values and the upper ends of the
+  // operands' errors.
   struct Most {
     double low = -kInfinity, value = -kInfinity, high = -kInfinity;
     double error = 0;
@@ -70,7 +72,7 @@ Array findMost(bool isLargest, Type type, ArrayRef<int64_t> sizes,
       Most &most = all[to(row, column)];
       most.value = getLarger(most.value, sign * x.value);
       most.error = std::max(most.error, x.error);
-      // Of what is unknown, only that it is.
+      // For an unknown number, only its being unknown is kept.
       const double error = x.error < kInfinity ? x.error : 0;
       most.low = getLarger(most.low, sign * x.value - error);
       most.high = getLarger(most.high, sign * x.value + error);
@@ -86,7 +88,7 @@ Array findMost(bool isLargest, Type type, ArrayRef<int64_t> sizes,
   return result;
 }
 
-/// Which row of a source of `sizes` each row of a result is a repetition of.
+/// The row of a source of `sizes` that each row of a result repeats.
 std::vector<int64_t> getSourceRows(ArrayRef<int64_t> sizes,
                                    ArrayRef<int64_t> resultSizes,
                                    int64_t rows) {
@@ -106,21 +108,23 @@ std::vector<int64_t> getSourceRows(ArrayRef<int64_t> sizes,
   return sources;
 }
 
-/// Which element of what is repeated an element of the result is.
+/// The element of a source that an element of the result repeats.
 auto getRepeated(ArrayRef<int64_t> sizes, ArrayRef<int64_t> resultSizes,
                  int64_t rows) {
   const int64_t length = sizes.empty() ? 1 : sizes.back();
   const int64_t repetitions = resultSizes.back() / length;
   return [=, sources = getSourceRows(sizes, resultSizes, rows)](
              int64_t row, int64_t column) {
-    // Division takes longer than most that is computed.
+    // The division is avoided where it can be: it takes longer than most of the
+    // computation.
     return sources[row] * length + (repetitions == 1 ? column
                                     : length == 1    ? 0
                                                      : column / repetitions);
   };
 }
 
-/// Which element of a row's groups, of `length` columns, a column belongs to.
+/// The element of a row of groups to which a column of a row of `length`
+/// belongs.
 auto getGroup(int64_t length, int64_t groups) {
   const int64_t columns = length / groups;
   return [=](int64_t row, int64_t column) {
@@ -128,7 +132,7 @@ auto getGroup(int64_t length, int64_t groups) {
   };
 }
 
-/// Which element of a row of `length` is one of the piece `index` of `count`.
+/// The element of a row of `length` that is in piece `index` of `count`.
 auto getPieceElement(int64_t length, int64_t count, int64_t strands,
                      int64_t index) {
   const int64_t parts = count / strands;
@@ -138,19 +142,18 @@ auto getPieceElement(int64_t length, int64_t count, int64_t strands,
   };
 }
 
-/// Which element of a combination of rows, that repeats for these, an element
-/// of the rows goes to.
+/// The element of a combination of rows to which an element of the rows goes.
 auto getCombined(const Array &input, ArrayRef<int64_t> resultSizes) {
   return getRepeated(resultSizes, input.sizes(), input.rows());
 }
 
-/// The element of the same column in the row of a band.
+/// The element in the same column in the row that stands for a band.
 auto getBandRow(int64_t band, int64_t length) {
   return
       [=](int64_t row, int64_t column) { return row / band * length + column; };
 }
 
-/// The same element of the first row of a band.
+/// The element in the same column in the first row of the band.
 auto getFirstRow(int64_t band, int64_t length) {
   return
       [=](int64_t row, int64_t column) { return row * band * length + column; };
@@ -160,8 +163,8 @@ Type getElementType(Operation *op) {
   return getElementTypeOrSelf(op->getResult(0).getType());
 }
 
-/// The leading sizes of `like`, or those of a static type, and the row length
-/// of `type`.
+/// The leading sizes of `like`, or those of a static type; the row length of
+/// `type`.
 SmallVector<int64_t> getSizes(RankedTensorType type, const Array *like) {
   SmallVector<int64_t> sizes(type.getShape());
   if (like)
@@ -196,7 +199,7 @@ Array combine(tile::ReduceKind kind, ArrayRef<int64_t> sizes,
                   input, to);
 }
 
-/// What the rows of each band of `input` combine to, a row each.
+/// The combination of the rows of each band of `input`, one row each.
 Array combineBands(tile::ReduceKind kind, const Array &input, int64_t band) {
   SmallVector<int64_t> sizes(input.sizes());
   sizes.front() = tile::getNumBands(sizes.front(), band);
@@ -218,12 +221,12 @@ Array countColumns(tile::IotaOp op, Operands operands) {
   return result;
 }
 
-/// The gradient of what minima or maxima are found of: each is shared by the
-/// elements that are equal to it.
+/// The gradient of the operand of minima or maxima: elements equal to a minimum
+/// or maximum share its gradient.
 template <typename Function>
 Array shareAmongEqual(const Array &gradient, const Array &input,
                       const Array &result, Function to) {
-  // How many are equal, and how many more may be.
+  // How many elements are equal to it, and how many more may be.
   std::vector<int64_t> equal(result.count()), unsure(result.count());
   const int64_t length = input.length();
   auto forEach = [&](auto visit) {
@@ -232,7 +235,7 @@ Array shareAmongEqual(const Array &gradient, const Array &input,
         const int64_t index = row * length + column, most = to(row, column);
         Number x = input.number(index), y = result.number(most);
         bool isEqual = x.value == y.value;
-        // Without an error of its own, the most is what it is found to be.
+        // Without errors, it is sure which elements are equal.
         bool isUnsure = x.error != 0 || y.error != 0
                             ? std::fabs(x.value - y.value) <= x.error + y.error
                             : isEqual;
@@ -264,7 +267,8 @@ Array propagateReduction(tile::ReduceKind kind, const Array &gradient,
   return shareAmongEqual(gradient, input, result, to);
 }
 
-/// The pieces' gradients put together; those that nothing depends on are zero.
+/// The gradients of pieces, put together; a piece that nothing depends on has a
+/// gradient of zero.
 Array propagateSplit(tile::SplitOp split, ArrayRef<const Array *> gradients,
                      const Array &input) {
   Array result(getGradientType(input.elementType()), input.sizes());
@@ -408,7 +412,8 @@ bastile::reference::propagateRows(Operation *op,
                                   getCombined(input, result.sizes()));
       })
       .Case([&](tile::ReduceBandsOp op) -> Result {
-        // Each row of a band has a part in all rows of the result's.
+        // Each row of a band contributes to all rows of the result for that
+        // band.
         Array total =
             combineBands(tile::ReduceKind::Add, gradient, op.getBand());
         return propagateReduction(
