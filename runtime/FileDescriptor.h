@@ -15,7 +15,7 @@ namespace bastile::runtime {
 /// An open file, closed with its owner.
 class FileDescriptor {
 public:
-  /// Of nothing if `number` is negative.
+  /// Owns the open file `number`; none if it is negative.
   explicit FileDescriptor(int number = -1) : number(number) {}
   FileDescriptor(FileDescriptor &&other) noexcept
       : number(std::exchange(other.number, -1)) {}
@@ -28,11 +28,11 @@ public:
   explicit operator bool() const { return number >= 0; }
   int get() const { return number; }
 
-  /// The number, which is the caller's to close from now on.
+  /// Gives up the number, which the caller has to close.
   int release() { return std::exchange(number, -1); }
 
-  /// False if the file system reports only now, in `errno`, that what was
-  /// written is lost.
+  /// Closes the file. False, with `errno`, if the file system reports only now
+  /// that written data is lost.
   bool close() {
     int closed = std::exchange(number, -1);
     return closed < 0 || ::close(closed) == 0;

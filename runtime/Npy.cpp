@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The readers that come as libraries turn the element type of a file into a
-// type of C++ and reject those without one. bf16 and the 8-bit floats have
-// none, so files are read and written here as bytes.
+// Libraries that read .npy files turn the element type of a file into a type of
+// C++ and reject those without one. bf16 and the 8-bit floats have none, so
+// this reader and writer handles bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,17 +17,17 @@
 using namespace bastile::runtime;
 
 static constexpr std::string_view magic = "\x93NUMPY";
-/// The elements start at a multiple of this many bytes.
+/// NumPy aligns the elements to a multiple of this many bytes.
 static constexpr size_t dataAlignment = 64;
-/// NumPy has no more. The header of each, as it is written, has a length of
-/// two bytes.
+/// NumPy has no more dimensions. The header of such an array, as written here,
+/// has a length of two bytes.
 static constexpr size_t maxArrayRank = 64;
 
 //===----------------------------------------------------------------------===//
 // Element types
 //===----------------------------------------------------------------------===//
 
-/// How a file names `type`: a byte order, a kind and a size.
+/// The spelling of `type` in a file: a byte order, a kind and a size.
 static std::string_view descriptor(ElementType type) {
   switch (type) {
   case ElementType::F64:
@@ -58,7 +58,7 @@ static bool isNamedByFormat(ElementType type) {
   return kind != 'V' && kind != 'u';
 }
 
-/// The type of the elements that a file calls `text`, if the file alone says.
+/// The element type that `text` names by itself, if it does.
 static std::optional<ElementType> namedType(std::string_view text) {
   for (ElementType type :
        {ElementType::F64, ElementType::F32, ElementType::F16, ElementType::I1,
@@ -66,7 +66,7 @@ static std::optional<ElementType> namedType(std::string_view text) {
     std::string_view candidate = descriptor(type);
     if (text.substr(1) != candidate.substr(1))
       continue;
-    // The order of the bytes of a single byte is written either way.
+    // For elements of a single byte, any byte order is accepted.
     if (text[0] == candidate[0] || byteSize(type) == 1)
       return type;
   }
@@ -102,7 +102,7 @@ static Expected<ElementType> readType(std::string_view text,
 // Headers
 //===----------------------------------------------------------------------===//
 
-/// What follows `'key':` in a header, a dictionary as Python prints it.
+/// The text after `'key':` in a header, a dictionary as Python prints it.
 static Expected<std::string_view> findValue(std::string_view header,
                                             std::string_view key) {
   size_t position = header.find(concat("'", key, "':"));
@@ -156,7 +156,7 @@ static Expected<std::vector<int64_t>> readShape(std::string_view header) {
   return shape;
 }
 
-/// Splits the header off `contents`, which then holds the elements.
+/// Takes the header off `contents`, which then holds the elements.
 static Expected<std::string_view> takeHeader(std::string_view &contents) {
   if (contents.substr(0, magic.size()) != magic ||
       contents.size() < magic.size() + 4)

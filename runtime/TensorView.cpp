@@ -12,8 +12,8 @@ static bool isEmpty(const Dimensions &sizes) {
   return std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
 }
 
-/// A product that wraps around: of sizes that no tensor has, until a caller
-/// checks them, and of those beside a size of 0.
+/// The product, which may wrap around: for sizes that no tensor has, which
+/// callers reject, and for sizes beside a size of 0.
 static int64_t multiply(int64_t left, int64_t right) {
   return static_cast<int64_t>(static_cast<uint64_t>(left) *
                               static_cast<uint64_t>(right));

@@ -17,7 +17,7 @@ static std::string printList(const Range &range, PrintElement printElement) {
     printElement(stream, element);
     separator = ", ";
   }
-  // An empty range has not even opened its bracket.
+  // For an empty range, the bracket is not even open.
   stream << (separator[0] == '[' ? "[]" : "]");
   return stream.str();
 }

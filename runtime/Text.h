@@ -21,8 +21,8 @@ namespace bastile::runtime {
 template <typename... Parts>
 std::string concat(const Parts &...parts) {
   std::ostringstream stream;
-  // Else what there is no memory for is left out in silence: the message of an
-  // error may be empty then, which means success.
+  // Without this, text for which there is no memory would be left out in
+  // silence: the message of an error could be empty, which means success.
   stream.exceptions(std::ios_base::badbit);
   (stream << ... << parts);
   return stream.str();
@@ -33,10 +33,10 @@ Error makeError(const Parts &...parts) {
   return Error(concat(parts...));
 }
 
-/// "[8192, 2880]".
+/// Prints sizes as in "[8192, 2880]".
 std::string print(const Dimensions &dimensions);
 
-/// As above, with "?" for sizes that are known only at launch.
+/// Prints sizes as above, with "?" for those that are known only at launch.
 std::string print(const std::vector<std::optional<int64_t>> &shape);
 
 } // namespace bastile::runtime

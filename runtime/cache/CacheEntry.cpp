@@ -25,7 +25,8 @@
 #include "bastile/runtime/CacheEntry.h"
 #include "runtime/Text.h"
 
-// In the header alone, so that there is no library to link or to ship.
+// The hash comes from the header alone, so that there is no library to link or
+// to ship.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -61,7 +62,7 @@ static void appendString(std::string &bytes, std::string_view text) {
 
 namespace {
 
-/// Takes a header apart; what lies beyond its end reads as nothing.
+/// Takes a header apart; a read beyond the header's end gives nothing.
 class HeaderReader {
 public:
   explicit HeaderReader(std::string_view bytes) : rest(bytes) {}
@@ -110,7 +111,8 @@ struct RawHeader {
 //===----------------------------------------------------------------------===//
 
 static std::string hashParts(const std::vector<CacheKeyPart> &parts) {
-  // With the lengths, so that no two lists of parts make one text.
+  // The text has the lengths of parts, so that no two lists of parts give the
+  // same text.
   std::string text;
   for (const CacheKeyPart &part : parts) {
     appendString(text, part.name);
@@ -191,7 +193,7 @@ static std::optional<RawHeader> parseHeader(std::string_view bytes) {
     return std::nullopt;
   header.name = std::move(*name);
 
-  // The counts are not trusted with memory: each element takes bytes.
+  // Counts are not trusted with memory: each element takes bytes of the header.
   uint64_t partCount = reader.takeNumber().value_or(UINT64_MAX);
   for (uint64_t i = 0; i != partCount; ++i) {
     std::optional<std::string> name = reader.takeString();
@@ -265,7 +267,7 @@ bastile::runtime::decodeCacheEntry(std::string_view file) {
   Expected<RawHeader> header = readHeader(file, file.size());
   if (!header)
     return header.takeError();
-  // The header ends where its sections, which reach to the file's end, begin.
+  // The header ends where the sections begin, which reach to the file's end.
   std::string_view rest = file.substr(*cacheEntryHeaderEnd(file));
   if (XXH3_64bits(rest.data(), rest.size()) != header->checksum)
     return Error("its checksum is wrong");

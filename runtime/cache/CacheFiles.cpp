@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Nothing is flushed to the medium: after a loss of power, a file may be cut
-// off or hold zeros, which its checksum tells as it tells any other damage.
+// Files are not flushed to the medium: after a loss of power, a file may be cut
+// off or hold zeros, which its checksum finds like any other damage.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ static bool endsWith(std::string_view text, std::string_view suffix) {
          text.substr(text.size() - suffix.size()) == suffix;
 }
 
-/// The hash that `file` begins with, if it does.
+/// The hash at the beginning of the name `file`, if there is one.
 static std::optional<std::string> takeHash(const std::string &file) {
   if (file.find_first_not_of("0123456789abcdef") != hashSize)
     return std::nullopt;
@@ -59,8 +59,9 @@ bastile::runtime::parseCacheFileName(const std::string &file) {
 }
 
 static std::string makeTemporaryName(const std::string &hash) {
-  // From the system, so that a child of fork() does not repeat its parent's.
-  // Should it fail, the name may be taken, and creating the file says so.
+  // The random number is the system's, so that a child of fork() does not
+  // repeat its parent's. If it cannot be had, the name may be taken, and
+  // creating the file fails.
   uint64_t random = 0;
   (void)!getentropy(&random, sizeof(random));
   return concat(hash, '.', std::hex, random, temporarySuffix);
@@ -89,8 +90,8 @@ static void setUnreadable(CacheReading &reading) {
   reading.problem = concat("it cannot be read: ", std::strerror(errno));
 }
 
-/// Appends to `bytes` what follows in `file`, up to `size` bytes in all. False
-/// and `errno` when the system fails; fewer bytes at the end of the file.
+/// Reads from `file` until `bytes` has `size` bytes. False and `errno` when the
+/// system fails; fewer bytes at the end of the file.
 static bool readUpTo(int file, std::string &bytes, size_t size) {
   size_t done = bytes.size();
   bytes.resize(size);
@@ -117,14 +118,15 @@ static void openFailed(CacheReading &reading) {
     return setBad(reading, "it is a symbolic link");
   case EACCES:
   case ENXIO:
-    // Of another user, or a socket.
+    // The file belongs to another user, or is no file but a socket, for
+    // example.
     return setBad(reading, concat("it is foreign: ", std::strerror(errno)));
   default:
     return setUnreadable(reading);
   }
 }
 
-/// Opens an entry that somebody else cannot have put there.
+/// Opens an entry, if nobody but the user can have put it there.
 FileDescriptor CacheFolder::openEntry(const std::string &hash, uint64_t &size,
                                       CacheReading &reading) const {
   // Without O_NONBLOCK, a pipe of this name would be waited for.
@@ -178,7 +180,7 @@ CacheReading CacheFolder::read(const std::string &hash) const {
 
 void CacheFolder::markUsed(const std::string &hash,
                            const CacheReading &reading) const {
-  // A folder that cannot be written is read all the same.
+  // An entry is read even if the folder cannot be written.
   if (std::time(nullptr) - reading.lastUsed.tv_sec > usedInterval)
     (void)utimensat(descriptor(), cacheFileName(hash).c_str(), nullptr,
                     AT_SYMLINK_NOFOLLOW);
@@ -196,7 +198,7 @@ CacheReading CacheFolder::readHeader(const std::string &hash) const {
     return reading;
   }
   Expected<uint64_t> end = cacheEntryHeaderEnd(start);
-  // The file's size bounds the memory that a damaged length asks for.
+  // The file's size bounds the memory that a damaged length can ask for.
   if (end && !readUpTo(file.get(), start, std::min(*end, size))) {
     setUnreadable(reading);
     return reading;
@@ -217,7 +219,7 @@ CacheReading CacheFolder::readHeader(const std::string &hash) const {
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// False and `errno` when not all is written.
+/// Writes all of `bytes`; false and `errno` if not all is written.
 static bool writeAll(int file, std::string_view bytes) {
   while (!bytes.empty()) {
     ssize_t count = ::write(file, bytes.data(), bytes.size());
@@ -258,7 +260,7 @@ bool CacheFolder::remove(const std::string &file) const {
 //===----------------------------------------------------------------------===//
 
 Expected<std::vector<CacheFileInfo>> CacheFolder::list() const {
-  // fdopendir owns what it is given, and shares its position with a duplicate.
+  // fdopendir owns its descriptor, and a duplicate would share its position.
   int copy = openat(descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   std::unique_ptr<DIR, int (*)(DIR *)> stream(
       copy < 0 ? nullptr : fdopendir(copy), closedir);
@@ -274,7 +276,7 @@ Expected<std::vector<CacheFileInfo>> CacheFolder::list() const {
       continue;
     info.hash = *takeHash(info.file);
     struct stat status;
-    // It may have been removed since.
+    // The file may have been removed since it was listed.
     if (fstatat(descriptor(), item->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
       continue;
     info.bytes = static_cast<uint64_t>(status.st_size);

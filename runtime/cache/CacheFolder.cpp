@@ -15,7 +15,7 @@
 
 using namespace bastile::runtime;
 
-/// "user 1000 (alice)".
+/// Describes a user as in "user 1000 (alice)".
 static std::string describeUser(uid_t user) {
   char buffer[4096];
   passwd entry;
@@ -41,7 +41,7 @@ static Error refuseOwner(const std::string &path, const char *what,
                 "remove it");
 }
 
-/// Whoever made a link chooses the folder.
+/// Whoever made a symbolic link chooses the folder, so it must be the user's.
 static Error checkLink(const std::string &path) {
   struct stat status;
   if (lstat(path.c_str(), &status) != 0 || !S_ISLNK(status.st_mode) ||
@@ -77,7 +77,8 @@ bastile::runtime::findForeign(const struct stat &status) {
   return std::nullopt;
 }
 
-/// "/a/b" of "/a/b//": behind a slash, a symbolic link would pass for a folder.
+/// The path without its last slashes: behind a slash, a symbolic link would
+/// pass for a folder.
 static std::string withoutTrailingSlashes(const std::string &path) {
   size_t last = path.find_last_not_of('/');
   return last == std::string::npos ? path : path.substr(0, last + 1);
@@ -101,7 +102,7 @@ CacheFolder::open(const std::string &givenPath) {
   return std::optional<CacheFolder>(CacheFolder(std::move(folder), path));
 }
 
-/// Creates the folder `path` with `mode`; that it exists is no error.
+/// Creates the folder `path` with `mode`; an existing folder is no error.
 static Error makeFolder(const std::string &path, mode_t mode) {
   if (mkdir(path.c_str(), mode) == 0 || errno == EEXIST)
     return Error::success();

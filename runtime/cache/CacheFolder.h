@@ -8,11 +8,12 @@
 //
 //   <hash>.kernel              an entry
 //   <hash>.<random>.tmp        an entry that is being written
-//   lock                       what CacheLock.h locks bytes of
+//   lock                       the file whose bytes CacheLock.h locks
 //
-// Anything else in the folder is left alone. Everything is done relative to the
-// open folder, so that what was checked is what is used, and the folder is
-// opened for each use, so that it may be removed or moved at any time.
+// All other files in the folder are left alone. Every file is reached from the
+// open folder, so that the folder that was checked is the one that is used. The
+// folder is opened for each use, so that it may be removed or moved at any
+// time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,35 +47,36 @@ struct CacheFileInfo {
   timespec lastUsed = {};
 };
 
-/// What became of reading an entry.
+/// The outcome of reading an entry.
 struct CacheReading {
   enum class State : uint8_t {
     Missing,
     Intact,
-    /// To be dropped: not what was once written under this name.
+    /// The file is not what was once written under this name: it is to be
+    /// dropped.
     Bad,
-    /// The system failed to read it; what it holds is unknown.
+    /// The system failed to read the file, whose contents are unknown.
     Unreadable
   };
   State state = State::Missing;
-  /// Of Bad and Unreadable: why.
+  /// Why an entry is Bad or Unreadable.
   std::string problem;
   timespec lastUsed = {};
-  /// Of Intact, if all was read.
+  /// The contents of an Intact entry, if all of it was read.
   std::optional<CacheEntryFile> contents;
-  /// Of Intact, if the header was read.
+  /// The header of an Intact entry, if only that was read.
   std::optional<CacheEntryHeader> header;
-  /// The contents of the file, of Intact, if all was read.
+  /// The bytes of the file of an Intact entry, if all of it was read.
   std::string bytes;
 };
 
 class CacheFolder {
 public:
-  /// The folder at `path`, or nothing if there is none. Refuses a folder that
-  /// others may write to: what it holds will be run.
+  /// The folder at `path`, or nothing if there is none. Refuses a folder to
+  /// which others may write, as its contents will be run.
   static Expected<std::optional<CacheFolder>> open(const std::string &path);
 
-  /// As above, but creates the folder and its parents where they are missing.
+  /// The folder at `path`; creates it and its parents where they are missing.
   static Expected<CacheFolder> create(const std::string &path);
 
   int descriptor() const { return folder.get(); }
@@ -83,7 +85,7 @@ public:
   /// Reads the entry of `hash`.
   CacheReading read(const std::string &hash) const;
 
-  /// Notes, once a day, that the entry of `hash`, just read, was used.
+  /// Notes, at most once a day, that the entry of `hash`, just read, was used.
   void markUsed(const std::string &hash, const CacheReading &reading) const;
 
   /// Reads what the header of the entry of `hash` says.
@@ -95,7 +97,8 @@ public:
   /// The entries and temporary files, in no order.
   Expected<std::vector<CacheFileInfo>> list() const;
 
-  /// Whether the file is gone because of this call.
+  /// Removes `file`; false if it was not there any more or could not be
+  /// removed.
   bool remove(const std::string &file) const;
 
 private:
@@ -110,10 +113,10 @@ private:
 };
 
 /// Why a file is not to be trusted: it is no regular file, or somebody else may
-/// have written it. Nothing if it is the user's alone.
+/// have written to it. Nothing if only the user may have.
 std::optional<std::string> findForeign(const struct stat &status);
 
-/// Whether `file` is the name of an entry's file, and of which.
+/// The hash of the entry whose file is called `file`; nothing for other names.
 std::optional<std::string> parseCacheFileName(const std::string &file);
 
 } // namespace bastile::runtime

@@ -23,7 +23,7 @@ static constexpr const char *lockFileName = "lock";
 namespace {
 
 /// The lock files that this process has open. A child of fork() closes its
-/// copies: they would keep the parent's locks alive after the parent.
+/// copies, as they would keep the parent's locks alive after the parent.
 struct OpenLockFiles {
   std::mutex mutex;
   std::set<int> files;
@@ -38,13 +38,14 @@ struct OpenLockFiles {
 
 } // namespace
 
-/// Never destroyed: locks may be released while the process exits.
+/// Registries are never destroyed: locks may be released while the process
+/// exits.
 static OpenLockFiles &getOpenLockFiles() {
   static OpenLockFiles &files = *new OpenLockFiles;
   return files;
 }
 
-/// fcntl on one byte of `file`; false and `errno` on failure.
+/// Locks or unlocks one byte of `file`; false and `errno` on failure.
 static bool setLock(int file, short type, int64_t byte, int64_t count) {
   struct flock lock = {};
   lock.l_type = type;
@@ -99,7 +100,8 @@ void CacheLock::release() {
   int held = std::exchange(file, -1);
   if (generation != open.generation)
     return;
-  // Unlocked, not only closed, in case a child of vfork() shares it just now.
+  // The byte is unlocked and not only closed, as a child of vfork() may share
+  // the file right now.
   (void)setLock(held, F_UNLCK, 0, 0);
   open.files.erase(held);
   ::close(held);

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A lock is one byte of the file `lock` in the cache's folder, locked by the
+// A lock is one byte of the file `lock` in the cache's folder, locked for the
 // open file (F_OFD_SETLK). So each key has a lock of its own without files that
-// pile up, creating an entry may ask for another, and the kernel takes back
-// what a killed process held. A child of fork() gives up its share of a lock at
-// once; the lock stays its parent's.
+// pile up, creating an entry may ask for another entry, and the kernel frees
+// the locks of a killed process. A child of fork() gives up its share of a lock
+// at once; the lock stays its parent's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ class CacheLock {
 public:
   enum class Outcome : uint8_t {
     Taken,
-    /// Another process or thread holds it.
+    /// Another process or thread holds the lock.
     Busy,
     /// The lock file cannot be opened: the folder cannot be written.
     Unwritable,
@@ -35,7 +35,7 @@ public:
     Unsupported
   };
 
-  /// Holds nothing.
+  /// A lock that holds nothing.
   CacheLock() = default;
   CacheLock(const CacheLock &) = delete;
   CacheLock &operator=(const CacheLock &) = delete;
@@ -47,14 +47,14 @@ public:
 
   void release();
 
-  /// After Unwritable and Unsupported: why.
+  /// The reason, after Unwritable and Unsupported.
   const std::string &problem() const { return reason; }
 
 private:
   Outcome tryByte(const CacheFolder &folder, int64_t byte);
 
   int file = -1;
-  /// In which process, counted by forks, `file` was opened.
+  /// The process in which `file` was opened, counted by forks.
   unsigned generation = 0;
   std::string reason;
 };

@@ -19,7 +19,7 @@ static Error makeNoFolderError() {
                "there is no home folder");
 }
 
-/// The folder, or nothing if none has been created yet.
+/// The cache's folder, or nothing if none has been created yet.
 static Expected<std::optional<CacheFolder>>
 openFolder(const CacheOptions &options) {
   if (options.folder.empty())
@@ -28,7 +28,7 @@ openFolder(const CacheOptions &options) {
 }
 
 namespace {
-/// A folder and its files; none if there is no folder.
+/// A folder and its files; no files if there is no folder.
 struct CacheContents {
   std::optional<CacheFolder> folder;
   std::vector<CacheFileInfo> files;
@@ -134,7 +134,7 @@ Expected<CacheCheck> DiskCache::verify() {
   return check;
 }
 
-/// The hash that the name of an entry's file holds.
+/// The hash in the name `file` of an entry's file.
 static Expected<std::string> parseName(const std::string &file) {
   if (std::optional<std::string> hash = parseCacheFileName(file))
     return *hash;
@@ -183,7 +183,7 @@ Expected<bool> DiskCache::importEntry(const std::string &file,
   if (folder->read(*hash).state == CacheReading::State::Intact)
     return false;
   CacheLock lock;
-  // Should another process be creating it, one of the two equals the other.
+  // If another process creates the entry now, the two are equal.
   (void)lock.tryEntry(*folder, *hash);
   if (Error error = state->write(*folder, *hash, bytes))
     return error;

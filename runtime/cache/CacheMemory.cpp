@@ -31,7 +31,7 @@ CacheMemory::findOrClaim(const std::string &hash, Claim &claim) {
       return Error("creating the entry " + hash + " of the cache asks for it");
     claimReleased->wait(guard);
   }
-  // Should there be no memory for one of these, nobody has the claim.
+  // If there is no memory for one of these, nobody has the claim.
   claim.hash = hash;
   claims.emplace(hash, std::this_thread::get_id());
   claim.memory = this;
@@ -63,8 +63,8 @@ void CacheMemory::clear() {
 void CacheMemory::resetInChild() {
   claims.clear();
   ++generation;
-  // The old one may count waiting threads that the child does not have, and
-  // destroying it would wait for them.
+  // The old condition variable may count waiting threads that the child does
+  // not have, and destroying it would wait for them.
   (void)claimReleased.release();
   claimReleased = std::make_unique<std::condition_variable>();
 }

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the disk has is remembered while somebody uses it, what the disk has
-// not, for good.
+// An entry that is on the disk is kept in memory while somebody uses it; an
+// entry that is not on the disk is kept for good.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,7 +60,7 @@ public:
 private:
   struct Remembered {
     std::weak_ptr<const CacheEntry> entry;
-    /// Of an entry that the disk does not have.
+    /// Keeps an entry that the disk does not have.
     EntryPointer owner;
   };
 

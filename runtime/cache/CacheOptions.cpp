@@ -22,7 +22,7 @@ void CacheOptions::warnOnStderr(const std::string &message) {
 }
 
 /// The value of an environment variable that holds an absolute path; the
-/// specification of XDG_CACHE_HOME has any other ignored.
+/// specification of XDG_CACHE_HOME ignores any other value.
 static std::optional<std::string> getAbsolutePath(const char *variable) {
   const char *value = std::getenv(variable);
   if (!value || value[0] != '/')
@@ -42,7 +42,7 @@ static std::optional<std::string> getHome() {
   return found->pw_dir;
 }
 
-/// Empty if the disk is switched off.
+/// The folder that the environment asks for; empty if the disk is switched off.
 static std::string findFolder(const CacheOptions::Warn &warn) {
   const char *enabled = std::getenv("BASTILE_CACHE");
   if (enabled && std::string_view(enabled) == "0")
@@ -58,7 +58,7 @@ static std::string findFolder(const CacheOptions::Warn &warn) {
   return "";
 }
 
-/// "1073741824", "1024M" or "1g" in bytes.
+/// Reads a size such as "1073741824", "1024M" or "1g", in bytes.
 static std::optional<uint64_t> parseSize(std::string_view text) {
   unsigned shift = 0;
   if (!text.empty()) {

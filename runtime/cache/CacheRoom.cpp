@@ -59,7 +59,8 @@ void CacheRoom::noteWritten(const CacheFolder &folder, uint64_t bytes) {
 
 void CacheRoom::makeRoom(const CacheFolder &folder) {
   CacheLock lock;
-  // One process at a time; who finds another at work looks again next time.
+  // One process at a time makes room; a process that finds another one at work
+  // looks again next time.
   if (lock.tryMakingRoom(folder) == CacheLock::Outcome::Busy)
     return;
   Expected<std::vector<CacheFileInfo>> files = folder.list();
@@ -73,7 +74,8 @@ void CacheRoom::makeRoom(const CacheFolder &folder) {
     if (!file.temporary)
       entries.push_back(std::move(file));
   }
-  // Some room beyond the need, so that not every entry written lists anew.
+  // Some extra room is made, so that not every entry written lists the folder
+  // anew.
   if (held > limit)
     held = removeOldest(folder, std::move(entries), held, limit - limit / 8);
   listed = held;

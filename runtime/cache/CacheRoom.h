@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Listing a folder of thousands of entries takes milliseconds, so it is not
-// done for every entry that is written, but for the first of a process, and
-// again when those written since may have gone over the limit, or are 1/64 of
-// it.
+// Listing a folder of thousands of entries takes milliseconds, so that not
+// every entry written causes one. The folder is listed for the first entry of a
+// process, and again when the entries written since may have exceeded the
+// limit, or amount to 1/64 of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +22,11 @@
 
 namespace bastile::runtime {
 
-/// Removes what killed writers have left.
+/// Removes temporary files of killed writers.
 ///
 /// A writer holds the lock of its entry, so a temporary file whose lock is free
-/// has lost its writer. Seconds of grace are for a writer that went on without
-/// the lock; where there are no locks, an hour is.
+/// has lost its writer. Such a file is left for some seconds in case a writer
+/// went on without the lock, and for an hour where there are no locks.
 void removeLeftovers(const CacheFolder &folder,
                      const std::vector<CacheFileInfo> &files);
 
@@ -34,8 +34,8 @@ class CacheRoom {
 public:
   explicit CacheRoom(uint64_t limit) : limit(limit) {}
 
-  /// To be called when `bytes` have been written to `folder`. Removes entries
-  /// if need be, those first that have not been used for the longest time.
+  /// To be called after `bytes` have been written to `folder`. Removes entries
+  /// if the folder is too large, those unused for the longest time first.
   void noteWritten(const CacheFolder &folder, uint64_t bytes);
 
 private:

@@ -54,7 +54,7 @@ std::optional<CacheFolder> DiskCache::State::openForReading() {
 CacheReading DiskCache::State::readEntry(const CacheFolder &folder,
                                          const CacheKey &key) {
   CacheReading reading = folder.read(key.hash());
-  // Two keys of one hash take turns on the disk.
+  // Two keys with the same hash replace each other on the disk.
   if (reading.contents && !(reading.contents->key.parts() == key.parts()))
     reading.state = CacheReading::State::Missing;
   if (reading.state == CacheReading::State::Unreadable)
@@ -93,7 +93,7 @@ DiskCache::EntryPointer DiskCache::State::read(const CacheKey &key) {
 std::optional<CacheDamage> DiskCache::State::drop(const CacheFolder &folder,
                                                   const std::string &hash) {
   CacheLock lock;
-  // Whoever holds the lock sees the damage too.
+  // Another holder of the lock sees the damage too.
   if (lock.tryEntry(folder, hash) == CacheLock::Outcome::Busy)
     return std::nullopt;
   return dropLocked(folder, hash);
@@ -127,8 +127,8 @@ void DiskCache::State::dropWithWarning(const CacheFolder &folder,
 // Writing
 //===----------------------------------------------------------------------===//
 
-/// Nothing once the disk has failed: what failed for one entry would for the
-/// next, after as much work.
+/// The folder for writing; nothing once the disk has failed: the failure of one
+/// entry would repeat for the next, after as much work.
 std::optional<CacheFolder> DiskCache::State::openForWriting() {
   if (options.folder.empty() || warned[DiskUnusable])
     return std::nullopt;
@@ -157,7 +157,7 @@ DiskCache::EntryPointer DiskCache::State::acquire(const CacheKey &key,
       warnOnce(NoLocks, lock.problem() +
                             "; processes that start at once may compile the "
                             "same kernels");
-    // The one who held the lock may have stored the entry.
+    // The last holder of the lock may have stored the entry.
     CacheReading reading = readEntry(*folder, key);
     if (EntryPointer entry = takeEntry(reading)) {
       lock.release();

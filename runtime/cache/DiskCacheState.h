@@ -1,4 +1,4 @@
-//===- DiskCacheState.h - What a cache consists of --------------*- C++ -*-===//
+//===- DiskCacheState.h - The state of a cache ------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -27,12 +27,12 @@ public:
   /// The entry of `key` on the disk, or null. Takes no lock.
   EntryPointer read(const CacheKey &key);
 
-  /// Waits for the right to create the entry of `key` on the disk, which
-  /// `lock` then is: or for the entry, which it returns. After a warning, also
-  /// null without the lock.
+  /// Waits until `lock` holds the right to create the entry of `key` on the
+  /// disk, and returns null; or returns the entry as soon as another process
+  /// has stored it. After a warning, it may also return null without the lock.
   EntryPointer acquire(const CacheKey &key, CacheLock &lock);
 
-  /// Keeps `entry` in memory, and on the disk if that is possible.
+  /// Keeps `entry` in memory, and on the disk if possible.
   EntryPointer keep(const CacheKey &key, CacheEntry entry);
 
   /// Writes the file of an entry.
@@ -40,7 +40,7 @@ public:
               const std::string &bytes);
 
   /// Removes the damaged entry of `hash` unless somebody has replaced it or is
-  /// about to. What it was, if it was removed or cannot be.
+  /// about to. Returns the damage, if the entry was removed or cannot be.
   std::optional<CacheDamage> drop(const CacheFolder &folder,
                                   const std::string &hash);
 
@@ -48,7 +48,7 @@ public:
   CacheMemory memory;
 
 private:
-  /// What is said only once.
+  /// Warnings that are given only once.
   enum Warning : uint8_t {
     DiskUnusable,
     NoLocks,

@@ -24,7 +24,7 @@ struct Registry {
 
 } // namespace
 
-/// Never destroyed: threads may fork while the process exits.
+/// The registry is never destroyed: threads may fork while the process exits.
 static Registry &getRegistry() {
   static Registry &registry = *new Registry;
   return registry;

@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A child of fork() has one thread, and everything else as its parent had it at
-// that moment: mutexes held by threads that do not exist in it, waits that
-// nobody will end, files it shares with its parent.
+// that moment: mutexes held by threads that do not exist in it, waits that no
+// thread will end, files that it shares with its parent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,9 +18,10 @@
 
 namespace bastile::runtime {
 
-/// While it lives, fork() waits for `mutex`, and calls `resetInChild` in the
-/// child, with `mutex` held. No two such mutexes may be held at once. To be the
-/// last member of its class, so that the others exist when it is called.
+/// While a hook lives, fork() waits for `mutex`, and calls `resetInChild` in
+/// the child, with `mutex` held. No two such mutexes may be held at once. A
+/// hook has to be the last member of its class, so that the other members exist
+/// when it is called.
 class ForkHook {
 public:
   ForkHook(std::mutex &mutex, std::function<void()> resetInChild);

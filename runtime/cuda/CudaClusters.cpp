@@ -5,10 +5,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The blocks of a cluster share a group of multiprocessors. Groups differ in
-// size, from chip to chip too, and a cluster that finds no room waits for
-// another one to end, so that a grid of one cluster too many takes twice as
-// long. Only the driver knows, and it tells by kernel: we ask about one that
-// does nothing and takes a whole multiprocessor for each block.
+// size, even between chips of one kind, and a cluster that finds no room waits
+// for another one to end, so that a grid with one cluster too many takes twice
+// as long. Only the driver knows the groups, and it counts clusters for a given
+// kernel: we ask about one that does nothing and takes a whole multiprocessor
+// for each block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,8 @@ void CudaDevice::countClusters() const {
     return;
   const CudaDriver &driver = *driverTable;
   RelaxedCaptureScope capture(driver);
-  // It stays loaded, as its context does: unloading may wait for the GPU.
+  // The module stays loaded, as its context does: unloading may wait for the
+  // GPU.
   cuda::Module module = nullptr;
   cuda::Kernel kernel = nullptr;
   if (driver.moduleLoadDataEx(&module, probe, 0, nullptr, nullptr) !=
@@ -55,7 +57,8 @@ void CudaDevice::countClusters() const {
   for (size_t index = 0; index < clusterCounts.size(); ++index) {
     unsigned blocks = 1u << index;
     attribute.value.clusterDimension[0] = blocks;
-    // The grid may be any that clusters divide.
+    // The count does not depend on the grid, which only has to be a multiple of
+    // clusters.
     settings.gridX = blocks;
     int count = 0;
     if (driver.occupancyMaxActiveClusters(&count, kernel, &settings) ==

@@ -35,7 +35,8 @@ private:
 
 Expected<std::shared_ptr<const CudaDriver>>
 CudaDriver::open(const std::string &library) {
-  // Never closed: the driver keeps threads and exit handlers of its own.
+  // The library is never closed: the driver has threads and exit handlers of
+  // its own.
   void *handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle)
     return makeError("cannot open the CUDA driver: ", dlerror());

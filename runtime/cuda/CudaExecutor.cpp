@@ -11,7 +11,8 @@
 
 using namespace bastile::runtime;
 
-/// Launches with the attributes that the short form of a launch cannot carry.
+/// Launches a kernel with attributes, which the short form of a launch cannot
+/// carry.
 static cuda::Result launchWithAttributes(const CudaDriver &driver,
                                          cuda::Kernel kernel,
                                          const LaunchConfig &config,

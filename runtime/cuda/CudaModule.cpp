@@ -25,7 +25,7 @@ CudaModule::load(std::shared_ptr<const CudaDevice> device,
 
   std::array<char, 8192> log = {};
   int options[] = {cuda::ErrorLogBuffer, cuda::ErrorLogBufferSize};
-  // The driver takes sizes in place of pointers.
+  // The driver takes sizes as values in place of pointers.
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
   cuda::Result status = driver.moduleLoadDataEx(&result->handle, image.c_str(),
                                                 2, options, values);
@@ -51,7 +51,7 @@ Error CudaModule::permit(const std::string &name, Entry &entry,
                          const LaunchConfig &config) const {
   const CudaDriver &driver = owner->driver();
   if (config.sharedMemory > entry.sharedMemory) {
-    // A driver's attribute is an int; no GPU has as much memory as that.
+    // Attributes are ints for the driver; no GPU has more memory than that.
     if (config.sharedMemory > owner->maxSharedMemory())
       return makeError("kernel '", name, "' needs ", config.sharedMemory,
                        " bytes of shared memory, but ", owner->name(),

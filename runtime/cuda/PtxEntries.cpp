@@ -35,7 +35,7 @@ bastile::runtime::selectPtxEntry(std::string_view ptx, std::string_view entry) {
     }
     if (!skips && !startsWith(line, "//"))
       result.append(line).push_back('\n');
-    // Inside of an entry every line is indented or is a label.
+    // All lines of an entry but its last are indented or are labels.
     if (line == "}")
       skips = false;
   }

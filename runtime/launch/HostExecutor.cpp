@@ -41,7 +41,7 @@ Error HostExecutor::launch(const std::string &entry, const LaunchConfig &config,
   auto begin = [&](int64_t part) {
     return part * (count / parts) + std::min(part, count % parts);
   };
-  // Parts are taken and not given out: there may be fewer threads than parts.
+  // Threads take parts one by one, as there may be fewer threads than parts.
   std::atomic<int64_t> next{0};
   auto work = [&] {
     for (int64_t part = next++; part < parts; part = next++)

@@ -32,8 +32,8 @@ std::string LaunchPlan::prefix(const Launch &launch) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Checks that the operands that all rows share are contiguous: a kernel is
-/// given no strides for those.
+/// Checks that operands which all rows share are contiguous, since a kernel
+/// gets no strides for them.
 Error LaunchPlan::checkShared(const Launch &launch) const {
   for (const Operand &operand : launch.operands) {
     const TensorView &tensor = view(operand);
@@ -45,8 +45,8 @@ Error LaunchPlan::checkShared(const Launch &launch) const {
   return Error::success();
 }
 
-/// Finds the size that the row operands of `space` have in `dimension`. Those
-/// that are always 1 there repeat their rows.
+/// Finds the size of the row operands of `space` in `dimension`. Operands that
+/// always have size 1 there repeat their rows.
 Error LaunchPlan::findSize(const Launch &launch, unsigned space,
                            unsigned dimension) {
   const Operand *first = nullptr;
@@ -76,8 +76,7 @@ Error LaunchPlan::findSizes(const Launch &launch) {
   return checkCombined(launch);
 }
 
-/// Checks that what rows are combined to has their sizes in the other
-/// dimensions.
+/// Checks that the combination of rows has their sizes in the other dimensions.
 Error LaunchPlan::checkCombined(const Launch &launch) const {
   if (launch.combines.empty() || launch.spaces == 1)
     return Error::success();
@@ -95,7 +94,8 @@ Error LaunchPlan::checkCombined(const Launch &launch) const {
   return Error::success();
 }
 
-/// Checks that what has one row for each band has as many.
+/// Checks that each operand with one row for each band has as many rows as
+/// there are bands.
 Error LaunchPlan::checkBands(const Launch &launch) const {
   for (const Operand &operand : launch.operands) {
     if (operand.band == 0)
@@ -115,7 +115,7 @@ Error LaunchPlan::countRows(const Launch &launch) {
   rows.clear();
   for (const Space &space : spaces) {
     const Dimensions &sizes = space.sizes;
-    // A zero settles the product, however large the other sizes are.
+    // With a size of 0 the product is 0, however large the other sizes are.
     const bool isEmpty =
         std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
     int64_t count = isEmpty ? 0 : 1;
@@ -155,8 +155,8 @@ int64_t LaunchPlan::leadingStride(const Operand &operand,
   return view(operand).strides[dimension];
 }
 
-/// Merges the leading dimensions of a space as far as the strides of all its
-/// operands allow. The result does not depend on the order of merging.
+/// Merges the leading dimensions of a row space as far as the strides of all
+/// its operands allow. The result does not depend on the order of merging.
 void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
   auto isMember = [&](const Operand &operand) {
     return operand.rows && operand.space == space;
@@ -164,7 +164,8 @@ void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
   const unsigned operandCount = launch.operands.size();
   const Dimensions &sizes = spaces[space].sizes;
   Dimensions &merged = spaces[space].merged;
-  // The kernel tells those that it combines from those that are left.
+  // The kernel treats dimensions that it combines and dimensions that are left
+  // differently.
   if (space == 0 && !launch.combines.empty() && !launch.combinesAll()) {
     merged = sizes;
     for (unsigned k = 0; k != operandCount; ++k)
@@ -173,7 +174,7 @@ void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
         leadingStrides[k].push_back(leadingStride(launch.operands[k], d));
     return;
   }
-  // Nobody walks rows that are not there, so their strides do not matter.
+  // The kernel goes through no rows, so strides do not matter.
   if (rows[space] == 0) {
     merged.push_back(0);
     for (unsigned k = 0; k != operandCount; ++k)
@@ -207,7 +208,7 @@ void LaunchPlan::mergeSpace(const Launch &launch, unsigned space) {
 }
 
 void LaunchPlan::mergeLeading(const Launch &launch) {
-  // Never shrunk, so that the next call finds the memory.
+  // The list never shrinks, so that the next call finds the memory.
   if (leadingStrides.size() < launch.operands.size())
     leadingStrides.resize(launch.operands.size());
   for (Dimensions &strides : leadingStrides)
@@ -216,8 +217,8 @@ void LaunchPlan::mergeLeading(const Launch &launch) {
     mergeSpace(launch, space);
 }
 
-/// Whether `variant` can take the operands. If not and `reason` is given, says
-/// why there.
+/// Whether `variant` can take the operands. If it cannot, `reason`, if given,
+/// receives why.
 bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
                         std::string *reason) const {
   for (const Space &space : spaces) {
@@ -231,12 +232,12 @@ bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
   }
   for (unsigned k = 0; k != launch.operands.size(); ++k) {
     const Operand &operand = launch.operands[k];
-    // The kernel does not access rows that are not there.
+    // The kernel does not access rows that do not exist.
     if (operand.rows && rows[operand.space] == 0)
       continue;
     const TensorView &tensor = view(operand);
-    // A power of two divides all of these if it divides their union. What is
-    // beyond 64 bits of a product makes no difference to that.
+    // A power of two divides all of these numbers if it divides their union.
+    // Bits of a product beyond 64 make no difference to that.
     uint64_t bits = reinterpret_cast<uintptr_t>(tensor.data);
     for (int64_t stride : leadingStrides[k])
       bits |= static_cast<uint64_t>(stride) *
@@ -260,8 +261,8 @@ bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
   return !other;
 }
 
-/// An operand whose rows begin elsewhere between addresses of vectors than
-/// those of the first one in its space; null if there is none.
+/// An operand that begins at another place between aligned addresses than the
+/// first operand of its row space; null if there is none.
 const Operand *LaunchPlan::findOtherPhase(const Launch &launch,
                                           const Variant &variant) const {
   auto getAddress = [&](unsigned k) {
@@ -304,8 +305,8 @@ Error LaunchPlan::chooseVariant(const Launch &launch,
 
 void LaunchPlan::pack(const Launch &launch, const Variant &variant,
                       PlannedLaunch &result) const {
-  // A variant that walks more dimensions than a space has left is given sizes
-  // of 1 and strides of 0 in front.
+  // A variant with more dimensions than are left in a row space gets sizes of 1
+  // and strides of 0 in front.
   auto pad = [&](const Dimensions &values, unsigned dimension, int64_t fill) {
     const unsigned padding = variant.leading - values.size();
     return dimension < padding ? fill : values[dimension - padding];
@@ -443,8 +444,8 @@ Error LaunchPlan::prepareLaunches() {
     const bool runs = plannedCount != before;
     if (runs)
       planned[before].config.overlapPrevious = mayOverlap;
-    // A launch must not overlap whatever ran before a skipped one: nobody
-    // promised that for those two.
+    // A launch must not overlap the one before a skipped launch: the two were
+    // never promised to be independent.
     mayOverlap = runs && launch.overlapNext;
   }
   return Error::success();

@@ -10,7 +10,7 @@
 
 using namespace bastile::runtime;
 
-/// Starts every message about an operand of a function.
+/// The beginning of every message about an operand of a function.
 static std::string prefix(const Function &function, const Operand &operand) {
   return concat("function '", function.name,
                 "': ", describe(function, operand));
@@ -24,7 +24,7 @@ static Error checkCount(const Function &function, const char *what,
                    what, ", got ", given);
 }
 
-/// Checks what does not depend on the shape that is expected.
+/// Checks the properties of a view that do not depend on the expected shape.
 static Error checkView(const Function &function, const Operand &operand,
                        const TensorView &view, ElementType type) {
   if (view.type != type)
@@ -67,8 +67,8 @@ static bool isTooWide(const TensorView &view) {
   return false;
 }
 
-/// Checks that what the runtime computes of a view's sizes and strides has a
-/// meaning.
+/// Checks that the numbers that the runtime computes from a view's sizes and
+/// strides fit their types.
 static Error checkExtent(const Function &function, const Operand &operand,
                          const TensorView &view) {
   if (Error error = checkBytes(function, operand, view.type, view.sizes))
@@ -167,8 +167,8 @@ static Error checkBuffer(const Function &function, const Operand &operand,
   return checkExtent(function, operand, view);
 }
 
-/// Whether elements of `view` share memory because a stride is 0. Inputs may;
-/// what is written must not.
+/// Whether elements of `view` share memory because a stride is 0. Inputs may
+/// share memory; buffers that are written must not.
 static bool repeatsElements(const TensorView &view) {
   // A size of 0 makes the strides further out 0.
   if (std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end())

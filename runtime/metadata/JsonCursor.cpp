@@ -58,7 +58,7 @@ bool JsonCursor::asBool() const {
 int64_t JsonCursor::asInteger(int64_t least) const {
   if (!value.is_number_integer())
     fail(concat("expected an integer, got ", value.type_name()));
-  // Numbers past the signed range are kept unsigned and would wrap.
+  // Numbers past the signed range are stored as unsigned and would wrap.
   if (value.is_number_unsigned() &&
       value.get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
     fail(concat(value.dump(), " does not fit into 64 bits"));

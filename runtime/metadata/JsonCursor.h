@@ -36,12 +36,12 @@ public:
   bool isString() const { return value.is_string(); }
   bool isInteger() const { return value.is_number_integer(); }
 
-  /// The fields of an object.
+  /// These read the fields of an object.
   bool has(const char *key) const;
   JsonCursor operator[](const char *key) const;
   std::optional<JsonCursor> find(const char *key) const;
 
-  /// The elements of an array.
+  /// These read the elements of an array.
   size_t size() const;
   JsonCursor operator[](size_t index) const;
 

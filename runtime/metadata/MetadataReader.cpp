@@ -44,8 +44,8 @@ static Expression readInputSize(const JsonCursor &cursor,
   return result;
 }
 
-/// Those of the compiler have a few levels; each takes some of the stack, here
-/// and at every launch.
+/// The compiler's expressions have a few levels. Each level takes some of the
+/// stack, here and at every launch.
 static constexpr unsigned maxExpressionDepth = 64;
 
 /// Reads an expression over the inputs of `function`; "rows" has a meaning
@@ -156,8 +156,8 @@ static BufferSpec readBuffer(const JsonCursor &cursor,
   return result;
 }
 
-/// Reads the input whose memory an output may take: one of the same type and,
-/// as far as the document knows them, the same sizes.
+/// Reads the input whose memory an output may take. It must have the same type
+/// and, as far as the document says, the same sizes.
 static unsigned readAlias(const JsonCursor &cursor, const BufferSpec &output,
                           const Function &function) {
   const unsigned index = cursor.asIndex(function.inputs.size(), "inputs");
@@ -176,7 +176,7 @@ static unsigned readAlias(const JsonCursor &cursor, const BufferSpec &output,
       cursor.fail(concat("output '", other.name,
                          "' may take the memory of input '", input.name,
                          "' already"));
-  // The zeros would come before the launch that reads the input.
+  // The zeros would be written before the launch that reads the input.
   if (output.zeroIfNoRows)
     cursor.fail("an output with 'zero_if_no_rows' needs memory of its own");
   return index;
@@ -230,7 +230,8 @@ static Operand readOperand(const JsonCursor &cursor, const Function &function,
   if (auto rows = cursor.find("rows"))
     result.rows = rows->asBool();
   if (auto space = cursor.find("space")) {
-    // With more spaces than operands, one would have none.
+    // With more row spaces than operands, some row space would have no
+    // operands.
     result.space = space->asIndex(operandCount, "operands");
     if (result.space != 0 && !result.rows)
       space->fail("an operand without rows is in no space");
@@ -274,7 +275,7 @@ static Argument readArgument(const JsonCursor &cursor, const Launch &launch,
   return result;
 }
 
-/// A row operand has one dimension more than it has leading ones.
+/// A row operand has one dimension more than the leading ones.
 static unsigned readLeading(const JsonCursor &cursor) {
   int64_t leading = cursor.asInteger();
   if (leading >= maxRank)
@@ -309,7 +310,7 @@ static std::vector<int64_t> readPhases(const JsonCursor &cursor,
   return result;
 }
 
-/// Reads what the driver takes as an int.
+/// Reads a number that the driver takes as an int.
 static int64_t readInt(const JsonCursor &cursor, int64_t least) {
   const int64_t value = cursor.asInteger(least);
   if (value > std::numeric_limits<int>::max())
@@ -348,7 +349,7 @@ static Variant readVariant(const JsonCursor &cursor, const Function &function,
   return result;
 }
 
-/// Checks that the sizes of `space` are the sizes of something.
+/// Checks that the sizes of `space` are those of some operand.
 static void checkSpace(const JsonCursor &cursor, const Launch &launch,
                        unsigned space) {
   if (std::any_of(launch.operands.begin(), launch.operands.end(),
@@ -445,7 +446,7 @@ static Backward readBackward(const JsonCursor &cursor,
       result.gradients.push_back(std::nullopt);
       continue;
     }
-    // How many results there are is known once all functions are read.
+    // The number of results is known once all functions are read.
     auto found = findSource(*gradient, "result", Kind::Result,
                             std::numeric_limits<unsigned>::max(), "results");
     if (!found)
@@ -458,7 +459,7 @@ static Backward readBackward(const JsonCursor &cursor,
   return result;
 }
 
-/// Checks what backwards say of the functions that compute gradients.
+/// Checks what each `backward` says of the function that computes gradients.
 static void checkBackward(const JsonCursor &cursor, const Metadata &metadata,
                           const Function &function) {
   if (!function.backward)

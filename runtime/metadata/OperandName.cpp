@@ -1,4 +1,4 @@
-//===- OperandName.cpp - What messages call an operand --------------------===//
+//===- OperandName.cpp - The name of an operand in messages ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -1,4 +1,4 @@
-//===- OperandName.h - What messages call an operand ------------*- C++ -*-===//
+//===- OperandName.h - The name of an operand in messages -------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -13,7 +13,8 @@
 
 namespace bastile::runtime {
 
-/// "input 'gate'", "output 'result0'" or "temporary 1".
+/// Names an operand for messages: "input 'gate'", "output 'result0'" or
+/// "temporary 1".
 std::string describe(const Function &function, const Operand &operand);
 
 } // namespace bastile::runtime

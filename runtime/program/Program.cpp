@@ -15,7 +15,7 @@ using namespace bastile::runtime;
 
 Expected<std::shared_ptr<const CudaDriver>> CudaDevices::driver() {
   // An error is not kept: a driver may be installed while a process runs, and
-  // the message costs nothing that matters.
+  // the error costs little time.
   static std::mutex mutex;
   static std::shared_ptr<const CudaDriver> opened;
   std::lock_guard<std::mutex> lock(mutex);
@@ -32,7 +32,8 @@ Expected<std::shared_ptr<const CudaDevice>> CudaDevices::get(int ordinal) {
   if (!driver)
     return driver.takeError();
   static std::mutex mutex;
-  // Never released: the contexts outlive every static object of frameworks.
+  // Devices are never released: their contexts outlive every static object of
+  // frameworks.
   static auto &devices =
       *new std::map<int, std::shared_ptr<const CudaDevice>>();
   std::lock_guard<std::mutex> lock(mutex);
@@ -71,7 +72,7 @@ bastile::runtime::assembleWithDriver(const CudaDevice &device,
 
   std::string log(8192, '\0');
   int options[] = {cuda::ErrorLogBuffer, cuda::ErrorLogBufferSize};
-  // The driver takes sizes in place of pointers.
+  // The driver takes sizes as values in place of pointers.
   void *values[] = {log.data(), reinterpret_cast<void *>(log.size() - 1)};
   cuda::Linker linker = nullptr;
   if (Error error = driver.check(driver.linkCreate(2, options, values, &linker),
@@ -116,8 +117,8 @@ Program::module(std::shared_ptr<const CudaDevice> device,
     if (found != modules.end())
       return found->second;
   }
-  // Without the lock, since this takes a while; if two threads come here, the
-  // first one's module is the one.
+  // The image is made without the lock, since this takes a while; if two
+  // threads do so at once, the first one's module is kept.
   Expected<std::string> code = image(*device, entry);
   if (!code)
     return code.takeError();
@@ -226,7 +227,7 @@ private:
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// A scratch for the length of a call.
+/// Lends a scratch for the length of a call.
 class Program::ScratchScope {
 public:
   explicit ScratchScope(Program &program) : program(program) {

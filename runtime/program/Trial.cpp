@@ -16,8 +16,8 @@
 
 using namespace bastile::runtime;
 
-/// Five times the largest second-level cache of an H100, twice that of any GPU
-/// so far.
+/// The bytes that are overwritten between calls: five times the largest
+/// second-level cache of an H100, twice that of any GPU so far.
 static constexpr int64_t flushBytes = int64_t(256) << 20;
 
 Trial::~Trial() = default;
@@ -35,7 +35,7 @@ public:
   Expected<double> compare(Program &program) override;
 
 private:
-  /// What a function is called on.
+  /// The tensors that a function is called on.
   struct Tensors {
     std::vector<TensorView> inputs, outputs;
   };
@@ -68,9 +68,9 @@ private:
   TrialMemory memory;
   std::string name;
   Tensors tensors;
-  /// What is overwritten between calls.
+  /// The memory that is overwritten between calls.
   TensorView flushed;
-  /// Parts of the reference's results.
+  /// Parts of the results of the reference.
   std::vector<std::vector<char>> expected;
   int64_t integerLimit = 128;
 };
@@ -132,7 +132,8 @@ ProgramTrial::makeForward(Program &program, const Function &function,
   if (sizes.size() != function.inputs.size())
     return makeError("'", function.name, "' takes ", function.inputs.size(),
                      " tensors, but got the sizes of ", sizes.size());
-  // An index is one of every row.
+  // An integer may index elements of any row, so it stays below the length of
+  // the shortest.
   for (const Dimensions &input : sizes)
     if (!input.empty() && input.back() > 1)
       integerLimit = std::min(integerLimit, input.back());
@@ -250,8 +251,8 @@ Expected<std::vector<std::vector<char>>> ProgramTrial::readResults() {
 }
 
 /// Units in the last place that another order of the same operations excuses.
-/// What is rounded to few bits hides all but a tie; a long sum in float32 has
-/// as many roundings as numbers, which mostly cancel.
+/// Rounding to few bits hides all differences but ties; a long sum in float32
+/// has as many roundings as terms, which mostly cancel.
 static double getExcused(ElementType type) {
   switch (type) {
   case ElementType::F64:
@@ -269,7 +270,8 @@ static double getExcused(ElementType type) {
 }
 
 /// The greatest difference of elements as a part of what is excused. A number
-/// that is small because larger ones cancelled may be as far off as those.
+/// that is small because larger ones cancelled may be as far off as the larger
+/// ones.
 static double compareElements(ElementType type, const std::vector<char> &actual,
                               const std::vector<char> &expected) {
   const size_t size = byteSize(type);
@@ -304,7 +306,7 @@ Expected<double> ProgramTrial::compare(Program &program) {
   Expected<const Function *> function = find(program, name);
   if (!function)
     return function.takeError();
-  // What a program leaves out must not be found from before.
+  // An element that a program leaves out must not be found from an earlier run.
   for (const TensorView &output : tensors.outputs)
     if (Error error = memory.poison(output))
       return error;
@@ -349,7 +351,7 @@ Expected<std::vector<double>> ProgramTrial::timeOnGpu(Program &program,
     return error;
   const CudaDriver &driver = device->driver();
   for (unsigned lap = 0; lap != repeat; ++lap) {
-    // Beside the cache, this hides the time that the host takes to launch.
+    // Overwriting the cache also hides the time that the host takes to launch.
     if (Error error = driver.check(
             driver.memsetD8Async(reinterpret_cast<cuda::Address>(flushed.data),
                                  0, flushBytes, place.stream),

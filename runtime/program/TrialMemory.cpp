@@ -45,7 +45,8 @@ Error TrialMemory::read(void *target, const void *source, size_t bytes) const {
 
 Error TrialMemory::randomize(const TensorView &tensor, unsigned seed,
                              int64_t integerLimit) const {
-  // Repeated, but at no multiple of a row's usual lengths.
+  // The numbers repeat, but with a period that usual lengths of rows do not
+  // divide.
   constexpr int64_t kPeriod = 1000003;
   const int64_t count = tensor.elementCount();
   const int64_t size = byteSize(tensor.type);
@@ -90,7 +91,7 @@ Error TrialMemory::poison(const TensorView &tensor) const {
 
 Expected<std::vector<char>>
 TrialMemory::readPart(const TensorView &tensor) const {
-  // A multiple of every element's size.
+  // This is a multiple of the size of every element.
   constexpr int64_t kPart = 512 << 10;
   const char *data = static_cast<const char *>(tensor.data);
   const int64_t bytes = tensor.byteCount();

@@ -15,16 +15,16 @@
 
 namespace bastile::runtime {
 
-/// Tensors that live as long as this.
+/// Tensors that live as long as this object.
 class TrialMemory {
 public:
-  /// On `device`, or on the host where it is null.
+  /// Puts tensors on `device`, or on the host if it is null.
   explicit TrialMemory(std::shared_ptr<const CudaDevice> device = nullptr)
       : device(std::move(device)) {}
 
   Expected<TensorView> allocate(ElementType type, const Dimensions &sizes);
 
-  /// Copies to and from ordinary memory.
+  /// `write` and `read` copy from and to ordinary memory.
   Error write(void *target, const void *source, size_t bytes) const;
   Error read(void *target, const void *source, size_t bytes) const;
 
