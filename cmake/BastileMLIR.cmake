@@ -27,8 +27,8 @@ add_library(BastileMLIR INTERFACE)
 add_library(BastileMLIRTools INTERFACE)
 
 if(NOT BASTILE_LINK_STATIC)
-  # libMLIR.so holds MlirOptMain, MlirLspServerMain and the execution engine
-  # too, so no archive is needed beside it.
+  # libMLIR.so also holds MlirOptMain, MlirLspServerMain and the execution
+  # engine, so no archive is needed beside it.
   target_link_libraries(BastileMLIR INTERFACE MLIR LLVM)
   target_link_libraries(BastileMLIRTools INTERFACE BastileMLIR)
   return()
@@ -43,7 +43,7 @@ llvm_map_components_to_libnames(bastile_llvm_archives
 find_library(BASTILE_ZLIB_ARCHIVE libz.a REQUIRED)
 
 # The exported MLIR archives name the shared libLLVM (some also libMLIR) as
-# their dependency, whichever way one links; LLVM's name shared libraries for
+# their dependency, however one links; LLVM's archives name shared libraries for
 # compression.
 function(bastile_unlink_shared target)
   get_target_property(libraries ${target} INTERFACE_LINK_LIBRARIES)
@@ -90,8 +90,8 @@ target_link_libraries(BastileMLIR INTERFACE
 target_link_libraries(BastileMLIRTools INTERFACE
   BastileMLIR MLIROptLib MLIRLspServerLib LLVMSupportLSP)
 
-# What follows keeps tilec under 64 MB. TypeIDs are addresses of writable
-# objects, which identical code folding leaves apart.
+# These flags keep tilec under 64 MB. TypeIDs are addresses of writable objects,
+# which identical code folding leaves apart.
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(-Wl,--gc-sections -Wl,--as-needed
                  -static-libstdc++ -static-libgcc)

@@ -1,9 +1,10 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 #
-# The few helpers by which the folders declare their targets. Sources are
-# globbed, so that adding a file needs no edit of a CMakeLists.txt.
+# Helpers by which the folders declare their targets. Sources are globbed, so
+# that adding a file needs no edit of a CMakeLists.txt.
 
-# Collects the .cpp files of the folder and of the rooms named into `variable`.
+# Collects the .cpp files of the folder, and of the rooms named, into
+# `variable`.
 macro(bastile_glob_sources variable)
   set(patterns "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   foreach(room ${ARGN})
@@ -38,7 +39,8 @@ function(bastile_add_compiler_library name)
 endfunction()
 
 # bastile_add_tool(name [LIBRARY library] LINK libraries...): the executable of
-# tools/<name>. With LIBRARY, all but its main file becomes a library, for tests.
+# tools/<name>. With LIBRARY, all files but the main one become a library, for
+# tests.
 function(bastile_add_tool name)
   cmake_parse_arguments(arg "" "LIBRARY" "LINK" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS
@@ -60,8 +62,9 @@ function(bastile_add_tool name)
   install(TARGETS ${name} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endfunction()
 
-# The generated headers must exist before anything that includes them is
-# compiled; linking a library orders only the link step of what it generates.
+# The generated headers must exist before any file that includes them is
+# compiled; linking a library orders only the link step after its generated
+# files.
 function(bastile_depend_on_generated target)
   add_dependencies(${target} BastileDialectGen BastilePassesGen)
 endfunction()
@@ -73,7 +76,7 @@ function(bastile_link_package folder)
   set(package "${PROJECT_BINARY_DIR}/python/${name}")
   list(TRANSFORM ARGN PREPEND "${folder}/" OUTPUT_VARIABLE patterns)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${folder}" ${patterns})
-  # A file that was moved leaves no link where nothing is.
+  # The link of a file that has moved would point to no file.
   file(GLOB_RECURSE links "${package}/*")
   foreach(link IN LISTS links)
     if(IS_SYMLINK "${link}" AND NOT EXISTS "${link}")

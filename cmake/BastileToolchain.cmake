@@ -21,7 +21,7 @@ include(GNUInstallDirs)
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
 add_compile_options(
-  # Not CMake's property, which makes it -fPIE in executables: they could not
+  # CMake's property would make this -fPIE in executables, which could then not
   # share the precompiled headers of the libraries.
   -fPIC
   -Wall -Wextra
@@ -40,9 +40,9 @@ if(BASTILE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "libFuzzer comes with clang, but the compiler is ${CMAKE_CXX_COMPILER}")
   endif()
-  # MLIR itself is not instrumented. So types of its classes cannot be checked
-  # (vptr, which needs RTTI), nor those of its functions. What a null pointer
-  # does, the processor tells.
+  # MLIR itself is not instrumented, so that neither the types of its classes
+  # (vptr, which needs RTTI) nor those of its functions can be checked. The
+  # processor itself reports uses of null pointers.
   set(bastile_sanitizers address,undefined)
   set(bastile_ignored "${PROJECT_SOURCE_DIR}/test/fuzz/sanitize-ignore.txt")
   set(CMAKE_CXX_FLAGS_RELEASE "-O1 -gline-tables-only")
@@ -57,7 +57,7 @@ endif()
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   set(BASTILE_PRECOMPILE_DEFAULT ON)
-  # With a time stamp inside, every precompiled header would be another one to
+  # With a time stamp inside, no two precompiled headers would be the same to
   # ccache.
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 else()
@@ -67,7 +67,7 @@ option(BASTILE_PRECOMPILE "Precompile MLIR's headers" ${BASTILE_PRECOMPILE_DEFAU
 
 find_program(BASTILE_CCACHE ccache)
 if(BASTILE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  # ccache keeps its hands off precompiled headers unless told so.
+  # ccache leaves precompiled headers alone unless told otherwise.
   set(CMAKE_CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND}" -E env
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
@@ -79,12 +79,13 @@ find_program(BASTILE_LLD NAMES ld.lld ld.lld-22
 if(BASTILE_LLD)
   get_filename_component(bastile_lld_name "${BASTILE_LLD}" NAME)
   get_filename_component(bastile_lld_dir "${BASTILE_LLD}" DIRECTORY)
-  # gcc looks for the name ld.lld only, and Debian leaves that name off PATH;
-  # -B tells it where to look.
+  # gcc looks for the name ld.lld only, and Debian leaves that name off PATH; -B
+  # tells it where to look.
   if(bastile_lld_name STREQUAL "ld.lld")
     add_link_options(-fuse-ld=lld "-B${bastile_lld_dir}")
   endif()
 endif()
 
-# What is cached on disk belongs to one build of the compiler.
+# Each cached kernel on disk belongs to one build of the compiler, which this id
+# names.
 add_link_options(-Wl,--build-id=sha1)

@@ -4,8 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Only headers of MLIR that cost much and never change. A source file still
-// includes what it uses: a build with BASTILE_PRECOMPILE=OFF has to work.
+// These are only headers of MLIR that take long to read and never change. A
+// source file still includes all that it uses: a build with
+// BASTILE_PRECOMPILE=OFF has to work.
 //
 //===----------------------------------------------------------------------===//
 

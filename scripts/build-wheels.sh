@@ -25,7 +25,8 @@ fail() {
 for python in "$@"; do
   tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])') ||
     fail "'$python' is no Python"
-  # What builds the wheel is the interpreter's own, so that the tag is too.
+  # The packages that build the wheel are the interpreter's own, so that the
+  # wheel has its tag.
   packager=$build/venv-$tag
   if ! cmp -s scripts/requirements.txt "$packager/requirements.txt"; then
     mkdir -p "$build"

@@ -3,7 +3,7 @@
 """Prints `N passed, N failed, N skipped` for the xunit results of a lit run, if
 one is given, and what `--add` counts beside them.
 
-The xunit file and not lit's JSON, since the latter leaves skipped tests out.
+It reads the xunit file because lit's JSON leaves skipped tests out.
 Exits with 1 when a test failed, when none passed, or without a results file.
 """
 
@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 
 
 def count(path):
-    """How many passed, failed and were skipped."""
+    """How many tests passed, failed and were skipped."""
     total = failed = skipped = 0
     for suite in ElementTree.parse(path).getroot().iter("testsuite"):
         total += int(suite.get("tests"))

@@ -27,7 +27,8 @@ for example in "$root"/examples/*.mlir; do
   echo "=> $out/$name.ptx, $(wc -l < "$out/$name.ptx") lines of PTX"
 done
 
-# One table: every run prints the line of titles, and only the first is kept.
+# Every run prints the line of titles, and only the first is kept, to make one
+# table.
 echo
 first=1
 status=0

@@ -2,15 +2,15 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Builds the fuzzers of test/fuzz and runs them one after the other.
 
-    scripts/fuzz.py --seconds 600        the time of all together
-    scripts/fuzz.py Pass --seconds 60    one of them
-    scripts/fuzz.py --runs 20000         so many inputs each
+    scripts/fuzz.py --seconds 600        for 600 s in all
+    scripts/fuzz.py Pass --seconds 60    one fuzzer alone
+    scripts/fuzz.py --runs 20000         20000 inputs for each fuzzer
     scripts/fuzz.py --plain              without sanitizers and assertions
 
-What they learn is kept in build-fuzz/corpus, which the next run goes on from; what
-crashes, hangs for 10 s or takes more than 2 GB is written to build-fuzz/found, and
-the exit status is 1. Plain ones are those of the ordinary build, in its folder.
-docs/testing.md says what to do with what is found.
+Inputs that led to something new are kept in build-fuzz/corpus, where the next run goes
+on. An input that crashes, hangs for 10 s or takes more than 2 GB is written to
+build-fuzz/found, and the exit status is 1. With --plain, the fuzzers are those of the
+ordinary build, in its folder. docs/testing.md says what to do with findings.
 """
 
 import argparse
@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 SANITIZED = pathlib.Path(os.environ.get("BASTILE_FUZZ_BUILD", ROOT / "build-fuzz"))
 PLAIN = pathlib.Path(os.environ.get("BASTILE_BUILD", ROOT / "build"))
 
-#: The longest input of each, and which part of the time it gets.
+#: The longest input of each fuzzer, and its part of the time.
 FUZZERS = {
     "Npy": (400, 1),
     "CacheEntry": (600, 1),
@@ -33,18 +33,18 @@ FUZZERS = {
     "Pass": (6000, 4),
     "Pipeline": (6000, 4),
 }
-#: Those that run the compiler.
+#: The fuzzers that run the compiler.
 COMPILERS = {"Pass", "Pipeline"}
-#: After so many findings, a fuzzer's time is over.
+#: The number of findings after which a fuzzer stops.
 MOST_FINDINGS = 20
 STATISTIC = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
 PEAK = re.compile(r"stat::peak_rss_mb:\s*(\d+)")
 
 
 def build(folder, names, jobs):
-    """Builds fuzzers in `folder`, and the inputs that they start from."""
+    """Builds fuzzers in `folder`, and their first inputs."""
     if folder == SANITIZED and not (folder / "build.ninja").exists():
-        # Others' caches of objects are of other flags.
+        # Caches of objects made with other flags are of no use here.
         subprocess.run(
             [
                 *("cmake", "-S", ROOT, "-B", folder, "-G", "Ninja"),
@@ -68,8 +68,8 @@ def make_seeds(folder):
 
 
 def environment():
-    # LLVM's allocators mark what they have handed out, but only where they are
-    # instrumented as well.
+    # LLVM's allocators mark the memory that they have handed out, but only
+    # where they are instrumented as well.
     options = "allow_user_poisoning=0:detect_leaks=1:abort_on_error=1"
     symbolizer = "/usr/lib/llvm-22/bin/llvm-symbolizer"
     return {
@@ -81,8 +81,8 @@ def environment():
 
 
 def run_once(program, folder, longest, limits, log):
-    """Runs a fuzzer until its limits or its first finding: how many inputs it
-    ran, megabytes at most, and its exit status."""
+    """Runs a fuzzer until its limits or its first finding. Returns how many inputs
+    it ran, the most megabytes that it took, and its exit status."""
     name = program.name.removeprefix("fuzz-")
     corpus, found = folder / "corpus" / name, folder / "found" / name
     for made in (corpus, found):
@@ -100,8 +100,8 @@ def run_once(program, folder, longest, limits, log):
         *limits,
     ]
     if name in COMPILERS:
-        # They have a limit of their own, of processor time. What their mutators
-        # make hardly stays a module if it changes again.
+        # These fuzzers have a limit of their own, on processor time. A mutated
+        # module that is mutated again is hardly a module any more.
         command += ["-timeout=100", "-mutate_depth=1"]
     kept = ROOT / "test/fuzz/corpus" / name
     if kept.is_dir():

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Part of Bastile, under the MIT License. See LICENSE.
 #
-# Runs the numeric tests on this machine's GPU, and a selection under
+# Runs the numeric tests on this machine's GPU, and a selection of them under
 # compute-sanitizer. Takes the folder that holds bin/tile-run: `build` by
 # default, or an unpacked gpu-package.
 set -eu

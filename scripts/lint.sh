@@ -22,7 +22,7 @@ check_format() {
     xargs -0 clang-format-22 --dry-run --Werror
 }
 
-# The revision to compare with, or nothing in a clone of one commit.
+# The revision to compare with; nothing in a clone of one commit.
 find_base() {
   if [ -n "${LINT_BASE:-}" ]; then
     echo "$LINT_BASE"
@@ -69,13 +69,13 @@ check_ruff() {
   "$bin/ruff" check --no-cache --quiet
 }
 
-# Pyright finds packages by the environment that is active.
+# Pyright finds packages by the active environment.
 run_pyright() {
   VIRTUAL_ENV=$build/venv PATH="$PWD/$bin:$bin:$PATH" "$bin/pyright" "$@"
 }
 
-# Every public name has a type that no checker has to infer: in the package as it was
-# built, which has what is generated as well.
+# Every public name must have a type that no checker has to infer. This checks
+# the package as built, which has the generated modules as well.
 check_types() {
   found=0
   run_pyright || found=1

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Part of Bastile, under the MIT License. See LICENSE.
 #
-# Installs what building and testing Bastile needs and the machine lacks.
-# With everything in place it prints nothing and takes a few milliseconds.
+# Installs all packages that building and testing Bastile needs and the machine
+# lacks. With everything in place it prints nothing and takes a few
+# milliseconds.
 set -eu
 
 llvm=/usr/lib/llvm-22
@@ -66,7 +67,7 @@ if [ -n "$missing" ]; then
     apt-get install -y -q --no-install-recommends $missing
 fi
 
-# The Python package is built for and tested with an environment of its own.
+# The Python package is built and tested in an environment of its own.
 venv=${BASTILE_BUILD:-build}/venv
 requirements=$(dirname "$0")/requirements.txt
 if [ ! -e "$venv/requirements.txt" ] ||
@@ -77,7 +78,7 @@ if [ ! -e "$venv/requirements.txt" ] ||
   cp "$requirements" "$venv/requirements.txt"
 fi
 
-# Patches of models are tested with Transformers 4 as well.
+# Patches of models are also tested with Transformers 4.
 older=${BASTILE_BUILD:-build}/transformers-4
 requirements=$(dirname "$0")/requirements-transformers4.txt
 if [ ! -e "$older/requirements.txt" ] ||

@@ -2,16 +2,15 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Writes the code of every kernel of the tests, examples and benchmarks to a folder.
 
-Two folders, of two builds of the compiler, are the same where a change is to move
-code and not to alter kernels:
+To see that a change alters no kernel, compare the folders of two builds of the compiler:
 
     scripts/write-ptx.py /tmp/before              with build/bin/tilec
     scripts/write-ptx.py /tmp/after --tilec other/bin/tilec
     diff -r /tmp/before /tmp/after
 
-A file holds one function, alone or with gradients, as PTX or, where a GPU has none
-of it, as assembly of the host; or why it is refused. Registers and labels are
-numbered by their first use, so that their names are the same.
+Each file holds one function, alone or with gradients: its PTX, the assembly of the host
+if the function is for the host alone, or the reason why it is refused. Registers and
+labels are numbered by their first use, so that their names do not differ.
 """
 
 import argparse
@@ -29,7 +28,7 @@ import functions  # noqa: E402
 from cases import CASES  # noqa: E402
 
 MODES = {"call": [], "grad": ["--grad"], "together": ["--value-and-grad"]}
-#: Lengths of the benchmarks' rows and of rows that no vector divides.
+#: Lengths of the benchmarks' rows, and lengths that no vector divides.
 LENGTHS = (128, 2048, 2880, 4096, 4097, 8192, 11008, 16384, 65536)
 #: Sizes of the benchmarks' vocabularies.
 CLASSES = (32000, 50257, 128256, 151936, 201088, 262144)

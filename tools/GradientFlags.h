@@ -14,7 +14,7 @@
 
 namespace bastile {
 
-/// The flags of every tool that compiles.
+/// The command-line flags that every compiling tool shares.
 class GradientFlags {
 public:
   explicit GradientFlags(llvm::cl::OptionCategory &category)
@@ -31,8 +31,8 @@ public:
                                  "there to be differentiated"),
                   llvm::cl::cat(category)) {}
 
-  /// Sets what the flags say, `inPlace` being that of the tool; fails with a
-  /// message if they contradict each other.
+  /// Sets `options` by the flags and the tool's own `inPlace`. Fails, with a
+  /// message, if the flags contradict each other.
   llvm::Error apply(bool inPlace, GradientOptions &options) const {
     if (backward.getNumOccurrences() && together.getNumOccurrences())
       return llvm::createStringError(

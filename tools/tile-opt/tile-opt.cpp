@@ -16,8 +16,8 @@
 
 using namespace mlir;
 
-/// Whether the parser has the stack and memory that `file` takes; if it has
-/// not, says so.
+/// Whether the parser has the stack and memory that `file` takes; reports an
+/// error if it has not.
 static bool canParse(const llvm::MemoryBuffer &file) {
   llvm::SourceMgr source;
   source.AddNewSourceBuffer(
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   auto [input, output] = registerAndParseCLIOptions(
       argc, argv, "Bastile's tile dialect optimizer driver\n", registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
-  // These read no input.
+  // With these options, no input is read.
   if (config.shouldShowDialects() || config.shouldListPasses())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
 

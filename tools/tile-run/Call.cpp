@@ -18,13 +18,13 @@ using runtime::Function;
 using runtime::ResolvedShapes;
 using runtime::TensorView;
 
-/// Finds the shapes of what a call on `inputs` writes.
+/// Finds the shapes of the outputs and temporaries of a call on `inputs`.
 static Error resolve(const Machine &machine, const Function &function,
                      const std::vector<Tensor> &inputs,
                      ResolvedShapes &shapes) {
   std::vector<TensorView> views;
   views.reserve(inputs.size());
-  // Neither addresses nor strides matter to shapes.
+  // Shapes depend on neither addresses nor strides.
   for (const Tensor &input : inputs)
     views.push_back(
         TensorView::contiguous(nullptr, input.type(), input.sizes()));
@@ -73,7 +73,7 @@ Error Call::placeOutput(const Machine &machine, const Tensor &tensor,
     return Error("function '" + function.name + "': output '" + spec.name +
                  "' does not have the shape of input '" +
                  function.inputs[input].name + "', whose memory it is to take");
-  // Both are placed alike, so the guard bytes lie where the output has them.
+  // Input and output are placed alike, so guard bytes lie at the same places.
   outputs.views.push_back(inputs.views[input]);
   outputs.memory.push_back(inputs.memory[input]);
   overwritten.insert(input);

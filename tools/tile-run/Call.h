@@ -17,7 +17,7 @@ namespace bastile::run {
 class Call {
 public:
   /// Copies `inputs` and `outputs` to `machine` and plans the launches. With
-  /// `inPlace`, outputs that may take the memory of an input do. The function
+  /// `inPlace`, outputs take the memory of inputs where they may. The function
   /// and the machine must outlive the call.
   static runtime::Expected<std::unique_ptr<Call>>
   create(const Machine &machine, const runtime::Function &function,
@@ -30,9 +30,9 @@ public:
   runtime::Error read(const Machine &machine,
                       std::vector<Tensor> &outputs) const;
 
-  /// Checks that the call has written nothing but elements of its outputs and
-  /// temporaries, and of the inputs whose memory they take. `outputs` are those
-  /// that `read` filled.
+  /// Checks that the call has written only elements of its outputs and
+  /// temporaries, and of inputs whose memory these take. `outputs` are those
+  /// that `read` has filled.
   runtime::Error checkMemory(const Machine &machine,
                              const std::vector<Tensor> &inputs,
                              const std::vector<Tensor> &outputs);
@@ -58,7 +58,8 @@ private:
   runtime::LaunchPlan launches;
 };
 
-/// What a call of `function` on `inputs` writes, placed in memory like these.
+/// The outputs of a call of `function` on `inputs`, placed in memory like the
+/// inputs.
 runtime::Expected<std::vector<Tensor>>
 makeOutputs(const Machine &machine, const runtime::Function &function,
             const std::vector<Tensor> &inputs, const Placement &placement);

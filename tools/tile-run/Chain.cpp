@@ -1,4 +1,4 @@
-//===- Chain.cpp - A backward on what its forward has left ----------------===//
+//===- Chain.cpp - A backward on the results of its forward ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -26,7 +26,7 @@ const Function *run::findForward(const runtime::Metadata &metadata,
   return nullptr;
 }
 
-/// The part of `values` whose names are inputs of `function`.
+/// The `values` for inputs of `function`, by their names.
 static NamedValues select(const NamedValues &values, const Function &function) {
   NamedValues selected;
   for (const auto &[name, value] : values)
@@ -73,7 +73,7 @@ static Expected<Tensor> makeSeed(const Tensor &output, const std::string *file,
   return tensor;
 }
 
-/// The same elements, placed for input `index` of `function`.
+/// A tensor with the same elements, placed for input `index` of `function`.
 static Tensor place(const Tensor &tensor, const Function &function,
                     unsigned index, Placement placement) {
   if (needsNoGaps(function, runtime::Operand::Kind::Input, index))
@@ -113,7 +113,7 @@ Expected<Chain> run::runForward(const Program &program, const Function &forward,
   if (Error error = (*call)->read(machine, *outputs))
     return error;
 
-  // Gradients of all results, whether they are read or not.
+  // All results get gradients, whether the backward reads them or not.
   const std::vector<Source> &sources = forward.backward->inputs;
   chain.seeds.resize(outputs->size());
   const unsigned results = oracle.countResults(forward);
@@ -144,8 +144,8 @@ Expected<Chain> run::runForward(const Program &program, const Function &forward,
   return chain;
 }
 
-/// The gradients that came with a value times that of the value, the first
-/// input.
+/// Expects of the function that scales gradients: those computed with a value,
+/// times the gradient of that value, which is the first input.
 static std::vector<ChainedOutput>
 expectScaled(const Chain &chain, const Function &function,
              const std::vector<Tensor> &outputs) {
@@ -155,7 +155,7 @@ expectScaled(const Chain &chain, const Function &function,
     const runtime::ElementType type = outputs[i].type();
     Expectation expected;
     for (double gradient : chain.taken[i + 1].getNumbers()) {
-      // It is rounded in float32, or float64, and to the type.
+      // The product is rounded in float32, or float64, and then to the type.
       const double product = gradient * factor;
       expected.numbers.push_back(product);
       expected.errors.push_back(std::fabs(product) * 0x1p-24 +
@@ -166,7 +166,7 @@ expectScaled(const Chain &chain, const Function &function,
   return all;
 }
 
-/// Whether a number that must not be missing is not zero.
+/// Whether a number that has to be right is not zero.
 static bool hasNonzero(const Expectation &expected) {
   for (size_t i = 0; i != expected.numbers.size(); ++i)
     if (std::fabs(expected.numbers[i]) >
@@ -190,7 +190,7 @@ run::expectChained(const Chain &chain, const Function &function,
     const std::optional<Source> &where = forward.backward->gradients[i];
     std::optional<Expectation> &wanted = (*expected)[i];
     if (!where) {
-      // Only what was not asked for may be missing.
+      // Only gradients that were not asked for may be missing.
       if (wanted && oracle.isGradientOf(name) && hasNonzero(*wanted))
         return Error("function '" + forward.name + "' has no gradient of '" +
                      name + "', on which its results depend");

@@ -26,8 +26,8 @@ static double getRelativeError(double got, double expected) {
   return std::isnan(error) ? kInfinity : error;
 }
 
-/// Keeps what is worst of an element with an error of `ulps`, of which
-/// `allowed` are allowed.
+/// Notes an element with an error of `ulps` units in the last place, of which
+/// `allowed` are allowed, if it is the worst so far.
 static void record(Comparison &result, size_t position, double ulps,
                    double allowed, double ofAllowed, double got,
                    double expected) {
@@ -43,7 +43,7 @@ static void record(Comparison &result, size_t position, double ulps,
   result.allowed = allowed;
 }
 
-/// `error` as a part of what is allowed, which may be nothing.
+/// `error` as a part of the allowed error, which may be 0.
 static double divide(double error, double allowed) {
   return error == 0 ? 0 : allowed == 0 ? kInfinity : error / allowed;
 }
@@ -94,7 +94,7 @@ Comparison run::compare(const Tensor &actual, const Expectation &expected,
       record(result, i, ulps, *tolerance, divide(ulps, *tolerance), got, want);
       continue;
     }
-    // Infinities and NaN are off by infinity.
+    // The error of an infinity or NaN is infinite.
     double error = std::fabs(got - want);
     if (std::isnan(error))
       error = kInfinity;

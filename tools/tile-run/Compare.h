@@ -12,25 +12,27 @@
 
 namespace bastile::run {
 
-/// What the elements of a tensor should be, in row-major order.
+/// The expected elements of a tensor, in row-major order.
 struct Expectation {
-  /// Of floats, or of integers.
+  /// The elements of a tensor of floats, or of integers.
   std::vector<double> numbers;
   std::vector<int64_t> integers;
-  /// How far off each may be, absolutely: infinity if it may be anything. Empty
-  /// if all are exact.
+  /// How far off each element may be, absolutely: infinity if it may be
+  /// anything. Empty if all elements are exact.
   std::vector<double> errors;
 };
 
 /// The largest errors of a tensor.
 struct Comparison {
-  /// In units in the last place, and as a part of what is expected, anywhere.
+  /// The largest error of any element, in units in the last place, and as a
+  /// part of the expected value.
   double ulps = 0, relative = 0;
-  /// As a part of what is allowed, and where; -1 if no element has an error.
+  /// The largest error as a part of the allowed one, and its position; -1 if no
+  /// element has an error.
   double ofAllowed = 0;
   int64_t position = -1;
-  /// What there is at that position; the error and what is allowed in units in
-  /// the last place.
+  /// The element at that position, the expected one, and the error and the
+  /// allowed error in units in the last place.
   double got = 0, expected = 0, error = 0, allowed = 0;
   /// How many elements may be anything.
   int64_t unbounded = 0;
@@ -38,17 +40,17 @@ struct Comparison {
   bool passed() const { return ofAllowed <= 1; }
 };
 
-/// Compares with as many elements expected. With a `tolerance`, that is what is
-/// allowed, in units in the last place. The error of an integer is the
+/// Compares `actual` with as many expected elements. A `tolerance`, in units in
+/// the last place, replaces the allowed errors. The error of an integer is the
 /// difference.
 Comparison compare(const Tensor &actual, const Expectation &expected,
                    std::optional<double> tolerance = std::nullopt);
 
-/// What is allowed for results of `type` of which only the number is known, in
-/// units in the last place: one for 16 bits and narrower, where a rounding of
-/// the exact result costs up to a half; 32 for the types that formulas are
-/// computed in, where the exponential of a number in the tens alone costs as
-/// much, that number being rounded. Integers are exact.
+/// The error allowed for results of `type` of which only the number is known,
+/// in units in the last place. It is one for types of 16 bits and narrower,
+/// where rounding the exact result costs up to a half. It is 32 for the types
+/// that formulas compute in, where the exponential of a number in the tens
+/// alone costs as much, as that number is rounded. Integers are exact.
 double getDefaultTolerance(runtime::ElementType type);
 
 } // namespace bastile::run

@@ -71,7 +71,7 @@ public:
     if (Error error = stopwatch.reserve(1))
       return error;
     std::vector<double> samples;
-    // The first pass warms up.
+    // The first round through the calls warms up.
     for (unsigned i = 0; i != repeat + 1; ++i) {
       if (Error error = stopwatch.start(0))
         return error;

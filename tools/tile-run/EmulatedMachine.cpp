@@ -19,7 +19,7 @@ using runtime::LaunchPlan;
 
 namespace {
 
-/// The memory that calls have at the moment.
+/// The memory that calls have at the moment, in bytes by address.
 using LiveMemory = std::map<void *, size_t>;
 
 class EmulatedMemory final : public HostMemory {
@@ -50,7 +50,7 @@ public:
 
   Error run(LaunchPlan &plan) override {
     emulator->clearBuffers();
-    // A call checks itself that it has not written to its inputs.
+    // The call itself checks that it has not written to its inputs.
     for (auto [data, bytes] : live)
       emulator->registerBuffer(data, bytes, "tensor", /*isWritable=*/true);
     return runtime::execute(plan, executor);

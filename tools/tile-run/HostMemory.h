@@ -25,7 +25,7 @@ public:
   void *data() const override { return address; }
 
 private:
-  /// A line of the cache, as frameworks have it.
+  /// A line of the cache, to which frameworks align tensors.
   static constexpr size_t kAlignment = 64;
 
   size_t bytes;

@@ -1,4 +1,4 @@
-//===- Inputs.cpp - What a function is called on --------------------------===//
+//===- Inputs.cpp - The inputs that a function is called on ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -81,7 +81,7 @@ ArrayFiles::load(const std::string &path,
 
 namespace {
 
-/// What an npy file or a shape given says of one input.
+/// A shape for one input, from an npy file or the command line.
 struct Given {
   const NpyArray *array = nullptr;
   std::optional<Dimensions> sizes;
@@ -120,8 +120,8 @@ static Expected<Given> getGiven(const InputSpec &spec,
   return given;
 }
 
-/// The last dimension that any input of this rank has a size in that is known
-/// only at launch: one that repeats its rows in that dimension does not.
+/// The last dimension in which any input of this rank has a size known only at
+/// launch. An input that repeats its rows in that dimension has none there.
 static std::optional<unsigned> findRowDimension(const Function &function,
                                                 unsigned rank) {
   std::optional<unsigned> last;
@@ -155,8 +155,8 @@ static std::optional<unsigned> findSource(const Function &function,
   return size.input;
 }
 
-/// How many rows of others one of input `index` stands for: it is read for a
-/// band of them, or what has been computed from it is.
+/// How many rows of other inputs share one row of input `index`: the input
+/// itself has a row for each band of them, or a value computed from it has.
 static int64_t findBand(const Function &function, unsigned index) {
   for (const runtime::Launch &launch : function.launches)
     for (const runtime::Operand &operand : launch.operands)
@@ -165,7 +165,8 @@ static int64_t findBand(const Function &function, unsigned index) {
   return 1;
 }
 
-/// Chooses the sizes of input `index`; `given` are those of all.
+/// Chooses the sizes of input `index`; `given` has the sizes given for all
+/// inputs.
 static Dimensions chooseSizes(const Function &function, size_t index,
                               const std::vector<Given> &all,
                               const InputOptions &options) {
@@ -209,7 +210,7 @@ Error run::setLeadingElements(Tensor &tensor, const NpyArray &array,
   return Error::success();
 }
 
-/// The range of integers that `text` says, as in "-4:4".
+/// Reads a range of integers, as in "-4:4".
 static Expected<IntegerRange> parseRange(const InputSpec &spec,
                                          const std::string &text) {
   if (runtime::isFloat(spec.type))
@@ -229,7 +230,7 @@ static Expected<IntegerRange> parseRange(const InputSpec &spec,
   return range;
 }
 
-/// Makes the elements of an input that no file gives.
+/// Makes the elements of an input without a file.
 static Expected<std::vector<char>> makeElements(const InputSpec &spec,
                                                 int64_t count,
                                                 const InputOptions &options,

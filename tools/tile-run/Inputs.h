@@ -1,4 +1,4 @@
-//===- Inputs.h - What a function is called on ----------------*- C++ -*-===//
+//===- Inputs.h - The inputs that a function is called on -------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -42,11 +42,11 @@ struct InputOptions {
 
 /// Loads or makes the inputs of `function`.
 ///
-/// The sizes that are known only at launch are those of the input's file or
-/// given shape, else those of another input of the same rank that has one. Of
-/// the rest, the last of all inputs of the same rank is the number of rows and
-/// the others are 1. When the number of rows is given, it is that of every
-/// input, and of a file with more rows than that, the first ones are taken.
+/// Sizes that are known only at launch are those of the input's file or given
+/// shape, or else those of another input of the same rank that has one.
+/// Otherwise the last such size of all inputs of the same rank is the number of
+/// rows, and the others are 1. A number of rows that is given is that of every
+/// input, and of a file with more rows, the first ones are taken.
 ///
 /// Without a file, floats are normal random numbers, and integers are evenly
 /// distributed over their range, by default 0 and 1.
@@ -54,8 +54,8 @@ runtime::Expected<std::vector<Tensor>>
 makeInputs(const runtime::Function &function, const InputOptions &options,
            ArrayFiles &files);
 
-/// Whether some kernel takes an input or output without gaps: it does not walk
-/// its rows.
+/// Whether some kernel needs an input or output without gaps, as it is given no
+/// strides for it.
 bool needsNoGaps(const runtime::Function &function, runtime::Operand::Kind kind,
                  unsigned index);
 

@@ -73,7 +73,7 @@ private:
     llvm::Expected<void *> address = jit->lookup(entry);
     if (address)
       return *address;
-    // The executor has a message for what is missing.
+    // The executor reports a missing entry itself.
     llvm::consumeError(address.takeError());
     return nullptr;
   }

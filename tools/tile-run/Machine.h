@@ -39,22 +39,22 @@ public:
 
   virtual runtime::Expected<std::unique_ptr<Memory>>
   allocate(size_t bytes) const = 0;
-  /// Copy all bytes to and from the machine; as they are, memory of this
-  /// process.
+  /// Copies all bytes to and from the machine. The memory of the host's machine
+  /// is this process's.
   virtual runtime::Error write(const Memory &memory,
                                const std::vector<char> &bytes) const;
   virtual runtime::Error read(const Memory &memory,
                               std::vector<char> &bytes) const;
 
-  /// Runs what is planned and waits for it.
+  /// Runs the launches of a plan and waits for them.
   virtual runtime::Error run(runtime::LaunchPlan &plan) = 0;
 
-  /// How many bytes calls must go over, one after the other, so that none
-  /// finds its tensors in a cache; 0 where caches are part of what is measured.
+  /// How many bytes the calls of a measurement must touch, so that none finds
+  /// its tensors in a cache; 0 where caches are part of the measurement.
   virtual size_t bytesPastCaches() const { return 0; }
 
-  /// The median, over `repeat` passes through `plans`, of the seconds that one
-  /// of them takes.
+  /// The median, over `repeat` rounds through `plans`, of the seconds that one
+  /// plan takes.
   virtual runtime::Expected<double>
   time(llvm::ArrayRef<runtime::LaunchPlan *> plans, unsigned repeat) = 0;
 };
@@ -72,7 +72,7 @@ makeCudaMachine(std::shared_ptr<const runtime::CudaDevice> device,
 std::unique_ptr<Machine>
 makeEmulatedMachine(std::unique_ptr<Emulator> emulator);
 
-/// The middle one of `samples`, of which there is at least one.
+/// The middle one of `samples`, of which there must be one or more.
 double median(std::vector<double> samples);
 
 } // namespace bastile::run

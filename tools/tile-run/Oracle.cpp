@@ -1,4 +1,4 @@
-//===- Oracle.cpp - What calls should compute -----------------------------===//
+//===- Oracle.cpp - The expected results of calls -------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -36,7 +36,7 @@ static Expectation toExpectation(Array &&array) {
 
 namespace {
 
-/// Lets a context's work be shared by threads for as long as this lives.
+/// Lets threads share the work of a context while this object lives.
 class SharedWork {
 public:
   explicit SharedWork(MLIRContext *context) : context(context) {
@@ -124,7 +124,7 @@ private:
     return (*module).lookupSymbol<func::FuncOp>(function.name);
   }
 
-  /// What cannot be evaluated has been reported where it stands.
+  /// An op that cannot be evaluated has been reported in its place.
   static Error fail(const Function &function) {
     return Error("function '" + function.name + "' cannot be checked");
   }
@@ -137,7 +137,7 @@ private:
     return arrays;
   }
 
-  /// What is expected of the first outputs of `function`.
+  /// The expectations for the first outputs of `function`.
   static Expectations align(const Function &function,
                             SmallVector<Array> &&results) {
     Expectations expected(function.outputs.size());

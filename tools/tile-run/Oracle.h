@@ -1,4 +1,4 @@
-//===- Oracle.h - What calls should compute -------------------*- C++ -*-===//
+//===- Oracle.h - The expected results of calls -----------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -17,26 +17,27 @@
 
 namespace bastile::run {
 
-/// Nothing where there is nothing to compare with.
+/// One expectation for each tensor; nothing where there is nothing to compare
+/// with.
 using Expectations = std::vector<std::optional<Expectation>>;
 
-/// Says what the functions of a source should compute.
+/// Tells what the functions of a source should compute.
 class Oracle {
 public:
   virtual ~Oracle();
 
-  /// How many of the first outputs of `function` are the source's results.
-  /// Those that follow are what the compiler adds.
+  /// How many of the first outputs of `function` are the source's results. The
+  /// compiler adds the outputs that follow.
   virtual unsigned countResults(const runtime::Function &function) const = 0;
 
-  /// Whether functions return gradients beside their values, so that what
-  /// belongs to them only multiplies these.
+  /// Whether functions return gradients beside their values. Their backwards
+  /// then only multiply these gradients.
   virtual bool returnsGradients() const = 0;
 
-  /// Whether the gradient of inputs called `name` was asked for.
+  /// Whether gradients of inputs called `name` were asked for.
   virtual bool isGradientOf(const std::string &name) const = 0;
 
-  /// What a call of `function`, of the source, should write to each output.
+  /// The outputs that a call of `function`, of the source, should write.
   virtual runtime::Expected<Expectations>
   evaluate(const runtime::Function &function,
            const std::vector<Tensor> &inputs) const = 0;
@@ -49,9 +50,9 @@ public:
                 const std::vector<std::optional<Tensor>> &seeds) const = 0;
 };
 
-/// An oracle that evaluates the functions of `module` as written, none of the
-/// compiler's passes taking part (dialect/reference/Evaluate.h). `gradients` is
-/// what the compiler adds to them. The module is copied.
+/// An oracle that evaluates the functions of `module` as written, without any
+/// pass of the compiler (dialect/reference/Evaluate.h). `gradients` says which
+/// gradients the compiler adds to them. The module is copied.
 std::unique_ptr<Oracle> makeOracle(mlir::ModuleOp module,
                                    const GradientOptions &gradients);
 

@@ -90,7 +90,7 @@ llvm::FailureOr<Program> run::compile(mlir::ModuleOp module,
   llvm::json::Value document = nullptr;
   if (failed(lower(module, Level::NVVM, compileOptions, &document)))
     return llvm::failure();
-  // The text is what a file would carry: this reads it as the runtime does.
+  // Metadata is read from text here, as the runtime reads it from a file.
   std::string text;
   llvm::raw_string_ostream(text) << document;
   auto metadata = runtime::parseMetadata(text);

@@ -24,13 +24,13 @@ struct ProgramOptions {
   const Target *target = nullptr;
   /// The GPU to run on; null for the host, and for an emulator.
   std::shared_ptr<const runtime::CudaDevice> device;
-  /// Run a GPU's code on an emulator.
+  /// Runs the code of a GPU on the emulator.
   bool isEmulated = false;
   /// Fields pinned in every schedule.
   std::string schedule;
-  /// Gradients to derive.
+  /// The gradients to derive.
   GradientOptions gradients;
-  /// Which variants to make code of; only those may be needed.
+  /// The variants to generate code for; no others can be launched.
   KernelSelection kernels;
   /// How many threads run the functions on the host.
   unsigned threads = 1;
@@ -42,8 +42,8 @@ runtime::Expected<std::shared_ptr<const runtime::CudaDevice>> openDevice();
 /// The target that suits `device` best.
 runtime::Expected<const Target *> getTarget(const runtime::CudaDevice &device);
 
-/// Compiles `module`, which it lowers, and loads the result. Errors have been
-/// reported when this fails.
+/// Lowers and compiles `module`, and loads the result. A failure has been
+/// reported as a diagnostic.
 llvm::FailureOr<Program> compile(mlir::ModuleOp module,
                                  const ProgramOptions &options);
 

@@ -24,7 +24,7 @@ static std::string printShape(const Dimensions &sizes) {
   return text;
 }
 
-/// The shape that says most: that of the first input that has rows.
+/// The shape that says most about a call: that of the first input with rows.
 static std::string printMainShape(const TrialResult &result) {
   for (const auto &[name, sizes] : result.shapes)
     if (sizes.size() >= 2)

@@ -21,12 +21,12 @@ using runtime::Dimensions;
 using runtime::ElementType;
 using runtime::TensorView;
 
-/// Guard bytes on either side; a multiple of every alignment that matters.
+/// Guard bytes on either side: a multiple of every alignment in use.
 static constexpr size_t kGuardBytes = 256;
 static constexpr char kPoison = static_cast<char>(0xFF);
 
-/// The bytes of a tensor with what lies between its rows and ahead of them;
-/// nothing if they are more than 63 bits count.
+/// The bytes of a tensor with the gaps between and ahead of its rows; nothing
+/// if the count exceeds 63 bits.
 static std::optional<int64_t> countAll(ElementType type,
                                        const Dimensions &sizes,
                                        const Placement &placement) {
@@ -158,9 +158,9 @@ bool Tensor::isIntact() const {
   return intact && std::all_of(position, bytes.end(), isPoison);
 }
 
-/// Calls `store` on each element of a part of the result, which the rest
-/// repeats. The size of the part is prime, so that no two rows are alike:
-/// making and rounding each number would take longer than the kernels.
+/// Calls `store` on each element of a part of the result; the rest repeats that
+/// part. Making and rounding every number would take longer than the kernels.
+/// The size of the part is prime, so that no two rows are alike.
 template <typename Store>
 static std::vector<char> makeElements(ElementType type, int64_t count,
                                       Store store) {

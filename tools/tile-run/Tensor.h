@@ -17,21 +17,21 @@ namespace bastile::run {
 
 /// How far a tensor is from lying densely at an aligned address, in elements.
 struct Placement {
-  /// Between an element of a leading dimension and the next.
+  /// Elements between one index of a leading dimension and the next.
   int64_t gap = 0;
-  /// Between the aligned address and the first element.
+  /// Elements between the aligned address and the first element.
   int64_t offset = 0;
 };
 
-/// Checks that this machine has the memory of a tensor; `what` names it in the
-/// message.
+/// Checks that this machine has the memory for a tensor, which messages call
+/// `what`.
 runtime::Error checkMemory(const std::string &what, runtime::ElementType type,
                            const runtime::Dimensions &sizes,
                            const Placement &placement);
 
 /// The memory of a tensor as it is to lie on the machine: its elements, and
-/// around and between them bytes that no kernel may touch. All of it starts out
-/// as 0xFF, which is a NaN in every float type: what is read by mistake shows.
+/// around and between them bytes that no kernel may touch. All bytes start out
+/// as 0xFF, a NaN in every float type, so that a mistaken read shows.
 class Tensor {
 public:
   Tensor(runtime::ElementType type, const runtime::Dimensions &sizes,
@@ -42,11 +42,11 @@ public:
   int64_t elementCount() const { return layout.elementCount(); }
   int64_t byteCount() const { return layout.byteCount(); }
 
-  /// All of the memory, to be copied to and from the machine's.
+  /// All of the memory, to be copied to and from the machine.
   std::vector<char> &memory() { return bytes; }
   const std::vector<char> &memory() const { return bytes; }
 
-  /// The tensor in a copy of the memory that starts at `base`.
+  /// A view of the tensor in a copy of the memory that starts at `base`.
   runtime::TensorView view(void *base) const;
 
   /// Copies the elements in row-major order.
@@ -56,10 +56,10 @@ public:
   /// The elements as float64, in row-major order.
   std::vector<double> getNumbers() const;
 
-  /// The same of a tensor of integers, without rounding.
+  /// The elements of a tensor of integers as int64, in row-major order.
   std::vector<int64_t> getIntegers() const;
 
-  /// Whether the bytes that are no elements are as they were at first.
+  /// Whether the guard bytes still have their first values.
   bool isIntact() const;
 
 private:
@@ -71,7 +71,7 @@ private:
   template <typename T>
   std::vector<T> getValues(T (*load)(runtime::ElementType, const void *)) const;
 
-  /// Its address is an offset into `bytes`.
+  /// The layout of the tensor, its address being an offset into `bytes`.
   runtime::TensorView layout;
   size_t start = 0;
   std::vector<char> bytes;
@@ -82,7 +82,7 @@ struct IntegerRange {
   int64_t low = 0, high = 2;
 };
 
-/// Whether `type`, of integers, has every number of `range`.
+/// Whether `type`, of integers, can hold every number of `range`.
 bool holds(runtime::ElementType type, const IntegerRange &range);
 
 /// Integers evenly distributed over `range`, in row-major order; the same for

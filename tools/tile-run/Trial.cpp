@@ -22,14 +22,14 @@ using runtime::Expected;
 using runtime::Function;
 using runtime::NpyArray;
 
-/// The most calls that a pass of the timing goes over.
+/// The most calls in a round of the timing.
 static constexpr size_t kMaxCalls = 256;
 
 bool TrialResult::passed() const {
   return llvm::all_of(outputs, std::mem_fn(&CheckedOutput::passed));
 }
 
-/// Reads numbers of float64, or of the output's own type.
+/// Reads expected numbers, of float64 or of the output's own type.
 static Expected<Expectation>
 loadExpected(const std::string &file, const Tensor &output, ArrayFiles &files) {
   auto array = files.load(file, {ElementType::F64, output.type()});
@@ -66,7 +66,8 @@ static Error checkNames(const Function &function, const NamedValues &values) {
   return Error::success();
 }
 
-/// Measures the time of a call, going over enough copies of its tensors.
+/// Measures the time of a call, with enough copies of its tensors that caches
+/// do not help.
 static Expected<double> measure(Machine &machine, const Function &function,
                                 const std::vector<Tensor> &inputs,
                                 const std::vector<Tensor> &outputs,
@@ -87,7 +88,7 @@ static Expected<double> measure(Machine &machine, const Function &function,
   return machine.time(plans, options.repeat);
 }
 
-/// Compares the outputs that files are given for, and says which.
+/// Compares the outputs for which there are files; returns their names.
 static Expected<std::set<std::string>>
 checkFiles(const std::vector<Tensor> &outputs, const Function &function,
            const TrialOptions &options, ArrayFiles &files,
@@ -112,7 +113,7 @@ checkFiles(const std::vector<Tensor> &outputs, const Function &function,
   return checked;
 }
 
-/// Compares the outputs with files and with what the oracle says.
+/// Compares the outputs with files and with the oracle's expectations.
 static Error check(const std::vector<Tensor> &inputs, const Chain *chain,
                    const std::vector<Tensor> &outputs, const Oracle *oracle,
                    const Function &function, const TrialOptions &options,
@@ -202,7 +203,7 @@ Expected<TrialResult> run::runTrial(Program &program, const Oracle *oracle,
     if (Error error = saveOutput(file->second, outputs[i]))
       return error;
   }
-  // Without elements there is nothing whose time would mean anything.
+  // The time of a call on no elements would mean nothing.
   bool isEmpty = llvm::all_of(
       outputs, [](const Tensor &output) { return output.elementCount() == 0; });
   if (options.repeat != 0 && !isEmpty) {

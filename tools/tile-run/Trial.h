@@ -17,18 +17,19 @@ namespace bastile::run {
 
 struct TrialOptions {
   InputOptions inputs;
-  /// Where to write outputs, and what they should be, by their names.
+  /// Files to write outputs to, and files with expected outputs, by the
+  /// outputs' names.
   NamedValues outputFiles, expectedFiles;
-  /// In units in the last place; by default what the oracle says of each
-  /// element, and for files what `getDefaultTolerance` does.
+  /// The allowed error in units in the last place. By default it is the
+  /// oracle's for each element, and that of `getDefaultTolerance` for files.
   std::optional<double> tolerance;
-  /// Whether outputs that may take the memory of an input do.
+  /// Whether outputs take the memory of inputs where they may.
   bool inPlace = false;
-  /// How often to run for the time; 0 for no time.
+  /// How many runs are timed; 0 for no timing.
   unsigned repeat = 0;
 };
 
-/// One output compared with what is expected.
+/// One output compared with its expectation.
 struct CheckedOutput {
   std::string name;
   runtime::ElementType type;
@@ -38,11 +39,11 @@ struct CheckedOutput {
   bool passed() const { return comparison.passed(); }
 };
 
-/// What came of calling one function on inputs of one shape.
+/// The outcome of calling one function on inputs of one shape.
 struct TrialResult {
   std::string function;
   std::vector<std::pair<std::string, runtime::Dimensions>> shapes;
-  /// Empty if there was nothing to compare with.
+  /// The compared outputs; empty if there was nothing to compare with.
   std::vector<CheckedOutput> outputs;
   /// The bytes of all inputs and outputs.
   int64_t bytes = 0;
@@ -51,8 +52,9 @@ struct TrialResult {
   bool passed() const;
 };
 
-/// Calls `function` of `program` and compares with what `oracle`, if there is
-/// one, says. It is then called on what its forward has left, if it has one.
+/// Calls `function` of `program` and compares its outputs with those of
+/// `oracle`, if there is one. A backward is called on the results of its
+/// forward.
 runtime::Expected<TrialResult> runTrial(Program &program, const Oracle *oracle,
                                         const runtime::Function &function,
                                         const TrialOptions &options,

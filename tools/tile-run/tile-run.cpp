@@ -117,7 +117,7 @@ cl::opt<unsigned> repeat(
 cl::opt<bool> printsJson("json", cl::desc("Print one JSON object"),
                          cl::cat(category));
 
-/// What the options say, checked.
+/// Checks the options and gathers those of a trial.
 FailureOr<TrialOptions> getTrialOptions() {
   TrialOptions options;
   std::pair<const cl::list<std::string> &, NamedValues &> lists[] = {
@@ -181,8 +181,8 @@ FailureOr<ProgramOptions> getProgramOptions() {
   return options;
 }
 
-/// Leaves only the function asked for, so that no other has to compile. One
-/// that the compiler is going to add may come of any.
+/// Leaves only the function asked for, so that no other has to compile. A
+/// function that the compiler adds may belong to any, so all are left.
 void selectSource(ModuleOp module) {
   if (functionName.empty() || !module.lookupSymbol<func::FuncOp>(functionName))
     return;
@@ -191,8 +191,8 @@ void selectSource(ModuleOp module) {
       func.erase();
 }
 
-/// The compiled functions that are to run; unless one is asked for, those that
-/// `isMeant` says.
+/// The compiled functions to run: the one asked for, or all for which `isMeant`
+/// is true.
 FailureOr<SmallVector<const runtime::Function *>>
 selectFunctions(const runtime::Metadata &metadata,
                 llvm::function_ref<bool(StringRef)> isMeant) {
@@ -229,7 +229,8 @@ LogicalResult runAll(ModuleOp module) {
   if (failed(programOptions))
     return failure();
   selectSource(module);
-  // What scales gradients that come with a value is run on request only.
+  // A function that scales gradients computed with a value runs on request
+  // only.
   llvm::StringSet<> inSource;
   for (auto func : module.getOps<func::FuncOp>())
     inSource.insert(func.getName());

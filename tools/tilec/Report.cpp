@@ -17,7 +17,7 @@
 using namespace mlir;
 using namespace bastile;
 
-/// What ptxas says of each kernel; none where the target is the host.
+/// The resources of each kernel by ptxas; none where the target is the host.
 static llvm::Expected<llvm::StringMap<KernelResources>>
 getResources(ModuleOp module, const CompileOptions &options) {
   llvm::StringMap<KernelResources> resources;
@@ -36,7 +36,7 @@ getResources(ModuleOp module, const CompileOptions &options) {
   return resources;
 }
 
-/// Of a log, the first line with an error; else its first line.
+/// The first line of a log that has an error; without one, its first line.
 static std::string getReason(StringRef log) {
   llvm::SmallVector<StringRef> lines;
   log.split(lines, '\n');
@@ -82,7 +82,7 @@ LogicalResult bastile::printReport(ModuleOp module,
              .str());
     if (cost.sweeps > 1)
       line("sweeps over the row", llvm::Twine(cost.sweeps));
-    // A kernel of row vectors walks no rows.
+    // A kernel of row vectors alone has no rows.
     if (cost.bytesPerRow > 0)
       line("operations",
            llvm::formatv("{0} a row, {1:f1} a byte", cost.operationsPerRow,

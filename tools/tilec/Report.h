@@ -11,8 +11,8 @@
 
 namespace bastile {
 
-/// Prints what each kernel of `module`, as written, costs for `rows` rows. The
-/// resources of its code are shown where ptxas is found.
+/// Prints the costs of each kernel of `module`, as written, for `rows` rows.
+/// The resources of its code are shown where ptxas is found.
 llvm::LogicalResult printReport(mlir::ModuleOp module,
                                 const CompileOptions &options, int64_t rows,
                                 llvm::raw_ostream &os);

@@ -111,7 +111,7 @@ LogicalResult report(llvm::Error error) {
   return report(llvm::toString(std::move(error)));
 }
 
-/// What to write where the command line does not say.
+/// The format that is written if the command line names none.
 Emit getDefaultEmit(const Target &target) {
   StringRef path = outputPath;
   if (path.ends_with(".ptx"))
@@ -144,10 +144,10 @@ Level getLevel(Emit emit) {
   }
 }
 
-/// What a compilation leaves to be written.
+/// The contents that a compilation writes.
 struct Result {
   std::string content;
-  /// Metadata that cannot stand in the content itself.
+  /// Metadata for a file of its own, where the content cannot hold it.
   std::string sidecar;
 };
 
@@ -194,7 +194,7 @@ llvm::Expected<Result> generate(ModuleOp module, Emit emit,
   return Result{std::string(cubin->bytes.begin(), cubin->bytes.end()), sidecar};
 }
 
-/// Writes all or nothing.
+/// Writes all files or none.
 LogicalResult write(const Result &result) {
   std::string error;
   auto output = openOutputFile(outputPath, &error);
@@ -242,7 +242,8 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   parsing.stop();
 
   // Each pass manager reports under a scope of its own: timers are told apart
-  // by the addresses of passes, which a later pass manager may use again.
+  // by the addresses of passes, and a later pass manager may use an address
+  // again.
   SmallVector<std::unique_ptr<TimingScope>> scopes;
   auto configure = [&](PassManager &passes) {
     if (!scopes.empty())
@@ -282,8 +283,8 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   return write(result);
 }
 
-/// Leaves out of --help what only developers of LLVM need (--help-hidden has
-/// it).
+/// Hides options from --help that only developers of LLVM need (--help-hidden
+/// shows them).
 void hideOptionsOfLLVM() {
   for (auto &[name, option] : cl::getRegisteredOptions())
     if (!llvm::is_contained(option->Categories, &category) &&
@@ -292,8 +293,8 @@ void hideOptionsOfLLVM() {
       option->setHiddenFlag(cl::Hidden);
 }
 
-/// Makes messages say what is wrong without the op in its generic form, unless
-/// the user asks for it.
+/// Makes diagnostics leave out the op in its generic form, unless the user asks
+/// for it.
 void shortenDiagnostics() {
   auto &options = cl::getRegisteredOptions();
   auto found = options.find("mlir-print-op-on-diagnostic");
@@ -312,7 +313,7 @@ int main(int argc, char **argv) {
   registerPassManagerCLOptions();
   registerDefaultTimingManagerCLOptions();
   shortenDiagnostics();
-  // There are thousands of options: not in every run.
+  // LLVM has thousands of options to go over, so this is not done in every run.
   if (llvm::any_of(llvm::ArrayRef(argv, argc), [](StringRef argument) {
         return argument == "--help" || argument == "-help";
       }))
