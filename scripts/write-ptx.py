@@ -2,7 +2,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Writes the code of every kernel of the tests, examples and benchmarks to a folder.
 
-To see that a change alters no kernel, compare the folders of two builds of the compiler:
+To see that a change alters no kernel, compare the folders of two compilers:
 
     scripts/write-ptx.py /tmp/before              with build/bin/tilec
     scripts/write-ptx.py /tmp/after --tilec other/bin/tilec

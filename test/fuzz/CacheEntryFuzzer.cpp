@@ -16,7 +16,8 @@ using namespace bastile::runtime;
 
 extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t maxSize);
 
-/// Every byte of an entry counts: what is read makes the same bytes again.
+/// Every byte of an entry counts: an entry that was read is written as the same
+/// bytes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view file(reinterpret_cast<const char *>(data), size);
   const Expected<CacheEntryHeader> header = decodeCacheEntryHeader(file, size);
@@ -41,7 +42,7 @@ static void writeNumber(uint8_t *data, uint64_t number, size_t bytes) {
     data[i] = static_cast<uint8_t>(number >> (8 * i));
 }
 
-/// Puts the right checksums over bytes, so that what they cover is looked at.
+/// Puts the right checksums over bytes, so that the bytes under them are read.
 static void seal(uint8_t *data, size_t size) {
   std::memcpy(data, "BASTILE\n\1\0\0\0", 12);
   const size_t room = size - cacheEntryPrefixSize;

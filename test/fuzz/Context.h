@@ -16,10 +16,10 @@
 namespace bastile::fuzz {
 
 /// The context of the next input, with all dialects and translations, without
-/// threads. It is another one after some hundred inputs: types and attributes
-/// live as long as their context, so that one for all inputs would take all
-/// memory, and one for each most of the time. What the last input left in it
-/// must be gone.
+/// threads. It is replaced after some hundred inputs: types and attributes live
+/// as long as their context, so that one context for all inputs would take all
+/// memory, and a new one for each input most of the time. Objects of the last
+/// input in it must be gone.
 mlir::MLIRContext &getContext();
 
 /// Parses `source` as tile-opt does; null if it is no module.

@@ -2,9 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Reads any text as metadata. What is accepted is called: shapes are resolved
-// and launches planned for tensors of many sizes and strides, whose memory
-// nothing touches.
+// Reads any text as metadata. Metadata that is accepted is called: shapes are
+// resolved and launches planned for tensors of many sizes and strides, whose
+// memory nothing touches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,7 +61,7 @@ private:
     return values.begin()[random() % values.size()];
   }
 
-  /// Somewhere, aligned or not.
+  /// Makes an address, aligned or not.
   void *address() {
     return reinterpret_cast<void *>(
         static_cast<intptr_t>(4096 + random() % 64 * choose({1, 16, 64})));

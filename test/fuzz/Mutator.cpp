@@ -74,8 +74,8 @@ static bool isWordCharacter(char c) {
   return llvm::isAlnum(c) || c == '_' || c == '$';
 }
 
-/// What follows a word up to the bracket that closes its first, as in
-/// `tensor<?x8xf32>`.
+/// The number of characters after a word up to the bracket that closes its
+/// first, as in `tensor<?x8xf32>`.
 static size_t bracketLength(StringRef text) {
   int depth = 0;
   for (size_t i = 0; i != text.size(); ++i) {
@@ -183,7 +183,7 @@ public:
 private:
   size_t below(size_t bound) { return bound == 0 ? 0 : random() % bound; }
 
-  /// Another token of the kind that `token` has.
+  /// Another token of the same kind as `token`.
   std::string findOther(const Token &token, ArrayRef<Token> tokens) {
     for (const std::vector<StringRef> &group : groups)
       if (llvm::is_contained(group, token.text) && below(4) != 0)
@@ -219,8 +219,8 @@ private:
     text = std::move(result);
   }
 
-  /// Exchanges a size or an element type in all types, so that what fitted
-  /// together still does.
+  /// Exchanges a size or an element type in all types, so that types that
+  /// fitted together still do.
   void exchangeInTypes() {
     llvm::SmallVector<StringRef> parts;
     auto tokens = lex(text);
@@ -248,8 +248,8 @@ private:
     text = std::move(result);
   }
 
-  /// `tensor<?x8xf32>` in its parts: `tensor`, `<`, `?`, `x`, `8`, `x`,
-  /// `f32`...
+  /// Splits `tensor<?x8xf32>` into its parts: `tensor`, `<`, `?`, `x`, `8`,
+  /// `x`, `f32`...
   static llvm::SmallVector<StringRef> splitType(StringRef type) {
     llvm::SmallVector<StringRef> parts;
     while (!type.empty()) {
@@ -298,7 +298,7 @@ private:
         LLVMFuzzerMutate(reinterpret_cast<uint8_t *>(text.data()), size, room));
   }
 
-  /// Gives a text without options some, and now and then others.
+  /// Gives options to a text that has none, and now and then other ones to any.
   void setOptions(ArrayRef<StringRef> options) {
     const bool hasOptions = StringRef(text).starts_with(fuzz::optionsPrefix);
     if (options.empty() || (hasOptions && below(8) != 0))
@@ -323,8 +323,8 @@ static size_t write(const std::string &text, uint8_t *out, size_t maxSize) {
   return size;
 }
 
-/// What `makeMutant` makes of one of a few seeds: the first that is a module,
-/// and if none is, the last.
+/// The mutant of one of a few seeds: the first that is a module or, if none is,
+/// the last.
 static std::string
 findModule(unsigned seed,
            llvm::function_ref<std::string(unsigned)> makeMutant) {

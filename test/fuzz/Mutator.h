@@ -16,14 +16,15 @@
 namespace bastile::fuzz {
 
 /// A mutant of the MLIR text in `data`, written over it (see
-/// LLVMFuzzerCustomMutator). Bytes changed at random hardly ever parse; this
-/// exchanges tokens for others of their kind, in one place or in all, and
-/// lines, a few times until that is a module. `options` are lines of options to
-/// choose from.
+/// LLVMFuzzerCustomMutator). Text with bytes changed at random hardly ever
+/// parses. This exchanges tokens for others of their kind, in one place or in
+/// all, and lines, up to a few times until the text is a module. `options` are
+/// lines of options to choose from.
 size_t mutateText(uint8_t *data, size_t size, size_t maxSize, unsigned seed,
                   llvm::ArrayRef<llvm::StringRef> options);
 
-/// One text with lines of another, likewise (see LLVMFuzzerCustomCrossOver).
+/// Replaces lines of one text by lines of another, until the text is a module
+/// (see LLVMFuzzerCustomCrossOver).
 size_t crossText(llvm::StringRef first, llvm::StringRef second, uint8_t *out,
                  size_t maxSize, unsigned seed);
 

@@ -10,7 +10,8 @@
 
 using namespace bastile::runtime;
 
-/// Reads the bytes as each type; what is read and written again is the same.
+/// Reads the bytes as each type; an array that was read is written as the same
+/// bytes.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char *>(data), size);
   for (std::optional<ElementType> type :

@@ -1,4 +1,4 @@
-//===- Options.cpp - What an input says of how it is to be run ------------===//
+//===- Options.cpp - The options of an input ------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

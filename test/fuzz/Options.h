@@ -1,4 +1,4 @@
-//===- Options.h - What an input says of how it is to be run ----*- C++ -*-===//
+//===- Options.h - The options of an input ----------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,9 +12,9 @@
 
 namespace bastile::fuzz {
 
-/// What the first line of an input starts with if it names options, as in
-/// `// options: --target=host --grad`. They are those of tilec or tile-opt, so
-/// that an input that was found can be handed to them.
+/// The start of the first line of an input that names options, as in `//
+/// options: --target=host --grad`. They are options of tilec or tile-opt, so
+/// that an input that was found can be handed to these.
 constexpr llvm::StringLiteral optionsPrefix = "// options:";
 
 /// The options in the first line of `text`; none if it names none.

@@ -2,8 +2,8 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Runs the passes that an input's first line names, as tile-opt does. So a pass
-// meets programs that those before it would not have made.
+// Runs the passes that an input's first line names, as tile-opt does, so that a
+// pass also meets programs that no earlier pass would have made.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,8 +72,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   PassManager passes(&context, pipeline->getOpAnchorName());
   static_cast<OpPassManager &>(passes) = *pipeline;
-  // Each pass is right on what it takes: the first that leaves something wrong
-  // is to blame, and not those behind it.
+  // Each pass must accept or refuse any valid module. The first pass that
+  // leaves an invalid one is to blame, and not those behind it.
   passes.enableVerifier();
   if (succeeded(passes.run(*module)))
     fuzz::noteOps(*module);

@@ -3,7 +3,7 @@
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 // Parses, verifies and lowers text as tilec does, with the options of its first
-// line. What compiles has metadata that the runtime reads.
+// line. The runtime must be able to read the metadata of text that compiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,8 +24,8 @@
 using namespace mlir;
 using namespace bastile;
 
-/// A line of options is given to a mutant that has none, and now and then to
-/// others.
+/// A mutant without a line of options gets one, and now and then another mutant
+/// does.
 static const StringRef optionLines[] = {
     "--target=sm_90a",
     "--target=sm_90a --grad",
@@ -46,7 +46,7 @@ namespace {
 
 struct Options {
   CompileOptions compile;
-  /// Whether LLVM makes code of it, too.
+  /// Whether LLVM generates code, too.
   bool emits = false;
 };
 
@@ -82,7 +82,7 @@ static Options getOptions(StringRef text) {
     gradients.dropValue |= option == "--drop-value";
     options.emits |= option.starts_with("--emit=");
   }
-  // The command line refuses these without the gradients.
+  // The command line refuses this option without gradients.
   gradients.inPlace &= gradients.together;
   gradients.dropValue &= gradients.together;
   return options;
@@ -104,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   llvm::json::Value metadata = nullptr;
   if (!module ||
       failed(lower(*module, Level::NVVM, options.compile, &metadata))) {
-    // What is refused is refused with a reason.
+    // A refusal must come with a reason.
     if (messages.empty())
       std::abort();
     fuzz::noteMessages(messages);

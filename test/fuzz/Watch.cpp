@@ -1,4 +1,4 @@
-//===- Watch.cpp - What is known of an input's run ------------------------===//
+//===- Watch.cpp - The behaviour of an input ------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -46,7 +46,7 @@ fuzz::TimeLimit::~TimeLimit() { setTimer(0); }
 // What an input has led to
 //===----------------------------------------------------------------------===//
 
-// libFuzzer finds them by this name, and clears them before each input.
+// libFuzzer finds the counters by this name, and clears them before each input.
 __attribute__((
     section("__libfuzzer_extra_counters"))) static uint8_t counters[1 << 16];
 
@@ -58,7 +58,7 @@ static void note(const Ts &...what) {
 }
 
 void fuzz::noteMessages(llvm::StringRef messages) {
-  // Words are what a message says; sizes and names are the input's.
+  // Only the words of a message count; sizes and names are the input's.
   for (llvm::StringRef line : llvm::split(messages, '\n')) {
     if (!line.contains("error: "))
       continue;

@@ -1,4 +1,4 @@
-//===- Watch.h - What is known of an input's run ----------------*- C++ -*-===//
+//===- Watch.h - The behaviour of an input ----------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -17,18 +17,19 @@ namespace bastile::fuzz {
 
 /// Ends the process, so that libFuzzer keeps the input, if the scope takes more
 /// than 10 s of processor time. libFuzzer's own limit is of the time of day, in
-/// which a busy machine may do nothing.
+/// which a process on a busy machine may do nothing.
 class TimeLimit {
 public:
   TimeLimit();
   ~TimeLimit();
 };
 
-/// Tells libFuzzer of what an input has led to, which it takes for coverage: an
-/// input that leads to something new is one to go on from. In a build that is
-/// not instrumented it knows nothing else.
+/// Tells libFuzzer which messages an input has led to. libFuzzer takes them for
+/// coverage, so that it goes on from an input that leads to new ones. In a
+/// build that is not instrumented it knows nothing else.
 void noteMessages(llvm::StringRef messages);
-/// Likewise, of each op in `op`: its name, and which ops its operands are.
+/// Tells libFuzzer of each op in `op`: its name, and the ops that give its
+/// operands.
 void noteOps(mlir::Operation *op);
 
 } // namespace bastile::fuzz

@@ -40,7 +40,8 @@ namespace json = llvm::json;
 
 namespace {
 
-/// Says what is wrong with a request, which the tests have made.
+/// Ends the process with what is wrong with the request, a mistake of the
+/// tests.
 [[noreturn]] void reject(const llvm::Twine &message) {
   (void)report(message);
   exit(2);
@@ -101,7 +102,7 @@ Expected<std::vector<Tensor>> Batch::run(const Function &function,
   return outputs;
 }
 
-/// Reads an input of exactly the file's sizes.
+/// Reads an input, which has the sizes of its file.
 static Expected<Tensor> load(const std::string &file, runtime::ElementType type,
                              ArrayFiles &files) {
   Expected<const runtime::NpyArray *> array = files.load(file, {type});
@@ -173,7 +174,7 @@ Error Batch::call(const json::Object &request) {
                request.getInteger("offset").value_or(0)};
   InputOptions options;
   options.placement = placement;
-  // Of these, some belong to the backward.
+  // Some of these inputs belong to the backward.
   NamedValues given;
   for (const auto &[key, file] : *request.getObject("inputs"))
     given[key.str()] = file.getAsString()->str();
@@ -194,7 +195,7 @@ Error Batch::call(const json::Object &request) {
   return differentiate(*function, *inputs, *outputs, given);
 }
 
-/// Finds the target and what runs it.
+/// Finds the target, and the machine that runs it.
 static ProgramOptions getOptions(const json::Object &request) {
   ProgramOptions options;
   const llvm::StringRef name = request.getString("target").value_or("host");

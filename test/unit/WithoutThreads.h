@@ -12,9 +12,9 @@
 
 namespace bastile {
 
-/// While it lives, no thread can be made: the stack that each would have is
-/// larger than any address space. (A limit on the number of threads would do
-/// nothing to the superuser.)
+/// While it lives, no thread can be made: the stack of a thread would be larger
+/// than any address space. (A limit on the number of threads would not hold for
+/// the superuser.)
 class WithoutThreads {
 public:
   WithoutThreads() {

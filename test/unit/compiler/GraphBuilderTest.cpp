@@ -144,7 +144,7 @@ TEST_F(GraphBuilderTest, OpsExtendWhatTheyDoNotTakeTogether) {
       graph.applyOp("reglu", {apply("exp", {x}), std::optional<Id>(x)}, {});
   ASSERT_TRUE(bool(result)) << result.takeError().message();
   EXPECT_EQ(graph.describe(result->front()).element, "f32");
-  // Its type is that of a formula, so it is rounded as one.
+  // The result has the type of a formula, so it is rounded like one.
   EXPECT_TRUE(contains(finish(*result), "-> tensor<?x64xbf16>"));
 }
 

@@ -40,7 +40,8 @@ llvm.func @{0}(%y: !llvm.ptr<1>) attributes {{nvvm.kernel} {{
                        name, memory, more);
 }
 
-/// Memory of a block, as large as the launch says or of four bytes.
+/// Declares a block's memory, either as large as the launch says or of four
+/// bytes.
 std::string launchMemory(StringRef name) {
   return llvm::formatv("llvm.mlir.global external @{0}() {{addr_space = 3 : "
                        "i32} : !llvm.array<0 x f32>\n",
@@ -71,7 +72,7 @@ protected:
     return module;
   }
 
-  /// Checks as well that the module stays as it was.
+  /// Generates code, and checks that the module stays unchanged.
   llvm::Expected<std::string> tryGenerate(const std::string &source) {
     auto module = parse(source);
     const std::string before = print(*module);
@@ -103,7 +104,7 @@ protected:
 };
 
 TEST_F(KernelCodeGenTest, KernelsKeepTheirOrderAndTheirMemory) {
-  // The larger is the second: it is generated first.
+  // The larger kernel is the second: it is generated first.
   const std::string ptx =
       generate(launchMemory("a_shared") + kernel("a", "a_shared") +
                blockMemory("b_scratch") + launchMemory("b_shared") +

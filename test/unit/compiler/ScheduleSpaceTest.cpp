@@ -46,8 +46,8 @@ TEST(ScheduleSpaceTest, beginsWithTheHeuristicsChoice) {
   for (const LaunchCandidates &launch : launches) {
     const ScheduleCandidate &first = launch.candidates.front();
     EXPECT_EQ(first.pins, "");
-    // A cluster of one block is none, and a single stage none ahead, in either
-    // spelling.
+    // A cluster of one block is no cluster, and a single stage loads nothing
+    // ahead, in either spelling.
     std::string fields = first.fields;
     for (const char *one : {", cluster = 1", ", stages = 1"})
       if (size_t at = fields.find(one); at != std::string::npos)
@@ -76,7 +76,7 @@ TEST(ScheduleSpaceTest, hasOnlySchedulesThatCompile) {
       auto compiled = compileText(request);
       runtime::Error error = compiled.takeError();
       EXPECT_FALSE(error) << error.message();
-      // It is the one that was asked for.
+      // The schedule is the one that was asked for.
       auto reports = explainText(request, 1);
       for (const KernelReport &report : *reports)
         if (report.name == launch.kernel && !candidate.pins.empty())

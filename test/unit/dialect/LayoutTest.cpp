@@ -1,4 +1,4 @@
-//===- LayoutTest.cpp - Who holds which element of a tile -----------------===//
+//===- LayoutTest.cpp - The elements that each thread holds ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -48,8 +48,8 @@ protected:
   MLIRContext context;
 };
 
-/// For each element of the tile, the number of (block, thread, piece, lane)
-/// that hold it; empty if one of them lies outside.
+/// For each element of the tile, how many (block, thread, piece, lane) hold it;
+/// empty if one of these lies outside.
 std::vector<int64_t> countHolders(tile::BlockedAttr layout,
                                   ArrayRef<int64_t> shape) {
   std::vector<int64_t> holders(shape[0] * shape[1]);
@@ -79,7 +79,7 @@ TEST_F(LayoutTest, EveryElementHasOneHolder) {
           for (int64_t columnRepeats : {1, 2, 3}) {
             int64_t shape[] = {threadRows * rowRepeats,
                                threadColumns * vector * columnRepeats};
-            // Of a single row or column, threads hold copies: see below.
+            // Threads hold copies of a single row or column: see below.
             if ((shape[0] == 1 && threadRows > 1) ||
                 (shape[1] == 1 && threadColumns > 1))
               continue;
@@ -125,8 +125,8 @@ TEST_F(LayoutTest, EveryThreadHoldsTheSingleElement) {
   EXPECT_EQ(countHolders(layout, shape), std::vector<int64_t>(1, 128));
 }
 
-/// A statistic lies with the threads that hold the row it belongs to, so that
-/// repeating it along the row moves nothing.
+/// A statistic lies with the threads that hold its row, so that repeating it
+/// along the row moves nothing.
 TEST_F(LayoutTest, StatisticsLieWithTheirRows) {
   int64_t tile[] = {24, 64}, statistic[] = {24, 1};
   tile::BlockedAttr layout =
@@ -139,7 +139,7 @@ TEST_F(LayoutTest, StatisticsLieWithTheirRows) {
                 layout.getElement(statistic, /*block=*/0, thread, piece).first);
 }
 
-/// So does a group statistic with the threads that hold the group.
+/// A group statistic also lies with the threads that hold its group.
 TEST_F(LayoutTest, GroupStatisticsLieWithTheirGroups) {
   for (auto [vector, threadColumns, blocks, group] :
        {std::array<int64_t, 4>{2, 16, 1, 8},
@@ -271,7 +271,7 @@ TEST_F(LayoutTest, GridsExistForWhatDividesEvenly) {
                                384, 1000, 1024, 2048}) {
           FailureOr<ThreadGrid> grid =
               getGrid(rows, threads, vector, pieces * vector);
-          // The threads that share a row: all, unless it has fewer vectors.
+          // All threads share a row, unless it has fewer vectors.
           int64_t columns = std::min(threads, pieces);
           bool divides = pieces % columns == 0 && threads % columns == 0 &&
                          rows % (threads / columns) == 0;
@@ -301,12 +301,12 @@ TEST_F(LayoutTest, BlocksOfAClusterTakeEqualPartsOfWholeWarps) {
   EXPECT_EQ(grid->rows, 1);
   EXPECT_EQ(grid->columns, 128);
   EXPECT_EQ(grid->blocks, 4);
-  // 64 of 128 threads to a row, two rows at once.
+  // Of 128 threads, 64 share a row: two rows at once.
   grid = getGrid(2, 128, 4, 512, /*cluster=*/2);
   ASSERT_TRUE(succeeded(grid));
   EXPECT_EQ(grid->rows, 2);
   EXPECT_EQ(grid->columns, 64);
-  // A third of the vectors, half of a warp.
+  // A third of the vectors, and half of a warp, do not divide evenly.
   EXPECT_TRUE(failed(getGrid(1, 128, 4, 2048, /*cluster=*/3)));
   EXPECT_TRUE(failed(getGrid(8, 128, 4, 128, /*cluster=*/2)));
 }
@@ -315,7 +315,7 @@ TEST_F(LayoutTest, BlocksOfARowMeetInSharedMemory) {
   FailureOr<ThreadGrid> grid = getGrid(4, 64, 4, 512, /*cluster=*/2);
   ASSERT_TRUE(succeeded(grid));
   EXPECT_EQ(grid->getWarpsPerRow(), 2);
-  // Of each of the warps and of the blocks.
+  // There is a slot for each of the warps and of the blocks.
   EXPECT_EQ(grid->getScratchBytes(4), 4 * (2 + 2) * 4);
   grid = getGrid(1, 32, 4, 256, /*cluster=*/2);
   ASSERT_TRUE(succeeded(grid));

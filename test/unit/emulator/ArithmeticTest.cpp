@@ -24,8 +24,8 @@ llvm.func @kernel(%x: !llvm.ptr<1>, %y: !llvm.ptr<1>) attributes {nvvm.kernel} {
   llvm.return
 }
 )");
-  // Halfway to the even neighbour below and above, a NaN whose payload would
-  // be cut off, and infinity.
+  // These are halfway to the even neighbour below and above, a NaN whose
+  // payload would be cut off, and infinity.
   std::vector<uint32_t> x = {0x3f808000, 0x3f818000, 0x7f800001, 0x7f800000};
   std::vector<uint16_t> y(4);
   ASSERT_EQ(launch(1, 1, 0, x.data(), y.data()), "");

@@ -3,7 +3,7 @@
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 // Compiles whole functions and runs them on the emulator, which finds races
-// among those that leave and read what the rows of a band combine to.
+// between threads that write and threads that read the combined rows of a band.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +40,8 @@ struct Rows {
   int64_t first = 0;
 };
 
-/// Of blocks of rows and columns, the sums, and each element less that of its
-/// block plus its block's number from memory.
+/// For blocks of rows and columns: the sums, and each element less its block's
+/// sum plus its block's number from memory.
 constexpr char kBlocks[] = R"mlir(
 func.func @f(%x: tensor<?x{0}xf32>, %s: tensor<?x{1}xf32>)
     -> (tensor<?x{0}xf32>, tensor<?x{1}xf32>) {{
@@ -68,7 +68,7 @@ protected:
       emulator = createEmulator();
   }
 
-  /// Calls it; returns the message of the error, or nothing.
+  /// Calls the function; returns the message of the error, or nothing.
   std::string call(Rows &x, Rows &s, Rows &y, Rows &z) {
     x.registerWith(*emulator, "x", /*isWritable=*/false);
     s.registerWith(*emulator, "s", /*isWritable=*/false);

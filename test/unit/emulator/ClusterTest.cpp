@@ -13,10 +13,10 @@ namespace {
 
 class ClusterTest : public EmulatorTest {
 protected:
-  /// Runs four blocks of `numThreads` in clusters of two. `body` stands after
-  /// the lines that give the kernel its rank, the other block's and the address
-  /// of its slot in both, and before one that stores the i32 `%result` for the
-  /// block and thread.
+  /// Runs four blocks of `numThreads` in clusters of two. `body` stands behind
+  /// the lines that give the kernel its rank, the other block's rank and the
+  /// address of its slot in both blocks, and ahead of one that stores the i32
+  /// `%result` for the block and thread.
   std::string run(const std::string &body, unsigned numThreads = 64,
                   Emulator::Order order = Emulator::Order::Forward) {
     compile(R"(
@@ -117,14 +117,15 @@ TEST_F(ClusterTest, ReadsNeedABarrierAfterRemoteStores) {
   EXPECT_TRUE(contains(error, " of 'slots' in block "));
 }
 
-/// What a block does after it has arrived is not ordered for who has waited.
+/// A block's stores after its arrival are not ordered for the threads that
+/// wait.
 TEST_F(ClusterTest, StoresAfterArrivingAreNotOrdered) {
   std::string error = run(kMeet + "nvvm.cluster.arrive {aligned}\n" + kStore +
                           "nvvm.cluster.wait {aligned}\n" + kLoad);
   EXPECT_TRUE(contains(error, "data race")) << error;
 }
 
-/// A relaxed arrival tells that the block has started and nothing more.
+/// A relaxed arrival says that the block has started and nothing more.
 TEST_F(ClusterTest, RelaxedArrivalsOrderNothing) {
   const std::string relaxed = R"(
     nvvm.cluster.arrive.relaxed {aligned}
@@ -161,7 +162,7 @@ TEST_F(ClusterTest, AllBlocksMustArrive) {
 }
 
 TEST_F(ClusterTest, BarriersOfABlockAreItsOwn) {
-  // Only the first block has one, and passes it alone.
+  // Only the first block has the barrier, and passes it alone.
   EXPECT_EQ(run(R"(
     llvm.cond_br %first, ^meet, ^join
   ^meet:

@@ -1,4 +1,4 @@
-//===- CompiledTest.h - Functions as they go to PTX, emulated ---*- C++ -*-===//
+//===- CompiledTest.h - Compiled functions on the emulator ------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -23,15 +23,15 @@
 
 namespace bastile::test {
 
-/// On rows of {0} elements of type {1}.
+/// The softmax of rows of {0} elements of type {1}.
 inline constexpr char kSoftmax[] = R"mlir(
   func.func @softmax(%x: tensor<?x{0}x{1}>) -> tensor<?x{0}x{1}> {{
     %0 = tile.softmax %x : tensor<?x{0}x{1}>
     return %0 : tensor<?x{0}x{1}>
   })mlir";
 
-/// One tensor in memory with a margin of its own, so that misaligned views and
-/// rows with gaps can be made.
+/// One tensor in memory with a margin, so that misaligned views and rows with
+/// gaps can be made.
 struct Buffer {
   runtime::ElementType type;
   int64_t rows, columns, stride, offset;
@@ -90,7 +90,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// Lowers `text` to NVVM; the test fails if that does.
+  /// Lowers `text` to NVVM; the test fails if that fails.
   void compile(const std::string &text, const std::string &schedule = "",
                const GradientOptions &gradients = {}) {
     llvm::SourceMgr source;
@@ -112,7 +112,7 @@ protected:
     metadata = *parsed;
   }
 
-  /// An emulator of the module as it is now; null if the test has failed.
+  /// An emulator of the current module; null if the test has failed.
   std::unique_ptr<Emulator> createEmulator() {
     auto created = Emulator::create(*module);
     if (created)
@@ -151,9 +151,9 @@ protected:
     return error ? error.message() : "";
   }
 
-  /// Runs the module's function called `name`, or the first, at the worst that
-  /// approximations may be; returns the message of an error. An output may lie
-  /// where an input does.
+  /// Runs the module's function called `name`, or the first, with
+  /// approximations at their worst; returns the message of the error, or
+  /// nothing. An output may lie where an input does.
   std::string run(const std::vector<runtime::TensorView> &inputs,
                   const std::vector<runtime::TensorView> &outputs,
                   Emulator::Order order, const char *name = nullptr) {

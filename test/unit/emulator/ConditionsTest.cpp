@@ -1,9 +1,9 @@
-//===- ConditionsTest.cpp - Conditions of other kernels -------------------===//
+//===- ConditionsTest.cpp - Conditions between kernels --------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Functions in which one kernel finds what another compares, compiled for the
-// GPU: no condition lies in memory between them.
+// One kernel finds numbers that another one compares, compiled for the GPU: no
+// condition lies in memory between them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ using namespace bastile::test;
 
 namespace {
 
-/// Rows where the sum of their column is positive, else their negative.
+/// Each element, or its negative where the sum of its column is not positive.
 constexpr char kBySums[] = R"mlir(
 func.func @f(%x: tensor<?x40xf32>) -> tensor<?x40xf32> {
   %zero = arith.constant dense<0.0> : tensor<40xf32>
@@ -27,7 +27,8 @@ func.func @f(%x: tensor<?x40xf32>) -> tensor<?x40xf32> {
   return %4 : tensor<?x40xf32>
 })mlir";
 
-/// Rows where one row of numbers, the same for all, is less than 0.5.
+/// Each element, or its negative where a number of its column, the same for all
+/// rows, is not less than 0.5.
 constexpr char kByOneRow[] = R"mlir(
 func.func @f(%x: tensor<?x40xf32>, %t: tensor<1x40xf32>) -> tensor<?x40xf32> {
   %half = arith.constant dense<0.5> : tensor<1x40xf32>

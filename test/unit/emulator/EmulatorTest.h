@@ -1,4 +1,4 @@
-//===- EmulatorTest.h - What the tests of the emulator share ----*- C++ -*-===//
+//===- EmulatorTest.h - The fixture of the emulator's tests -----*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -27,7 +27,7 @@ protected:
     context.loadDialect<mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect>();
   }
 
-  /// Compiles `source`; the test fails if that does.
+  /// Compiles `source`; the test fails if that fails.
   void compile(const std::string &source) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context,
                                                           "kernel.mlir");
@@ -38,7 +38,7 @@ protected:
     emulator = std::move(*created);
   }
 
-  /// The message of the error that compiling `source` ends with.
+  /// The message of the error that compiling `source` gives.
   std::string compileError(const std::string &source) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context,
                                                           "kernel.mlir");
@@ -59,7 +59,7 @@ protected:
                                            pointers));
   }
 
-  /// Likewise, in clusters of `cluster` blocks.
+  /// Launches the kernel in clusters of `cluster` blocks.
   template <typename... Arguments>
   std::string launchClusters(unsigned cluster, unsigned numBlocks,
                              unsigned numThreads, Arguments... arguments) {

@@ -2,8 +2,8 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Compiles one function at a time for the GPU and runs it with the
-// approximations as bad as they are documented to be.
+// Compiles one function at a time for the GPU and runs it with approximations
+// as bad as their documentation allows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -115,8 +115,8 @@ struct Function {
   double narrowBound;
 };
 
-// The worst that ex2 and rcp are documented to do counts fully in exp, tanh and
-// erfc, though no GPU is that bad.
+// The documented worst of ex2 and rcp counts fully in exp, tanh and erfc,
+// though no GPU is that bad.
 const Function kFunctions[] = {
     {"math.exp", [](double x, double) { return std::exp(x); }, false, 5, 0.51},
     {"math.exp2", [](double x, double) { return std::exp2(x); }, false, 4.5,
@@ -225,12 +225,12 @@ TEST_F(FunctionsTest, AreNearToTheReference) {
         return;
       double worst = 0, whereX = 0, whereY = 0;
       for (int64_t i = 0; i < x.count(); ++i) {
-        // Documented limit of the quotient.
+        // This is the documented limit of the quotient.
         bool isRemainder = llvm::StringRef(function.name) == "arith.remf";
         if (isRemainder && std::abs(x.get(i) / y.get(i)) >= 0x1p24 &&
             std::isfinite(x.get(i)) && y.get(i) != 0)
           continue;
-        // 1 / y is infinite where y is that small.
+        // For so small a y, 1 / y is infinite.
         bool isDivision = llvm::StringRef(function.name) == "arith.divf";
         if (isDivision && isNarrow && std::abs(y.get(i)) < 0x1p-127)
           continue;
@@ -253,8 +253,8 @@ TEST_F(FunctionsTest, AreNearToTheReference) {
     }
 }
 
-/// Both ways of each GPU: with the instruction and without.
-/// What follows an exponential in float32 adds little to its error.
+/// Each GPU is tested both with the instruction and without. Ops after an
+/// exponential in float32 add little to its error.
 TEST_F(FunctionsTest, SiluIsNearToTheReference) {
   Elements x(ElementType::F32, 64), out(ElementType::F32, 64);
   std::mt19937 random(1);
@@ -284,7 +284,7 @@ TEST_F(FunctionsTest, Float8RoundsAsTheRuntimeDoes) {
   std::uniform_real_distribution<double> exponent(-20, 18);
   for (int64_t i = 0; i < x.count(); ++i) {
     double value = std::exp2(exponent(random)) * (i % 2 ? 1 : -1);
-    // Ties, among others.
+    // Some of the numbers are ties.
     if (i % 3 == 0)
       value = std::ldexp(std::round(std::fmod(value, 64.0)),
                          static_cast<int>(exponent(random)));

@@ -25,7 +25,8 @@ constexpr char kSource[] = R"mlir(
 
 class KeptRowsTest : public CompiledTest {};
 
-/// Sums of batches and heads, of none, and of more than a tile has rows.
+/// Sums over batches and heads, over no rows, and over more rows than a tile
+/// has.
 TEST_F(KeptRowsTest, AgreeWithTheFormula) {
   constexpr int64_t length = 40;
   for (const char *schedule :

@@ -2,8 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Runs the code that would go to PTX, as it is after the NVVM lowering, and
-// compares it with the formulas in float64. Mutated code must be found out.
+// Runs the code that would go to PTX, as the NVVM lowering leaves it, and
+// compares it with the formulas in float64. The emulator must notice mutations
+// of the code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -120,8 +121,8 @@ protected:
 struct Type {
   const char *name;
   ElementType element;
-  /// Units in the last place that a result may be off: the rounding, and in
-  /// float32 the approximations at their documented worst.
+  /// How far off a result may be, in units in the last place: the rounding and,
+  /// in float32, the approximations at their documented worst.
   double bound;
 };
 const Type kTypes[] = {{"bf16", ElementType::BF16, 0.51},
@@ -172,8 +173,8 @@ TEST_F(KernelTest, SchedulesDoNotChangeTheResult) {
     }
 }
 
-/// Blocks of a row by hand and by the heuristic, with rows of whole tiles and
-/// with padding, in one pass and in several, several rows to a block.
+/// Rows of several blocks, by hand and by the heuristic: of whole tiles and
+/// with padding, in one sweep and in several, several rows to a block.
 TEST_F(KernelTest, ClustersDoNotChangeTheResult) {
   for (const char *schedule :
        {"cluster=2", "cluster=3,threads=64,columns=1536",
@@ -195,8 +196,8 @@ TEST_F(KernelTest, ClustersDoNotChangeTheResult) {
     }
 }
 
-/// The blocks of both spaces meet at barriers of their own, and an empty space
-/// leaves all blocks to the other.
+/// The blocks of both row spaces meet at barriers of their own, and an empty
+/// row space leaves all blocks to the other.
 TEST_F(KernelTest, MergedLaunchesKeepTheirRows) {
   constexpr char norms[] = R"mlir(
     func.func @norms(%x: tensor<?x{0}x{1}>, %y: tensor<?x{0}x{1}>,
@@ -238,8 +239,8 @@ TEST_F(KernelTest, LongRowsTakeClusters) {
   }
 }
 
-/// Two reductions of which one waits for the other, and statistics that one
-/// block of each cluster stores.
+/// One of two reductions waits for the other, and one block of each cluster
+/// stores the statistics.
 TEST_F(KernelTest, ClustersCarrySeveralReductions) {
   constexpr char spread[] = R"mlir(
     func.func @spread(%x: tensor<?x{0}x{1}>) -> tensor<?x1x{1}> {{
@@ -303,7 +304,7 @@ protected:
         barrier->erase();
   }
 
-  /// Erases the arrival at and the wait for one of the clusters' barriers.
+  /// Erases the arrival at one of the clusters' barriers, and the wait for it.
   void eraseClusterBarrier(unsigned erased) {
     llvm::SmallVector<mlir::Operation *> arrivals, waits;
     module->walk([&](mlir::Operation *op) {
@@ -329,7 +330,7 @@ protected:
     return false;
   }
 
-  /// Whether the error that was found out says `part`.
+  /// Whether the error that was noticed contains `part`.
   bool hasError(const char *part) const {
     return error.find(part) != std::string::npos;
   }
@@ -351,7 +352,8 @@ TEST_F(MutationTest, RemovedBarrierIsFoundOut) {
 TEST_F(MutationTest, BarrierThatOnlyALoopNeedsIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", "threads=128,persistent=1");
   EXPECT_FALSE(isFoundOut(9, 2048));
-  // The first of the loop keeps one row's sums from overwriting another's.
+  // The first barrier of the loop keeps the sums of one row from overwriting
+  // those of another.
   eraseBarriers([](unsigned index) { return index == 0; });
   EXPECT_TRUE(isFoundOut(9, 2048));
 }
@@ -364,7 +366,7 @@ TEST_F(MutationTest, UnchangedRowsSideBySidePass) {
   EXPECT_FALSE(isFoundOut(10, 2048));
 }
 
-/// Rows of a block must not meet at the barrier of another.
+/// The rows of a block must not meet at one barrier.
 TEST_F(MutationTest, SharedRowBarrierIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kRowsSideBySide);
   bool isFound = false;
@@ -387,7 +389,7 @@ TEST_F(MutationTest, UnchangedClustersPass) {
   EXPECT_FALSE(isFoundOut(2, 2048));
 }
 
-/// A block must not write into the memory of one that has not started.
+/// A block must not write to the memory of a block that has not started.
 TEST_F(MutationTest, ClusterThatDoesNotMeetIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
   eraseClusterBarrier(0);
@@ -395,7 +397,7 @@ TEST_F(MutationTest, ClusterThatDoesNotMeetIsFoundOut) {
   EXPECT_TRUE(hasError("that block may not have started")) << error;
 }
 
-/// Nor read what others send before it has come.
+/// A block must not read messages before they have come.
 TEST_F(MutationTest, NotWaitingForMessagesIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
   module->walk([](mlir::NVVM::MBarrierTryWaitOp wait) {
@@ -410,7 +412,7 @@ TEST_F(MutationTest, NotWaitingForMessagesIsFoundOut) {
   EXPECT_TRUE(hasError("data race")) << error;
 }
 
-/// Nor some of it.
+/// A block must wait for all bytes of its messages.
 TEST_F(MutationTest, WaitingForTooFewBytesIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClusters);
   module->walk([](mlir::NVVM::MBarrierArriveExpectTxOp arrive) {
@@ -429,7 +431,7 @@ TEST_F(MutationTest, UnchangedClustersInALoopPass) {
   EXPECT_FALSE(isFoundOut(9, 2048));
 }
 
-/// In a loop, a phase is told from the one before by its parity.
+/// In a loop, a phase differs from the one before by its parity.
 TEST_F(MutationTest, WrongParityInALoopIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClustersInALoop);
   module->walk([](mlir::NVVM::MBarrierTryWaitOp wait) {
@@ -440,7 +442,7 @@ TEST_F(MutationTest, WrongParityInALoopIsFoundOut) {
   EXPECT_TRUE(isFoundOut(9, 2048));
 }
 
-/// There, the sums of one row must not overwrite those of the row before.
+/// In a loop, the sums of one row must not overwrite those of the row before.
 TEST_F(MutationTest, SinglePlaceInALoopIsFoundOut) {
   lowerToNVVM(kRmsNorm, 2048, "bf16", kClustersInALoop);
   bool isFound = false;

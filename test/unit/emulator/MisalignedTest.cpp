@@ -2,9 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Each row begins elsewhere between two addresses of vectors. What a kernel
-// moves by vectors must end where the row does: the emulator reports what is
-// outside of the operand, and what is between the rows has to stay.
+// Each row begins at another place between two aligned addresses. Vectors that
+// a kernel stores must end where the row does: the emulator reports accesses
+// outside of the operand, and bytes between the rows have to stay.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,8 +62,8 @@ protected:
             gradients);
   }
 
-  /// Leaves only variants that move vectors of `phase` elements; says whether
-  /// there are any.
+  /// Keeps only variants that move vectors of `phase` elements; false if there
+  /// are none.
   bool keepMisaligned() {
     bool isFound = false;
     for (runtime::Launch &launch : metadata.functions.front().launches) {
@@ -97,7 +97,7 @@ protected:
     expectMargins(out);
   }
 
-  /// Checks that nobody has written between the rows.
+  /// Checks that no kernel has written between the rows.
   static void expectMargins(Buffer &buffer) {
     auto expectUntouched = [](const char *begin, const char *end) {
       for (; begin < end; ++begin)
@@ -157,7 +157,7 @@ TEST_F(MisalignedTest, SchedulesOfAllKindsAgree) {
     }
 }
 
-/// Rows of few vectors have an edge in many of them.
+/// In rows of few vectors, many vectors hold an edge of the row.
 TEST_F(MisalignedTest, ShortRowsCanBeMisaligned) {
   for (int64_t length : {15, 17, 23, 31}) {
     SCOPED_TRACE(length);
@@ -171,8 +171,8 @@ TEST_F(MisalignedTest, ShortRowsCanBeMisaligned) {
   }
 }
 
-/// Operands of other types begin as many elements behind an aligned address;
-/// what all rows share is read wherever it begins.
+/// Operands of other types begin as many elements behind an aligned address; an
+/// operand that all rows share may begin anywhere.
 TEST_F(MisalignedTest, TypesMayDiffer) {
   for (const char *schedule : {"", "vector=8,rows=4,threads=64,columns=128"})
     for (int64_t length : {257, 1000, 1337}) {
@@ -204,7 +204,7 @@ TEST_F(MisalignedTest, TypesMayDiffer) {
     }
 }
 
-/// Where rows begin differently, elements move one by one.
+/// Where rows of operands begin differently, elements are moved one by one.
 TEST_F(MisalignedTest, OtherPhasesTakeTheOtherVariant) {
   compileFor(kSoftmax, /*length=*/1337, ElementType::BF16);
   if (HasFatalFailure())
@@ -220,7 +220,7 @@ TEST_F(MisalignedTest, OtherPhasesTakeTheOtherVariant) {
             std::string::npos);
 }
 
-/// The rows of each set begin elsewhere.
+/// The rows of each row space begin at another place.
 TEST_F(MisalignedTest, LaunchesOfSeveralSetsOfRowsAgree) {
   compile(R"mlir(
     func.func @both(%x: tensor<?x1029xf32>, %y: tensor<?x1029xf32>,

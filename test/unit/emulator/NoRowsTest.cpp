@@ -1,4 +1,4 @@
-//===- NoRowsTest.cpp - What combines rows where there are none -----------===//
+//===- NoRowsTest.cpp - Combinations of no rows ---------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -24,7 +24,7 @@ constexpr char kSums[] = R"mlir(
 
 class NoRowsTest : public CompiledTest {};
 
-/// The kernel that combines what programs have left runs, and reads nothing.
+/// The kernel that combines partial results runs, and reads none.
 TEST_F(NoRowsTest, CombinesNothing) {
   for (const char *schedule :
        {"", "f_kernel1:stages=2", "f_kernel1:rows=8,threads=32,stages=2",
@@ -44,7 +44,7 @@ TEST_F(NoRowsTest, CombinesNothing) {
           "");
       for (int64_t column = 0; column < 200; ++column) {
         ASSERT_EQ(sum.get(0, column), weight.get(0, column));
-        // Of the greatest of no numbers, which is minus infinity.
+        // The maximum of no numbers is minus infinity, whose power is 0.
         ASSERT_EQ(power.get(0, column), 0);
       }
     }

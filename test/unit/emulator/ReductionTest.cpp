@@ -14,9 +14,9 @@ using namespace bastile::test;
 
 namespace {
 
-/// The sum of one element a thread: by shuffles within a warp, by shared memory
-/// and a barrier across warps. What starts with a dollar sign is for tests to
-/// break.
+/// The sum of one element of each thread: by shuffles within a warp, by shared
+/// memory and a barrier across warps. Tests replace the words that start with a
+/// dollar sign to break it.
 constexpr const char *reduction = R"(
 llvm.mlir.global internal @partials()
     {addr_space = 3 : i32, alignment = 4 : i64} : !llvm.array<4 x f32>
@@ -185,7 +185,7 @@ TEST_F(ReductionTest, SharedMemoryEndsAtItsLastElement) {
 }
 
 TEST_F(ReductionTest, SharedMemoryStartsPoisoned) {
-  // Lane 0 of each warp has not stored yet when the others load.
+  // Lane 0 of each warp has not stored when the others load.
   Options options{"llvm.cond_br %first, ^keep, ^clear\n^clear:\n"
                   "llvm.br ^keep\n^keep:\nnvvm.barrier0"};
   std::string source = makeReduction(options);

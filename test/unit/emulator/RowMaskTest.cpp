@@ -2,8 +2,8 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Beyond the row its last vector is repeated. Reductions of what is made of the
-// row must not see that.
+// Beyond its end, a row repeats its last vector. Reductions of values computed
+// from the row must not see that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,10 +20,10 @@ namespace {
 constexpr int64_t kColumns = 100;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-/// Functions of x: tensor<?x100xf32> to a number for each row.
+/// Runs functions of x: tensor<?x100xf32> that give a number for each row.
 class RowMaskTest : public CompiledTest {
 protected:
-  /// The results for two rows of c / 10, the last element `last`.
+  /// Runs `body` on two rows of c / 10, whose last element is `last`.
   void run(const std::string &body, float last = 9.9f) {
     compile("func.func @f(%x: tensor<?x100xf32>) -> tensor<?x1xf32> {\n" +
             body + "  return %r : tensor<?x1xf32>\n}");
@@ -44,7 +44,7 @@ protected:
   double result = 0;
 };
 
-/// exp(x - max(x)), %e, and what it takes.
+/// %e is exp(x - max(x)), after the lines that it needs.
 const std::string kPowers = R"mlir(
     %m = tile.reduce max %x : tensor<?x100xf32> -> tensor<?x1xf32>
     %b = tile.broadcast %m like %x
@@ -55,7 +55,7 @@ const std::string kPowers = R"mlir(
 const std::string kSum = R"mlir(
     %s = tile.reduce add %e : tensor<?x100xf32> -> tensor<?x1xf32>
 )mlir";
-/// The difference of the sum and the minimum: %r.
+/// %r is the difference of the sum and the minimum.
 const std::string kLess = R"mlir(
     %r = arith.subf %s, %n : tensor<?x1xf32>
 )mlir";
@@ -95,7 +95,7 @@ TEST_F(RowMaskTest, MinimumOfDifferencesWhosePowersAreSummed) {
 }
 
 TEST_F(RowMaskTest, SumOfPowersOfAnotherMaximum) {
-  // Of infinity less a finite number, the power is infinite in the row.
+  // A power of infinity less a finite number is infinite within the row.
   run(R"mlir(
     %negative = arith.negf %x : tensor<?x100xf32>
     %m = tile.reduce max %negative : tensor<?x100xf32> -> tensor<?x1xf32>

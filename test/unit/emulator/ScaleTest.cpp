@@ -2,8 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// What a value-and-gradient function adds to scale its gradients, compiled for
-// the GPU: whether it writes is seen by letting it only read.
+// The function that scales gradients, beside one that computes them with the
+// value, compiled for the GPU. Tests see whether it writes by making its
+// outputs read-only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@ using namespace bastile::test;
 
 namespace {
 
-/// The sum of products: gradients of rows and of a vector.
+/// A sum of products: it has gradients of rows and of a vector.
 constexpr char kSum[] = R"mlir(
 func.func @f(%x: tensor<?x40xf32>, %w: tensor<40xf32>) -> tensor<1xf32> {
   %0 = tile.broadcast %w like %x
@@ -44,8 +45,8 @@ protected:
                              name, isWritable);
   }
 
-  /// Scales `rows` and `vector` to the outputs; returns the message of the
-  /// error, or nothing.
+  /// Scales `rows` and `vector`, writing to the outputs; returns the message of
+  /// the error, or nothing.
   std::string scale(std::vector<float> &factor, std::vector<float> &rows,
                     std::vector<float> &vector, std::vector<float> &rowsOut,
                     std::vector<float> &vectorOut) {

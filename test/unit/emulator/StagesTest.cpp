@@ -2,8 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// The backward of a norm: programs that go through the rows load the next ones
-// before they compute, and add up what the weight's gradient gets of each.
+// The backward of a norm: each program goes through several groups of rows,
+// loads the next group before it computes, and adds up the rows' shares of the
+// weight's gradient.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +26,7 @@ constexpr char kRmsNorm[] = R"mlir(
     return %0 : tensor<?x{0}xbf16>
   })mlir";
 
-/// Sums of rows without a reduction: tiles of columns have programs of their
+/// Sums of rows without a reduction: each tile of columns has programs of its
 /// own.
 constexpr char kProduct[] = R"mlir(
   func.func @product(%x: tensor<?x{0}xbf16>, %weight: tensor<{0}xbf16>)
@@ -49,7 +50,7 @@ constexpr char kAffine[] = R"mlir(
     return %3 : tensor<?x{0}xbf16>
   })mlir";
 
-/// `got` is `expected`, rounded to `scale` units.
+/// Expects `got` to be `expected`, up to a rounding in `scale` units.
 void expectNear(double got, double expected, double scale) {
   ASSERT_LE(std::abs(got - expected), 0x1p-7 * (std::abs(expected) + scale));
 }
@@ -128,8 +129,8 @@ protected:
   }
 };
 
-/// Sums of more rows than a warp holds go through shared memory, one after the
-/// other in the same place.
+/// Sums of more rows than a warp holds go through the same place in shared
+/// memory, one after the other.
 class SumsTest : public StagesTest {
 protected:
   static constexpr int64_t rows = 22, length = 256;
@@ -182,7 +183,8 @@ TEST_F(SumsTest, AgreeWithTheFormula) {
   }
 }
 
-/// All but the first, before which nobody has written yet.
+/// All barriers but the first are needed; ahead of that one, no thread has
+/// written yet.
 TEST_F(SumsTest, NeedTheirBarriers) {
   size_t count = getBarriers().size();
   ASSERT_EQ(count, 4u);
@@ -197,8 +199,8 @@ TEST_F(SumsTest, NeedTheirBarriers) {
   }
 }
 
-/// Numbers of rows that leave programs without any, or with a last group that
-/// is not full, or none at all.
+/// Numbers of rows that leave some programs without rows, or the last group not
+/// full, or no rows at all.
 constexpr int64_t kRowCounts[] = {0, 1, 3, 9, 22};
 
 TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
@@ -214,7 +216,7 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
         "cluster=2,threads=64,columns=1024,persistent=2,stages=3",
         "threads=64,persistent=1,stages=1"}) {
     SCOPED_TRACE(schedule);
-    // Only of the kernel that goes through the rows.
+    // Only the kernel that goes through the rows has the pinned schedule.
     std::string pinned = schedule;
     if (!pinned.empty())
       pinned = "rms_norm_backward_kernel0:" + pinned;
@@ -226,7 +228,8 @@ TEST_F(StagesTest, NormBackwardAgreesWithTheFormula) {
   }
 }
 
-/// Programs of several tiles of columns each go through all rows.
+/// Where there are several tiles of columns, the programs of each go through
+/// all rows.
 TEST_F(StagesTest, TilesOfColumnsLoadAhead) {
   for (const char *schedule :
        {"rows=1,threads=32,columns=256,vector=8,persistent=4,stages=2",

@@ -2,8 +2,8 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Softmax and cross entropy on rows that a block does not hold: their sum
-// follows the maximum in one sweep, and another sweep takes the row from shared
+// Softmax and cross-entropy on rows too long for a block to hold at once. The
+// sum follows the maximum in one sweep; another sweep takes the row from shared
 // memory, which is poisoned at first, or loads it again.
 //
 //===----------------------------------------------------------------------===//
@@ -32,7 +32,7 @@ constexpr char kCrossEntropy[] = R"mlir(
     return %loss, %lse : tensor<?x1xf32>, tensor<?x1xf32>
   })mlir";
 
-/// The sum of powers itself.
+/// The sum of powers is the result itself.
 constexpr char kPowers[] = R"mlir(
   func.func @powers(%x: tensor<?x{0}x{1}>)
       -> (tensor<?x{0}x{1}>, tensor<?x1x{1}>) {{
@@ -45,7 +45,7 @@ constexpr char kPowers[] = R"mlir(
     return %power, %sum : tensor<?x{0}x{1}>, tensor<?x1x{1}>
   })mlir";
 
-/// Of three numbers at a time, scaled by one for each group of columns.
+/// Three pieces at a time, scaled by one number for each group of columns.
 constexpr char kPieces[] = R"mlir(
   func.func @pieces(%x: tensor<?x{1}x{2}>, %s: tensor<?x{3}x{2}>)
       -> tensor<?x{0}xf32> {{
@@ -96,7 +96,7 @@ private:
 };
 
 /// Rows of special numbers among ordinary ones: whole shares of threads, of
-/// warps and of tiles that are minus infinity, whatever the schedule.
+/// warps and of tiles are minus infinity, whatever the schedule.
 void fillSpecial(Buffer &x, std::mt19937 &random) {
   x.fill(random);
   auto set = [&](int64_t row, double value, auto condition) {
@@ -118,8 +118,8 @@ void fillSpecial(Buffer &x, std::mt19937 &random) {
   set(8, 3e38, [](int64_t column) { return column % 5 == 0; });
 }
 
-/// Whether `got` is `expected` within `bound`, NaN being NaN and infinity
-/// infinity.
+/// Whether `got` is within `bound` of `expected`; NaN and infinities must be
+/// equal.
 testing::AssertionResult isNear(double got, double expected, double bound) {
   bool isSame = std::isnan(expected)   ? std::isnan(got)
                 : std::isinf(expected) ? got == expected
@@ -166,7 +166,7 @@ protected:
     }
   }
 
-  /// Neither a multiple of a tile nor of a thread's share of one.
+  /// The length is a multiple of neither a tile nor a thread's share of one.
   static constexpr int64_t kLength = 1336, kRows = 9;
 };
 
@@ -183,7 +183,7 @@ TEST_F(SweepsTest, SoftmaxAgreesWithTheFormula) {
   }
 }
 
-/// The schedule for any alignment keeps rows too.
+/// The schedule for operands of any alignment keeps rows too.
 TEST_F(SweepsTest, RowsAreKeptWhateverTheirAlignment) {
   for (const char *schedule : {"", "threads=64,columns=512,reread=shared"})
     for (auto [gap, offset] :
@@ -212,7 +212,7 @@ TEST_F(SweepsTest, RowsOfStridedDimensionsAreKept) {
     std::mt19937 random(4);
     Buffer x(ElementType::BF16, 8, kLength), out(ElementType::BF16, 8, kLength);
     x.fill(random);
-    // Three of each four rows.
+    // The views have three of each four rows.
     auto getView = [](Buffer &buffer) {
       runtime::TensorView view = buffer.view();
       view.sizes = {2, 3, kLength};
@@ -241,8 +241,8 @@ TEST_F(SweepsTest, OtherTypesAreKept) {
   }
 }
 
-/// The sum is that of the formula in rows without a number as well, where
-/// nothing that is divided by it or taken off it says so.
+/// The sum is also that of the formula in rows whose sum is no number. The test
+/// reads the sum itself, without anything divided by it or subtracted from it.
 TEST_F(SweepsTest, SumsThatFollowAMaximumAreThoseOfTheFormula) {
   for (const char *schedule :
        {"threads=64,columns=256,vector=4,reread=shared",
@@ -272,8 +272,8 @@ TEST_F(SweepsTest, SumsThatFollowAMaximumAreThoseOfTheFormula) {
   }
 }
 
-/// Vectors whose length is no power of two lie without gaps, and statistics
-/// that several threads hold are loaded again.
+/// Vectors whose length is no power of two lie in shared memory without gaps;
+/// statistics that several threads hold are loaded again.
 TEST_F(SweepsTest, InterleavedPiecesAreKeptAndGroupsAreNot) {
   constexpr int64_t length = 1344, group = 32, rows = 5;
   constexpr ElementType type = ElementType::F32;
@@ -358,8 +358,8 @@ TEST_F(SweepsTest, CrossEntropyAgreesWithTheFormula) {
     }
 }
 
-/// Shared memory holds what its last user left; a sweep that takes what has not
-/// been copied yet must not go unnoticed.
+/// Shared memory holds the data of its last user. A sweep that reads data
+/// before its copy has arrived must be noticed.
 TEST_F(SweepsTest, ACopyThatIsNotWaitedForIsFoundOut) {
   compileFor(kSoftmax, "bf16", kSchedules[0]);
   if (HasFatalFailure())

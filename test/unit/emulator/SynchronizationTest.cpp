@@ -13,8 +13,8 @@ namespace {
 
 class SynchronizationTest : public EmulatorTest {
 protected:
-  /// Compiles a kernel with `body` after the lines that give it its thread and
-  /// some constants, and before one that stores the i32 `%result`.
+  /// Compiles a kernel with `body` behind the lines that give it its thread and
+  /// some constants, and ahead of one that stores the i32 `%result`.
   void compileBody(const std::string &body) {
     compile(R"(
 llvm.mlir.global internal @flag() {addr_space = 3 : i32} : !llvm.array<2 x i32>

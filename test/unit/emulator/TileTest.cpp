@@ -2,8 +2,9 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Runs what the passes from `distribute` on make of one op on tiles. Numbers
-// are small integers, so that results are exact in any order of summation.
+// Runs the code that the passes from `distribute` on make of one op on tiles.
+// Numbers are small integers, so that results are exact in any order of
+// summation.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// Lowers `source`, of one kernel on tiles; the test fails if that does.
+  /// Lowers `source`, one kernel on tiles; the test fails if that fails.
   void compileTiles(const std::string &source) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context,
                                                           "kernel.mlir");
@@ -65,8 +66,8 @@ constexpr Emulator::Order kOrders[] = {Emulator::Order::Forward,
                                        Emulator::Order::Reverse,
                                        Emulator::Order::Random};
 
-/// The sums of each two tiles' columns, twice, so that a thread may come to the
-/// second reduction while others still read the first one's result.
+/// Sums the columns of two tiles, twice, so that a thread may come to the
+/// second reduction while others still read the result of the first.
 constexpr char kReduceRows[] = R"mlir(
 tile.kernel @kernel(%rows: index, %x: memref<?x{3}xf32, strided<[?, 1]>>,
                     %y: memref<?x{3}xf32, strided<[?, 1]>>)
@@ -227,8 +228,9 @@ TEST_F(TileTest, GroupsOfColumnsStayWithTheirThreads) {
     }
 }
 
-/// From rows of n interleaved pieces and a margin on both sides: their number
-/// in the row times the first piece, in the second; the others stay.
+/// Multiplies the first of n interleaved pieces by its element's number in the
+/// row and stores the product as the second piece. The other pieces and a
+/// margin on both sides stay.
 constexpr char kInterleaved[] = R"mlir(
 tile.kernel @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
                     %y: memref<?x{5}xf32, strided<[?, 1]>>)

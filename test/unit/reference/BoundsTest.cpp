@@ -22,13 +22,13 @@ protected:
     if (rows == 0)
       given.sizes = {columns};
     for (int64_t i = 0; i != std::max<int64_t>(rows, 1) * columns; ++i)
-      // Numbers that bfloat16 has.
+      // The numbers are exact in bfloat16.
       given.numbers.push_back(std::round(normal(engine) * 16) / 16);
     return given;
   }
 
-  /// Whether what `wrong` computes is beyond what is allowed of `right`: in a
-  /// result, or with a seed in a gradient.
+  /// Whether the results of `wrong`, or with a seed its gradients, are beyond
+  /// what is allowed for `right`.
   bool tells(const std::string &right, const std::string &wrong,
              const std::vector<Given> &inputs, bool inGradients = false) {
     llvm::SmallVector<Array> expected, got;
@@ -58,8 +58,8 @@ protected:
   }
 };
 
-/// A norm of rows of `element`, of which `rounds` says that it rounds to
-/// bfloat16 before the weight multiplies.
+/// A norm of rows of `element`, which rounds to bfloat16 before the weight
+/// multiplies if `rounds`.
 std::string getNorm(const char *element, bool rounds, const char *divisor,
                     const char *eps) {
   std::string text = R"mlir(
@@ -123,7 +123,7 @@ TEST_F(BoundsTest, followTheTermsOfASum) {
       %0 = tile.reduce add %x : tensor<?x4xf32> -> tensor<?x1xf32>
       return %0 : tensor<?x1xf32>
     })mlir";
-  // Terms of 1000 that cancel to 1.
+  // Terms of 1000 cancel to 1.
   auto results = evaluate(text, {{{1, 4}, {1000, -1000, 1000, -999}}});
   EXPECT_EQ(results[0].numbers[0], 1);
   EXPECT_GT(results[0].error(0), 4 * 1000 * kUnit);
@@ -138,7 +138,8 @@ TEST_F(BoundsTest, passThroughFunctions) {
       return %1 : tensor<?x1xf32>
     })mlir",
                           {{{1, 1}, {5}}, {{1, 1}, {4}}});
-  // 20 is off by 20 units, and so is its exponential, of which it is a part.
+  // The argument 20 is off by 20 units, and so is its exponential, relative to
+  // itself.
   const double size = std::exp(20.0) * kUnit;
   EXPECT_GT(results[0].error(0), 20 * size);
   EXPECT_LT(results[0].error(0), 100 * size);
@@ -202,7 +203,7 @@ TEST_F(BoundsTest, infinitiesAreSureOrNot) {
     EXPECT_EQ(results[0].error(0), error);
   };
   check(kInfinity, 2, kInfinity, 0);
-  // Beyond float32, and just there.
+  // These are beyond float32, and just at its end.
   check(1e30, 1e30, kInfinity, 0);
   check(0x1p127, 2 - 0x1p-25, 0x1p127 * (2 - 0x1p-25), kInfinity);
 }
@@ -211,7 +212,8 @@ TEST_F(BoundsTest, tellWrongNormsApart) {
   const std::vector<Given> inputs = {makeRows(8, 512, 1), makeRows(0, 512, 2)};
   const std::string right = getNorm("f32", false, "512.0", "1.0e-5");
   EXPECT_FALSE(tells(right, right, inputs));
-  // A row of one column less, another eps, a rounding that is not there.
+  // These differ by a row with one column less, another eps, and a missing
+  // rounding.
   EXPECT_TRUE(tells(right, getNorm("f32", false, "511.0", "1.0e-5"), inputs));
   EXPECT_TRUE(tells(right, getNorm("f32", false, "512.0", "2.0e-5"), inputs));
   EXPECT_TRUE(tells(right, getNorm("f32", true, "512.0", "1.0e-5"), inputs));
@@ -252,7 +254,7 @@ TEST_F(BoundsTest, tellAnApproximation) {
 }
 
 TEST_F(BoundsTest, tellAMissingRow) {
-  // Of a sum over 8192 rows.
+  // This is a sum over 8192 rows.
   auto sum = [](const char *least) {
     return std::string(R"mlir(
     func.func @f(%x: tensor<?x1xf32>, %number: tensor<?x1xf32>)

@@ -12,7 +12,7 @@ namespace {
 
 class ElementwiseTest : public ReferenceTest {
 protected:
-  /// The op on a row of numbers for each operand, of `type`.
+  /// Writes the op on a row of numbers for each operand, of `type`.
   static std::string write(const std::string &op, size_t operands,
                            const std::string &element, size_t length,
                            const std::string &resultElement = "") {
@@ -48,7 +48,7 @@ protected:
                    toRows(operands)),
                wanted, op);
   }
-  /// Where the gradient of the result is 1.
+  /// The gradient of the result is 1.
   void expectGradients(const std::string &op,
                        const std::vector<Numbers> &operands,
                        const std::vector<Numbers> &wanted) {
@@ -157,7 +157,8 @@ TEST_F(ElementwiseTest, casts) {
          "f32", "i32");
   expect("arith.bitcast", {{0x3f800000}}, {1}, "i32", "f32");
   expect("arith.extf", {{1.5}}, {1.5}, "bf16", "f32");
-  // To nearest, ties to even, beyond the range to infinity or NaN.
+  // Numbers are rounded to nearest, ties to even, and beyond the range to
+  // infinity or NaN.
   expect("arith.truncf", {{1 + 0x1p-8, 1 + 3 * 0x1p-8, 1 + 0x1.01p-8, 3.4e38}},
          {1, 1 + 0x1p-6, 1 + 0x1p-7, kInfinity}, "f32", "bf16");
   expect("arith.truncf", {{65519, 65520, 0x1p-25, 0x1.8p-25}},
@@ -243,7 +244,7 @@ TEST_F(ElementwiseTest, aPowerOfAConstantHalfIsARoot) {
              {kNaN, -kInfinity, 0.25}, "gradient of 0.5");
   expectNear(getGradients(write("1.5"), {x, ones}, ones)[0], {kNaN, -0.0, 3},
              "gradient of 1.5");
-  // Of an exponent that is given, it is C's.
+  // With a given exponent, the power is C's.
   expect("math.powf", {{-kInfinity, 4}, {0.5, 0.5}}, {kInfinity, 2});
 }
 
@@ -261,7 +262,7 @@ TEST_F(ElementwiseTest, aNumberTakesNothingAtATie) {
 }
 
 TEST_F(ElementwiseTest, gradientsAreNotRoundedByCasts) {
-  // Of the value only is there a rounding in the middle.
+  // Only the value is rounded in the middle, not the gradient.
   const std::string text = R"mlir(
     func.func @f(%x: tensor<?x1xf32>, %y: tensor<?x1xf32>) -> tensor<?x1xf32> {
       %0 = arith.truncf %x : tensor<?x1xf32> to tensor<?x1xbf16>

@@ -19,7 +19,7 @@ std::string wrap(const std::string &argument, const std::string &op,
 
 class PrimitivesTest : public ReferenceTest {
 protected:
-  /// Of two rows of four columns.
+  /// The input has two rows of four columns.
   const Given x = {{2, 4}, {1, -2, 3, 4, 5, 6, 7, 0}};
 
   void expect(const std::string &op, const std::string &result,
@@ -87,7 +87,8 @@ TEST_F(PrimitivesTest, reduceRowsOverSomeLeadingSizes) {
     EXPECT_EQ(results[0].numbers, wanted) << kind << " to " << result;
     EXPECT_EQ(getGradients(text, {all}, seed)[0], gradient)
         << kind << " to " << result;
-    // What is rounded are the sums: by their terms, none of them negative.
+    // The sums are rounded, which depends on their terms, none of them
+    // negative.
     for (int64_t i = 0; i != results[0].count(); ++i)
       if (kind == std::string("add"))
         EXPECT_GT(results[0].error(i), wanted[i] * 0x1p-24);
@@ -105,7 +106,8 @@ TEST_F(PrimitivesTest, reduceRowsOverSomeLeadingSizes) {
 }
 
 TEST_F(PrimitivesTest, reduceRowsKeepsASizeOfOne) {
-  // A dynamic size that is left stays, also where it happens to be 1 or 0.
+  // A dynamic size that is left stays dynamic, even where it happens to be 1 or
+  // 0.
   const std::string text =
       wrap("tensor<?x?x2xf32>",
            "tile.reduce_rows add %x : tensor<?x?x2xf32> -> tensor<?x1x2xf32>",
@@ -162,7 +164,7 @@ TEST_F(PrimitivesTest, bands) {
       return %0 : tensor<?x1xf32>
     })mlir";
   EXPECT_EQ(get(repeat, {{{2, 1}, {1, 2}}, rows}), Numbers({1, 1, 2}));
-  // What a result takes its sizes from has no gradient.
+  // An operand that only gives sizes has no gradient.
   auto gradients =
       getGradients(repeat, {{{2, 1}, {1, 2}}, rows}, {{3, 1}, {1, 2, 4}});
   EXPECT_EQ(gradients, std::vector<Numbers>({{3, 4}}));

@@ -23,7 +23,7 @@ using reference::kInfinity;
 using reference::kNaN;
 using Numbers = std::vector<double>;
 
-/// The sizes of an argument whose numbers are given, and these.
+/// The sizes and the numbers of an argument.
 struct Given {
   std::vector<int64_t> sizes;
   Numbers numbers;
@@ -38,7 +38,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// The only function of `text`.
+  /// Parses `text`; returns its only function.
   mlir::func::FuncOp parse(const std::string &text) {
     llvm::SourceMgr source;
     source.AddNewSourceBuffer(
@@ -50,7 +50,7 @@ protected:
                : nullptr;
   }
 
-  /// Numbers in an array of the element type of `type`.
+  /// An array of the element type of `type` with these numbers.
   static Array toArray(mlir::Type type, const Given &given) {
     Array array(mlir::getElementTypeOrSelf(type), given.sizes);
     EXPECT_EQ(array.count(), static_cast<int64_t>(given.numbers.size()));
@@ -104,7 +104,7 @@ protected:
       return {};
     return {all->gradients.begin(), all->gradients.end()};
   }
-  /// Those of them that there are.
+  /// The gradients that exist, without the absent ones.
   std::vector<Numbers> getGradients(const std::string &text,
                                     const std::vector<Given> &inputs,
                                     const Given &seed) {
@@ -115,7 +115,7 @@ protected:
     return numbers;
   }
 
-  /// The message of the error that an evaluation stops with.
+  /// The message of the error with which an evaluation stops.
   std::string getError(const std::string &text,
                        const std::vector<Given> &inputs) {
     std::string message;

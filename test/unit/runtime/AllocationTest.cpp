@@ -2,10 +2,10 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Each test does a thing again and again, and has the first, the second, the
-// third... allocation fail, until none is left to fail. Every time it must
-// throw std::bad_alloc, report an error or do what it always does; and work
-// afterwards as if nothing had been.
+// Each test does something again and again, and has the first, the second, the
+// third... allocation fail, until none is left to fail. Every time the code
+// must throw std::bad_alloc, report an error or succeed; and work afterwards as
+// if nothing had happened.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// Allocations fail after `count` more, for as long as it lives.
+/// While it lives, all allocations after the next `count` fail.
 class LittleMemory {
 public:
   explicit LittleMemory(int64_t count) { allocationsLeft = count; }
@@ -132,7 +132,8 @@ TEST(AllocationTest, launchesArePlannedAndRunOrNot) {
       TensorView::contiguous(y, ElementType::F32, {3, 4})};
   const std::vector<TensorView> temporaries = {
       TensorView::contiguous(temporary, ElementType::F32, {8})};
-  // Used throughout, as programs do, whatever a failure leaves in them.
+  // One object is used throughout, as programs do, whatever a failure leaves in
+  // it.
   static std::atomic<int> blocks;
   HostExecutor executor(
       [](const std::string &) {
@@ -179,7 +180,7 @@ TEST_F(CacheAllocationTest, entriesAreReadOrNot) {
 
 TEST_F(CacheAllocationTest, anEntryIsMadeByWhoeverAsksNext) {
   CacheOptions options = this->options();
-  // What failed for a while may be said.
+  // Warnings of temporary failures are allowed.
   options.warn = [](const std::string &) {};
   DiskCache disk(options);
   auto get = [&] {
@@ -191,14 +192,14 @@ TEST_F(CacheAllocationTest, anEntryIsMadeByWhoeverAsksNext) {
   };
   EXPECT_GT(failEachAllocation([&] {
               (void)get();
-              // The next time, all of it is done once more.
+              // The next call does all of the work once more.
               const int64_t left = std::exchange(allocationsLeft, -1);
               std::filesystem::remove_all(cache);
               (void)disk.clear();
               allocationsLeft = left;
             }),
             20);
-  // No claim and no lock is left that would keep this from its turn.
+  // No claim and no lock is left, for which this would wait.
   EXPECT_TRUE(get());
 }
 

@@ -1,4 +1,4 @@
-//===- Allocations.cpp - What the tests take from the heap ----------------===//
+//===- Allocations.cpp - Counted and limited allocations ------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -23,7 +23,7 @@ static void *allocate(size_t size) {
   return std::malloc(size ? size : 1);
 }
 
-// These replace the library's in the whole program.
+// These operators replace the library's in the whole program.
 void *operator new(size_t size) {
   if (void *memory = allocate(size))
     return memory;

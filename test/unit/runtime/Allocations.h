@@ -1,4 +1,4 @@
-//===- Allocations.h - What the tests take from the heap --------*- C++ -*-===//
+//===- Allocations.h - Counted and limited allocations ----------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,10 +12,10 @@
 
 namespace bastile::runtime {
 
-/// How often this thread has taken memory from the heap.
+/// How often this thread has allocated memory from the heap.
 extern thread_local size_t allocationsMade;
 
-/// How many more times it can; always, if negative.
+/// How many more allocations succeed; all of them, if negative.
 extern thread_local int64_t allocationsLeft;
 
 } // namespace bastile::runtime

@@ -21,7 +21,7 @@ TEST(CacheKeyTest, hashesEveryPart) {
       {target, ir},
       {ir, {"target", "sm_100"}},
       {ir, {"schedule", "sm_90"}},
-      // The same text, cut elsewhere.
+      // The text of the parts is the same, cut elsewhere.
       {{"irm", "odule {}"}, target},
       {{"ir", "module {}target"}, {"", "sm_90"}},
       {{"ir", std::string("module {}\0", 10)}, target}};
@@ -35,7 +35,7 @@ TEST(CacheKeyTest, hashesEveryPart) {
 }
 
 TEST(CacheKeyTest, neverChanges) {
-  // Of a cluster, every machine has to come to the same name.
+  // All machines of a cluster must compute the same name.
   EXPECT_EQ(CacheKey({{"ir", "module {}"}, {"target", "sm_90"}}).hash(),
             "fa7b11a7402e8f46eeae61b8f62a1d76");
 }
@@ -70,7 +70,7 @@ TEST_F(CacheEntryTest, readsHeadersAlone) {
   Expected<uint64_t> end =
       cacheEntryHeaderEnd(file.substr(0, cacheEntryPrefixSize));
   ASSERT_OK(end.takeError());
-  // Without the sections: 2, 0 and 6 bytes.
+  // The header ends before the sections of 2, 0 and 6 bytes.
   ASSERT_EQ(*end, file.size() - 8);
   Expected<CacheEntryHeader> header =
       decodeCacheEntryHeader(file.substr(0, *end), file.size());

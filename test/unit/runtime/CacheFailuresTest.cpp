@@ -21,7 +21,7 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// Gives a file, a folder or a link to another user, which takes root and, in a
+/// Gives a file, a folder or a link to another user. This needs root and, in a
 /// container, more.
 bool giveAway(const std::string &path) {
   return lchown(path.c_str(), 54321, 54321) == 0;
@@ -62,7 +62,7 @@ TEST_F(CacheFailuresTest, fallsBackToMemoryOnAFullDisk) {
   const int notPermitted = 2;
   pid_t child = startProcess([&] {
     std::filesystem::create_directory(cache);
-    // A name space of its own, so that nothing is left mounted.
+    // The test has a name space of its own, so that nothing is left mounted.
     if (unshare(CLONE_NEWNS) != 0 ||
         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("tmpfs", cache.c_str(), "tmpfs", 0, "size=64k,mode=0700") != 0)
@@ -75,7 +75,7 @@ TEST_F(CacheFailuresTest, fallsBackToMemoryOnAFullDisk) {
     expectOneWarning("No space left on device; kernels compiled from here on "
                      "are kept in memory only");
     kernels.store(makeKey(stored), makeEntry(makeBytes(5000, stored)));
-    // Those on the disk and those in memory.
+    // Entries on the disk and entries in memory are both found.
     for (unsigned i = 0; i <= stored; ++i)
       EXPECT_EQ(cubinOf(kernels.find(makeKey(i))), makeBytes(5000, i)) << i;
     EXPECT_TRUE(filesEndingIn(".tmp").empty());
@@ -93,7 +93,7 @@ TEST_F(CacheFailuresTest, fallsBackToMemoryWhenFilesMayNotGrow) {
   runProcess([&] {
     const rlimit limit = {100000, 100000};
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    // As Python does.
+    // Python ignores this signal, too.
     signal(SIGXFSZ, SIG_IGN);
     expectMemoryOnly("File too large; kernels compiled from here on are kept "
                      "in memory only");
@@ -111,7 +111,7 @@ TEST_F(CacheFailuresTest, fallsBackToMemoryWithoutFilesToOpen) {
   });
 }
 
-/// Lets no file be locked in this process, as on some network file systems.
+/// Makes locking fail in this process, as on some network file systems.
 void forbidLocks() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -139,7 +139,7 @@ TEST_F(CacheFailuresTest, doesWithoutLocks) {
     expectOneWarning("is dropped");
     EXPECT_EQ(cubinOf(DiskCache(options()).find(makeKey(1))), "entry");
 
-    // Without a lock to tell, only age tells that a writer is gone.
+    // Without locks, only a file's age tells that its writer is gone.
     const std::string file = cache + "/" + makeKey(0).hash() + ".1.tmp";
     ASSERT_OK(writeFile(file, "half of"));
     setAge(file, 60);
@@ -155,7 +155,7 @@ TEST_F(CacheFailuresTest, readsAFolderThatCannotBeWritten) {
   DiskCache(options()).store(makeKey(0), makeEntry("zero"));
   for (bool locked : {true, false}) {
     runWithoutPrivileges([&] {
-      // Since the lock file exists or not, another step is the first to fail.
+      // Whether the lock file exists decides which step fails first.
       if (!locked)
         unlink((cache + "/lock").c_str());
       ASSERT_EQ(chmod(cache.c_str(), 0500), 0);
@@ -265,7 +265,7 @@ TEST_F(CacheFailuresTest, dropsEntriesOfSomebodyElse) {
       "again");
   expectOneWarning("it belongs to user 54321");
 
-  // One that cannot even be opened.
+  // This entry cannot even be opened.
   ASSERT_TRUE(giveAway(pathOf(makeKey(0))));
   runWithoutPrivileges([&] {
     EXPECT_EQ(DiskCache(options()).find(makeKey(0)), nullptr);

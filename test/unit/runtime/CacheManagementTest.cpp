@@ -119,7 +119,7 @@ TEST_F(CacheManagementTest, carriesEntriesToAnotherFolder) {
   EXPECT_FALSE(*imported);
   EXPECT_EQ(cubinOf(other.getOrCreate(makeKey(0), notCreated)), "zero");
 
-  // In the place of one that is damaged.
+  // The import replaces a damaged entry.
   ASSERT_OK(writeFile(pathOf(makeKey(0)), "damaged"));
   expectError(other.exportEntry(file).takeError(), "it is no cache entry");
   imported = other.importEntry(file, *bytes);

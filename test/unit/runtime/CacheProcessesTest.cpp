@@ -17,7 +17,7 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// What processes tell each other and the test, a byte at a time.
+/// A pipe by which processes signal each other and the test, a byte at a time.
 class Pipe {
 public:
   Pipe() { EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0); }
@@ -126,7 +126,7 @@ TEST_F(CacheProcessesTest, createOnceWhenEightStartAtOnce) {
   EXPECT_EQ(notes("created"), all);
   EXPECT_TRUE(notes("warnings").empty());
 
-  // Again, with every entry damaged: one warning and one creation for each.
+  // The same with every entry damaged: one warning and one creation for each.
   std::mt19937 random(1);
   for (unsigned i = 0; i != keys; ++i) {
     std::string file = *readFile(pathOf(makeKey(i)));
@@ -155,7 +155,7 @@ TEST_F(CacheProcessesTest, findEntriesWholeAfterRandomKills) {
   for (unsigned round = 0; round != 100; ++round) {
     pid_t writer = startProcess([&] {
       DiskCache kernels(options());
-      // Every key has one contents after the other.
+      // Each key gets one content after the other.
       for (unsigned i = round;; ++i)
         kernels.store(makeKey(i % 5), entries[i % 7]);
       return 0;
@@ -192,7 +192,7 @@ TEST_F(CacheProcessesTest, takeOverFromTheKilled) {
   waiting.receive();
   std::this_thread::sleep_for(std::chrono::milliseconds(30));
   EXPECT_EQ(waitpid(waiter, nullptr, WNOHANG), 0) << "it does not wait";
-  // Another key is not waited for.
+  // Nothing waits for the lock of another key.
   EXPECT_EQ(
       cubinOf(DiskCache(options()).getOrCreate(makeKey(1), creator("one"))),
       "one");
@@ -226,13 +226,14 @@ TEST_F(CacheProcessesTest, leaveTheFilesOfLivingWriters) {
 }
 
 TEST_F(CacheProcessesTest, forkWithoutTakingLocksAlong) {
-  // A child that was forked while its parent held a lock, and outlives it.
+  // This child was forked while its parent held a lock, and outlives the
+  // parent.
   Pipe forked;
   pid_t parent = startProcess([&] {
     (void)DiskCache(options()).getOrCreate(
         makeKey(0), [&]() -> Expected<CacheEntry> {
           pid_t child = startProcess([&] {
-            // Its parent's lock is its parent's.
+            // The lock is still the parent's.
             CacheOptions impatient;
             impatient.folder = cache;
             impatient.patience = std::chrono::milliseconds(0);

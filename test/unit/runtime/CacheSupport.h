@@ -1,4 +1,4 @@
-//===- CacheSupport.h - What the cache's tests share ------------*- C++ -*-===//
+//===- CacheSupport.h - The fixture of the cache's tests --------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -33,7 +33,7 @@ public:
     };
   }
 
-  /// Expects exactly one, which says `part`.
+  /// Expects exactly one warning, which contains `part`.
   void expectOne(const std::string &part) const {
     ASSERT_EQ(messages.size(), 1u) << (messages.empty() ? "" : messages[1]);
     EXPECT_NE(messages[0].find(part), std::string::npos) << messages[0];
@@ -60,7 +60,8 @@ protected:
     std::filesystem::remove_all(root);
   }
 
-  /// With warnings that are expected by `expectOneWarning`, or fail the test.
+  /// Options whose warnings fail the test, unless `expectOneWarning` expects
+  /// them.
   CacheOptions options() {
     CacheOptions options;
     options.folder = cache;
@@ -159,7 +160,7 @@ inline int waitForProcess(pid_t child) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/// The same, with the failures of expectations in `body` as failures here.
+/// Calls `body` in a child; failed expectations in it are failures here.
 inline void runProcess(const std::function<void()> &body) {
   EXPECT_EQ(waitForProcess(startProcess([&] {
               body();

@@ -2,8 +2,8 @@
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// What a gradient of a weight needs, with kernels written by hand: partial sums
-// of the rows, one for each block, and then the sum of those.
+// The launches that a gradient of a weight needs, with kernels written by hand:
+// partial sums of the rows, one for each block, and then the sum of those.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ T &argument(void **arguments, unsigned index) {
   return *static_cast<T *>(arguments[index]);
 }
 
-/// Adds every row of x to the partial sum of the block that has it, and counts
-/// it there. Whoever runs it has cleared both.
+/// Adds every row of x to the partial sum of its block, and counts it there.
+/// Both must have been cleared.
 void addRows(void **arguments, int64_t begin, int64_t end, int64_t count) {
   const int64_t rows = argument<int64_t>(arguments, 0);
   const float *x = argument<const float *>(arguments, 1);
@@ -39,7 +39,7 @@ void addRows(void **arguments, int64_t begin, int64_t end, int64_t count) {
     }
 }
 
-/// The same for partial sums that hold anything.
+/// Does the same for partial sums with any content.
 void setRows(void **arguments, int64_t begin, int64_t end, int64_t count) {
   float *partial = argument<float *>(arguments, 3);
   int32_t *counts = argument<int32_t *>(arguments, 4);
@@ -65,7 +65,7 @@ void addPartials(void **arguments, int64_t begin, int64_t end, int64_t count) {
     *total = std::accumulate(counts, counts + blocks, int64_t(0));
 }
 
-/// `zeroedBy` says who clears the partial sums, of which there are as many as
+/// `zeroedBy` says how the partial sums are cleared. Their number is that of
 /// blocks: at most two for each multiprocessor and no more than rows, unless
 /// `blocks` says otherwise.
 Function makeColumnSum(const std::string &zeroedBy,
@@ -116,12 +116,12 @@ void *lookup(const std::string &entry) {
                                 : nullptr;
 }
 
-/// The sum of the columns and the number of rows, from memory that held other
-/// things before.
+/// The sums of the columns and the number of rows, computed in memory that was
+/// used before.
 struct Result {
   Result(const Function &function, int64_t rows, unsigned threads) {
     HostExecutor executor(lookup, threads);
-    // Rows of 4 elements, 6 apart.
+    // Rows have 4 elements and lie 6 apart.
     std::vector<float> x(rows * 6);
     std::iota(x.begin(), x.end(), 1.0f);
     std::vector<TensorView> inputs = {
@@ -182,7 +182,7 @@ TEST_P(ColumnSumTest, isZeroWithoutRows) {
   EXPECT_EQ(none.sum, none.expected);
   EXPECT_EQ(none.total, 0);
 
-  // It has some, which are zeros or nothing that one could read.
+  // The second launch has some rows, which are zeros or unreadable.
   Result some(makeColumnSum(GetParam(), R"({"mul": ["multiprocessors", 2]})"),
               0, 3);
   EXPECT_EQ(some.partials, 6);

@@ -1,8 +1,9 @@
-//===- CudaDeviceTest.cpp - On a GPU --------------------------------------===//
+//===- CudaDeviceTest.cpp - Kernels written by hand, on a GPU -------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
-// Skipped on machines without one of compute capability 9.0 or later.
+// The tests are skipped on machines without a GPU of compute capability 9.0 or
+// later.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +16,9 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// Doubles rows of 64 elements, one row to a block, which also writes to the
-/// end of 100 kB of shared memory. Run twice by the function, the second time
-/// in clusters and with permission to start early.
+/// Doubles rows of 64 elements, one row to a block, and writes to the end of
+/// 100 kB of shared memory. The function runs it twice, the second time in
+/// clusters and with permission to start early.
 const char *const program = R"(.version 7.8
 .target sm_90
 .address_size 64

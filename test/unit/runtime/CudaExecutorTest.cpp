@@ -1,4 +1,4 @@
-//===- CudaExecutorTest.cpp - Against a driver made of functions ----------===//
+//===- CudaExecutorTest.cpp - Launches through a driver of functions ------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -17,7 +17,7 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// The state of the driver, and what was asked of it.
+/// The state of the fake driver, and the calls that it got.
 struct FakeState {
   int deviceCount = 1;
   cuda::Context currentContext = nullptr;
@@ -141,7 +141,7 @@ void addModuleCalls(CudaDriver &driver) {
         return 0;
       };
   driver.threadExchangeStreamCaptureMode = [](int *) { return 0; };
-  // Groups of 18 multiprocessors, and of what is left.
+  // The multiprocessors are in groups of 18, and the last group has the rest.
   driver.occupancyMaxActiveClusters = [](int *clusters, cuda::Kernel,
                                          const cuda::LaunchSettings *settings) {
     record("count clusters");
@@ -214,7 +214,7 @@ TEST_F(CudaExecutorTest, asksOnceHowManyClustersRunAtOnce) {
   EXPECT_EQ(count("load"), 0);
   EXPECT_EQ(capacity.clusters(4), 7 * 4 + 1);
   EXPECT_EQ(capacity.clusters(16), 7);
-  // No driver is asked about these.
+  // The driver is not asked about these sizes.
   EXPECT_EQ(capacity.clusters(3), 44);
   EXPECT_EQ(capacity.clusters(1000), 1);
   EXPECT_EQ(count("load"), 1);
@@ -257,7 +257,7 @@ TEST_F(CudaExecutorTest, worksInAnExistingContext) {
     ASSERT_OK(module.takeError());
     ASSERT_OK(CudaExecutor(**module).launch("k", LaunchConfig{1}, nullptr));
   }
-  // It neither retains, releases nor switches a context.
+  // The device neither retains, releases nor switches a context.
   EXPECT_EQ(state.calls,
             (std::vector<std::string>{"load", "find k", "launch", "unload"}));
 }

@@ -1,4 +1,4 @@
-//===- CudaStopwatchTest.cpp - Time on a GPU that is not there ------------===//
+//===- CudaStopwatchTest.cpp - Time on a GPU that does not exist ----------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,7 +14,7 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// What the driver below was asked for. An event is a number in disguise; the
+/// The calls that the driver below got. An event is a number in disguise; its
 /// time is that of its last record.
 struct Calls {
   std::set<intptr_t> events;
@@ -24,7 +24,7 @@ struct Calls {
 };
 Calls *calls;
 
-/// A driver with one GPU, as far as a stopwatch goes.
+/// A driver with one GPU, as far as a stopwatch needs it.
 std::shared_ptr<const CudaDriver> makeDriver() {
   auto driver = std::make_shared<CudaDriver>();
   driver->init = [](unsigned) { return 0; };

@@ -18,7 +18,7 @@ class DiskCacheTest : public CacheTest {};
 
 TEST_F(DiskCacheTest, keepsEntriesAcrossRuns) {
   EXPECT_EQ(DiskCache(options()).find(makeKey(0)), nullptr);
-  // Looking for something creates nothing.
+  // Looking for an entry creates nothing.
   EXPECT_FALSE(std::filesystem::exists(cache));
 
   EXPECT_EQ(cubinOf(DiskCache(options()).store(makeKey(0), makeEntry("zero"))),
@@ -74,7 +74,8 @@ TEST_F(DiskCacheTest, createsOnceForAllThreads) {
   std::vector<std::thread> threads;
   for (unsigned i = 0; i != 16; ++i) {
     threads.emplace_back([&, i] {
-      // Two caches in one folder, as two libraries of a process may have.
+      // There are two caches in one folder, as two libraries of a process may
+      // have.
       DiskCache &kernels = i % 2 ? first : second;
       auto create = [&]() -> Expected<CacheEntry> {
         ++created;
@@ -191,7 +192,7 @@ TEST_F(DiskCacheTest, dropsWhatIsNoFileOfTheUser) {
       "it is no regular file");
   replace(
       [](const char *path) {
-        // A hole, which costs no disk.
+        // The file is a hole, which takes no space on the disk.
         ASSERT_EQ(truncate(path, off_t(1) << 40), 0);
       },
       "it has 1099511627776 bytes");
@@ -213,7 +214,7 @@ TEST_F(DiskCacheTest, removesWhatWasNotUsedForLongest) {
   const std::string cubin = makeBytes(20000);
   for (unsigned i = 0; i != 4; ++i)
     DiskCache(small).store(makeKey(i), makeEntry(cubin));
-  // The first has just been used, the third not for longest.
+  // The first entry has just been used; the third has been unused for longest.
   const time_t day = 24 * 60 * 60;
   setAge(pathOf(makeKey(0)), 9 * day);
   setAge(pathOf(makeKey(1)), 3 * day);

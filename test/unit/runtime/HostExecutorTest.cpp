@@ -16,8 +16,8 @@ using namespace bastile::runtime;
 
 namespace {
 
-/// What the compiler would make of a kernel that doubles rows of 4 elements,
-/// two rows to a block.
+/// A kernel as the compiler would make it: it doubles rows of 4 elements, two
+/// rows to a block.
 void doubleRows(void **arguments, int64_t begin, int64_t end, int64_t count) {
   const int64_t rows = *static_cast<int64_t *>(arguments[0]);
   const float *source = *static_cast<float **>(arguments[1]);
@@ -65,7 +65,7 @@ TEST_P(HostExecutorTest, runsAPlan) {
   EXPECT_EQ(executor.capacity().multiprocessors(), GetParam());
   LaunchPlan plan;
   for (int64_t rows : {1, 2, 7, 40}) {
-    // Rows of 4 elements, 6 apart.
+    // Rows have 4 elements and lie 6 apart.
     std::vector<float> x(rows * 6), y(rows * 4, -1.0f), count(4, 1.0f);
     std::iota(x.begin(), x.end(), 0.0f);
     std::vector<TensorView> inputs = {

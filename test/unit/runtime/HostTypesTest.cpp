@@ -115,7 +115,7 @@ TEST(HostTypesTest, overflows) {
 }
 
 TEST(HostTypesTest, roundsOnce) {
-  // Through f32 this would become a tie, and then round down to 1.
+  // By way of f32 this would become a tie, and then round down to 1.
   EXPECT_EQ(roundTo(ElementType::BF16, 1.0 + 0x1p-8 + 0x1p-40), 1.0 + 0x1p-7);
 }
 
@@ -135,7 +135,7 @@ TEST(HostTypesTest, convertsIntegers) {
 }
 
 TEST(HostTypesTest, keepsIntegersExact) {
-  // Neighbours that no double can tell apart.
+  // These neighbours are the same double.
   const int64_t large = (int64_t(1) << 53) + 1;
   for (int64_t value : {large, INT64_MAX, INT64_MIN, int64_t(-1)}) {
     int64_t element = 0;

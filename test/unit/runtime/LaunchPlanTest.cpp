@@ -11,7 +11,7 @@ using namespace bastile::runtime;
 namespace {
 
 /// A function that copies rows of 8 elements and scales them by a weight, with
-/// `leading` leading dimensions. Its variants walk one aligned dimension, one,
+/// `leading` leading dimensions. Its variants take one aligned dimension, one,
 /// and all.
 Function makeCopy(unsigned leading) {
   std::string dynamic, sizes, arguments;
@@ -115,7 +115,7 @@ TEST(LaunchPlanTest, mergesContiguousLeadingDimensions) {
 }
 
 TEST(LaunchPlanTest, mergesRowsWithGaps) {
-  // Every second row of 8 in memory.
+  // The rows are every second row of 8 in memory.
   CopyPlan copy(makeInput({3, 5, 8}, {80, 16, 1}));
   copy.prepare();
   ASSERT_EQ(copy.entry(), "aligned");
@@ -133,7 +133,7 @@ TEST(LaunchPlanTest, walksTransposedDimensions) {
 }
 
 TEST(LaunchPlanTest, padsInFrontAfterMerging) {
-  // The two inner of three dimensions merge; the outermost does not.
+  // The two inner dimensions of three merge; the outermost does not.
   CopyPlan copy(makeInput({2, 3, 5, 8}, {1000, 40, 8, 1}));
   copy.prepare();
   ASSERT_EQ(copy.entry(), "strided");
@@ -148,7 +148,8 @@ TEST(LaunchPlanTest, mergesOnlyWhereAllOperandsAllow) {
 }
 
 TEST(LaunchPlanTest, broadcastsStrideZero) {
-  // Both dimensions repeat one row, and so they merge; the output's do too.
+  // Both dimensions repeat one row, and so they merge; those of the output
+  // merge too.
   CopyPlan both(makeInput({3, 5, 8}, {0, 0, 1}));
   both.prepare();
   ASSERT_EQ(both.entry(), "aligned");
@@ -178,7 +179,8 @@ TEST(LaunchPlanTest, ignoresStridesOfSizeOne) {
 TEST(LaunchPlanTest, fallsBackOnAlignment) {
   Dimensions sizes = {10, 8};
   EXPECT_EQ(CopyPlan(makeInput(sizes, {8, 1})).prepare().entry(), "aligned");
-  // The base pointer of a row operand, of a shared one, and a stride.
+  // The base address of a row operand or a shared one, or a stride, is
+  // misaligned.
   EXPECT_EQ(CopyPlan(makeInput(sizes, {8, 1}, 0x1002)).prepare().entry(),
             "rows");
   EXPECT_EQ(CopyPlan(makeInput(sizes, {8, 1}), 0x3004).prepare().entry(),
@@ -188,8 +190,8 @@ TEST(LaunchPlanTest, fallsBackOnAlignment) {
   EXPECT_EQ(CopyPlan(makeInput({1, 8}, {9, 1})).prepare().entry(), "aligned");
 }
 
-/// Two spaces of rows, each read and written in vectors of 8 elements; one more
-/// operand of the first that is not.
+/// Two row spaces, each read and written in vectors of 8 elements; the first
+/// has one more operand, which is not.
 Function makeMisaligned() {
   return parseFunction(R"({
     "name": "f",
@@ -232,18 +234,18 @@ std::string chooseMisaligned(intptr_t x, const Dimensions &xStrides, intptr_t y,
 TEST(LaunchPlanTest, fallsBackOnPhase) {
   const Dimensions dense = {27, 9, 1};
   EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, dense), "misaligned");
-  // As many elements behind an address that vectors divide, which are more
-  // bytes of the wider type.
+  // Both operands begin as many elements behind an aligned address, which are
+  // more bytes of the wider type.
   EXPECT_EQ(chooseMisaligned(0x1006, dense, 0x200c, dense), "misaligned");
   EXPECT_EQ(chooseMisaligned(0x100e, dense, 0x201c, dense), "misaligned");
   EXPECT_EQ(chooseMisaligned(0x1006, dense, 0x2008, dense), "unaligned");
   EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2010, dense), "unaligned");
-  // Strides that leave the same remainder, and those that do not.
+  // These strides leave the same remainder, and then other ones.
   EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, {59, 17, 1}), "misaligned");
   EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, {60, 17, 1}), "unaligned");
   EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2000, {30, 10, 1}), "unaligned");
   EXPECT_EQ(chooseMisaligned(0x1000, {27, -7, 1}, 0x2000, dense), "misaligned");
-  // Those of a single row are never used, nor are rows that are not there.
+  // The strides of a single row are never used, nor are rows that do not exist.
   EXPECT_EQ(chooseMisaligned(0x1000, {9, 1, 1}, 0x2000, {9, 2, 1}, /*rows=*/1),
             "misaligned");
   EXPECT_EQ(chooseMisaligned(0x1000, dense, 0x2010, dense, /*rows=*/0),
@@ -298,7 +300,8 @@ TEST(LaunchPlanTest, rejectsNullPointers) {
 }
 
 TEST(LaunchPlanTest, rejectsTooManyRows) {
-  // Each repeats its rows along the other's, so that neither has as many.
+  // Each operand repeats its rows along the other's dimension, so that neither
+  // has as many rows as the launch.
   Function function = parseFunction(R"({
     "name": "outer",
     "inputs": [{"name": "a", "type": "f32", "shape": [null, 1, 4]},
@@ -321,7 +324,7 @@ TEST(LaunchPlanTest, rejectsTooManyRows) {
 
 TEST(LaunchPlanTest, rejectsTensorsThatNoAddressReaches) {
   const int64_t huge = int64_t(1) << 40;
-  // With strides of 0, no memory says that there are not so many.
+  // With strides of 0, any number of rows fits in memory.
   CopyPlan many(makeInput({2, 3, 8}, {0, 0, 1}));
   many.inputs[0].sizes = many.outputs[0].sizes = {huge, huge, 8};
   many.outputs[0].strides = {8, 8, 1};
@@ -338,7 +341,7 @@ TEST(LaunchPlanTest, rejectsRowsThatNoAddressReaches) {
     expectError(
         copy.plan.prepare(copy.function, {copy.inputs, copy.outputs, {}}, 132),
         ", 8, 1], further apart than an address reaches");
-    // Of a single row, the stride means nothing.
+    // The stride of a single row means nothing.
     CopyPlan one(makeInput({1, 1, 8}, {stride, 8, 1}));
     one.outputs[0].strides = {8, 8, 1};
     EXPECT_EQ(one.prepare().plan.launches().size(), 1u);

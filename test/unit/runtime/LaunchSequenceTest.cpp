@@ -11,7 +11,7 @@ using namespace bastile::runtime;
 namespace {
 
 /// Sums the columns of `x` in two launches: partial sums of the rows, then
-/// their sum. `zeroedBy` says who clears the partial sums.
+/// their sum. `zeroedBy` says how the partial sums are cleared.
 Function makeColumnSum(const std::string &zeroedBy,
                        const std::string &partialCount) {
   return parseFunction(R"({
@@ -74,7 +74,7 @@ TEST(LaunchSequenceTest, plansLaunchesInOrder) {
 }
 
 TEST(LaunchSequenceTest, skipsReadersOfASkippedLaunch) {
-  // The second launch has rows of its own, but nobody wrote them.
+  // The second launch has rows of its own, but no launch wrote them.
   ColumnSum sum(0);
   EXPECT_TRUE(sum.plan.launches().empty());
   ASSERT_EQ(sum.plan.zeroFills().size(), 1u);
@@ -89,12 +89,12 @@ TEST(LaunchSequenceTest, readsZeroedTemporariesOfASkippedLaunch) {
   EXPECT_EQ(sum.plan.zeroFills()[0].bytes, 4 * 32);
   ASSERT_EQ(sum.plan.launches().size(), 1u);
   EXPECT_EQ(sum.plan.launches()[0].variant->entry, "final");
-  // What ran before is not the launch that allowed the overlap.
+  // The launch that allowed the overlap was skipped, so another one ran before.
   EXPECT_FALSE(sum.plan.launches()[0].config.overlapPrevious);
 }
 
 TEST(LaunchSequenceTest, runsWhatCombinesNoRows) {
-  // As many partial sums as there are blocks, which is none.
+  // There are as many partial sums as blocks, which is none.
   const char *count =
       R"({"min": [{"input": 0, "dimension": 0}, "multiprocessors"]})";
   Function function = makeColumnSum("nobody", count);
@@ -176,7 +176,8 @@ TEST(ExpressionTest, evaluates) {
   EXPECT_EQ(
       evaluate(R"({"min": ["rows", {"mul": ["multiprocessors", 4]}]})", 999),
       528);
-  // Near the end of 64 bits: fine to divide, not to multiply.
+  // This number is so near the end of 64 bits that it can be divided but not
+  // multiplied.
   const int64_t largest = INT64_MAX;
   EXPECT_EQ(evaluate(R"({"ceildiv": ["rows", 2]})", largest), int64_t(1) << 62);
   EXPECT_EQ(evaluate(R"({"mul": ["rows", 2]})", largest), std::nullopt);

@@ -1,4 +1,4 @@
-//===- LaunchSpacesTest.cpp - Repeated rows, several sets of rows ---------===//
+//===- LaunchSpacesTest.cpp - Repeated rows, several row spaces -----------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,7 +12,7 @@ using namespace bastile::runtime;
 namespace {
 
 /// Rotates the rows of q by angles that do not depend on the batch and the
-/// head, as `angles` states their shape.
+/// head; `angles` is the shape of the angles.
 Function makeRotation(const std::string &angles = "[1, null, 1, 4]",
                       unsigned leading = 3) {
   std::string arguments = R"({"pointer": 0}, {"pointer": 1}, {"pointer": 2})";
@@ -78,14 +78,14 @@ TEST(RepeatedRowsTest, haveStrideZero) {
 
 TEST(RepeatedRowsTest, mergeLikeOtherStrides) {
   Function function = makeRotation();
-  // A single head: the rows of q follow each other, those of the angles do so
-  // within a batch.
+  // With a single head, the rows of q follow each other, and the rows of the
+  // angles do so within a batch.
   Rotation oneHead({2, 5, 1, 8}, {1, 5, 1, 4});
   ASSERT_OK(oneHead.prepare(function));
   EXPECT_EQ(oneHead.values(),
             (std::vector<int64_t>{1, 0, 0, 2, 40, 0, 5, 8, 4}));
 
-  // A single position: everything repeats one row.
+  // With a single position, all rows repeat one row.
   Rotation onePosition({2, 1, 3, 8}, {1, 1, 1, 4});
   ASSERT_OK(onePosition.prepare(function));
   EXPECT_EQ(onePosition.values(),
@@ -103,7 +103,7 @@ TEST(RepeatedRowsTest, needNoAlignedStride) {
 }
 
 TEST(RepeatedRowsTest, mustBeStated) {
-  // Only at run time is the batch of the angles 1.
+  // The batch of the angles is 1 only at run time.
   Function function = makeRotation("[null, null, 1, 4]");
   Rotation rotation({2, 5, 3, 8}, {1, 5, 1, 4});
   expectError(rotation.prepare(function),
@@ -112,7 +112,7 @@ TEST(RepeatedRowsTest, mustBeStated) {
               "agree");
   rotation.inputs[1] = Rotation::makeView(0x2000, {2, 5, 1, 4});
   EXPECT_OK(rotation.prepare(function));
-  // What is not 1 always has to agree.
+  // Sizes that are not 1 must always agree.
   rotation.inputs[1] = Rotation::makeView(0x2000, {2, 4, 1, 4});
   expectError(rotation.prepare(function), "all but the last size must agree");
 }
@@ -151,7 +151,7 @@ TEST(RepeatedRowsTest, mayBeOfATemporary) {
   EXPECT_EQ(plan.launches()[0].values, (std::vector<int64_t>{5, 0, 8}));
 }
 
-/// Turns the rows of q and of k, which has fewer heads, in one launch.
+/// Rotates the rows of q and of k, which has fewer heads, in one launch.
 const char *const turn = R"({
   "name": "turn",
   "inputs": [{"name": "q", "type": "f32", "shape": [null, null, 8]},
@@ -215,14 +215,15 @@ TEST(RowSpacesTest, haveSizesOfTheirOwn) {
 }
 
 TEST(RowSpacesTest, mergeOnTheirOwn) {
-  // One head of k merges with the batch, padded to what the variant walks.
+  // A single head of k merges with the batch, padded to the dimensions of the
+  // variant.
   Turn turn(5, 6, 1);
   ASSERT_OK(turn.prepare());
   EXPECT_EQ(turn.launch().variant->entry, "strided");
   EXPECT_EQ(turn.launch().values,
             (std::vector<int64_t>{5, 6, 48, 8, 8, 0, 1, 5, 0, 8, 0, 8}));
 
-  // The fast variant has to take all spaces.
+  // The fast variant has to take all row spaces.
   Turn flat(5, 1, 1);
   ASSERT_OK(flat.prepare());
   EXPECT_EQ(flat.launch().variant->entry, "flat");
@@ -241,7 +242,7 @@ TEST(RowSpacesTest, agreeWithinASpaceOnly) {
 
 TEST(RowSpacesTest, runWhileAnyHasRows) {
   Turn noKeys(5, 6, 0);
-  // Whatever an empty tensor says of its memory.
+  // An empty tensor may have any address and strides.
   noKeys.inputs[1].data = fakeAddress(0x2001);
   noKeys.inputs[1].strides = {77, 5, 1};
   noKeys.outputs[1].data = nullptr;
@@ -256,7 +257,7 @@ TEST(RowSpacesTest, runWhileAnyHasRows) {
   EXPECT_EQ(noQueries.launch().variant->entry, "strided");
   EXPECT_EQ(noQueries.launch().config.grid, 1000);
 
-  // The grid of the fast variant counts the rows of the first space only.
+  // The grid of the fast variant counts only the rows of the first row space.
   Turn noBlocks(5, 0, 1);
   ASSERT_OK(noBlocks.prepare());
   EXPECT_TRUE(noBlocks.plan.launches().empty());
@@ -284,7 +285,8 @@ TEST(RowSpacesTest, takeNoMemoryAfterTheFirstCall) {
   EXPECT_EQ(turn.launch().config.grid, 12);
 }
 
-/// Sums batches and heads: what is left has rows of its own, a space.
+/// Sums over batches and heads: the result has rows of its own, in a second row
+/// space.
 struct SumOfHeads {
   SumOfHeads(int64_t batch, int64_t sequence, int64_t heads)
       : inputs{Rotation::makeView(0x1000, {batch, sequence, heads, 8}),
@@ -347,7 +349,7 @@ TEST(RowSpacesTest, agreeInWhatIsLeft) {
   sum.inputs[1] = Rotation::makeView(0x2000, {1, 4, 1, 8});
   sum.outputs[0] = Rotation::makeView(0x3000, {1, 5, 1, 8});
   expectError(sum.prepare(), "all but the last size must agree");
-  // No operand of its own space says so.
+  // No operand of the second row space gives its sizes.
   sum.function.launches[0].operands.pop_back();
   for (Variant &variant : sum.function.launches[0].variants) {
     variant.arguments.resize(9);

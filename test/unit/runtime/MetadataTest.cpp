@@ -197,7 +197,7 @@ TEST(MetadataTest, rejectsExpressionsThatTakeTheWholeStack) {
       parseMetadata(replace(document(geglu), grid, nest(64))).takeError());
   expectMalformed(grid, nest(65), "an expression of more than 64 levels");
   expectMalformed(grid, nest(100000), "an expression of more than 64 levels");
-  // Lists that mean nothing are no error, however deep.
+  // Lists without a meaning are no error, however deep.
   EXPECT_OK(parseMetadata(replace(document(geglu), R"("max_registers": 128)",
                                   R"("max_registers": 128, "new": )" +
                                       std::string(100000, '[') +
@@ -217,7 +217,7 @@ TEST(MetadataTest, rejectsNumbersThatTheDriverDoesNotTake) {
 }
 
 TEST(MetadataTest, rejectsResultsPastThoseThatAreCounted) {
-  // The low 32 bits are those of result 0.
+  // The low 32 bits of this index are those of result 0.
   expectMalformed(
       R"("overlap_next": true
   }])",

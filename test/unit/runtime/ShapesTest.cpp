@@ -75,7 +75,7 @@ TEST(ShapesTest, reportsSizesWhoseProductOverflows) {
   expectError(resolveShapes(function, inputs, 1, shapes),
               "function 'wide': output 'y' of shape [8, 4611686018427387904] "
               "has more bytes than an address counts");
-  // No rows are no bytes.
+  // Tensors without rows take no bytes.
   inputs = {TensorView::contiguous(nullptr, ElementType::F32, {0, 4})};
   EXPECT_OK(resolveShapes(function, inputs, 1, shapes));
   EXPECT_EQ(
@@ -140,7 +140,7 @@ TEST(ShapesTest, checksOutputs) {
   norm.outputs[0].strides = {16, 48, 1};
   EXPECT_OK(norm.prepare());
 
-  // Without elements there is nothing to share.
+  // A tensor without elements shares no memory.
   norm = Norm();
   norm.inputs[0] =
       TensorView::contiguous(norm.data, ElementType::BF16, {3, 0, 16});

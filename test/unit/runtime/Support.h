@@ -1,4 +1,4 @@
-//===- Support.h - What the runtime's tests share ---------------*- C++ -*-===//
+//===- Support.h - Helpers of the runtime's tests ---------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -30,7 +30,7 @@ namespace bastile::runtime {
     EXPECT_FALSE(expected) << expected.message();                              \
   } while (false)
 
-/// Expects a failure that says `part`.
+/// Expects a failure whose message contains `part`.
 inline void expectError(Error error, const std::string &part) {
   ASSERT_TRUE(error) << "expected a failure that says: " << part;
   EXPECT_NE(error.message().find(part), std::string::npos) << error.message();
@@ -52,7 +52,7 @@ inline Function parseFunction(const std::string &json) {
   return error ? Function() : std::move(metadata->functions.front());
 }
 
-/// An address for views that nobody reads through.
+/// An address for views whose elements are never read.
 inline void *fakeAddress(intptr_t address) {
   return reinterpret_cast<void *>(address);
 }

@@ -1,4 +1,4 @@
-//===- KernelStoreTest.cpp - What is compiled, and when -------------------===//
+//===- KernelStoreTest.cpp - Compilations that the store makes ------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -42,7 +42,7 @@ using Names = std::vector<std::string>;
 
 class KernelStoreTest : public testing::Test {
 protected:
-  /// The kernels that compiling `asked` makes code of.
+  /// The kernels whose code compiling `asked` generates.
   Names compile(const CompileRequest &asked) {
     auto entry = store.compile(asked);
     EXPECT_TRUE(bool(entry)) << entry.takeError().message();

@@ -80,11 +80,11 @@ protected:
 
   TrialOptions options;
   ArrayFiles files;
-  /// What computes the expected results, if anything.
+  /// Computes the expected results; null for none.
   TestOracle::Evaluate expected = nullptr;
 };
 
-/// Adds 1 to what `Type` says of each element of a row of 4.
+/// Adds 1 to each element, read as `Type`, of a row of 4.
 template <typename Type>
 void addOne(void **arguments, int64_t begin, int64_t end, int64_t count) {
   const Type *source = argument<const Type *>(arguments, 0);
@@ -122,11 +122,11 @@ TEST_F(TrialTest, takesTheMemoryOfAnInput) {
     options.inPlace = true;
     TrialResult result = run(inPlace, entry);
     EXPECT_EQ(source, target);
-    // What is expected is of the inputs as they were.
+    // The expected results are those of the inputs before the call.
     ASSERT_EQ(result.outputs.size(), 1u);
     EXPECT_TRUE(result.passed()) << result.outputs[0].comparison.ulps;
   }
-  // What may not, does not.
+  // An output that may not take an input's memory does not.
   EXPECT_TRUE(run(makeCopy("f32"), entry).passed());
   EXPECT_NE(source, target);
 }
@@ -168,7 +168,7 @@ TEST_F(TrialTest, takesOnlyMemoryOfItsShape) {
 // Integers
 //===----------------------------------------------------------------------===//
 
-/// The elements that a copy of `type` was given.
+/// The elements of `type` that a copy was called on.
 template <typename Type>
 class Elements {
 public:
@@ -190,7 +190,7 @@ TEST_F(TrialTest, makesIntegers) {
   auto &wide = Elements<int64_t>::seen;
   EXPECT_EQ(*std::min_element(wide.begin(), wide.end()), 0);
   EXPECT_EQ(*std::max_element(wide.begin(), wide.end()), 1);
-  // About half of the 400 are 1.
+  // About half of the 400 elements are 1.
   EXPECT_NEAR(std::count(wide.begin(), wide.end(), 1), 200, 60);
 
   options.inputs.ranges["x"] = "-3:4";
@@ -228,7 +228,7 @@ TEST_F(TrialTest, checksRanges) {
 }
 
 TEST_F(TrialTest, comparesIntegersExactly) {
-  // Numbers that float64 cannot tell apart.
+  // These numbers are the same in float64.
   options.inputs.ranges["x"] = "9007199254740992:9007199254740993";
   expected = [](const Tensor &x) {
     return Expectation{{}, x.getIntegers(), {}};
@@ -302,7 +302,7 @@ TEST_F(TrialTest, takesFloatsOf8Bits) {
     EXPECT_NEAR(sum / 400, 0, 0.2);
     EXPECT_NEAR(squares / 400, 1, 0.3);
 
-    // The next pattern is the next number.
+    // The next bit pattern is the next number.
     options.tolerance = 1;
     result = run(copy, addOne<uint8_t>);
     EXPECT_TRUE(result.passed());
@@ -316,7 +316,7 @@ TEST_F(TrialTest, takesFloatsOf8Bits) {
 TEST_F(TrialTest, readsAndWritesFloatsOf8BitsAsBits) {
   const std::string in = testing::TempDir() + "bastile-trial-in8.npy";
   const std::string out = testing::TempDir() + "bastile-trial-out8.npy";
-  // What NumPy writes of an array of uint8.
+  // The file holds what NumPy writes for an array of uint8.
   ASSERT_FALSE(saveNpy(in, {ElementType::F8E5M2, {1, 4}, "\x01\x3c\x7b\xc0"}));
   options.inputs.rows = std::nullopt;
   options.inputs.files["x"] = in;
@@ -343,7 +343,7 @@ TEST_F(TrialTest, allowsWhatIsAllowedOfEachElement) {
   EXPECT_EQ(comparison.ofAllowed, 0.5);
   EXPECT_EQ(comparison.position, 1);
   EXPECT_EQ(comparison.unbounded, 1);
-  // The worst is what is furthest beyond what is allowed.
+  // The worst element is the furthest beyond its allowed error.
   expected.errors[1] = 0.125;
   comparison = compare(actual, expected);
   EXPECT_FALSE(comparison.passed());
@@ -351,7 +351,7 @@ TEST_F(TrialTest, allowsWhatIsAllowedOfEachElement) {
   EXPECT_EQ(comparison.got, 2);
   EXPECT_EQ(comparison.expected, 2.25);
   EXPECT_EQ(comparison.error, 2 * comparison.allowed);
-  // Nothing is allowed where there is no error.
+  // No error is allowed for this element.
   expected.numbers[0] = 1 + 0x1p-22;
   EXPECT_FALSE(compare(actual, expected).passed());
   EXPECT_EQ(compare(actual, expected).position, 0);
