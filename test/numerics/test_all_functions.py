@@ -1,11 +1,11 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Every valid function of the tests and examples, with gradients of both kinds,
-as a GPU's code, on an emulator or on a GPU: as the evaluator has it, or refused in words,
-within `limited.seconds()` and 2 GB. What a GPU or the emulator cannot run is run on the
-host.
+"""Every valid function of the tests and examples, with gradients of both kinds, runs
+as a GPU's code, on the emulator or on a GPU, and agrees with the evaluator, or is refused
+with a reason, within `limited.seconds()` and 2 GB. Functions that neither can run are run
+on the host.
 
-What is refused stands in Inputs/refused.txt, so that it cannot grow unseen;
+Inputs/refused.txt lists the refused ones, so that they cannot grow unseen;
 BASTILE_UPDATE_REFUSED=1 writes that file."""
 
 import concurrent.futures
@@ -25,7 +25,7 @@ MODES = {
 
 
 def run(function, mode):
-    """What became of a function: nothing if it is right."""
+    """The failure or refusal of a function; nothing if it is right."""
     is_emulated = target() == "host"
     if function.has_float64 or (function.has_long_rows and is_emulated):
         options = []

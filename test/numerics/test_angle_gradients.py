@@ -1,8 +1,8 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Gradients of trigonometric and hyperbolic functions, their inverses and roots,
-beside PyTorch's formulas in float64; also at the ends of what they are defined
-for, and of large numbers."""
+against PyTorch's formulas in float64; also at the ends of their domains, and of
+large numbers."""
 
 import itertools
 
@@ -65,7 +65,7 @@ def test_slope(name, kind, options):
 
 @pytest.mark.parametrize("kind, options", TARGETS)
 def test_slopes_of_atan2(kind, options):
-    """At the origin they are zero, as PyTorch's are."""
+    """At the origin, gradients are zero, as PyTorch's are."""
     numbers = (0, -0.0, 1, -2, 0.5, 1e-3, -40)
     pairs = np.array(list(itertools.product(numbers, numbers)))
     y, x = pairs[None, :, 0].copy(), pairs[None, :, 1].copy()

@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Where tile.rms_norm rounds, to the bit."""
+"""The roundings of tile.rms_norm, to the bit."""
 
 import numpy as np
 import pytest

@@ -1,7 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Gradients at zeros, infinities and ties are PyTorch's, and the same whichever
-others are asked for."""
+"""Gradients at zeros, infinities and ties are PyTorch's, and do not depend on which
+other gradients are asked for."""
 
 import itertools
 
@@ -14,7 +14,7 @@ from runner import function, run, run_backward, tensor
 
 POINTS = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 3.0, np.inf, -np.inf, np.nan]
 FLAT = ("math.floor", "math.ceil", "math.round", "math.roundeven")
-# Nothing has asked for their derivatives.
+# No user has needed the derivatives of these.
 WITHOUT_DERIVATIVE = ("math.copysign", "arith.remf")
 EXTREMA = (
     "arith.maximumf",
@@ -25,7 +25,7 @@ EXTREMA = (
 
 
 def gradients(formula, values, kind, names):
-    """What `formula`, the lines of a body, passes on of ones to `names`."""
+    """The gradients of `names` in `formula`, the lines of a body, given ones."""
     length = values["x"].shape[-1]
     types = {
         "ROW": tensor((None, length), kind),
@@ -61,7 +61,7 @@ def every_pair():
 
 
 def assert_same(kind, got, expected, *what):
-    """Equal but for roundings; the sign of zero is of no account."""
+    """Whether gradients are equal but for roundings and the sign of zero."""
     with np.errstate(invalid="ignore", over="ignore"):
         if kind != "f64":
             expected = floats.round_to(kind, expected.astype(np.float32))
@@ -128,7 +128,7 @@ def test_power_of_constant_exponent(exponent, kind):
 @pytest.mark.parametrize("kind", ("f32", "bf16"))
 @pytest.mark.parametrize("exponent", (0.5, -0.5))
 def test_root_as_power(exponent, kind, options):
-    """Of -0 and -infinity, too, where C's pow has the root of neither."""
+    """Also those of -0 and -infinity, for which C's pow gives no roots."""
     x = np.array([[4.0, 0.0, -0.0, np.inf, -np.inf, -1.0, np.nan, 0.25]])
     row = tensor((None, x.shape[-1]), kind)
     body = [
@@ -148,7 +148,7 @@ def test_root_as_power(exponent, kind, options):
 
 
 def test_power_of_zero_is_flat():
-    """The gradient is zero, as of steps, which is to say that there is none."""
+    """The gradient of a step is zero, so there is none."""
     body = repeated(0, "f32") + [
         "math.powf %x, %1 : ROW",
         "arith.mulf %2, %x : ROW",
@@ -169,8 +169,8 @@ def test_power_of_constant_base(base, kind):
 
 
 def expected_shares(name, x, y):
-    """Of two equal values half each; of others all to the one that is the
-    result, which two are of NaN."""
+    """Two equal values get half of the gradient each; otherwise the one that is the
+    result gets all of it, and with a NaN both do."""
     sign = 1 if "max" in name else -1
     wins = ~(sign * x < sign * y)
     if "num" in name:
@@ -203,7 +203,8 @@ def test_ties_with_numbers(name):
 
 @pytest.mark.parametrize("kind", ("max", "min"))
 def test_ties_in_rows(kind):
-    """Equal ones share; in a row with NaN, all are NaN, as PyTorch's amax is."""
+    """Equal elements share the gradient; a row with NaN has gradients of NaN, as in
+    PyTorch's amax."""
     x = np.array([[1.0, 3.0, 3.0, 1.0], [2, 2, 2, 2], [1, np.nan, 3, 1]])
     got = gradients(
         [f"tile.reduce {kind} %x : ROW -> STATISTIC"],
@@ -255,7 +256,7 @@ def primitives():
 
 
 def bits(array):
-    """All but the sign of NaN, which no standard speaks of."""
+    """The bits, but for the sign of NaN, which no standard defines."""
     return np.where(np.isnan(array), np.nan, array).tobytes()
 
 
@@ -264,7 +265,7 @@ PRIMITIVES = dict(primitives())
 
 @pytest.mark.parametrize("name", PRIMITIVES)
 def test_one_gradient_is_as_with_others(name):
-    """To the bit: what is not asked for changes nothing."""
+    """Gradients are the same to the bit, whichever others are asked for."""
     values = every_pair()
     both = gradients(PRIMITIVES[name], values, "f32", "xy")
     for one in "xy":

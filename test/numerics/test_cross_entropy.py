@@ -105,7 +105,7 @@ def run_all(loss, kind, x, t, target_type="i64", weights=None, *arguments):
 @pytest.mark.parametrize("weighted", (False, True))
 @pytest.mark.parametrize("name", SETTINGS)
 def test_float64(name, weighted):
-    """The loss and its gradient at once, where nothing rounds on the way."""
+    """The loss and its gradient at once, without roundings on the way."""
     loss = Loss(**SETTINGS[name])
     length = 33
     x, t = make(5, length, "f64", ignored=loss.ignore_index)
@@ -203,12 +203,12 @@ def test_all_ignored(reduction, weighted):
 @pytest.mark.parametrize("target_type", ("i32", "i64"))
 @pytest.mark.parametrize("reduction", ("mean", "sum", "none"))
 def test_invalid_targets(reduction, target_type):
-    """They make the loss NaN and have no gradient; others are as before."""
+    """Invalid targets make the loss NaN and have no gradient; others do not change."""
     loss = Loss(reduction=reduction)
     x, t = make(6, 33, "f32", target_type)
     t[0], t[1], t[4] = 33, -1, 2**31 - 1
     if target_type == "i64":
-        # Less its upper half it would be a token.
+        # Without its upper half, this target would be valid.
         t[4] = 2**32 + 5
     got = run_all(loss, "f32", x, t, target_type)
     expected = dict(zip(RESULTS, loss.forward(x, t)))
@@ -228,8 +228,8 @@ def test_invalid_targets(reduction, target_type):
 
 @pytest.mark.parametrize("kind", ("f32", "bf16"))
 def test_impossible_tokens(kind):
-    """An entry of -inf has no part in the loss, and a gradient of zero; as a
-    target its loss is infinite."""
+    """A logit of -inf has no part in the loss, and a gradient of zero; as that of
+    the target, it makes the loss infinite."""
     x, t = make(6, 33, kind)
     loss = Loss(reduction="none")
     x[:, 7:20] = -np.inf

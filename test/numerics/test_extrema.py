@@ -1,7 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Gradients of minima and maxima of what the backward computes again: it must
-find the elements that are equal to them, whatever else it does with those."""
+"""Gradients of minima and maxima of values that the backward computes again: it must
+find the elements equal to them, whatever else it computes of these values."""
 
 import pytest
 
@@ -13,7 +13,7 @@ STATISTIC = "tensor<?x1xf32>"
 
 # The rows %v that the extremum is taken of, and %s, which reads parts of them.
 FORMULAS = {
-    # A product that is read elsewhere contracts in some loops, in others not.
+    # A product with another reader is contracted in some loops and not in others.
     "sum": f"""
   %v = arith.addf %p, %z : {ROW}
   %s = math.exp %p : {ROW}""",
@@ -48,7 +48,7 @@ FORMULAS = {
 }
 EXTREMA = {
     "max": ("tile.reduce max", STATISTIC),
-    # Of all rows, which no program has.
+    # These are of all rows, of which no program holds all.
     "min_of_rows": ("tile.reduce_rows min", "tensor<64xf32>"),
 }
 if target() == "host":

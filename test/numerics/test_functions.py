@@ -115,7 +115,7 @@ def angles(kind):
 @pytest.mark.parametrize("kind", ("f32", "f16", "bf16"))
 @pytest.mark.parametrize("name", ("sin", "cos"))
 def test_angle_of_any_size(name, kind):
-    """The result and the derivative."""
+    """Compares the result and the derivative."""
     references = {"sin": np.sin, "cos": np.cos}
     x = angles(kind)
     row = tensor((None, LENGTH), kind)

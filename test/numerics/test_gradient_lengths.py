@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Gradients of what reduces rows, over the grid of types and lengths."""
+"""Gradients of ops that reduce rows, over the grid of types and lengths."""
 
 import pytest
 
@@ -13,7 +13,7 @@ LENGTHS = {
 }
 # One of each kind; others differ in attributes.
 MAIN = ("rms_norm", "add_rms_norm", "layer_norm", "softmax", "log_softmax")
-# What takes long to compile, once for each way of reducing.
+# Lengths that take long to compile, once for each way of reducing.
 LONG = {"layer_norm": 4097, "rms_norm": 65537, "softmax": 65537}
 # Rows that shared memory keeps, by one block and by several, aligned and not.
 KEPT = {

@@ -31,7 +31,7 @@ def test_sums_of_many_rows():
     """The error of a sum does not grow with the rows that a program adds up."""
     case = CASES["add_bias"]
     values, cotangents = make(case, 4096, 32, "f32")
-    # Infinity is no number to make up for.
+    # The correction of a sum must leave infinity alone.
     cotangents[0][7, 3] = np.inf
     _, got = run_backward(
         case.source(32, "f32"),
@@ -73,7 +73,7 @@ GPU = (
     ),
 )
 def test_schedule(name, schedule):
-    """Rows walked in one or several passes, and summed by few programs."""
+    """Rows that take one or several sweeps, and are summed by few programs."""
     case = CASES[name]
     values, cotangents = make(case, 31, 160, "f32")
     kinds = case.kinds("f32")

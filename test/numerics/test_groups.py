@@ -178,7 +178,7 @@ def test_schedules(length, groups, schedule):
             "--emulate",
         )
     except AssertionError as error:
-        # What has no room for the groups says so.
+        # A schedule without room for the groups is refused with this reason.
         assert "do not divide into groups" in str(error)
         return
     means, spread = numpy_mean(x, groups)

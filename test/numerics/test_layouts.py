@@ -2,7 +2,7 @@
 # RUN: %pytest %s
 """Tensors of any rank, whose rows lie apart, at any address.
 
-tile-run fills what is no element with NaN, and fails when it is written."""
+tile-run fills the gaps between elements with NaN, and fails if they are written."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Tensors without rows: what combines rows is what none combine to."""
+"""Tensors without rows: a combination of rows is that of no rows."""
 
 import numpy as np
 import pytest
@@ -59,7 +59,7 @@ func.func @f(%x: {ROW}) -> {VECTOR} {{
 
 @pytest.mark.parametrize("rows", (0, 3))
 def test_later_stages(rows, flags):
-    """A sum that rows read, whose sum is read again, and what has no rows."""
+    """A sum that rows read and sum again, and vectors that depend on no rows."""
     source = f"""
 func.func @f(%x: {ROW}, %w: {VECTOR}) -> ({ROW}, {VECTOR}, {VECTOR}) {{
   %0 = tile.reduce_rows add %x : {ROW} -> {VECTOR}
@@ -83,7 +83,7 @@ func.func @f(%x: {ROW}, %w: {VECTOR}) -> ({ROW}, {VECTOR}, {VECTOR}) {{
 
 
 def test_mean_of_nothing(flags):
-    """As in PyTorch, it is not a number, and no zero either."""
+    """The mean of no rows is NaN and not zero, as in PyTorch."""
     source = f"""
 func.func @f(%x: {ROW}) -> {VECTOR} {{
   %0 = tile.reduce_rows add %x : {ROW} -> {VECTOR}

@@ -194,7 +194,7 @@ def attempt(seed):
     )
     for result, array in zip(results, expected):
         assert np.array_equal(result, array), seed
-    # Row i of these is what element i of x adds to the results.
+    # Row i holds the share of element i of x in the results.
     effects = program.evaluate(np.eye(program.LENGTH, dtype=np.float32))
     gradient = sum(one @ effect.T for one, effect in zip(cotangents, effects))
     assert np.array_equal(got["x"], gradient), seed
@@ -202,14 +202,14 @@ def attempt(seed):
 
 
 def test_pieces_of_pieces():
-    """Programs that a cut of all rows to one length cannot serve are refused, no
-    other ones are, and none keeps the compiler busy for ever."""
+    """The compiler refuses exactly the programs whose rows cannot all be cut to one
+    length, and none keeps it busy for ever."""
     taken = sum(map(attempt, SEEDS))
     assert taken > len(SEEDS) // 2, taken
 
 
 def test_partial_interleaved_rope():
-    """Of a head, the first half is turned by pairs of neighbours."""
+    """Rotates the first half of a head by pairs of neighbours."""
     row, half, quarter = (tensor((None, n), "f32") for n in (64, 32, 16))
     source = f"""
 func.func @f(%x: {row}, %cos: {quarter}, %sin: {quarter}) -> {row} {{

@@ -72,7 +72,7 @@ def test_quantize(shape, power_of_two, small):
     options = "power_of_two" if power_of_two else ""
     result, scale = run_quantize("bf16", small, x, groups, options)
     check(small, x, groups, result, scale, power_of_two=power_of_two)
-    # The scale makes the most of the format, or at least half of that.
+    # The largest number is the format's largest, or at least half of it.
     largest = np.abs(floats.decode(small, result)).max()
     assert floats.LARGEST[small] / (2 if power_of_two else 1) <= largest
 
@@ -246,7 +246,7 @@ def test_special_values(small, power_of_two, groups):
     x[2, 300] = np.inf
     x[3, 5] = -np.inf
     x[4] = -0.0
-    # Neither the scale nor its reciprocal may get lost below 2^-126.
+    # Neither the scale nor its reciprocal may vanish below 2^-126.
     x[5] *= 2.0**-124
     x[6] *= 2.0**-140
     # The largest numbers, and a scale that is a power of two as it is.
@@ -284,7 +284,7 @@ def test_least_maximum():
 @pytest.mark.parametrize("op", ("rms_norm", "add_rms_norm", "geglu", "swiglu"))
 @pytest.mark.parametrize("band", (1, 4))
 def test_fused_with_its_input(op, groups, band):
-    """What is quantized is the rounded result of the op before it."""
+    """Quantization reads the rounded result of the op before it."""
     length = 4096
     if band > 1 and groups is None:
         pytest.skip("one scale for all rows")
@@ -339,7 +339,7 @@ def test_dequantize(shape, small):
 
 @pytest.mark.parametrize("rows", (1, 128, 300))
 def test_quantized_and_back(rows):
-    """What training in 8 bits rounds to, where one function has both ops."""
+    """The rounding of training in 8 bits: one function has both ops."""
     length, band = 256, 128
     x = floats.random("bf16", (rows, length), 1)
     row, small = tensor((None, length), "bf16"), tensor((None, length), "f8E4M3FN")
@@ -360,7 +360,7 @@ def test_quantized_and_back(rows):
 
 
 def test_rows_of_a_view():
-    """Several dimensions lead, as where rows are seen as blocks of 128."""
+    """Several leading dimensions, as where rows are cut into blocks of 128."""
     x = floats.random("bf16", (3, 32, 128), 1)
     row, result = tensor((None, 32, 128), "bf16"), tensor((None, 32, 128), "f8E4M3FN")
     scale = tensor((None, 32, 1), "f32")

@@ -41,7 +41,7 @@ GPU = (
 )
 SOME = ("x0", "w1", "x2", "c3")
 
-# What the compiler says it cannot do. A schedule that is pinned may be one that
+# The refusals of the compiler that are allowed. A pinned schedule may be one that
 # groups do not allow, or a tile too large for a graph of many functions.
 REFUSED = (
     r"pieces of rows .* do not fit the other pieces they are computed with",
@@ -110,7 +110,7 @@ def test_random_graphs():
     refused, count, checked = (sum(x[i] for x in results) for i in (1, 2, 3))
     if COUNT < 100:
         return
-    # What is refused or has no digits is not tested.
+    # Functions that are refused, and numbers without digits, are not tested.
     assert refused <= 0.05 * COUNT
     assert checked >= 0.95 * count
 
@@ -133,7 +133,7 @@ def assert_same(first, second):
 
 @pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_same_bits(seed, tmp_path):
-    """Neither threads nor another run change a bit."""
+    """Neither threads nor another run changes a bit."""
     case = Case(seed)
     runs = [
         returned(
@@ -159,7 +159,7 @@ def walks_rows(graph):
 
 
 def test_fewer_rows(tmp_path):
-    """A row does not depend on how many others there are."""
+    """A row's result does not depend on the number of other rows."""
     cases = [Case(seed) for seed in range(60)]
     cases = [case for case in cases if walks_rows(case.graph)]
     assert len(cases) > 5
@@ -185,7 +185,7 @@ def test_fewer_rows(tmp_path):
 
 @pytest.mark.parametrize("number", range(0, 60, 10))
 def test_compiles_for_gpu(number):
-    """Down to PTX, which the emulator does without."""
+    """Functions compile to PTX, which the emulator does not need."""
     cases = [Case(seed) for seed in seeds_of(number)]
     for case in cases:
         done = subprocess.run(

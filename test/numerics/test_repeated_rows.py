@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Gradients of what is repeated over leading dimensions: the sums over these."""
+"""Gradients of tensors repeated over leading dimensions: sums over these."""
 
 import os
 import re
@@ -41,7 +41,7 @@ SHAPES = [
     ((3, 5, 6, LENGTH), (None, 1, 1, LENGTH)),
     ((3, 5, 6, LENGTH), (1, 1, None, 1)),
     ((2, 3, 4, 5, LENGTH), (1, None, 1, None, LENGTH)),
-    # None to combine, to a sum of 0, and none of either.
+    # No rows to combine, whose sum is 0, and no rows of either tensor.
     ((0, 7, LENGTH), (1, None, LENGTH)),
     ((5, 0, LENGTH), (None, 1, LENGTH)),
     ((0, 5, 6, LENGTH), (1, None, 1, LENGTH)),
@@ -124,7 +124,7 @@ func.func @f(%x: {row}, %scale: {image}, %shift: {image}) -> {row} {{
 
 @pytest.mark.parametrize("batch", (0, 3))
 def test_extremes(batch):
-    """Others than sums, and a sum that is repeated again."""
+    """Combinations other than sums, and a sum that is repeated again."""
     row, left = tensor((None, None, LENGTH), "f32"), tensor((None, 1, LENGTH), "f32")
     source = f"""
 func.func @f(%x: {row}) -> ({left}, {row}) {{

@@ -44,7 +44,7 @@ def check(
     if "row" not in layout:
         key_shape = tuple(KEY_HEADS if n == HEADS else n for n in shape)
     length = (rotary or size) // (1 if full else 2)
-    # Any numbers, so that the two of a pair differ where they may.
+    # These are any numbers, so that the two angles of a pair differ.
     cosine = floats.random(angle_kind, (*angle_shape, length), 1)
     sine = floats.random(angle_kind, (*angle_shape, length), 2)
     q = floats.random(kind, (*shape, size), 3)

@@ -85,7 +85,7 @@ def test_norms(name):
     assert_within("f32", got, gradient, size, "x")
 
 
-# The derivative on the left and on the right of which they take one.
+# Derivatives at kinks, where that on the left or on the right is taken, and far out.
 KINKS = {
     "relu_squared": {0.0: 0.0},
     "silu": {0.0: 0.5, -100.0: 0.0, 100.0: 1.0, -3e38: 0.0, 3e38: 1.0},
@@ -105,7 +105,7 @@ def test_far_and_at_kinks(name, kind):
 
 @pytest.mark.parametrize("name", KINKS)
 def test_not_a_number(name):
-    """It passes, and leaves its neighbours alone."""
+    """The gradient passes, and neighbours do not change."""
     x = np.array([[1.0, math.nan, 2.0]])
     _, got = backward(name, {"x": x}, "f32")
     assert np.array_equal(np.isnan(got), np.isnan(x))

@@ -79,7 +79,7 @@ def test_vectors_beside_in_place(name):
 @pytest.mark.parametrize("factor", (1.0, -0.375))
 @pytest.mark.parametrize("rows", (0, 300))
 def test_scale(rows, factor, place):
-    """A loss's gradients times its own, in their memory and in other."""
+    """The gradients of a loss times the loss's own, in place and in other memory."""
     row, vector = tensor((None, 130), "bf16"), tensor((130,), "f32")
     source = f"""
 func.func @f(%x: {row}, %w: {vector}) -> tensor<1xf32> {{

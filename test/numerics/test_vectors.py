@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
-"""Functions of row vectors alone, and what depends on no rows of others."""
+"""Functions of row vectors alone, and results that depend on no rows."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ func.func @f(%w: {vector}, %s: {one}) -> ({vector}, {one}, {vector}) {{
 
 @pytest.mark.parametrize("rows", (0, 5))
 def test_gradient_without_rows(rows):
-    """That of a vector which is returned beside rows that it scales."""
+    """The gradient of a vector that is returned beside the rows that it scales."""
     row, vector = tensor((None, 40), "f32"), tensor((40,), "f32")
     source = f"""
 func.func @f(%x: {row}, %w: {vector}) -> ({row}, {vector}) {{

@@ -2,8 +2,8 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Writes the inputs that the fuzzers start from: make-seeds.py FOLDER.
 
-They are those of the tests and examples, taken apart, with the options that they
-are compiled with in the first line, and the metadata of the documentation.
+They are the modules of the tests and examples, each alone and with its options in
+the first line, and the metadata of the documentation.
 """
 
 import io
@@ -15,17 +15,17 @@ import sys
 import numpy
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-#: What is longer takes too long to mutate.
+#: A longer input takes too long to mutate.
 MOST_BYTES = 6000
 #: Passes on functions instead of modules.
 FUNCTION_PASSES = {"split-rows"}
 
 
 def chunks(path):
-    """The modules of a test, which tile-opt -split-input-file reads apart."""
+    """The modules of a test, which tile-opt reads with -split-input-file."""
     text = path.read_text()
     for chunk in re.split(r"^// -----.*\n", text, flags=re.MULTILINE):
-        # Without expectations, which are comments.
+        # Comments are left out, as they hold expectations.
         lines = [
             line
             for line in chunk.splitlines()
@@ -101,7 +101,7 @@ def main():
         "Pipeline": pipeline_seeds(),
         "Metadata": metadata_seeds(),
         "Npy": npy_seeds(),
-        # The mutator makes the first.
+        # The mutator makes the first entry.
         "CacheEntry": [b""],
     }
     for name, contents in seeds.items():

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Runs inputs that a fuzzer once found through the tools that they broke.
+"""Runs the tools on inputs of fuzzers that once broke them.
 
     run-corpus.py FOLDER
 
-Each names its options in its first line. A tool accepts it or says what is wrong
-with it, within 10 s and 2 GB; a signal is a failure, whichever it is.
+Each input names its options in its first line. The tool must accept the input or say
+what is wrong with it, within 10 s and 2 GB; any signal is a failure.
 """
 
 import pathlib
@@ -24,7 +24,7 @@ def limit():
 
 
 def find_problem(tool, path):
-    """What is wrong with how the tool takes an input; nothing if it is fine."""
+    """The failure of the tool on an input; nothing if there is none."""
     line = path.read_bytes().split(b"\n", 1)[0].decode(errors="replace")
     if not line.startswith(PREFIX):
         return "its first line names no options"

@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Calls random graphs, many in one process, and compares what they return with
-the reference."""
+"""Calls random graphs, many in one process, and compares their results with the
+reference."""
 
 import json
 import os
@@ -17,13 +17,13 @@ from runner import find_tool
 
 
 class Case:
-    """A graph with what it is to be called on."""
+    """A graph with the values of its arguments."""
 
     def __init__(self, seed, is_double=False):
         self.seed = seed
         self.is_double = is_double
         self.graph, self.values = graphs.generate(seed, is_double)
-        # What is compiled in its place, by tests of these tests.
+        # The text that is compiled: tests of these tests put mistakes into it.
         self.text = self.graph.text()
 
     def without_rows(self):
@@ -37,7 +37,7 @@ class Case:
         return empty
 
     def seeds(self, known, is_together):
-        """Gradients of the results, which their types hold."""
+        """Gradients of the results, exact in their types."""
         random = np.random.default_rng(self.seed)
         seeds = []
         for i, value in enumerate(self.graph.results):
@@ -60,7 +60,7 @@ class Options:
         }
 
     def asks_for(self, graph):
-        """The arguments of a graph whose gradients there are to be."""
+        """The arguments of a graph whose gradients are wanted."""
         names = [x.name for x in graph.arguments]
         asked = self.request["gradients"]
         return names if asked == ["all"] else [n for n in names if n in asked]
@@ -103,7 +103,7 @@ class Batch:
         return problems, count, checked
 
     def _names(self):
-        """Of the arguments asked for, those that some function has."""
+        """The arguments asked for that some function has."""
         asked = self.options.request["gradients"]
         if asked == ["all"]:
             return asked
@@ -140,7 +140,7 @@ class Batch:
         return requests
 
     def run(self, folder):
-        """The messages by call, or in a string why there are none."""
+        """The messages by call; a string if the calls did not run."""
         source = os.path.join(folder, "source.mlir")
         with open(source, "w", encoding="utf-8") as file:
             file.write("".join(case.text for case in self.cases))
@@ -175,7 +175,7 @@ class Batch:
             for name, numbers in expected.items():
                 path = os.path.join(folder, f"{label}.{name}.npy")
                 if not os.path.exists(path):
-                    # A gradient that is none.
+                    # A gradient that is not written must be zero in the reference.
                     if numbers.value.any() or name.startswith("result"):
                         wrong.append(f"{name} is not returned")
                     continue

@@ -1,29 +1,29 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Numbers with a bound of how far off a computation in float32 may be.
+"""Numbers with a bound of the error of a computation in float32.
 
-A value is computed in float64; beside it goes the sum of what each rounding on
-the way can have moved it by, to first order where that is enough. So a bound
-follows the size of the terms: where they cancel, it stays as large as theirs.
-A bound of 0 says that the value is known exactly, which sums, products and
-choices of numbers of few bits are; comparisons of such are sure, and ties ties.
+A value is computed in float64, and its bound is the sum of all errors that roundings
+on the way can have caused, to first order where that is enough. So the bound follows
+the size of the terms, also where the terms cancel. A bound of 0 says that the value
+is exact, as sums, products and choices of numbers of few bits are; comparisons of
+exact values are sure, and so are ties.
 """
 
 import math
 
 import numpy as np
 
-# Roundings of what is no sum, product or choice. A quotient may be a product
+# Roundings of ops other than sums, products and choices. A quotient may be a product
 # with a reciprocal, each an approximation where a rounding to 16 bits follows.
 QUOTIENT = 6
 FUNCTION = 8
 
-# What one rounding moves a number by, and the type computed in.
+# The relative error of one rounding, and the type of the computation.
 _unit = 2.0**-24
 _type = np.float32
 
 
 def compute_in(kind):
-    """Chooses between f32 and f64, whose reference rounds as much itself."""
+    """Chooses between f32 and f64. For f64 the reference itself rounds as much."""
     global _unit, _type
     _unit = 2.0**-24 if kind == "f32" else 2.0**-52
     _type = np.float32 if kind == "f32" else np.float64
@@ -34,7 +34,7 @@ def unit():
 
 
 class Bounded:
-    """Values, and as many bounds of their errors."""
+    """Values, and a bound of the error of each."""
 
     __slots__ = ("value", "error")
 
@@ -148,7 +148,7 @@ def erf(x):
 
 
 def one_plus_erf(x):
-    """By `erfc`, where nothing cancels."""
+    """Computed by `erfc`, where no terms cancel."""
     return monotone(lambda value: _erfc(-value), x, units=2 * FUNCTION)
 
 
@@ -170,7 +170,7 @@ def cos(x):
 
 
 def power(x, y):
-    """Of a base that is not negative; 0 to the power of 0 is 1."""
+    """The power of a base that is not negative; 0 to the power of 0 is 1."""
     with np.errstate(all="ignore"):
         value = np.power(x.value, y.value)
         ends = [
@@ -203,7 +203,7 @@ def total(x, axes):
 
 
 class Condition:
-    """Booleans, and which of them no rounding can change."""
+    """Booleans, and for each whether no rounding can change it."""
 
     def __init__(self, value, is_sure):
         self.value = value
@@ -217,7 +217,7 @@ class Condition:
         return Condition(move(self.value), move(self.is_sure))
 
     def __and__(self, other):
-        # One sure falsehood decides.
+        # One operand that is surely false decides.
         is_sure = (self.is_sure & other.is_sure) | (
             (self.is_sure & ~self.value) | (other.is_sure & ~other.value)
         )

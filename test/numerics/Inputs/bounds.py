@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Whether gradients are within what is fair of their formulas."""
+"""Whether gradients are as near to their formulas as can be asked of them."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""The model ops of rows and row vectors, in all forms: what a function with one
-is in MLIR, what it computes and what its gradients are."""
+"""The model ops of rows and row vectors, in all forms: for each a function in MLIR,
+its formula, and the formulas of its gradients."""
 
 from functools import partial
 
@@ -9,7 +9,7 @@ import gradients
 import reference
 from runner import tensor
 
-# What an input is; a narrow case has vectors of float32.
+# The kinds of inputs; a narrow case has vectors of float32.
 SHAPES = {"row": 1, "wide": 2, "vector": 1, "wide vector": 2, "f32 vector": 1}
 
 
@@ -17,12 +17,12 @@ class Case:
     def __init__(
         self, inputs, body, forward, backward, rounds=False, scale=(), seen=()
     ):
-        """`inputs` maps names to what they are (see `SHAPES`). `body` is the text
+        """`inputs` maps names to kinds (see `SHAPES`). `body` is the text
         of the op, or a list of lines of which the last names the results `%y`,
         with the types of the inputs in braces. Where values are rounded on
-        the way, `rounds` is true and the formulas get the function that does it.
-        `scale` maps inputs to how far they spread, and `seen` names gradients
-        that see a factor rounded to the type of the row."""
+        the way, `rounds` is true and the formulas get the rounding function.
+        `scale` maps inputs to the spread of their values, and `seen` names
+        gradients that see a factor rounded to the type of the row."""
         self.inputs = inputs
         self.lines = ["%y = " + body] if isinstance(body, str) else body
         self.forward = forward
@@ -44,8 +44,8 @@ class Case:
         return tensor((None, size), kind)
 
     def source(self, length, kind, weighted=False):
-        """A function of the inputs. Where `weighted`, it returns the sum of its
-        results, each times an input that then is its gradient."""
+        """A function of the inputs. If `weighted`, it returns the sum of its results,
+        each times an input, which is then the gradient of that result."""
         types = {
             what.replace(" ", "_"): self.type_of(what, length, kind)
             for what in SHAPES
@@ -161,7 +161,7 @@ def of(module_function, **given):
 LIMITED = {"scale": {"gate": 1.5, "up": 3}}
 WEIGHTED = {"x": "row", "weight": "vector"}
 WITH_BIAS = {**WEIGHTED, "bias": "vector"}
-# The factor that the weight multiplies was rounded.
+# The gradient of the weight sees a factor that was rounded.
 LLAMA = {"seen": ("weight",)}
 
 ELEMENTWISE = {

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 
 def _computed(x):
-    """What models compute norms in."""
+    """The type in which models compute norms."""
     return x if x.dtype == torch.float64 else x.float()
 
 

@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Elementary functions in float64, where float64 is what is tested only as good
-as the standard library's."""
+"""Elementary functions in float64. Tests of float64 itself are only as exact as the
+standard library."""
 
 import math
 
@@ -22,7 +22,7 @@ def _by_element(function):
 
 
 def _round(x):
-    """To the nearest, ties away from zero."""
+    """Rounds to the nearest integer, ties away from zero."""
     truncated = np.trunc(x)
     is_away = np.abs(x - truncated) >= 0.5
     return np.copysign(truncated + np.where(is_away, np.sign(x), 0), x)
@@ -104,8 +104,8 @@ def spread(kind, seed):
 
 
 def errors(kind, got, expected):
-    """As `ulp_errors`, with 0 for what is alike and infinity for what is not a
-    number where the other is."""
+    """As `ulp_errors`, with 0 for equal results, NaNs included, and infinity where
+    only one of the two is a number."""
     got, expected = got.ravel(), expected.ravel()
     alike = (got == expected) | (np.isnan(got) & np.isnan(expected))
     with np.errstate(over="ignore", invalid="ignore"):

@@ -41,10 +41,10 @@ LARGEST = {
 
 
 def _encode_small(kind, values):
-    """To the nearest, ties to the even code."""
+    """Rounds to the nearest code, ties to the even one."""
     table = _SMALL[kind]
     finite = table[table <= LARGEST[kind]]
-    # Where the next value would be, an overflow.
+    # The value that would come next stands for an overflow.
     numbers = np.append(finite, 2 * finite[-1] - finite[-2])
     magnitude = np.abs(values.astype(np.float64))
     middles = (numbers[1:] + numbers[:-1]) / 2
@@ -70,7 +70,7 @@ def encode(kind, values):
     assert np.array_equal(single, values, equal_nan=True)
     bits = single.view(np.uint32)
     half = np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-    # The carry of a NaN could leave something else.
+    # For a NaN, the carry could give a number.
     rounded = np.where(np.isnan(single), np.uint32(0x7FC00000), bits + half)
     return (rounded >> np.uint32(16)).astype(np.uint16)
 
@@ -111,15 +111,15 @@ def ulp_errors(kind, got, expected):
 
 
 def round_inside(kind, values):
-    """What a formula computed in float32, or in float64 for float64, rounds to
-    `kind` on the way: first to what it is computed in."""
+    """Rounds to `kind` in the middle of a formula: first to the type in which the
+    formula computes, float32 or for float64 itself."""
     computed = values if kind == "f64" else round_to("f32", values)
     return round_to(kind, computed)
 
 
 def parts_of_fair(kind, got, expected, size, relative):
-    """How far off each element is, as a part of what is fair: half a unit for
-    the rounding at the end, and `relative` parts of `size`, the sum of the
-    absolute values of the terms that the element is made of."""
+    """The error of each element as a part of the allowed one: half a unit for the
+    rounding at the end, and `relative` parts of `size`, the sum of the absolute
+    values of the element's terms."""
     fair = 0.505 * ulp(kind, expected) + relative * size
     return np.abs(got - expected) / fair

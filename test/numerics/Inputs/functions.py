@@ -6,16 +6,16 @@ import re
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), *[".."] * 3))
 FOLDERS = ("examples", "test")
-# What fuzzers found is not valid, or has a test of its own.
+# Inputs of fuzzers are not valid, or have a test of their own.
 OTHERS = os.path.join("test", "fuzz")
-# What comes after functions on tensors: kernels, programs on tiles, threads.
+# Marks of lower levels: kernels, programs on tiles, threads.
 LATER = re.compile(
     r"tile\.(?:kernel|launch|program|load|store)|memref|gpu\.|llvm\.|nvvm\."
     r"|#tile\.(?:blocked|schedule)|vector<"
 )
 
 
-# Files of what is no valid input.
+# Files of invalid inputs.
 BAD = ("bad-input.mlir", "odd-input.mlir")
 
 
@@ -36,11 +36,11 @@ def _functions(path, section):
     code = re.sub(r"//.*", "", section)
     if LATER.search(code) or "expected-error" in section:
         return
-    # Each stands in lines of its own, up to a brace at the beginning of one.
+    # A function ends with a brace at the beginning of a line.
     for match in re.finditer(
         r"^func\.func (?:private )?@(\w+)(?:[^\n]*\}$|.*?^\})", code, re.M | re.S
     ):
-        # Some are there for their text alone and return nothing.
+        # Some functions are there for their text alone and return nothing.
         if not re.search(r"^ *return$", match[0], re.M):
             yield Function(path, match[0] + "\n", match[1])
 

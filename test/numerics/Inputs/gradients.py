@@ -3,8 +3,8 @@
 
 Each function takes the gradient of the result and the op's operands, and
 returns for each operand a pair: its gradient, and the sum of the absolute
-values of the terms that the gradient is made of. Where terms cancel, that is
-what an error is fairly measured against.
+values of the gradient's terms. Where terms cancel, an error is fairly measured
+against this sum.
 """
 
 import math
@@ -100,7 +100,7 @@ def swiglu(dy, gate, up, gate_scale=1.0, output_scale=1.0):
 def geglu(dy, gate, up, alpha=1.702, limit=7.0):
     limit = math.inf if limit is None else limit
     value, derivative, size = _scaled_silu(np.minimum(gate, limit), alpha)
-    # At the limit itself the derivative is that of inside, as in PyTorch.
+    # At the limit itself, the derivative is that within the limits, as in PyTorch.
     factor = dy * (np.clip(up, -limit, limit) + 1)
     inside, up_inside = gate <= limit, np.abs(up) <= limit
     up_size = np.abs(dy) * (np.minimum(np.abs(up), limit) + 1)
@@ -115,7 +115,7 @@ def add_bias(dy, x, bias):
 
 
 def _normalize(dy, x, eps):
-    """The gradient of x / sqrt(mean(x^2) + eps), and that itself."""
+    """The gradient of x / sqrt(mean(x^2) + eps), and this value itself."""
     rstd = 1 / np.sqrt(_row_mean(x * x) + eps)
     normalized = x * rstd
     terms = dy * normalized
@@ -146,7 +146,7 @@ def layer_norm(dy, x, weight=None, bias=None, eps=1e-5):
     mean = _row_mean(x)
     gradient, size, normalized = _normalize(inner, x - mean, eps)
     rstd = 1 / np.sqrt(_row_mean((x - mean) ** 2) + eps)
-    # What x - mean has lost.
+    # The digits that x - mean has lost.
     lost = (np.abs(x) + np.abs(mean)) * rstd
     size = size + rstd * (
         _row_mean(np.abs(inner))
@@ -185,7 +185,7 @@ def log_softmax(dy, x):
 
 
 def split_gate(gate_backward, interleaved=False):
-    """Of a gate whose two inputs are the pieces of one tensor."""
+    """The gradient of a gate whose two inputs are the pieces of one tensor."""
 
     def backward(dy, x, bias=None, rounded=None):
         biased = x if bias is None else rounded(x + bias)
@@ -203,7 +203,7 @@ def split_gate(gate_backward, interleaved=False):
 
 
 def rope(dy, cosine, sine, rotary=None, interleaved=False):
-    """The gradient of the input: the rotation back."""
+    """The gradient of the input: a rotation back."""
     rotary = rotary or dy.shape[-1]
     if cosine.shape[-1] == rotary:
         cosine_parts = reference.split(cosine, interleaved)

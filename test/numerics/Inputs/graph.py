@@ -35,10 +35,9 @@ class Value:
 
 
 class Node:
-    """Some lines of text with one formula, from what stands for `operands` to
-    what does for `results`. `rounds` says where these are rounded to their type:
-    after a formula in a wider one, or in a single op on it; None if they are
-    not."""
+    """Some lines of text with one formula, from `operands` to `results`. `rounds`
+    says how the results are rounded to their type: after a formula in a wider one,
+    or by a single op on that type; None if they are not."""
 
     FORMULA, OP = range(2)
 
@@ -79,7 +78,7 @@ class Graph:
         self.arguments = []
         self.nodes = []
         self.results = []
-        # Maxima of no rows are not meant to be anything.
+        # The maximum of no rows is not tested.
         self.needs_rows = False
 
     def text(self):
@@ -124,8 +123,8 @@ class Graph:
 
 
 class Comparison:
-    """What came of holding numbers against bounds. An element that the bound
-    says little of is not counted as checked."""
+    """The outcome of comparing numbers with bounds. An element whose bound is too
+    wide is not counted as checked."""
 
     def __init__(self, kind, got, expected):
         value, error = expected.value, expected.error

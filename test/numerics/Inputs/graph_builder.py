@@ -1,7 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Adds random ops of each kind to a graph, with values at hand.
 
-An op whose result would be large, or known to too few digits, is not taken."""
+An op is left out if its result would be large or known to too few digits."""
 
 import math
 
@@ -13,8 +13,8 @@ import tape
 from graph import Graph, Node, Value
 
 LARGEST = 16
-# What errors may make of the largest element, and for which part of them: where
-# a condition is not sure, a few elements are either of two numbers.
+# The largest error, as a part of the largest element, and the part of the elements that
+# must keep it: where a condition is not sure, a few elements are either of two numbers.
 LARGEST_ERROR = 0.03
 LEAST_KNOWN = 0.9
 
@@ -33,7 +33,7 @@ NUMBERS = (0.0, 0.25, -0.5, 1.0)
 
 
 class Builder:
-    """Holds a graph with what is known of its values, which are all of float64
+    """Holds a graph and its values, which are all of float64
     if `is_double`. Methods that add ops return None where they cannot."""
 
     def __init__(self, name, seed, is_double=False):
@@ -44,7 +44,7 @@ class Builder:
         self.known = {}
         self.leading, self.sizes = self.pick(LEADING)
         self.length = self.pick(LENGTHS)
-        # Few different numbers, of which many are equal and some 0.
+        # The numbers are few different ones: many are equal, and some 0.
         self.is_coarse = self.chance(0.3)
         # Rows that are taken apart have no groups, and rarely pieces of both
         # ways.
@@ -91,7 +91,7 @@ class Builder:
         )
 
     def shared_argument(self, length):
-        """With leading sizes of 1, where the rows have others."""
+        """Leading sizes that are 1 where the rows have others."""
         keep = [self.chance(0.5) for _ in self.leading]
         if all(keep):
             keep[0] = False
@@ -129,7 +129,7 @@ class Builder:
         return fine.mean() >= LEAST_KNOWN
 
     def op(self, name, *operands):
-        """Of one type, rounded to that."""
+        """Adds values of one type, rounded to that type."""
         first = operands[0]
         table = graph_ops.UNARY if len(operands) == 1 else graph_ops.BINARY
         result = self.new(first.leading, first.length, first.kind)
@@ -271,7 +271,7 @@ class Builder:
     # Conditions.
 
     def compare(self, x):
-        """Of a value with a number, or with another."""
+        """Compares a value with a number, or with another value."""
         predicate = self.pick(("olt", "ogt", "ole", "oge", "oeq", "une"))
         function = graph_ops.COMPARE[predicate]
         result = self.new(x.leading, x.length, "i1")
@@ -329,7 +329,7 @@ class Builder:
         )
 
     def condition(self, x):
-        """One in the shape of `x`: new, had before, or two of them."""
+        """A condition in the shape of `x`: a new one, an old one, or two combined."""
         if x.leading is not None and self.chance(0.25):
             return self.compare_columns(x)
         sources = [
@@ -469,7 +469,7 @@ class Builder:
         )
 
     def power(self, x):
-        """Of a base that is never negative, and often 0."""
+        """Powers of a base that is never negative, and often 0."""
         base = self.op("math.absf", x)
         if base is None:
             return None
@@ -478,15 +478,15 @@ class Builder:
             return self.with_number("math.powf", base, number)
         exponents = [v for v in self.like(x) if v.kind == x.kind]
         exponent = self.op("math.absf", self.pick(exponents or [x]))
-        # From 1 on, as the derivative at 0 has no end below.
+        # Exponents begin at 1: below, the derivative at 0 is infinite.
         exponent = exponent and self.with_number("arith.addf", exponent, 1.0)
         return exponent and self.op("math.powf", base, exponent)
 
     def wave(self, x):
-        """Of a large angle, through which no gradient goes: it would be large."""
+        """Functions of a large angle, whose gradient would be large and is left out."""
         op = self.pick(("math.sin", "math.cos"))
         function = graph_ops.UNARY[op]
-        # Of float16, an angle that is no infinity.
+        # For float16, the angle must not be infinite.
         most = 15 - LARGEST.bit_length() if x.kind == "f16" else 28
         scale = 2.0 ** int(self.random.integers(4, most))
         result = self.new(x.leading, x.length, x.kind)

@@ -1,5 +1,5 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What the ops of random graphs compute, on variables of `tape`."""
+"""The ops of random graphs, computed on variables of `tape`."""
 
 import numpy as np
 
@@ -60,11 +60,11 @@ def reduce_rows(kind, x):
 
 
 def repeat(x, shape):
-    """As tile.broadcast does, of a variable or a condition."""
+    """Repeats a variable or a condition as tile.broadcast does."""
     length = x.shape[-1]
     if length in (1, shape[-1]):
         return _spread(x, shape)
-    # Each element of a group statistic, for neighbouring columns.
+    # Each element of a group statistic is repeated over its columns.
     reshape = tape.reshape if isinstance(x, tape.Variable) else _reshape
     x = reshape(x, (*x.shape, 1))
     x = _spread(x, (*shape[:-1], length, shape[-1] // length))
@@ -90,7 +90,7 @@ def _layer_norm(x, weight):
 
 
 def _powers(x):
-    """Of e, relative to the largest, which is a constant to the derivative."""
+    """Powers of e less the maximum, which the derivative takes for a constant."""
     shifted = x - tape.stop_gradient(tape.extreme(x, (-1,), 1))
     powers = tape.exp(shifted)
     return shifted, powers, tape.total(powers, (-1,))

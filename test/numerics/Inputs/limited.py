@@ -7,9 +7,9 @@ import subprocess
 
 import runner
 
-# Of addresses, of which an emulator's stacks take many and use few.
+# This limits addresses, of which an emulator's stacks take many and use few.
 MEMORY = 16 << 30
-# Beside the processor time, for what only waits. Tests share few cores.
+# More seconds of waiting: tests share few cores.
 PATIENCE = 30
 
 

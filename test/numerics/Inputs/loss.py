@@ -24,7 +24,7 @@ class Loss:
         self.reduction = reduction
 
     def operands(self):
-        """What the op is given beside its operands."""
+        """The attributes of the op."""
         names = ("label_smoothing", "z_loss", "soft_cap", "temperature")
         numbers = [f"{name} = {getattr(self, name):e}" for name in names]
         numbers.append(f"ignore_index = {self.ignore_index}")
@@ -50,7 +50,7 @@ class Loss:
         return z, slope, lse, ignored, valid, is_target, weights, weight
 
     def forward(self, logits, targets, weights=None):
-        """The loss, lse, what is correct and the number of invalid targets."""
+        """The loss, lse, which targets are correct, and how many are invalid."""
         z, _, lse, ignored, valid, is_target, weights, weight = self._prepare(
             logits, targets, weights
         )

@@ -66,7 +66,7 @@ def scales(x, limit, groups=1, power_of_two=False, least=0.0, band=1):
 
 
 def repeat_scales(scale, x, band=1):
-    """As many as the elements of `x`."""
+    """The scale of each element of `x`."""
     if scale.ndim == 1:
         return scale
     scale = np.repeat(scale, band, axis=0)[: len(x)]
@@ -118,7 +118,7 @@ def layer_norm(x, weight=1.0, bias=0.0, eps=1e-5):
 
 
 def log_sum_exp(x):
-    # Not less the maximum: neither overflows in these tests.
+    # The maximum is not subtracted, as nothing overflows in these tests.
     return np.log(np.sum(np.exp(x), axis=-1, keepdims=True))
 
 

@@ -119,8 +119,8 @@ def run(source, inputs, outputs, *arguments):
 
 def check_rows(source, inputs, expected, bound, *arguments):
     """Runs with each number of rows of the grid, and checks that the results
-    are within `bound` units in the last place of `expected`, which holds the
-    rows of the largest run: float64, or elements to be equalled."""
+    are within `bound` units in the last place of `expected`, the rows of the
+    largest run: float64, or elements that results must equal."""
     with Files() as files:
         options = files.inputs(inputs)
         for i, array in enumerate(expected):
@@ -144,7 +144,7 @@ def check_rows(source, inputs, expected, bound, *arguments):
 
 
 class _Backward:
-    """What f saves, what f_backward takes and where the gradients are."""
+    """The values that f saves, the inputs of f_backward, and its gradients."""
 
     def __init__(self, source, flag):
         tilec = os.path.join(os.path.dirname(find_tool()), "tilec")

@@ -1,8 +1,9 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Gradients by reverse mode, of values with bounds of their errors.
 
-Owes nothing to the compiler: rules are those of a textbook, at corners and ties
-PyTorch's. `test/python/pytorch/test_reference_gradients.py` compares them with autograd.
+Nothing here is the compiler's: rules are those of a textbook and, at corners and
+ties, PyTorch's. `test/python/pytorch/test_reference_gradients.py` compares them with
+autograd.
 """
 
 import itertools
@@ -16,8 +17,8 @@ _numbers = itertools.count()
 
 
 class Variable:
-    """A value and how its gradient reaches what it was computed from: `rule`
-    maps its gradient to one for each of `parents`, or None."""
+    """A value, with the values that it was computed from: `rule` maps its gradient
+    to one for each of `parents`, or None."""
 
     def __init__(self, number, parents=(), rule=None):
         self.number = number
@@ -74,7 +75,7 @@ def _make(number, parents, rule):
 
 def gradients(results, seeds, arguments):
     """The gradients of the sum of all products of `results` and `seeds`, with
-    zeros for what does not depend on an argument."""
+    zeros for arguments that no result depends on."""
     sums = {}
     pending = {}
 
@@ -102,7 +103,7 @@ def gradients(results, seeds, arguments):
 
 
 def _unrepeated(gradient, shape):
-    """The sum over what NumPy's rules have repeated."""
+    """The sum over the dimensions that NumPy's rules have repeated."""
     if gradient.shape == shape:
         return gradient
     extra = len(gradient.shape) - len(shape)
@@ -244,11 +245,11 @@ def mean(x):
     return total(x, (-1,)) * (1 / x.shape[-1])
 
 
-# What moves values.
+# Functions that move values.
 
 
 def moved(x, move, back):
-    """`back` takes a gradient to where it came from."""
+    """`back` moves a gradient back to the operand's places."""
     return _make(x.number.map(move), (x,), lambda g: (back(g),))
 
 
