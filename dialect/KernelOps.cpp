@@ -103,8 +103,8 @@ static LogicalResult verifyOnTensors(KernelOp kernel) {
   for (auto reduce : kernel.getBody().front().getOps<ReduceRowsOp>())
     if (reduce.getPartial() &&
         (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
-      return reduce.emitOpError("is what a program leaves, which its kernel is "
-                                "to return once, and nothing else");
+      return reduce.emitOpError("is a partial result, which its kernel has to "
+                                "return once and use for nothing else");
   if (failed(verifyInPlace(kernel)))
     return failure();
   for (BlockArgument argument : kernel.getArguments()) {
@@ -115,7 +115,7 @@ static LogicalResult verifyOnTensors(KernelOp kernel) {
         !llvm::all_of(argument.getUses(), isOfBands))
       return kernel.emitOpError("argument ")
              << argument.getArgNumber()
-             << " has a row for each band, and is read for each row as well";
+             << " has a row for each band, so it cannot be read for each row";
   }
   return success();
 }
@@ -154,8 +154,7 @@ LogicalResult KernelOp::verify() {
                                       << space << ", but there are " << spaces;
   if (std::optional<ArrayRef<int64_t>> combines = getCombines()) {
     if (spaces != 2)
-      return emitOpError("combines rows, which leaves rows in a second space, "
-                         "but has ")
+      return emitOpError("combines rows, which takes two row spaces, but has ")
              << spaces;
     for (auto [index, dimension] : llvm::enumerate(*combines))
       if (dimension < (index ? (*combines)[index - 1] + 1 : 0) ||

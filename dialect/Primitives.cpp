@@ -177,9 +177,9 @@ static LogicalResult verifyBands(Operation *op, RankedTensorType rows,
       packed.clone({getNumBands(rows.getDimSize(0), band), rows.getDimSize(1)});
   if (packed.getShape() == expected.getShape())
     return success();
-  return op->emitOpError("has for bands of ")
-         << band << " of the rows of " << rows << " rows of type " << packed
-         << ", not of " << expected;
+  return op->emitOpError("needs ")
+         << expected << " for bands of " << band << " rows of " << rows
+         << ", but has " << packed;
 }
 
 int64_t bastile::tile::getNumBands(int64_t rows, int64_t band) {

@@ -151,7 +151,7 @@ LogicalResult Record::run(ArrayRef<Array> inputs) {
       for (auto [known, size] : llvm::zip(type.getShape(), input.sizes()))
         fits &= ShapedType::isDynamic(known) || known == size;
     if (!fits)
-      return func.emitOpError("cannot be evaluated on what is given for its "
+      return func.emitOpError("cannot be evaluated on the array given for its "
                               "argument ")
              << argument.getArgNumber() << " of type " << argument.getType();
     bytes += input.bytes();

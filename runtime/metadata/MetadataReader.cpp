@@ -234,13 +234,13 @@ static Operand readOperand(const JsonCursor &cursor, const Function &function,
     // operands.
     result.space = space->asIndex(operandCount, "operands");
     if (result.space != 0 && !result.rows)
-      space->fail("an operand without rows is in no space");
+      space->fail("an operand without rows belongs to no row space");
   }
   if (auto band = cursor.find("band")) {
     result.band = band->asInteger(/*least=*/1);
     if (result.rows || rank != 2 || leading != 1)
-      band->fail("bands are of rows with one leading dimension, and what has "
-                 "one row for each is no row operand itself");
+      band->fail("bands are of rows with one leading dimension, and an operand "
+                 "with one row for each band cannot have 'rows' as well");
   }
   if (result.rows && rank != leading + 1)
     cursor.fail(concat(describe(function, result), " has rank ", rank,

@@ -17,7 +17,7 @@ func.func @leading(%x: tensor<?x?x8xf32>) {
 // -----
 
 func.func @packed_rows(%x: tensor<300x8xf32>) {
-  // expected-error @below {{'tile.pack_bands' op has for bands of 128 of the rows of 'tensor<300x8xf32>' rows of type 'tensor<2x8xf32>', not of 'tensor<3x8xf32>'}}
+  // expected-error @below {{'tile.pack_bands' op needs 'tensor<3x8xf32>' for bands of 128 rows of 'tensor<300x8xf32>', but has 'tensor<2x8xf32>'}}
   %0 = tile.pack_bands %x of 128 : tensor<300x8xf32> -> tensor<2x8xf32>
   return
 }
@@ -33,7 +33,7 @@ func.func @packed_elements(%x: tensor<?x8xf32>) {
 // -----
 
 func.func @repeated_length(%s: tensor<?x2xf32>, %x: tensor<?x8xf32>) {
-  // expected-error @below {{'tile.repeat_bands' op has for bands of 128 of the rows of 'tensor<?x8xf32>' rows of type 'tensor<?x2xf32>', not of 'tensor<?x8xf32>'}}
+  // expected-error @below {{'tile.repeat_bands' op needs 'tensor<?x8xf32>' for bands of 128 rows of 'tensor<?x8xf32>', but has 'tensor<?x2xf32>'}}
   %0 = tile.repeat_bands %s of 128 like %x : tensor<?x2xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
   return
 }

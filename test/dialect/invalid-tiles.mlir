@@ -139,7 +139,7 @@ tile.kernel @neither(%x: vector<8xf32>) {
 
 // -----
 
-// expected-error @below {{'tile.kernel' op argument 0 has a row for each band, and is read for each row as well}}
+// expected-error @below {{'tile.kernel' op argument 0 has a row for each band, so it cannot be read for each row}}
 tile.kernel @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
   %0 = tile.repeat_bands %x of 128 like %x : tensor<?x2xf32>, tensor<?x2xf32> -> tensor<?x2xf32>
   tile.return %0 : tensor<?x2xf32>
@@ -148,7 +148,7 @@ tile.kernel @bands_of_itself(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
 // -----
 
 tile.kernel @partial_for_nobody(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
-  // expected-error @below {{'tile.reduce_rows' op is what a program leaves, which its kernel is to return once, and nothing else}}
+  // expected-error @below {{'tile.reduce_rows' op is a partial result, which its kernel has to return once and use for nothing else}}
   %0 = tile.reduce_rows max %x partial : tensor<?x64xf32> -> tensor<?x64xf32>
   tile.return %x : tensor<?x64xf32>
 }

@@ -8,13 +8,13 @@ import floats
 import reference
 from runner import LENGTHS, ROWS, check_rows, function, run, tensor
 
-# In units in the last place, as in test_geglu.py and test_rms_norm.py.
+# Bounds in units in the last place, as in test_geglu.py and test_rms_norm.py.
 SUM_BOUND = 0.5
 NORM_BOUNDS = {"f16": 1.51, "bf16": 1.51, "f32": 64, "f64": 64}
 GEGLU_BOUNDS = {"f16": 0.51, "bf16": 0.51, "f32": 64, "f64": 64}
-# From the inputs to the end there are three roundings more, of the sum and of
-# the norm's two products. Each costs up to a unit of its value, and where these
-# tests keep the gate, the activation makes up to three of one.
+# From the inputs to the end, the sum and the norm's two products add three roundings.
+# Each costs up to a unit of its value, which the activation makes up to three units,
+# as these tests keep the gate.
 CHAIN_BOUNDS = {"f16": 9.6, "bf16": 9.6, "f32": 256, "f64": 256}
 
 

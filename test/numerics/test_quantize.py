@@ -255,8 +255,8 @@ def test_special_values(small, power_of_two, groups):
     x = floats.round_to("f32", x)
     options = "power_of_two" if power_of_two else ""
     result, scale = run_quantize("f32", small, x, groups, options)
-    # A scale that is infinite makes NaN of all that it is shared by, where a
-    # division would make zeros.
+    # All numbers that share an infinite scale become NaN, where a division would make
+    # them zeros.
     spread = reference.repeat_scales(scale, x)
     assert np.all(np.isnan(floats.decode(small, result[~np.isfinite(spread)])))
     assert np.isinf(scale[2]).any() and np.isnan(scale[1]).any()

@@ -49,7 +49,7 @@ REFUSED = (
     r"chains of different row lengths that need each other's values both ways",
     r"do not divide into groups",
     r"vectors is more than the \d+ that the host unrolls",
-    # Constants alone, whose only row no argument has.
+    # This is a function of constants alone, whose row no argument has.
     r"depends on no row tensor among the arguments",
 )
 

@@ -94,8 +94,8 @@ def known(case):
 
 
 # A line with the mistake's place, what stands there then, where that differs,
-# and how many of eight texts must fail: what some change, no result depends on,
-# or only after a rounding.
+# and how many of eight texts must fail: in the others, no result depends on the
+# mistake, or only after a rounding.
 MISTAKES = {
     "another op": (_operands("arith.addf"), another_op, None, 6),
     "rounding": (

@@ -22,12 +22,12 @@ VARIANTS = {
     "gemma, f32 weight": (" casting(gemma)", "f32", {}),
 }
 
-# In units in the last place: half for the rounding at the end, where the type
-# is narrower than what sums are computed in. A sum of tens of thousands of
-# squares, one after the other, has lost a few bits.
+# Bounds in units in the last place: half a unit is the rounding at the end, where the
+# type is narrower than that of sums. A sum of tens of thousands of squares, one after
+# the other, has lost a few bits.
 BOUNDS = {"f16": 0.51, "bf16": 0.51, "f32": 64, "f64": 64}
-# Rounded before the weight multiplies it, a number has lost half a unit, which
-# is up to a whole unit of the product.
+# A number that is rounded before the weight multiplies it has lost half a unit, which is
+# up to a whole unit of the product.
 LLAMA_BOUND = 1.51
 
 CASES = [

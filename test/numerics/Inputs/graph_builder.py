@@ -129,7 +129,7 @@ class Builder:
         return fine.mean() >= LEAST_KNOWN
 
     def op(self, name, *operands):
-        """Adds values of one type, rounded to that type."""
+        """Adds an op on values of one type, whose result is rounded to that type."""
         first = operands[0]
         table = graph_ops.UNARY if len(operands) == 1 else graph_ops.BINARY
         result = self.new(first.leading, first.length, first.kind)

@@ -337,7 +337,7 @@ TEST_F(PrimitivesTest, checksSizes) {
                 .find("combines tensors of different sizes"),
             std::string::npos);
   EXPECT_NE(getError(text, {x, {{2, 3}, Numbers(6)}})
-                .find("cannot be evaluated on what is given for its argument "
+                .find("cannot be evaluated on the array given for its argument "
                       "1 of type 'tensor<?x4xf32>'"),
             std::string::npos);
 }
