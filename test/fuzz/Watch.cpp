@@ -43,7 +43,7 @@ fuzz::TimeLimit::TimeLimit() {
 fuzz::TimeLimit::~TimeLimit() { setTimer(0); }
 
 //===----------------------------------------------------------------------===//
-// What an input has led to
+// The behaviour of an input
 //===----------------------------------------------------------------------===//
 
 // libFuzzer finds the counters by this name, and clears them before each input.

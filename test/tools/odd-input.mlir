@@ -1,4 +1,4 @@
-// What is unusual and legal: every function compiles, for every target.
+// Unusual and legal functions: each compiles, for every target.
 
 // RUN: tilec %s | FileCheck %s --check-prefix=PTX
 // RUN: tilec %s --target=sm_80 | FileCheck %s --check-prefix=PTX

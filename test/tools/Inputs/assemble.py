@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Compiles each file given for every target and assembles it with ptxas; arguments
-that start with a dash are tilec's.
+"""Compiles each given file for every target and assembles it with ptxas. Arguments
+that start with a dash are options of tilec.
 
 Prints one line for each, and what ptxas says where it fails or spills.
 """

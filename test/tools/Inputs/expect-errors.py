@@ -2,15 +2,15 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Compiles each case of a file with tilec and checks how it is rejected.
 
-Cases are separated by `// -----` lines. One starts with its title, the options
-if there are any, and the place and text of the error:
+Cases are separated by `// -----` lines. Each case starts with its title, its options
+if it has any, and the place and text of the error:
 
     // a misspelled op
     // options: --target=host
     // error: 2:8: custom op 'tile.geglue' is unknown
 
-Lines are counted from the one after `// error:`. The place is `file` where an error
-is of the file and of no line, and `tilec` where it is of no file.
+Lines are counted from the one after `// error:`. The place is `file` for an error that
+concerns the file but no line, and `tilec` for one that concerns no file.
 
 Rejected means: exit status 1, one error, the one that is expected, and no output
 file, for every target among those that the options name (sm_90 and the host if
@@ -32,7 +32,7 @@ CASE = re.compile(
 
 
 def check(case, options, folder):
-    """What is wrong with how tilec rejects the case; empty if nothing."""
+    """The fault of tilec in rejecting the case; empty if there is none."""
     source = os.path.join(folder, "case.mlir")
     output = os.path.join(folder, "case.out")
     with open(source, "w", encoding="utf-8") as file:

@@ -2,9 +2,9 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Compiles with too little memory: little-memory.py INPUT OUTPUT.
 
-Starts from what tilec needs to start at all and adds a megabyte at a time, until it
-compiles. Each run before ends by itself within 20 s, says that memory is out, and
-leaves no output.
+Starts with the memory that tilec needs to start at all and adds a megabyte at a time,
+until tilec compiles. Each run before that must end by itself within 20 s, say that
+memory is out, and leave no output.
 """
 
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 MEGABYTE = 1 << 20
-#: What is not enough for any program that loads LLVM, and what is plenty.
+#: Too few megabytes for any program that loads LLVM, and plenty.
 LEAST, MOST = 64, 4096
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Prints the launch metadata of a PTX file, one line for each thing it says.
+"""Prints the launch metadata of a PTX file, one line for each fact.
 
-Of the variants of a launch, the first one stands for all.
+Only the first variant of each launch is printed.
 """
 
 import json
