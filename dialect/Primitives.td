@@ -280,9 +280,9 @@ def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
   let summary = "the number of each element in its row, from 0";
   let description = [{
     The result has the leading sizes of `like`. On a tile, whose first column is
-    `column` of the row, columns count from there; with `misaligned`, that column
-    counts from the address that a `tile.misalignment` is relative to, and
-    elements ahead of the row have numbers below 0.
+    `column` of the row, columns count from there; with `misaligned`, that
+    column counts from the address that a `tile.misalignment` is relative to,
+    and elements ahead of the row have numbers below 0.
 
     Example:
 

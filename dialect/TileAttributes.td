@@ -48,10 +48,10 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     each goes through several groups of rows; 0 launches one block for each
     group.
 
-    A `vector` need not divide the row on a GPU, if rows are only computed on
-    along their columns: each row is then *misaligned*, its vectors beginning at the
-    address before it that they divide, and the first and the last of them are
-    moved element by element.
+    On a GPU, a `vector` need not divide the row if the kernel computes only
+    along the columns of rows. Rows are then *misaligned*: the first vector of a
+    row begins at the last address before the row that vectors divide, and the
+    first and the last vector are moved element by element.
 
     With `cluster` = n, the n blocks of a cluster share the tile, each holding
     `columns` / n neighbouring columns of every row, and reduce rows together

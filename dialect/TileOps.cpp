@@ -11,8 +11,8 @@
 using namespace mlir;
 using namespace bastile::tile;
 
-/// Checks that `op`, which has a tile of type `tile`, knows of each of its rows
-/// the misalignment if rows are misaligned, and that columns are elements then.
+/// Checks the misalignment of the rows of `tile`, the type of the tile of `op`,
+/// if there is one: it has a number for each row, and columns are elements.
 template <typename Op>
 static LogicalResult verifyMisaligned(Op op, RankedTensorType tile) {
   if (!op.getMisalignment())
@@ -58,7 +58,7 @@ static LogicalResult verifySpace(Op op) {
   auto kernel = op->template getParentOfType<KernelOp>();
   int64_t spaces = kernel ? kernel.getNumSpaces() : 1;
   if (space < 0 || space >= spaces)
-    return op.emitOpError("counts the rows of space ")
+    return op.emitOpError("is of row space ")
            << space << ", but the kernel has " << spaces;
   return success();
 }

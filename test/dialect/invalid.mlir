@@ -625,7 +625,7 @@ tile.kernel @space_of_argument(%rows0: index, %rows1: index,
 tile.kernel @space_of_load(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64} {
   %program = tile.program_id
-  // expected-error @below {{'tile.load' op counts the rows of space 1, but the kernel has 1}}
+  // expected-error @below {{'tile.load' op is of row space 1, but the kernel has 1}}
   %0 = tile.load %x[%program, %program] {space = 1 : i64} : memref<?x8xf32, strided<[?, 1]>> -> tensor<1x8xf32>
   tile.return
 }
@@ -636,7 +636,7 @@ tile.kernel @space_of_store(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64} {
   %program = tile.program_id
   %0 = tile.load %x[%program, %program] : memref<?x8xf32, strided<[?, 1]>> -> tensor<1x8xf32>
-  // expected-error @below {{'tile.store' op counts the rows of space -1, but the kernel has 1}}
+  // expected-error @below {{'tile.store' op is of row space -1, but the kernel has 1}}
   tile.store %0, %x[%program, %program] {space = -1 : i64} : tensor<1x8xf32>, memref<?x8xf32, strided<[?, 1]>>
   tile.return
 }
@@ -728,7 +728,7 @@ func.func @misalignment_phase(%x: memref<?x9xf32>, %i: index) {
 tile.kernel @space_of_misalignment(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64} {
   %program = tile.program_id
-  // expected-error @below {{'tile.misalignment' op counts the rows of space 1, but the kernel has 1}}
+  // expected-error @below {{'tile.misalignment' op is of row space 1, but the kernel has 1}}
   %0 = tile.misalignment %x[%program] to 4 {space = 1 : i64} : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
   tile.return
 }
