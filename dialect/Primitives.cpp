@@ -233,13 +233,13 @@ static LogicalResult verifyPieces(Op op, RankedTensorType row) {
     if (piece.getType() != type)
       return op.emitOpError("has pieces of different types: ")
              << type << " and " << piece.getType();
-  int64_t length = type.getShape().back() * static_cast<int64_t>(pieces.size());
+  int64_t count = pieces.size(), parts = op.getParts();
+  int64_t length = row.getShape().back();
   if (type.getElementType() != row.getElementType() ||
       type.getShape().drop_back() != row.getShape().drop_back() ||
-      length != row.getShape().back())
-    return op.emitOpError() << pieces.size() << " pieces of type " << type
+      length % count != 0 || length / count != type.getShape().back())
+    return op.emitOpError() << count << " pieces of type " << type
                             << " are not a row of type " << row;
-  int64_t count = pieces.size(), parts = op.getParts();
   if (parts == 1)
     return success();
   if (!op.getInterleaved())

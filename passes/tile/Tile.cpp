@@ -43,19 +43,14 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       KernelShape shape = KernelShape::get(kernel);
       for (std::optional<tile::ScheduleAttr> schedule :
            {kernel.getSchedule(), kernel.getUnalignedSchedule()})
-        if (schedule &&
-            !shape.takesVectors(schedule->getVector(), target->isHost())) {
-          kernel.emitError("has a schedule whose vectors of ")
-              << schedule->getVector() << " do not divide the row of "
-              << shape.rowLength;
+        if (schedule && failed(verifyFits(kernel, *schedule, shape, *target)))
           return WalkResult::interrupt();
-        }
       SmallVector<Attribute> names;
       SmallVector<tile::KernelOp> programs;
       for (TileVariant &variant :
            getVariants(kernel, shape, target->isHost())) {
-        if (!target->isHost() && failed(findThreads(kernel, variant)))
-          return WalkResult::interrupt();
+        if (!target->isHost())
+          variant.grid = *ThreadGrid::get(variant.schedule);
         programs.push_back(Tiler(kernel, variant).run());
       }
       symbols.erase(kernel);
@@ -68,6 +63,19 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     });
     if (result.wasInterrupted())
       signalPassFailure();
+  }
+
+  /// Checks that `kernel`, of `shape`, can run on `target` by `schedule`.
+  static LogicalResult verifyFits(tile::KernelOp kernel,
+                                  tile::ScheduleAttr schedule,
+                                  const KernelShape &shape,
+                                  const Target &target) {
+    auto error = [&]() -> InFlightDiagnostic {
+      return kernel.emitError("schedule ")
+             << schedule << " does not fit " << target.name << ": ";
+    };
+    return verifySchedule(error, ScheduleFields(schedule), shape, target,
+                          kernel.getContext());
   }
 
   /// Whether some operand's rows serve several of another's.
@@ -84,16 +92,6 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                return (lhs == 1) != (rhs == 1);
              });
     });
-  }
-
-  static LogicalResult findThreads(tile::KernelOp kernel,
-                                   TileVariant &variant) {
-    FailureOr<ThreadGrid> grid = ThreadGrid::get(variant.schedule);
-    if (failed(grid))
-      return kernel.emitError("schedule ")
-             << variant.schedule << " does not divide evenly among its threads";
-    variant.grid = *grid;
-    return success();
   }
 
   /// The variants of a kernel, the fastest first. On the host, accesses cost

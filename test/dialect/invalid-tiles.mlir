@@ -152,3 +152,11 @@ tile.kernel @partial_for_nobody(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %0 = tile.reduce_rows max %x partial : tensor<?x64xf32> -> tensor<?x64xf32>
   tile.return %x : tensor<?x64xf32>
 }
+
+// -----
+
+func.func @pieces_beyond_any_length(%x: tensor<?x4611686018427387904xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{4 pieces of type 'tensor<?x4611686018427387904xf32>' are not a row of type 'tensor<?x8xf32>'}}
+  %0 = tile.join %x, %x, %x, %x : tensor<?x4611686018427387904xf32>, tensor<?x4611686018427387904xf32>, tensor<?x4611686018427387904xf32>, tensor<?x4611686018427387904xf32> -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}

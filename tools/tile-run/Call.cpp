@@ -1,5 +1,4 @@
-//===- Call.cpp - One call of a function
-//--------------------------------------===//
+//===- Call.cpp - One call of a function ----------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

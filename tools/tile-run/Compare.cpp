@@ -1,5 +1,4 @@
-//===- Compare.cpp - Measuring errors
-//-----------------------------------------===//
+//===- Compare.cpp - Measuring errors -------------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

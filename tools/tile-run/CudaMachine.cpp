@@ -1,5 +1,4 @@
-//===- CudaMachine.cpp - Running on a GPU
-//-------------------------------------===//
+//===- CudaMachine.cpp - Running on a GPU ---------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -1,5 +1,4 @@
-//===- EmulatedMachine.cpp - Running GPU code without a GPU
-//---------------===//
+//===- EmulatedMachine.cpp - Running GPU code without a GPU ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -1,5 +1,4 @@
-//===- Machine.cpp - Running on the host
-//--------------------------------------===//
+//===- Machine.cpp - Running on the host ----------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

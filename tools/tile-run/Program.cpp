@@ -1,5 +1,4 @@
-//===- Program.cpp - Compiling and loading
-//------------------------------------===//
+//===- Program.cpp - Compiling and loading --------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

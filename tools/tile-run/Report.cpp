@@ -1,5 +1,4 @@
-//===- Report.cpp - Results as a table or as JSON
-//-----------------------------===//
+//===- Report.cpp - Results as a table or as JSON -------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

@@ -1,5 +1,4 @@
-//===- Tensor.cpp - Tensors between guard bytes
-//-------------------------------===//
+//===- Tensor.cpp - Tensors between guard bytes ---------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

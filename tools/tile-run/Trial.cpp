@@ -1,5 +1,4 @@
-//===- Trial.cpp - Calling, checking and timing a function
-//--------------------===//
+//===- Trial.cpp - Calling, checking and timing a function ----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

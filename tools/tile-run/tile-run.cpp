@@ -1,5 +1,4 @@
-//===- tile-run.cpp - Runs, checks and times functions
-//------------------------===//
+//===- tile-run.cpp - Runs, checks and times functions --------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //

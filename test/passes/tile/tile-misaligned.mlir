@@ -95,27 +95,3 @@ func.func @f(%x: tensor<?x261xf32>, %w: tensor<261xf32>) -> tensor<?x261xf32> {
   %0 = tile.launch [@sizes](%x, %w) : (tensor<?x261xf32>, tensor<261xf32>) -> tensor<?x261xf32>
   return %0 : tensor<?x261xf32>
 }
-
-// -----
-
-// Where more stages than two are asked for, rows that are shifted are loaded in
-// their turn.
-// CHECK-LABEL: tile.kernel @three_stages(
-// CHECK-NOT:     tile.copy_ahead
-// CHECK:         scf.for
-// CHECK:           %[[MISALIGNMENT:.*]] = tile.misalignment
-// CHECK:           tile.load %{{.*}} misaligned %[[MISALIGNMENT]]
-// CHECK-NOT:     tile.copy_ahead
-// CHECK:       tile.kernel @three_stages_unaligned(
-tile.kernel @three_stages(%x: tensor<?x261xbf16>) -> tensor<?x1xf32> attributes {
-    schedule = #tile.schedule<rows = 1, threads = 64, vector = 8, columns = 512, persistent = 1, stages = 3>,
-    unaligned_schedule = #tile.schedule<rows = 1, threads = 64, vector = 1, columns = 320, persistent = 1>} {
-  %0 = arith.extf %x : tensor<?x261xbf16> to tensor<?x261xf32>
-  %1 = tile.reduce add %0 : tensor<?x261xf32> -> tensor<?x1xf32>
-  %2 = tile.reduce_rows add %1 partial : tensor<?x1xf32> -> tensor<?x1xf32>
-  tile.return %2 : tensor<?x1xf32>
-}
-func.func @f(%x: tensor<?x261xbf16>) -> tensor<?x1xf32> {
-  %0 = tile.launch [@three_stages](%x) : (tensor<?x261xbf16>) -> tensor<?x1xf32>
-  return %0 : tensor<?x1xf32>
-}
