@@ -164,6 +164,8 @@ private:
   /// The memory of a shared variable in a block.
   EmulatedBuffer bufferOf(const EmulatedVariable &variable,
                           unsigned block) const;
+  /// How many bytes of shared memory a variable has in this launch.
+  uint64_t sizeOf(const EmulatedVariable &variable) const;
   char *sharedOf(unsigned block) {
     return shared.data() + block * blockStride() + redZoneBytes;
   }

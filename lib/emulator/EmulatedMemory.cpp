@@ -35,9 +35,12 @@ EmulatedBuffer EmulatedCluster::bufferOf(const EmulatedVariable &variable,
                                          unsigned block) const {
   auto begin = reinterpret_cast<uintptr_t>(shared.data()) +
                block * blockStride() + redZoneBytes;
-  return {begin + variable.offset,
-          variable.isDynamic ? launch.dynamicSharedBytes : variable.bytes,
-          variable.name, /*isWritable=*/true};
+  return {begin + variable.offset, sizeOf(variable), variable.name,
+          /*isWritable=*/true};
+}
+
+uint64_t EmulatedCluster::sizeOf(const EmulatedVariable &variable) const {
+  return variable.isDynamic ? launch.dynamicSharedBytes : variable.bytes;
 }
 
 void EmulatedCluster::access(uintptr_t address, uint64_t bytes,
@@ -97,12 +100,13 @@ char *EmulatedCluster::mapShared(char *address, uint32_t rank, uint32_t site) {
 
 const EmulatedVariable *EmulatedCluster::findShared(uint64_t offset,
                                                     uint64_t bytes) const {
-  uintptr_t address =
-      reinterpret_cast<uintptr_t>(shared.data()) + redZoneBytes + offset;
-  for (const EmulatedVariable &variable : launch.module.variables)
-    if (variable.isShared &&
-        contains(bufferOf(variable, /*block=*/0), address, bytes))
+  // Every access asks, so that no buffer is made, which would copy its name.
+  for (const EmulatedVariable &variable : launch.module.variables) {
+    const uint64_t size = sizeOf(variable);
+    if (variable.isShared && offset >= variable.offset && bytes <= size &&
+        offset - variable.offset <= size - bytes)
       return &variable;
+  }
   return nullptr;
 }
 

@@ -40,18 +40,18 @@ llvm::SmallVector<unsigned, 32> EmulatedCluster::lanes(unsigned warp,
 void EmulatedCluster::arriveAtWarp(unsigned thread) {
   const Wait &wait = threads[thread].wait;
   unsigned warp = thread / warpSize;
-  std::string what = siteName(wait.site).str() + " with mask 0x" +
-                     llvm::utohexstr(wait.mask, /*LowerCase=*/true);
+  auto failAt = [&](const Twine &reason) {
+    fail(threadName(thread) + " executes " + siteName(wait.site) +
+         " with mask 0x" + llvm::utohexstr(wait.mask, /*LowerCase=*/true) +
+         ", " + reason);
+  };
   if (!(wait.mask >> thread % warpSize & 1))
-    return fail(threadName(thread) + " executes " + what +
-                ", which does not name its lane " + Twine(thread % warpSize));
+    return failAt("which does not name its lane " + Twine(thread % warpSize));
   for (unsigned other : lanes(warp, wait.mask)) {
     if (other >= threads.size())
-      return fail(threadName(thread) + " executes " + what +
-                  ", which names lanes beyond the end of the block");
+      return failAt("which names lanes beyond the end of the block");
     if (threads[other].state == Thread::Exited)
-      return fail(threadName(thread) + " executes " + what + ", which names " +
-                  threadName(other) + "; that has exited");
+      return failAt("which names " + threadName(other) + "; that has exited");
     const Wait &its = threads[other].wait;
     if (threads[other].state != Thread::Waiting || its.kind != wait.kind ||
         its.variant != wait.variant || its.mask != wait.mask)

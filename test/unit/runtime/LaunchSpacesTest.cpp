@@ -373,8 +373,8 @@ TEST(RowSpacesTest, areCheckedWhenRead) {
   const std::string launch = "functions[0].launches[0]";
   EXPECT_EQ(parseFunction(turn).launches[0].spaces, 2u);
   expectMalformed(R"({"output": 2})", R"({"output": 2, "space": 1})",
-                  launch + ".operands[6].space: an operand without rows is in "
-                           "no space");
+                  launch + ".operands[6].space: an operand without rows "
+                           "belongs to no row space");
   expectMalformed(R"({"input": 0, "rows": true})",
                   R"({"input": 0, "rows": true, "space": 3})",
                   launch + ".operands: none has the rows of space 2");
