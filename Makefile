@@ -18,7 +18,7 @@ CMAKEFLAGS ?=
 export BASTILE_BUILD := $(abspath $(BUILD))
 
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test fuzz bench accuracy static wheel docs format lint install clean help
+.PHONY: all setup demo test test-long fuzz bench accuracy static wheel docs format lint install clean help
 
 all: setup $(BUILD)/build.ninja ## build everything into build/bin
 	@ninja -C $(BUILD)
@@ -36,6 +36,9 @@ demo: all ## compile, run and check example kernels
 test: all ## run every test: lit, unit and Python
 	@rm -f $(BUILD)/test-results.xml
 	@$(LIT) -v --xunit-xml-output $(BUILD)/test-results.xml test
+
+test-long: all ## run the numeric tests that `make test` leaves out
+	@$(LIT) -v test/numerics/long
 
 fuzz: setup ## look for inputs that crash, for SECONDS (600), with sanitizers
 	@scripts/fuzz.py --seconds $(SECONDS)

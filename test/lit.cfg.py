@@ -21,6 +21,8 @@ config.suffixes = [".mlir", ".test", ".py"]
 config.excludes = ["CMakeLists.txt", "Inputs", "corpus", "conftest.py", "lit.cfg.py"]
 # It builds the compiler once more, for ten minutes: a step of .ci/steps.
 config.excludes.append("test_wheel.py")
+# Numbers that take minutes, of ops that other tests have as well: likewise.
+config.excludes.append("long")
 config.test_source_root = os.path.dirname(os.path.abspath(__file__))
 config.test_exec_root = os.path.join(build, "test")
 
