@@ -7,6 +7,7 @@ import json
 import os
 import threading
 import warnings
+from typing import Any
 
 from bastile import _bastile
 from bastile._compiler import schedules
@@ -33,7 +34,7 @@ class Request:
         """The same request for another target."""
         return dataclasses.replace(self, target=target)
 
-    def describe(self) -> dict:
+    def describe(self) -> dict[str, Any]:
         """What the source says as it stands, without being lowered (`describe_source` in
         include/bastile/TextCompiler.h): its functions with the names, element types and
         shapes of their inputs and outputs, its key, and whether it pins a schedule.
