@@ -25,10 +25,10 @@ static llvm::StringRef verbOf(EmulatedAccess access) {
   return "access";
 }
 
-static bool contains(const EmulatedBuffer &buffer, uintptr_t address,
+/// Whether `size` bytes from `begin` on hold the `bytes` from `address` on.
+static bool contains(uint64_t begin, uint64_t size, uint64_t address,
                      uint64_t bytes) {
-  return address >= buffer.begin && bytes <= buffer.bytes &&
-         address - buffer.begin <= buffer.bytes - bytes;
+  return address >= begin && bytes <= size && address - begin <= size - bytes;
 }
 
 EmulatedBuffer EmulatedCluster::bufferOf(const EmulatedVariable &variable,
@@ -75,7 +75,7 @@ void EmulatedCluster::checkAccess(uintptr_t address, uint64_t bytes,
 
   const auto *buffer =
       llvm::find_if(launch.buffers, [&](const EmulatedBuffer &one) {
-        return contains(one, address, bytes);
+        return contains(one.begin, one.bytes, address, bytes);
       });
   if (buffer == launch.buffers.end())
     return reportOutOfBounds(address, bytes, access, site);
@@ -101,12 +101,10 @@ char *EmulatedCluster::mapShared(char *address, uint32_t rank, uint32_t site) {
 const EmulatedVariable *EmulatedCluster::findShared(uint64_t offset,
                                                     uint64_t bytes) const {
   // Every access asks, so that no buffer is made, which would copy its name.
-  for (const EmulatedVariable &variable : launch.module.variables) {
-    const uint64_t size = sizeOf(variable);
-    if (variable.isShared && offset >= variable.offset && bytes <= size &&
-        offset - variable.offset <= size - bytes)
+  for (const EmulatedVariable &variable : launch.module.variables)
+    if (variable.isShared &&
+        contains(variable.offset, sizeOf(variable), offset, bytes))
       return &variable;
-  }
   return nullptr;
 }
 
