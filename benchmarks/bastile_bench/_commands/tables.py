@@ -139,7 +139,14 @@ def _make_table(document, rows, shown, has_registers=False):
         for name in PROVIDERS
         if name != "bastile" and any((*key, name) in rows for key in shown)
     ]
-    titles = ["op", "shape", "direction", "copy", "Bastile", "share of the copy's speed"]
+    titles = [
+        "op",
+        "shape",
+        "direction",
+        "copy",
+        "Bastile",
+        "share of the copy's speed",
+    ]
     titles += [PROVIDERS[name].title for name in others]
     if has_registers:
         titles.append("registers")

@@ -68,7 +68,7 @@ def measure(job: dict, say) -> dict:
 def _measure_shape(job, provider, model, batch, prompt):
     device = job["device"]
     tokens = models.draw_tokens(
-        model.config.vocab_size, (batch, prompt), job["seed"]
+        model.config.get_text_config().vocab_size, (batch, prompt), job["seed"]
     ).to(device)
 
     def generate():

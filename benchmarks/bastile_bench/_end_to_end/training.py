@@ -35,7 +35,7 @@ class Training:
             self.model.parameters(), lr=job["learning_rate"], fused=True
         )
         self._batches = models.draw_tokens(
-            self.model.config.vocab_size,
+            self.model.config.get_text_config().vocab_size,
             (steps, job["batch"], job["seq"]),
             data_seed,
         ).to(device)

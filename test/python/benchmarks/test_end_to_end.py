@@ -63,7 +63,7 @@ def build(name="tiny-qwen3", **arguments):
 @pytest.mark.parametrize("name", models.MODELS)
 def test_every_model_is_one_of_transformers(name):
     tiny = build(f"tiny-{name}", layers=1)
-    tokens = models.draw_tokens(tiny.config.vocab_size, (1, 8), 0)
+    tokens = models.draw_tokens(tiny.config.get_text_config().vocab_size, (1, 8), 0)
     loss = tiny(input_ids=tokens, labels=tokens).loss
     assert abs(loss.item() - math.log(256)) < 0.5
 
