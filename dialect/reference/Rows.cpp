@@ -52,7 +52,7 @@ Array sum(Type type, ArrayRef<int64_t> sizes, const Array &source,
 /// result.
 template <typename Function>
 Array findMost(bool isLargest, Type type, ArrayRef<int64_t> sizes,
-               const Array &source, Function to) {
+               const Array &source, const Function &to) {
   Array result(type, sizes);
   const double sign = isLargest ? 1 : -1;
   // A maximum as found at the lower ends, the values and the upper ends of the
@@ -192,7 +192,7 @@ Array broadcast(tile::BroadcastOp op, Operands operands) {
 
 template <typename Function>
 Array combine(tile::ReduceKind kind, ArrayRef<int64_t> sizes,
-              const Array &input, Function to) {
+              const Array &input, const Function &to) {
   if (kind == tile::ReduceKind::Add)
     return sum(input.elementType(), sizes, input, to);
   return findMost(kind == tile::ReduceKind::Max, input.elementType(), sizes,
@@ -225,7 +225,7 @@ Array countColumns(tile::IotaOp op, Operands operands) {
 /// or maximum share its gradient.
 template <typename Function>
 Array shareAmongEqual(const Array &gradient, const Array &input,
-                      const Array &result, Function to) {
+                      const Array &result, const Function &to) {
   // How many elements are equal to it, and how many more may be.
   std::vector<int64_t> equal(result.count()), unsure(result.count());
   const int64_t length = input.length();
@@ -261,7 +261,8 @@ Array shareAmongEqual(const Array &gradient, const Array &input,
 
 template <typename Function>
 Array propagateReduction(tile::ReduceKind kind, const Array &gradient,
-                         const Array &input, const Array &result, Function to) {
+                         const Array &input, const Array &result,
+                         const Function &to) {
   if (kind == tile::ReduceKind::Add)
     return gather(gradient.elementType(), input.sizes(), gradient, to);
   return shareAmongEqual(gradient, input, result, to);
