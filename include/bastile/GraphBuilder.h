@@ -73,6 +73,10 @@ public:
   runtime::Expected<Id> reduce(const std::string &function, Id operand,
                                int64_t groups = 1);
 
+  /// The number of each element's column, from 0, in the shape of a value of
+  /// rows.
+  runtime::Expected<Id> numberColumns(Id like);
+
   /// Repeats each column `count` times.
   runtime::Expected<Id> repeatColumns(Id operand, int64_t count);
 

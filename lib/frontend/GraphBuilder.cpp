@@ -110,6 +110,22 @@ Expected<GraphBuilder::Id> GraphBuilder::reduce(const std::string &name,
   return graph.add({reduction->build(*expr, groups).getValue(), sizes, Type()});
 }
 
+Expected<GraphBuilder::Id> GraphBuilder::numberColumns(Id like) {
+  Graph &graph = *implementation;
+  Expected<Expr> expr = graph.getExpr(like);
+  if (!expr)
+    return expr.takeError();
+  const SmallVector<int64_t> sizes = graph.values[like].sizes;
+  if (sizes.size() < 2)
+    return Error("takes rows, but the shape is " + print(sizes));
+  RankedTensorType type = expr->getType();
+  Value columns = tile::IotaOp::create(graph.builder,
+                                       type.clone(graph.builder.getI32Type()),
+                                       expr->getValue(), Value(), Value());
+  columns = arith::SIToFPOp::create(graph.builder, type, columns);
+  return graph.add({columns, sizes, Type()});
+}
+
 Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,
                                                        int64_t count) {
   Graph &graph = *implementation;

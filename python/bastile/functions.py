@@ -26,6 +26,7 @@ __all__ = [
     "abs",
     "ceil",
     "clamp",
+    "column_numbers",
     "concatenate",
     "cos",
     "erf",
@@ -274,6 +275,13 @@ def sum_of_rows(x: Symbol) -> Symbol:
 def max_of_rows(x: Symbol) -> Symbol:
     """The maximum of all rows, column by column: a row vector [N] of x [..., N]."""
     return symbols.reduce("maxOfRows", x, 1, "max_of_rows")
+
+
+def column_numbers(x: Symbol) -> Symbol:
+    """The number of each element's column, from 0, in the shape of x: float32, exact up
+    to 2^24 columns, or float64 where x is. Compared with a column of numbers, it finds
+    one element of each row; its derivative is 0."""
+    return symbols.number_columns(x, "column_numbers")
 
 
 def repeat_interleave(x: Symbol, repeats: int) -> Symbol:

@@ -59,6 +59,12 @@ void bastile::python::bindGraph(py::module_ &module) {
           },
           "function"_a, "operand"_a, "groups"_a = 1)
       .def(
+          "number_columns",
+          [](GraphBuilder &graph, Id like) {
+            return take(graph.numberColumns(like));
+          },
+          "like"_a)
+      .def(
           "repeat_columns",
           [](GraphBuilder &graph, Id operand, int64_t count) {
             return take(graph.repeatColumns(operand, count));

@@ -396,6 +396,11 @@ def reduce(formula, operand, groups, name):
     )
 
 
+def number_columns(like, name):
+    graph = require_symbols(name, [like])
+    return _make(graph, name, lambda: graph.number_columns(like._id), [like])
+
+
 def repeat_columns(operand, count, name):
     graph = require_symbols(name, [operand])
     return _make(

@@ -81,7 +81,15 @@ def test_gelu_has_an_approximation():
 
 
 def test_all_functions_are_tested():
-    special = {"clamp", "concatenate", "maximum", "minimum", "op", "split"}
+    special = {
+        "clamp",
+        "column_numbers",
+        "concatenate",
+        "maximum",
+        "minimum",
+        "op",
+        "split",
+    }
     special |= {"max_of_rows", "sum_of_rows", "repeat_interleave"}
     special |= {"row_max", "row_mean", "row_min", "row_sum"}
     special |= {"stop_gradient", "where"}
@@ -181,6 +189,19 @@ def test_reductions_of_groups():
         return (x.reshape(3, 4, 4) / groups.mean(-1, keepdims=True)).reshape(3, 16)
 
     check(scale, reference, random(3, 16))
+
+
+def test_numbers_of_columns():
+    x = random(3, 16)
+    numbers = np.arange(16.0) + np.zeros((3, 1))
+    check(lambda x: x * F.column_numbers(x), lambda x: x * numbers, x)
+
+    def first(x):
+        return F.row_min(F.where(x == F.row_max(x), F.column_numbers(x), 16.0))
+
+    check(first, lambda x: x.argmax(-1)[:, None], x)
+    with pytest.raises(ValueError, match="column_numbers: takes rows, but the shape"):
+        compile_f64(F.column_numbers, random(16))
 
 
 def test_derivatives_at_corners_and_in_tails():
