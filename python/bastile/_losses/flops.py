@@ -14,7 +14,7 @@ def _count_loss(hidden, weight, targets, bias, class_weights, divisor, *rest, **
     words, *_, wanted = rest
     gradients = sum(wanted[:2])
     again = 1 if gradients and Options.read(words).settings.recompute else 0
-    return _products(hidden, weight, 1 + again + gradients)
+    return count_products(hidden, weight, 1 + again + gradients)
 
 
 @register_flop_formula(torch.ops.bastile.linear_cross_entropy_backward)
@@ -22,10 +22,10 @@ def _count_backward(hidden, weight, targets, bias, class_weights, upstream, *res
     """The logits again, and the gradients."""
     words, *_, wanted = rest
     again = 1 if Options.read(words).settings.recompute else 0
-    return _products(hidden, weight, 1 + again + sum(wanted[:2]))
+    return count_products(hidden, weight, 1 + again + sum(wanted[:2]))
 
 
-def _products(hidden, weight, count):
+def count_products(hidden, weight, count):
     """Of ``count`` products of [T, H] with [V, H]."""
     tokens, length = hidden
     return 2 * tokens * length * weight[0] * count

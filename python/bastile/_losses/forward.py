@@ -4,50 +4,8 @@ memory."""
 
 import torch
 from bastile._losses import kernels, plan
-from bastile._losses.products import (
-    BiasSum,
-    Sum,
-    kept_type,
-    logits_of,
-    wide_type,
-)
-
-_ALL = slice(None)
-
-
-class Gradients:
-    """The gradients of hidden states, weight and bias that are wanted, as they grow by
-    chunks of tokens.
-
-    That of the hidden states is one product for each token, that of the weight a sum
-    over chunks.
-    """
-
-    def __init__(self, hidden, weight, wanted, chunks, is_shared=False):
-        kept = kept_type(hidden.dtype)
-        self._inputs = hidden, weight
-        self._hidden = Sum(hidden, kept, not is_shared) if wanted[0] else None
-        self._weight = Sum(weight, kept, chunks < 2) if wanted[1] else None
-        self._bias = BiasSum(weight, kept) if wanted[2] else None
-
-    def add(self, tokens, logits):
-        """Takes the gradient of the logits of a slice of the tokens."""
-        hidden, weight = self._inputs
-        if self._hidden is not None:
-            self._hidden.put(tokens, logits, weight)
-        if self._weight is not None:
-            self._weight.add(logits.t(), hidden[tokens])
-        if self._bias is not None:
-            self._bias.add(_ALL, logits)
-
-    def finish(self, reduce=None):
-        """The gradients that are wanted. ``reduce`` adds up, in place, the processes'
-        shares of that of the hidden states."""
-        found = []
-        if self._hidden is not None:
-            found.append(self._hidden.finish(reduce))
-        found += [x.finish() for x in (self._weight, self._bias) if x is not None]
-        return found
+from bastile._losses.gradients import ChunkGradients
+from bastile._losses.products import logits_of, wide_type
 
 
 def run(operands, scale, options, wanted):
@@ -62,7 +20,9 @@ def run(operands, scale, options, wanted):
     size = hidden.element_size()
     budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
     parts = plan.pieces(tokens, classes * size, budget)
-    gradients = Gradients(hidden, weight, wanted, len(parts)) if any(wanted) else None
+    gradients = None
+    if any(wanted):
+        gradients = ChunkGradients(hidden, weight, wanted, len(parts))
     if scale is not None:
         scale = scale[:, None].contiguous()
 

@@ -151,7 +151,7 @@ def vocab_parallel_linear_cross_entropy(
 
     The rest is as in `linear_cross_entropy`.
     """
-    from bastile._losses import api
+    from bastile._losses import api, checks
 
     settings = Settings(
         reduction,
@@ -163,5 +163,5 @@ def vocab_parallel_linear_cross_entropy(
         budget,
     )
     operands = Operands(hidden, weight, targets, bias, class_weights)
-    of = api.find_slice(weight, group, first_class, classes)
+    of = checks.find_slice("linear_cross_entropy", weight, group, first_class, classes)
     return api.compute(operands, settings, returns, num_items, skip_ignored, of)

@@ -132,13 +132,9 @@ def _check_settings(settings):
             f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
             f"but is {settings.reduction!r}"
         )
-    if isinstance(settings.ignore_index, (bool, float, str, type(None))):
-        raise TypeError(
-            f"{_NAME}: 'ignore_index' must be an integer, but is "
-            f"{settings.ignore_index!r}"
-        )
+    check_integer(_NAME, "ignore_index", settings.ignore_index)
     for name in _NUMBERS:
-        _check_number(name, getattr(settings, name))
+        check_number(_NAME, name, getattr(settings, name))
     if settings.temperature == 0:
         raise ValueError(f"{_NAME}: 'temperature' must not be 0")
     if not 0 <= settings.label_smoothing <= 1:
@@ -147,21 +143,27 @@ def _check_settings(settings):
             f"{settings.label_smoothing!r}"
         )
     if settings.budget is not None:
-        _check_budget(settings.budget)
+        check_budget(_NAME, settings.budget)
 
 
-def _check_number(name, value):
+def check_integer(call, name, value):
+    """Raises for an option of the function ``call`` that is no whole number."""
+    if isinstance(value, (bool, float, str, type(None))):
+        raise TypeError(f"{call}: '{name}' must be an integer, but is {value!r}")
+
+
+def check_number(call, name, value):
     # What a compiler of graphs calls a float is none to isinstance and isfinite.
     if isinstance(value, (str, type(None))):
-        raise TypeError(f"{_NAME}: '{name}' must be a number, but is {value!r}")
+        raise TypeError(f"{call}: '{name}' must be a number, but is {value!r}")
     if not -math.inf < value < math.inf:
-        raise ValueError(f"{_NAME}: '{name}' must be a finite number, but is {value!r}")
+        raise ValueError(f"{call}: '{name}' must be a finite number, but is {value!r}")
 
 
-def _check_budget(budget):
+def check_budget(call, budget):
     if isinstance(budget, bool) or not isinstance(budget, int):
         raise TypeError(
-            f"{_NAME}: 'budget' must be a whole number of bytes, but is {budget!r}"
+            f"{call}: 'budget' must be a whole number of bytes, but is {budget!r}"
         )
     if budget < 1:
-        raise ValueError(f"{_NAME}: 'budget' must be at least 1 byte, but is {budget}")
+        raise ValueError(f"{call}: 'budget' must be at least 1 byte, but is {budget}")

@@ -4,7 +4,8 @@
 import torch
 import torch.distributed as dist
 from bastile._losses import plan
-from bastile._losses.forward import Gradients, combine_chunks
+from bastile._losses.forward import combine_chunks
+from bastile._losses.gradients import ChunkGradients
 from bastile._losses.products import logits_of
 from bastile._losses.slabs import Slab
 from bastile._losses.tokens import Statistics, Tokens
@@ -26,7 +27,7 @@ def run(operands, scale, options, wanted):
     parts = plan.pieces(tokens, share * size, budget)
     gradients = None
     if any(wanted):
-        gradients = Gradients(hidden, weight, wanted, len(parts), is_shared=True)
+        gradients = ChunkGradients(hidden, weight, wanted, len(parts), is_shared=True)
 
     def take(part, memory):
         rows = memory[: part.stop - part.start]

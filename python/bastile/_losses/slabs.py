@@ -3,13 +3,8 @@
 
 import torch
 from bastile._losses import kernels, plan
-from bastile._losses.products import (
-    BiasSum,
-    Sum,
-    kept_type,
-    logits_of,
-    wide_type,
-)
+from bastile._losses.gradients import SlabGradients
+from bastile._losses.products import logits_of, wide_type
 from bastile._losses.tokens import Statistics, Tokens, combine
 
 
@@ -77,32 +72,7 @@ def run(operands, scale, options, wanted):
         results[0] = (results[0] * scale).sum()
     if not any(wanted):
         return results, []
-    sums = _Sums(hidden, weight, wanted, len(parts))
+    gradients = SlabGradients(hidden, weight, wanted, len(parts))
     for part in parts:
-        sums.add(part, slab(part).gradient(of_tokens, scale))
-    return results, sums.finish()
-
-
-class _Sums:
-    """The gradients that are wanted, as they grow by slabs of classes: that of the
-    weight is one product for each class, that of the hidden states a sum over slabs."""
-
-    def __init__(self, hidden, weight, wanted, slabs):
-        kept = kept_type(hidden.dtype)
-        self._inputs = hidden, weight
-        self._hidden = Sum(hidden, kept, slabs < 2) if wanted[0] else None
-        self._weight = Sum(weight, kept, True) if wanted[1] else None
-        self._bias = BiasSum(weight, kept) if wanted[2] else None
-
-    def add(self, classes, logits):
-        hidden, weight = self._inputs
-        if self._hidden is not None:
-            self._hidden.add(logits, weight[classes])
-        if self._weight is not None:
-            self._weight.put(classes, logits.t(), hidden)
-        if self._bias is not None:
-            self._bias.add(classes, logits)
-
-    def finish(self):
-        found = self._hidden, self._weight, self._bias
-        return [x.finish() for x in found if x is not None]
+        gradients.add(part, slab(part).gradient(of_tokens, scale))
+    return results, gradients.finish()
