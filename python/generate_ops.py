@@ -222,6 +222,10 @@ from bastile._losses.functions import (
     linear_cross_entropy as linear_cross_entropy,
     vocab_parallel_linear_cross_entropy as vocab_parallel_linear_cross_entropy,
 )
+from bastile._losses.log_probs.functions import (
+    linear_log_probs as linear_log_probs,
+    vocab_parallel_linear_log_probs as vocab_parallel_linear_log_probs,
+)
 """
 
 

@@ -5,8 +5,8 @@ Every op of the dialect is here under its name, with its operands and attributes
 as they are defined there; ``help(bastile.ops.rms_norm)`` shows the formula. An op
 runs on PyTorch's tensors, with autograd, and on NumPy's and any other library's.
 
-`linear_cross_entropy` and its vocabulary-parallel form, which PyTorch's products are
-part of, run on PyTorch's tensors alone.
+The losses of a linear layer's outputs and their vocabulary-parallel forms, which
+PyTorch's products are part of, run on PyTorch's tensors alone.
 
 Shapes are those of the dialect, except that an operand with one integer a row,
 as targets are, may lack its last dimension of size 1.
@@ -17,11 +17,17 @@ from bastile._losses.functions import (
     linear_cross_entropy,
     vocab_parallel_linear_cross_entropy,
 )
+from bastile._losses.log_probs.functions import (
+    linear_log_probs,
+    vocab_parallel_linear_log_probs,
+)
 
 globals().update(FUNCTIONS)
 
 __all__ = [
     *FUNCTIONS,
     "linear_cross_entropy",
+    "linear_log_probs",
     "vocab_parallel_linear_cross_entropy",
+    "vocab_parallel_linear_log_probs",
 ]

@@ -97,6 +97,29 @@ def loss_of(
     return loss.sum() / problem.class_weights[problem.targets[counted]].sum(), z
 
 
+def distribution_of(problem, scale=1.0, soft_cap=0.0, temperature=1.0, ignore=-100):
+    """By name, what `linear_log_probs` returns, and the z that it is of."""
+    logits = F.linear(problem.hidden, problem.weight, problem.bias) * scale
+    if soft_cap:
+        logits = soft_cap * torch.tanh(logits / soft_cap)
+    z = logits / temperature
+    log_p = z.log_softmax(-1)
+    targets = problem.targets
+    counted = targets != ignore
+    found = {
+        "log_prob": log_p.gather(-1, targets.clamp(0)[:, None]).squeeze(1),
+        # A class that cannot occur adds nothing, and has no gradient.
+        "entropy": -(log_p.exp() * log_p.clamp(min=-1e300)).sum(-1),
+        "lse": z.logsumexp(-1),
+        "mean": z.mean(-1),
+        "mean_square": z.square().mean(-1),
+        "log_sum_square_probs": (2 * log_p).logsumexp(-1),
+        "argmax": z.argmax(-1),
+        "correct": z.argmax(-1) == targets,
+    }
+    return {name: torch.where(counted, x, 0) for name, x in found.items()}, z
+
+
 def distance(one, other) -> float:
     """How far apart, relative to the norm of ``other``."""
     one, other = one.detach().double(), other.detach().double()
