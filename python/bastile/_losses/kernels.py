@@ -2,11 +2,22 @@
 """Kernels of the loss, for logits of some tokens and of all or some of the classes."""
 
 import functools
+import math
 
 from bastile import _bastile
 from bastile._losses import compiled
 from bastile._losses.options import RESULTS, Options, Settings
-from bastile.functions import exp, op, row_max, row_sum, sum_of_rows, tanh
+from bastile.functions import (
+    exp,
+    log,
+    op,
+    row_max,
+    row_sum,
+    stop_gradient,
+    sum_of_rows,
+    tanh,
+    where,
+)
 
 
 def losses(logits, targets, class_weights, options):
@@ -28,11 +39,11 @@ def total_and_gradient(logits, targets, class_weights, scale, options):
     return _run(_total, {**operands, "scale": scale}, options, in_place=True)
 
 
-def statistics(logits, columns, class_weights, options):
+def statistics(logits, class_weights, options):
     """By name, numbers [rows, 1] of logits of some classes: ``lse``; ``largest``,
     where ``correct`` is wanted; and ``weighted``, the sum of w z, where labels are
-    smoothed. ``columns`` [rows, 1] are any columns."""
-    operands = {"logits": logits, "targets": columns}
+    smoothed."""
+    operands = {"logits": logits}
     names = ["lse"]
     if "correct" in options.returns:
         names.append("largest")
@@ -95,18 +106,12 @@ def _total(operands, options, wide):
 def _statistics(operands, options, wide):
     logits, weights = operands["logits"], operands.get("weights")
     settings = options.settings
-    _, lse, *_ = op.cross_entropy(
-        logits,
-        operands["targets"],
-        reduction="none",
-        soft_cap=settings.soft_cap,
-        temperature=settings.temperature,
-    )
-    made = [lse]
+    z = z_of(logits, settings.soft_cap, settings.temperature)
+    top, shifted = shift(z)
+    made = [(log(row_sum(exp(shifted))) + top).to(wide)]
     if "correct" in options.returns:
         made.append(row_max(logits).to(wide))
     if settings.label_smoothing:
-        z = z_of(logits, settings.soft_cap, settings.temperature)
         made.append(row_sum(z if weights is None else z * weights).to(wide))
     return tuple(made)
 
@@ -127,6 +132,13 @@ def z_of(logits, soft_cap, temperature):
     """What the softmax is of."""
     z = soft_cap * tanh(logits / soft_cap) if soft_cap else logits
     return z if temperature == 1 else z / temperature
+
+
+def shift(z):
+    """The largest z of each row, and what z is beside it."""
+    top = row_max(z)
+    # Where no class can occur, as in a slab of padding, all are -inf.
+    return top, z - stop_gradient(where(top > -math.inf, top, 0.0))
 
 
 @_formula

@@ -23,7 +23,7 @@ class Slab:
 
     def statistics(self):
         logits = self._logits
-        made = kernels.statistics(logits, self._column, self._weights, self._options)
+        made = kernels.statistics(logits, self._weights, self._options)
         rows = {name: values.flatten() for name, values in made.items()}
         target = logits.gather(1, self._column).flatten().to(wide_type(logits.dtype))
         return Statistics(

@@ -139,6 +139,17 @@ def test_a_token_without_a_class_has_no_gradient(recompute):
 
 
 @pytest.mark.parametrize("recompute", [False, True])
+def test_classes_that_cannot_occur(recompute):
+    """As in a vocabulary that is padded, also where a slab has nothing else."""
+    problem = linear_losses.make()
+    problem.targets.clamp_(max=30)
+    with torch.no_grad():
+        problem.bias[31:] = -torch.inf
+    how = {"budget": 8 * TOKENS * 10, "recompute": recompute}
+    compare(problem, how, z_loss=0.01)
+
+
+@pytest.mark.parametrize("recompute", [False, True])
 def test_no_token_that_counts(recompute):
     problem = linear_losses.make(torch.float32)
     problem.targets.fill_(-100)

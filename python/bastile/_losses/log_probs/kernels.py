@@ -5,7 +5,7 @@ import functools
 import math
 
 from bastile._losses import compiled
-from bastile._losses.kernels import z_of
+from bastile._losses.kernels import shift, z_of
 from bastile.functions import (
     column_numbers,
     exp,
@@ -89,9 +89,7 @@ _formula = functools.partial(compiled.Formula, "linear_log_probs")
 def _statistics(operands, options, wide):
     numbers, names = options
     z = _z(operands["logits"], numbers)
-    top = row_max(z)
-    # Where all logits are -inf, a shift by the largest would make NaN.
-    shifted = z - where(top > -math.inf, top, 0.0)
+    top, shifted = shift(z)
     e = exp(shifted)
     total = row_sum(e)
     made = {"top": top, "log_sum": log(total)}
