@@ -218,6 +218,10 @@ STUB_IMPORTS = """\
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from bastile._losses.divergence.functions import (
+    linear_jsd as linear_jsd,
+    linear_kl as linear_kl,
+)
 from bastile._losses.functions import (
     linear_cross_entropy as linear_cross_entropy,
     vocab_parallel_linear_cross_entropy as vocab_parallel_linear_cross_entropy,

@@ -13,6 +13,7 @@ as targets are, may lack its last dimension of size 1.
 """
 
 from bastile._compiler.op_functions import FUNCTIONS
+from bastile._losses.divergence.functions import linear_jsd, linear_kl
 from bastile._losses.functions import (
     linear_cross_entropy,
     vocab_parallel_linear_cross_entropy,
@@ -27,6 +28,8 @@ globals().update(FUNCTIONS)
 __all__ = [
     *FUNCTIONS,
     "linear_cross_entropy",
+    "linear_jsd",
+    "linear_kl",
     "linear_log_probs",
     "vocab_parallel_linear_cross_entropy",
     "vocab_parallel_linear_log_probs",

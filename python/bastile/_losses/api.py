@@ -4,7 +4,7 @@
 import functools
 
 import torch
-from bastile._losses import checks, node
+from bastile._losses import checks, node, operators  # noqa: F401  registers it
 from bastile._losses.options import Operands, Options
 
 _NAME = "linear_cross_entropy"
@@ -29,7 +29,7 @@ def compute(operands, settings, returns, num_items=None, skip_ignored=False, of=
     _check_class_weights(operands.class_weights, options)
     checks.check_place(_NAME, operands._asdict())
     hidden, targets = operands.hidden, operands.targets
-    divisor = _divisor(num_items, settings, hidden)
+    divisor = checks.take_divisor(_NAME, num_items, settings.reduction, hidden)
     rows = hidden.reshape(-1, hidden.shape[-1])
     columns = targets.reshape(-1)
     index = None
@@ -39,7 +39,7 @@ def compute(operands, settings, returns, num_items=None, skip_ignored=False, of=
     flat = Operands(
         rows, operands.weight, columns, operands.bias, operands.class_weights
     )
-    results = node.call(flat, divisor, options, given)
+    results = node.call(_NAME, flat, divisor, options, given)
     made = {
         name: _spread(values, index, targets.shape) if values.dim() else values
         for name, values in zip(("loss", *options.others), results)
@@ -76,27 +76,6 @@ def _autocast(operands):
     hidden, weight, targets, bias, class_weights = operands
     hidden, weight, bias = checks.cast(hidden, weight, bias)
     return Operands(hidden, weight, targets, bias, class_weights)
-
-
-def _divisor(num_items, settings, hidden):
-    if num_items is None:
-        return None
-    if settings.reduction != "mean":
-        raise ValueError(
-            f"{_NAME}: 'num_items' takes the place of the number of tokens in a "
-            f"mean, but 'reduction' is {settings.reduction!r}"
-        )
-    wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
-    if isinstance(num_items, (str, list, tuple)):
-        raise TypeError(f"{_NAME}: 'num_items' must be a number, but is {num_items!r}")
-    if not isinstance(num_items, torch.Tensor):
-        return torch.full((), num_items, dtype=wide, device=hidden.device)
-    if num_items.numel() != 1:
-        raise ValueError(
-            f"{_NAME}: 'num_items' must be one number, but has shape "
-            f"{list(num_items.shape)}"
-        )
-    return num_items.detach().reshape(()).to(hidden.device, wide)
 
 
 def _check(operands):

@@ -68,6 +68,29 @@ def cast(*tensors):
     )
 
 
+def take_divisor(call, num_items, reduction, hidden):
+    """What the sum of the losses is divided by, as a tensor beside the hidden states, or
+    None for the number of tokens."""
+    if num_items is None:
+        return None
+    if reduction != "mean":
+        raise ValueError(
+            f"{call}: 'num_items' takes the place of the number of tokens in a "
+            f"mean, but 'reduction' is {reduction!r}"
+        )
+    wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+    if isinstance(num_items, (str, list, tuple)):
+        raise TypeError(f"{call}: 'num_items' must be a number, but is {num_items!r}")
+    if not isinstance(num_items, torch.Tensor):
+        return torch.full((), num_items, dtype=wide, device=hidden.device)
+    if num_items.numel() != 1:
+        raise ValueError(
+            f"{call}: 'num_items' must be one number, but has shape "
+            f"{list(num_items.shape)}"
+        )
+    return num_items.detach().reshape(()).to(hidden.device, wide)
+
+
 def check_linear(call, hidden, weight, bias, prefix=""):
     """Raises what is wrong with the operands of a linear layer, whose names have the
     ``prefix``."""

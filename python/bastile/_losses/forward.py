@@ -16,10 +16,30 @@ def run(operands, scale, options, wanted):
     With ``scale`` None, the loss is that of each token.
     """
     hidden, weight, targets, bias, class_weights = operands
-    tokens, classes = len(hidden), len(weight)
-    size = hidden.element_size()
+    tokens, classes, size = len(hidden), len(weight), hidden.element_size()
     budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
     parts = plan.pieces(tokens, classes * size, budget)
+
+    def compute(logits, part, scale, is_differentiated):
+        given = logits, targets[part, None], class_weights
+        if scale is None:
+            return kernels.losses(*given, options)
+        if not is_differentiated:
+            return kernels.total(*given, scale, options)
+        return kernels.total_and_gradient(*given, scale, options)
+
+    linear = hidden, weight, bias
+    return run_chunks(linear, parts, compute, scale, options, wanted)
+
+
+def run_chunks(linear, parts, compute, scale, options, wanted):
+    """As `run`, for hidden states, weight and bias, in slices of the tokens.
+
+    ``compute(logits, part, scale, is_differentiated)`` gives the results of a part, the
+    loss first: of each token, or with ``scale`` [rows, 1] their sum; and behind the
+    results, where it is asked for, the gradient of that sum in the logits' memory.
+    """
+    hidden, weight, bias = linear
     gradients = None
     if any(wanted):
         gradients = ChunkGradients(hidden, weight, wanted, len(parts))
@@ -29,16 +49,15 @@ def run(operands, scale, options, wanted):
     def take(part, memory):
         rows = memory[: part.stop - part.start]
         logits = logits_of(hidden[part], weight, bias, rows)
-        given = logits, targets[part, None], class_weights
-        if scale is None:
-            return kernels.losses(*given, options)
+        of_part = None if scale is None else scale[part]
+        made = compute(logits, part, of_part, gradients is not None)
         if gradients is None:
-            return kernels.total(*given, scale[part], options)
-        *made, logits = kernels.total_and_gradient(*given, scale[part], options)
+            return made
+        *made, logits = made
         gradients.add(part, logits)
         return made
 
-    memory = hidden.new_empty(parts[0].stop if parts else 0, classes)
+    memory = hidden.new_empty(parts[0].stop if parts else 0, len(weight))
     found = [take(part, memory) for part in parts]
     # Rounding the weight's gradient takes memory, which is less than the logits leave.
     del memory
@@ -66,14 +85,10 @@ def combine_chunks(found, hidden, options, is_apart):
 def empty_results(hidden, options, is_apart):
     """Zeros of the shapes and types of the results."""
     wide = wide_type(hidden.dtype)
-    tokens = hidden.shape[0]
-    shapes = {
-        "loss": ((tokens,) if is_apart else (), wide),
-        "lse": ((tokens,), wide),
-        "correct": ((tokens,), torch.int8),
-        "invalid": ((), wide),
-    }
+    tokens = (hidden.shape[0],)
+    shapes = {"loss": tokens if is_apart else (), "invalid": ()}
+    types = {"correct": torch.int8}
     return [
-        hidden.new_zeros(shapes[name][0], dtype=shapes[name][1])
+        hidden.new_zeros(shapes.get(name, tokens), dtype=types.get(name, wide))
         for name in ("loss", *options.others)
     ]

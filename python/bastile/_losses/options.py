@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 RESULTS = ("loss", "lse", "correct", "invalid")
-_REDUCTIONS = ("none", "mean", "sum")
+REDUCTIONS = ("none", "mean", "sum")
 _NAME = "linear_cross_entropy"
 
 
@@ -127,9 +127,9 @@ def _read(text, counts, numbers):
 
 
 def _check_settings(settings):
-    if settings.reduction not in _REDUCTIONS:
+    if settings.reduction not in REDUCTIONS:
         raise ValueError(
-            f"{_NAME}: 'reduction' must be one of {', '.join(_REDUCTIONS)}, "
+            f"{_NAME}: 'reduction' must be one of {', '.join(REDUCTIONS)}, "
             f"but is {settings.reduction!r}"
         )
     check_integer(_NAME, "ignore_index", settings.ignore_index)
@@ -158,6 +158,18 @@ def check_number(call, name, value):
         raise TypeError(f"{call}: '{name}' must be a number, but is {value!r}")
     if not -math.inf < value < math.inf:
         raise ValueError(f"{call}: '{name}' must be a finite number, but is {value!r}")
+
+
+def check_positive(call, name, value):
+    if value <= 0:
+        raise ValueError(f"{call}: '{name}' must be positive, but is {value!r}")
+
+
+def check_soft_cap(call, name, value):
+    if value < 0:
+        raise ValueError(
+            f"{call}: '{name}' must be positive, or 0 for none, but is {value!r}"
+        )
 
 
 def check_budget(call, budget):

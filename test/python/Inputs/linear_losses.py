@@ -120,6 +120,22 @@ def distribution_of(problem, scale=1.0, soft_cap=0.0, temperature=1.0, ignore=-1
     return {name: torch.where(counted, x, 0) for name, x in found.items()}, z
 
 
+def divergence_of(student, teacher, beta):
+    """The generalized divergence of each row of log-probabilities, as
+    `torch.nn.functional.kl_div` computes it."""
+
+    def kl(log_other, log_own):
+        return F.kl_div(log_other, log_own, reduction="none", log_target=True).sum(-1)
+
+    if beta == 0:
+        return kl(student, teacher)
+    if beta == 1:
+        return kl(teacher, student)
+    shares = torch.tensor([1 - beta, beta], dtype=student.dtype).log()
+    mixture = torch.logaddexp(student + shares[0], teacher + shares[1])
+    return beta * kl(mixture, teacher) + (1 - beta) * kl(mixture, student)
+
+
 def distance(one, other) -> float:
     """How far apart, relative to the norm of ``other``."""
     one, other = one.detach().double(), other.detach().double()

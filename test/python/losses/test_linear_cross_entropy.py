@@ -238,20 +238,20 @@ def test_gradients_add_up_over_batches():
 def test_the_weight_keeps_the_gradient_without_a_copy():
     problem = linear_losses.make(torch.bfloat16, bias=False)
     seen = []
-    from bastile._losses import operators
+    from bastile._losses import totals
 
-    scale = operators.scale_gradient
+    scale = totals.scale_gradient
 
     def watch(gradient, *rest):
         result = scale(gradient, *rest)
         seen.append((gradient.data_ptr(), result.data_ptr()))
         return result
 
-    operators.scale_gradient = watch
+    totals.scale_gradient = watch
     try:
         call(problem).backward()
     finally:
-        operators.scale_gradient = scale
+        totals.scale_gradient = scale
     assert all(before == after for before, after in seen)
     assert problem.weight.grad.data_ptr() == seen[1][1]
 

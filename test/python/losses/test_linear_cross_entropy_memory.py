@@ -7,8 +7,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from bastile import ops
-from bastile._losses import forward, operators, plan, products, slabs
+from bastile._losses import forward, plan, products, slabs
 from bastile._losses.options import Operands, Options, Settings
+from bastile._losses.tokens import total_scale
 from linear_losses import CLASSES, LENGTH, TOKENS, distance
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -49,9 +50,9 @@ def watch(run, budget, is_logits):
     settings = Settings(budget=budget)
     options = Options(settings, ("loss", "correct"), classes=CLASSES)
     operands = Operands(problem.hidden, problem.weight, problem.targets, problem.bias)
-    scale = operators.total_scale(
-        problem.targets, None, None, settings, torch.float32
-    ).expand(TOKENS)
+    scale = total_scale(problem.targets, None, None, settings, torch.float32).expand(
+        TOKENS
+    )
     with torch.no_grad(), Watch(is_logits) as found:
         run(operands, scale, options, [True] * 3)
     return found

@@ -3,14 +3,14 @@
 autograd graph."""
 
 import torch
+from bastile._losses import totals
 from bastile._losses.log_probs import distribution, run
 from bastile._losses.log_probs.options import CALL, DIFFERENTIABLE, Options
 from bastile._losses.products import wide_type
 from bastile._torch import autograd
 
-_LIBRARY = torch.library.Library("bastile", "FRAGMENT")
 _SCHEMA = (
-    "{}(Tensor hidden, Tensor weight, Tensor targets, Tensor? bias, {}str words, "
+    "(Tensor hidden, Tensor weight, Tensor targets, Tensor? bias, {}str words, "
     "SymInt[] counts, float[] numbers{}) -> Tensor[]"
 )
 #: What a backward is told of the tokens: the largest z and the logarithm of the sum of
@@ -49,23 +49,16 @@ def _backward(hidden, weight, targets, bias, top, log_sum, entropy, *rest):
 
 
 def _fake_backward(hidden, weight, *rest):
-    shapes = hidden.shape, weight.shape, weight.shape[:1]
-    return [hidden.new_empty(x) for x, want in zip(shapes, rest[-1]) if want]
+    return totals.imitate_gradients(hidden, weight, rest[-1], hidden.dtype)
 
 
-def _register():
-    for name, own, last, implementation, fake in (
-        (CALL, "", "", _forward, _fake_forward),
-        (f"{CALL}_backward", _OF_TOKENS, ", bool[] wanted", _backward, _fake_backward),
-    ):
-        _LIBRARY.define(_SCHEMA.format(name, own, last))
-        for device in ("CPU", "CUDA"):
-            # Where autograd records a backward, it must not record what that computes.
-            _LIBRARY.impl(name, torch.no_grad()(implementation), device)
-        torch.library.register_fake(f"bastile::{name}", fake, lib=_LIBRARY)
-
-
-_register()
+totals.register(CALL, _SCHEMA.format("", ""), _forward, _fake_forward)
+totals.register(
+    f"{CALL}_backward",
+    _SCHEMA.format(_OF_TOKENS, ", bool[] wanted"),
+    _backward,
+    _fake_backward,
+)
 
 
 class _Node(torch.autograd.Function):

@@ -4,7 +4,13 @@
 import dataclasses
 import functools
 
-from bastile._losses.options import check_budget, check_integer, check_number
+from bastile._losses.options import (
+    check_budget,
+    check_integer,
+    check_number,
+    check_positive,
+    check_soft_cap,
+)
 
 CALL = "linear_log_probs"
 #: The results, in the order in which operators return them.
@@ -47,15 +53,8 @@ class Options:
         for name in _NUMBERS:
             check_number(CALL, name, getattr(self, name))
         for name in ("scale", "temperature"):
-            if getattr(self, name) <= 0:
-                raise ValueError(
-                    f"{CALL}: '{name}' must be positive, but is {getattr(self, name)!r}"
-                )
-        if self.soft_cap < 0:
-            raise ValueError(
-                f"{CALL}: 'soft_cap' must be positive, or 0 for none, but is "
-                f"{self.soft_cap!r}"
-            )
+            check_positive(CALL, name, getattr(self, name))
+        check_soft_cap(CALL, "soft_cap", self.soft_cap)
         check_integer(CALL, "ignore_index", self.ignore_index)
         if self.budget is not None:
             check_budget(CALL, self.budget)
