@@ -6,7 +6,6 @@ Nothing of Transformers is imported before the first call of `apply`.
 
 from bastile._patching.api import (
     OPS,
-    PatchInfo,
     apply,
     apply_to_model,
     get_patched_ops,
@@ -15,7 +14,15 @@ from bastile._patching.api import (
     reset,
 )
 from bastile._patching.registry import Patched
-from bastile._patching.table import CausalLoss, Experts, Mlp, Norm, PatchError, Rope
+from bastile._patching.table import (
+    CausalLoss,
+    Experts,
+    Mlp,
+    Norm,
+    PatchError,
+    PatchInfo,
+    Rope,
+)
 
 __all__ = [
     "OPS",

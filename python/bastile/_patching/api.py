@@ -1,7 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """``bastile.apply`` and what goes with it."""
 
-import dataclasses
 import difflib
 import re
 import sys
@@ -32,46 +31,51 @@ def apply(
     moe: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
+    strict: bool = False,
 ) -> registry.Patched:
     """Has models of Transformers run on Bastile's kernels, those that are there and
     those that are made later.
 
+    The classes of the model type are looked at: norms, rotations, gated MLPs, experts
+    and the loss are found by what they are made of, each original is run on a few
+    numbers beside the formula of Bastile's kernel, and what computes the same is
+    patched. Everything else is left alone (`list_patches` says what, and why).
+
     Args:
         model_type: what ``config.model_type`` says, as in ``"qwen3"``; by default
-            every model in the table that this version of Transformers has.
+            every type of which there are models, or will be: those whose modules have
+            been imported, and others as their first model is made.
         rms_norm, rope, swiglu, geglu, moe: which ops are patched, in models that
             have them.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
             makes no logits unless ``skip_logits=False`` is given to a forward or the
             logits in its outputs are read.
+        strict: whether to raise ``PatchError``, and to patch nothing, where something
+            that looks like one of these ops is left alone: whatever `list_patches`
+            lists with a reason for them.
 
-    What is patched already stays as it is. Returns a ``Patched`: what it patched
+    What is patched already stays as it is. Returns a ``Patched``: what it patched
     is undone by its ``reset()`` or, as a context manager, on leaving.
 
     Raises:
-        ValueError: for a model type that is not in the table.
+        ValueError: for a model type that neither Transformers nor the table has.
         TypeError: for something that is no model type.
-        PatchError: where this version of Transformers computes something else than
-            the table says. Nothing is patched then.
+        PatchError: where a model that `register_patch` has added computes something
+            else than its entries say, and as ``strict`` says. Nothing is patched then.
     """
     wanted = _wanted(locals())
     replacements = _import_replacements()
     if model_type is None:
-        models = {
-            name: model
-            for name, model in table.MODELS.items()
-            if replacements.is_there(model)
-        }
-    elif isinstance(model_type, str):
-        models = dict([_find(model_type)])
-    else:
+        return _apply_everywhere(wanted, strict)
+    if not isinstance(model_type, str):
         raise TypeError(
             "apply takes a model type as in 'qwen3', but got a "
             f"{type(model_type).__qualname__}; for one model alone, there is "
             "apply_to_model"
         )
-    return registry.patch_classes(_check(models, wanted))
+    found, left = _prepare(_find(model_type), wanted, strict)
+    return registry.patch_classes(found)
 
 
 def apply_to_model(
@@ -84,13 +88,15 @@ def apply_to_model(
     moe: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
+    strict: bool = False,
 ) -> registry.Patched:
     """As `apply`, for one model alone, before or after its weights are loaded.
 
     ``model`` is a model of Transformers or a wrapper of one: PEFT's, DDP, a compiled
-    model. Other models of its type are left as they are, and so is what somebody else
-    has set on a module of this one, such as a trainer's own forward: a warning says
-    which op that leaves out.
+    model. Its classes may also come from elsewhere, as those of remote code. Other
+    models of its type are left as they are, and so is what somebody else has set on a
+    module of this one, such as a trainer's own forward: a warning says which op that
+    leaves out.
     """
     wanted = _wanted(locals())
     _import_replacements()
@@ -102,8 +108,11 @@ def apply_to_model(
             f"{type(base).__module__}.{type(base).__qualname__} without "
             "'config.model_type'"
         )
-    name, entry = _find(config.model_type)
-    return registry.patch_instance(base, _check({name: entry}, wanted))
+    from bastile._patching import model_types
+
+    sources = model_types.of_classes(type(x) for x in base.modules())
+    found, left = _prepare(sources, wanted, strict)
+    return registry.patch_instance(base, found)
 
 
 def _unwrapped(model):
@@ -152,29 +161,40 @@ def get_patched_ops(model: Any = None) -> dict[str, list[str]]:
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
-@dataclasses.dataclass(frozen=True)
-class PatchInfo:
-    """A patch that there is: of which model, op and class, and whether it is
-    applied to all models of the type."""
+def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
+    """What there is to patch in models of a type, and what is left alone, as
+    `PatchInfo`; by default in all whose modules have been imported.
 
-    model_type: str
-    op: str
-    target: str
-    applied: bool
+    Something is listed with a ``reason`` for being left alone where its name or its
+    code looks like one of the ops: a class of norms that computes no RMS norm, a
+    function of cosines and sines with other operands.
 
+    Raises:
+        ValueError: for a model type that neither Transformers nor the table has.
+    """
+    if model_type is None:
+        if "transformers" not in sys.modules:
+            return []
+        from bastile._patching import model_types
 
-def list_patches(model_type: str | None = None) -> list[PatchInfo]:
-    """Every patch in the table, or those of one model type, as `PatchInfo`."""
-    models = table.MODELS
-    if model_type is not None:
-        models = dict([_find(model_type)])
-    patched = get_patched_ops()
-    return [
-        PatchInfo(name, op, patch.target, op in patched.get(name, ()))
-        for name, model in models.items()
-        for patch in model.patches
-        for op in patch.ops
-    ]
+        sources = model_types.loaded()
+    else:
+        _import_replacements()
+        sources = _find(model_type)
+    from bastile._patching import replacements
+
+    in_force = {(x.model_type, x.op, x.target) for x in registry.in_place()}
+    listed = {}
+    for source in sources:
+        found, left = replacements.of_source(source, set(OPS))
+        for each in found:
+            key = source.name, each.op, each.target
+            listed[key] = table.PatchInfo(*key, key in in_force)
+        for each in left:
+            for op in each.ops:
+                key = source.name, op, each.target
+                listed[key] = table.PatchInfo(*key, False, each.reason)
+    return list(listed.values())
 
 
 def register_patch(
@@ -220,32 +240,31 @@ def _import_replacements():
 
 
 def _find(model_type):
-    """The entry's name and the entry of a model type."""
-    for name, model in table.MODELS.items():
-        if model_type == name or model_type in model.aliases:
-            return name, model
-    meant = _misspelled(str(model_type))
+    """The sources of a model type (`model_types`)."""
+    from bastile._patching import model_types
+
+    found = model_types.find(model_type)
+    if found:
+        return found
+    meant = _misspelled(model_type, model_types.known())
     raise ValueError(
-        f"Bastile has no patches for models of type '{model_type}'"
+        f"there is no model type '{model_type}' in Transformers {_version()}"
         + (f"; did you mean '{meant}'?" if meant else ".")
-        + f" There are {', '.join(sorted(table.MODELS))}, and register_patch adds "
-        "others"
+        + " register_patch adds models from elsewhere, and apply_to_model patches one "
+        "model, wherever its classes are"
     )
 
 
-def _misspelled(model_type):
+def _misspelled(model_type, known):
     """The model type that was meant, if it is one that was typed wrong: other numbers
-    and further words make other models, and so do types that Transformers knows."""
-    auto = sys.modules.get("transformers.models.auto.configuration_auto")
-    if auto is not None and model_type in auto.CONFIG_MAPPING:
-        return None
+    and further words make other models."""
     typed = re.sub(r"\W", "_", model_type.lower())
-    for name in table.MODELS:
-        if name.replace("_", "") == typed.replace("_", ""):
+    for name in known:
+        if re.sub(r"\W|_", "", name) == typed.replace("_", ""):
             return name
     alike = [
         name
-        for name in table.MODELS
+        for name in known
         if re.findall(r"\d+", name) == re.findall(r"\d+", typed)
         and name.count("_") == typed.count("_")
     ]
@@ -253,35 +272,67 @@ def _misspelled(model_type):
 
 
 def _known_name(name):
-    """A name for `reset`, with the model type that the table has."""
+    """A name for `reset`, with the name that patches of the model type go by."""
     model_type, dot, op = name.partition(".")
     if name in OPS:
         return name
-    for own, model in table.MODELS.items():
-        if model_type in (own, *model.aliases) and (not dot or op in OPS):
-            return own + dot + op
+    if model_type in {x.model_type for x in registry.made()}:
+        own = model_type
+    else:
+        own = _name_of(model_type)
+    if own and (not dot or op in OPS):
+        return own + dot + op
     raise ValueError(
-        f"'{name}' is neither a model type ({', '.join(sorted(table.MODELS))}), nor "
-        f"an op ({', '.join(OPS)}), nor both as in 'qwen3.rope'"
+        f"'{name}' is neither a model type, nor an op ({', '.join(OPS)}), nor both as "
+        "in 'qwen3.rope'"
     )
 
 
-def _check(models, wanted):
-    """The replacements for all ``models``, or an error that says what of them this
-    version of Transformers has otherwise."""
-    import transformers
+def _name_of(model_type):
+    from bastile._patching import model_types
+
+    found = model_types.find(model_type)
+    return found[0].name if found else None
+
+
+def _prepare(sources, wanted, strict):
+    """The replacements in ``sources`` and what is left alone, or an error that says
+    what computes something else than it should."""
     from bastile._patching import replacements
 
-    found, problems = [], []
-    for name, model in models.items():
-        for_model, not_matching = replacements.of_model(name, model, wanted)
-        found += for_model
-        problems += not_matching
+    found, left, problems = [], [], []
+    for source in sources:
+        in_source, alone = replacements.of_source(source, wanted)
+        found += in_source
+        left += alone
+        if strict or source.name in table.MODELS:
+            problems += [f"{source.module}: {x.target}: {x.reason}" for x in alone]
     if problems:
         lines = "".join(f"\n  {problem}" for problem in problems)
         raise table.PatchError(
-            f"Transformers {transformers.__version__} is not what Bastile's table of "
-            f"models says, and nothing was patched:{lines}\n"
+            f"Transformers {_version()} has something else than patches are of, and "
+            f"nothing was patched:{lines}\n"
             "Leave the op out (as in rope=False) or the model"
         )
-    return found
+    return found, left
+
+
+def _version():
+    import transformers
+
+    return transformers.__version__
+
+
+def _apply_everywhere(wanted, strict):
+    """Patches models whose modules have been imported, and others as they are made."""
+    from bastile._patching import everywhere, model_types
+
+    found, left = _prepare(model_types.loaded(), wanted, strict)
+    patched = registry.patch_classes(found)
+
+    def patch(source):
+        more, _ = _prepare([source], wanted, strict)
+        patched.add(registry.patch_classes(more))
+
+    patched.on_reset(everywhere.watch(patch))
+    return patched

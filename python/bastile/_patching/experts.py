@@ -11,17 +11,17 @@ import functools
 
 import torch
 from bastile._formulas.activations import interleaved_geglu, interleaved_geglu_bias
-from bastile._patching import forwards, grouped, routing
+from bastile._patching import activations, grouped, routing
 
 
 @functools.cache
 def packed_gate(original, patch):
     """The method ``_apply_gate`` for rows that hold the gate and then up."""
-    activations = forwards.activations(packed=True)
+    by_class = activations.by_class(packed=True)
 
     @functools.wraps(original)
     def apply_gate(self, gate_up):
-        activation = activations.get(type(self.act_fn))
+        activation = by_class.get(type(self.act_fn))
         if activation is None:
             return original(self, gate_up)
         return activation.call(gate_up)
@@ -44,7 +44,7 @@ def gpt_oss_gate(original, patch):
 @functools.cache
 def packed_forward(original, patch):
     """A forward of experts whose loop over them calls the kernel."""
-    activations = forwards.activations(packed=True)
+    by_class = activations.by_class(packed=True)
     linear = torch.nn.functional.linear
     run_grouped = grouped.find()
 
@@ -58,7 +58,7 @@ def packed_forward(original, patch):
                 top_k_index,
                 top_k_weights,
             )
-        activation = activations.get(type(self.act_fn))
+        activation = by_class.get(type(self.act_fn))
         if activation is None or self.config._experts_implementation != "eager":
             return original(self, hidden_states, top_k_index, top_k_weights)
         # The backward makes one gradient for all experts; with an index in place of

@@ -7,6 +7,7 @@ import threading
 import types
 import warnings
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from bastile._patching import scopes
@@ -103,6 +104,16 @@ class Patched:
 
     def __init__(self, places: list[tuple[Any, Any]]) -> None:
         self._places = places
+        self._undo: list[Callable[[], None]] = []
+
+    def add(self, other: "Patched") -> None:
+        """Takes the patches of ``other`` as well."""
+        with _lock:
+            self._places = self._places + other._places
+
+    def on_reset(self, undo: Callable[[], None]) -> None:
+        """Has ``undo()`` called when the patches are undone."""
+        self._undo.append(undo)
 
     @property
     def ops(self) -> list[str]:
@@ -113,6 +124,8 @@ class Patched:
     def reset(self) -> None:
         """Puts back what was there before."""
         with _lock:
+            while self._undo:
+                self._undo.pop()()
             for place, key in reversed(self._places):
                 applied = place.pop(key, None)
                 if applied is not None:
@@ -235,9 +248,24 @@ def _make(places):
     return Patched(made)
 
 
+def made():
+    """The patches of classes and of models that were made and not undone, in force or
+    not."""
+    with _lock:
+        places = (_applied, *_instances.values())
+        return [applied for place in places for applied in place.values()]
+
+
+#: What is called where everything is undone.
+on_undo_of_all = []
+
+
 def undo(names=None):
     """Undoes the patches that ``names`` name, or all, in classes and in models."""
     with _lock:
+        if names is None:
+            for each in on_undo_of_all:
+                each()
         for place in (_applied, *_instances.values()):
             for key in reversed(list(place)):
                 if place[key].is_named(names):

@@ -1,17 +1,14 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Replacements for entries of the table: the functions that are set, and on what,
-once the originals were checked."""
+"""Replacements for the classes and functions of a module: the functions that are set,
+and on what, once the originals were checked."""
 
 import contextlib
 import dataclasses
-import importlib
-import importlib.util
-import inspect
-import sys
+import types
 import weakref
 
 import torch
-from bastile._patching import experts, forwards, probes, table
+from bastile._patching import code, kind, kinds, probes, table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,29 +31,64 @@ class Replacement:
         return f"{owner}.{self.name}" if owner else self.name
 
 
-def of_model(model_type, model, ops):
-    """The replacements in ``model`` for the ops in ``ops``, and a line of text for each
-    entry that is not what this version of Transformers has."""
-    if not is_there(model):
-        return [], [f"{model.module}: there is no such module"]
-    module = importlib.import_module(model.module)
-    found, problems = [], []
-    for patch in model.patches:
-        if ops.isdisjoint(patch.ops):
-            continue
-        try:
-            with _on_the_cpu(), torch.no_grad():
-                built = list(_BUILDERS[type(patch)](patch, module, ops))
-        except probes.Mismatch as problem:
-            problems.append(f"{model.module}: {patch.target}: {problem}")
-            continue
-        for op, owner, name, value, *static in built:
-            found.append(
-                Replacement(
-                    model_type, op, owner, name, value, bool(static), model.module
-                )
-            )
-    return found, problems
+def of_source(source, ops):
+    """The replacements in a module for the ops in ``ops``, and a `kind.LeftAlone` for
+    each thing that they might be expected of. For a module that the table has, these
+    are entries which are not what the module has."""
+    module = source.load()
+    if module is None:
+        return [], [
+            kind.LeftAlone(tuple(ops), source.module, "there is no such module")
+        ]
+    found, left = [], []
+    with _on_the_cpu(), torch.no_grad():
+        for patch in candidates(source, module):
+            if ops.isdisjoint(patch.ops):
+                continue
+            if isinstance(patch, kind.LeftAlone):
+                left.append(patch)
+                continue
+            try:
+                built = list(kinds.BY_ENTRY[type(patch)].build(patch, module, ops))
+            except probes.Mismatch as problem:
+                left.append(kind.LeftAlone(patch.ops, patch.target, str(problem)))
+                continue
+            found += [
+                Replacement(source.name, *setting, source.module)
+                for setting in built
+                if setting.op in ops
+            ]
+    return found, left
+
+
+#: By module, what its originals were when they were looked at, and what was found.
+_seen = weakref.WeakKeyDictionary()
+
+
+def candidates(source, module):
+    """The entries for a module, each of them an entry of the table or a
+    `kind.LeftAlone`: those that somebody has registered, or else what is found."""
+    if source.name in table.MODELS:
+        return table.MODELS[source.name].patches
+    originals = _originals(module)
+    seen = _seen.get(module)
+    if seen is None or seen[0] != originals:
+        found = tuple(x for each in kinds.KINDS for x in each.find(module))
+        _seen[module] = seen = originals, found
+    return seen[1]
+
+
+def _originals(module):
+    """What a look at the module depends on: it may be loaded again, and methods may be
+    replaced by others."""
+    own = {
+        (cls, name): kind.without_patches(value)
+        for cls in code.layers(module)
+        for name, value in vars(cls).items()
+        if isinstance(value, types.FunctionType)
+    }
+    functions = code.functions(module)
+    return own | {x: kind.without_patches(value) for x, value in functions.items()}
 
 
 def _on_the_cpu():
@@ -66,116 +98,3 @@ def _on_the_cpu():
     if torch.get_default_device().type == "cpu":
         return contextlib.nullcontext()
     return torch.device("cpu")
-
-
-def is_there(model):
-    """Whether this version of Transformers has the model at all."""
-    if model.module in sys.modules:
-        return True
-    try:
-        return importlib.util.find_spec(model.module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-def _find(module, name):
-    found = getattr(module, name, None)
-    if found is None:
-        raise probes.Mismatch("there is no such name in this version")
-    return found
-
-
-def original_of(owner, name):
-    """What ``owner`` has, or had before Bastile replaced it."""
-    value = inspect.getattr_static(owner, name)
-    # A wrapper has the attributes of what it wraps, so an attribute alone says nothing.
-    return value.bastile_original if value in _ours else value
-
-
-def _method(patch, cls, name, make, probe):
-    """The replacement of a method, made of the original and checked with it."""
-    original = original_of(cls, name)
-    probe(original, patch, cls)
-    return patch.ops[0], cls, name, _made(make, original, patch)
-
-
-#: The functions that were made to replace others.
-_ours = weakref.WeakSet()
-
-
-def _made(make, original, patch):
-    value = make(original, patch)
-    value.bastile_original = original
-    _ours.add(value)
-    return value
-
-
-def _norm(patch, module, ops):
-    cls = _find(module, patch.cls)
-    yield _method(patch, cls, "forward", forwards.norm, probes.norm)
-
-
-def _rope(patch, module, ops):
-    _find(module, patch.function)
-    yield _method(patch, module, patch.function, forwards.rope, probes.rope)
-
-
-def _mlp(patch, module, ops):
-    if patch.optional and not hasattr(module, patch.cls):
-        return
-    cls = _find(module, patch.cls)
-    yield _method(patch, cls, "forward", forwards.mlp, probes.mlp)
-
-
-_EXPERTS = {
-    "packed": (
-        experts.packed_gate,
-        probes.packed_gate,
-        experts.packed_forward,
-        probes.packed_experts,
-    ),
-    "gpt_oss": (
-        experts.gpt_oss_gate,
-        probes.gpt_oss_gate,
-        experts.gpt_oss_forward,
-        probes.gpt_oss_experts,
-    ),
-}
-
-
-def _experts(patch, module, ops):
-    if patch.optional and not hasattr(module, patch.cls):
-        return
-    cls = _find(module, patch.cls)
-    if hasattr(cls, "_apply_gate"):
-        make_gate, probe, make_forward, probe_forward = _EXPERTS[patch.kind]
-        yield _method(patch, cls, "_apply_gate", make_gate, probe)
-        yield _method(patch, cls, "forward", make_forward, probe_forward)
-        return
-    # Transformers 4 has the activation within the forward.
-    if patch.kind != "gpt_oss":
-        raise probes.Mismatch("it has no method '_apply_gate'")
-    make = experts.gpt_oss_forward_4
-    yield _method(patch, cls, "forward", make, probes.gpt_oss_experts)
-
-
-def _causal_loss(patch, module, ops):
-    from bastile._patching import loss_probes, losses
-
-    cls = _find(module, patch.cls)
-    original = original_of(cls, "forward")
-    loss_probes.causal_loss(original, patch, cls)
-    if "cross_entropy" in ops:
-        yield "cross_entropy", cls, "_loss_function", losses.cross_entropy, True
-    if "fused_linear_cross_entropy" in ops:
-        forward = _made(losses.fused, original, patch)
-        yield "fused_linear_cross_entropy", cls, "forward", forward
-
-
-_BUILDERS = {
-    table.Norm: _norm,
-    table.Rope: _rope,
-    table.Mlp: _mlp,
-    table.Experts: _experts,
-    table.CausalLoss: _causal_loss,
-}

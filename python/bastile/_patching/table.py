@@ -1,9 +1,9 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""The table of models: which classes of Transformers compute what.
+"""Entries, which name classes and say what they compute, and the table of models that
+somebody has registered.
 
-An entry names classes and says what they compute. Whether they do is checked with
-numbers before anything is patched (``probes.py``), so that an entry that no longer
-fits is refused and not believed.
+Whether a class computes what its entry says is checked with numbers before anything is
+patched, so that an entry that does not fit is refused and not believed.
 """
 
 import dataclasses
@@ -11,7 +11,8 @@ from typing import ClassVar
 
 
 class PatchError(RuntimeError):
-    """Transformers is not as the table has it; nothing was patched."""
+    """Classes compute something else than patches of them would; nothing was
+    patched."""
 
     # As users import it, and as tracebacks name it.
     __module__ = "bastile.patching"
@@ -87,9 +88,12 @@ class Mlp:
     gate: str = "gate_proj"
     up: str = "up_proj"
     down: str = "down_proj"
-    act: str = "act_fn"
+    act: str | None = "act_fn"
     packed: bool = False
     optional: bool = False
+    #: Transformers' name of the activation where the forward calls it as a function,
+    #: "silu", "gelu" or "gelu_pytorch_tanh"; ``act`` says nothing then.
+    function: str | None = None
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -144,6 +148,24 @@ class CausalLoss:
         return self.cls
 
 
+@dataclasses.dataclass(frozen=True)
+class PatchInfo:
+    """A patch that there is, or something that was left alone: of which model, op and
+    class, and whether it is applied to all models of the type.
+
+    ``reason`` says why something was left alone that looks as if it could be patched;
+    None for a patch.
+    """
+
+    model_type: str
+    op: str
+    target: str
+    applied: bool
+    reason: str | None = None
+
+    __module__ = "bastile.patching"
+
+
 KINDS = (Norm, Rope, Mlp, Experts, CausalLoss)
 
 #: What a model's entry is made of.
@@ -160,99 +182,6 @@ class Model:
     aliases: tuple[str, ...] = ()
 
 
-def _model(name, prefix, *patches, **arguments):
-    """A model of Transformers with its causal loss."""
-    module = f"transformers.models.{name}.modeling_{name}"
-    loss = CausalLoss(f"{prefix}ForCausalLM", **arguments.pop("loss", {}))
-    return Model(module, (*patches, loss), **arguments)
-
-
-MODELS = {
-    "gemma2": _model(
-        "gemma2",
-        "Gemma2",
-        Norm("Gemma2RMSNorm", casting="gemma", offset=1.0, eps="eps"),
-        Rope(),
-        Mlp("Gemma2MLP", "geglu"),
-        loss={"soft_cap": "final_logit_softcapping"},
-    ),
-    "gemma3": _model(
-        "gemma3",
-        "Gemma3",
-        Norm("Gemma3RMSNorm", casting="gemma", offset=1.0, eps="eps"),
-        Rope(),
-        Mlp("Gemma3MLP", "geglu"),
-        loss={"soft_cap": "final_logit_softcapping"},
-        aliases=("gemma3_text",),
-    ),
-    "glm4": _model(
-        "glm4",
-        "Glm4",
-        Norm("Glm4RMSNorm"),
-        Rope("neighbours"),
-        Mlp("Glm4MLP", gate="gate_up_proj", act="activation_fn", packed=True),
-    ),
-    "gpt_oss": _model(
-        "gpt_oss",
-        "GptOss",
-        Norm("GptOssRMSNorm", casting="gemma"),
-        Rope("half_angles"),
-        Experts("GptOssExperts", "gpt_oss"),
-        loss={"router": True},
-    ),
-    "granite": _model(
-        "granite",
-        "Granite",
-        Norm("GraniteRMSNorm"),
-        Rope(),
-        Mlp("GraniteMLP"),
-        loss={"divisor": "logits_scaling"},
-    ),
-    "llama": _model("llama", "Llama", Norm("LlamaRMSNorm"), Rope(), Mlp("LlamaMLP")),
-    "mistral": _model(
-        "mistral", "Mistral", Norm("MistralRMSNorm"), Rope(), Mlp("MistralMLP")
-    ),
-    "mixtral": _model(
-        "mixtral",
-        "Mixtral",
-        Norm("MixtralRMSNorm"),
-        Rope(),
-        # Transformers 5 and 4.
-        Experts("MixtralExperts", optional=True),
-        Mlp(
-            "MixtralBlockSparseTop2MLP",
-            "moe",
-            gate="w1",
-            up="w3",
-            down="w2",
-            optional=True,
-        ),
-        loss={"router": True},
-    ),
-    "olmo2": _model(
-        "olmo2",
-        "Olmo2",
-        Norm("Olmo2RMSNorm", casting="gemma"),
-        Rope(),
-        Mlp("Olmo2MLP"),
-    ),
-    "phi3": _model(
-        "phi3",
-        "Phi3",
-        Norm("Phi3RMSNorm"),
-        Rope(),
-        Mlp("Phi3MLP", gate="gate_up_proj", act="activation_fn", packed=True),
-    ),
-    "qwen2": _model("qwen2", "Qwen2", Norm("Qwen2RMSNorm"), Rope(), Mlp("Qwen2MLP")),
-    "qwen3": _model("qwen3", "Qwen3", Norm("Qwen3RMSNorm"), Rope(), Mlp("Qwen3MLP")),
-    "qwen3_moe": _model(
-        "qwen3_moe",
-        "Qwen3Moe",
-        Norm("Qwen3MoeRMSNorm"),
-        Rope(),
-        Mlp("Qwen3MoeMLP"),
-        # Transformers 4 has a Qwen3MoeMLP for each expert.
-        Experts("Qwen3MoeExperts", optional=True),
-        loss={"router": True},
-    ),
-}
+#: By model type, the models that `register_patch` has added. Those of Transformers need
+#: no entry: what their classes compute is found (`bastile._patching.kinds`).
+MODELS: dict[str, Model] = {}

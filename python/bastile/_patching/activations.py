@@ -1,0 +1,53 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""The activations of gated layers that there are kernels for."""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+from bastile import ops
+from bastile._compiler.traced_operators import TracedOperator
+from bastile._formulas import activations as kernels
+
+
+class Activation(NamedTuple):
+    """The activation of an MLP: ``call`` computes the operand of the last product, and
+    ``again`` computes it again in the backward (`gated`)."""
+
+    call: Callable
+    again: TracedOperator
+
+
+def _geglu(form):
+    return lambda gate, up: ops.geglu(gate, up, form=form)
+
+
+# By Transformers' name, the activation of the gate and up, and of both in one row.
+_ACTIVATIONS = {
+    "silu": (
+        Activation(ops.swiglu, kernels.swiglu_again),
+        Activation(kernels.packed_swiglu, kernels.packed_swiglu_again),
+    ),
+    "gelu": (
+        Activation(_geglu("erf"), kernels.geglu_erf_again),
+        Activation(kernels.packed_geglu_erf, kernels.packed_geglu_erf_again),
+    ),
+    "gelu_pytorch_tanh": (
+        Activation(_geglu("tanh"), kernels.geglu_tanh_again),
+        Activation(kernels.packed_geglu_tanh, kernels.packed_geglu_tanh_again),
+    ),
+}
+
+
+@functools.cache
+def by_class(packed):
+    """By the class of an activation of Transformers, the kernels for ``gate, up``
+    or, with ``packed``, for both in one row."""
+    from transformers.activations import ACT2FN
+
+    return {type(ACT2FN[name]): pair[packed] for name, pair in _ACTIVATIONS.items()}
+
+
+def by_name(packed):
+    """As `by_class`, by Transformers' name of the activation."""
+    return {name: pair[packed] for name, pair in _ACTIVATIONS.items()}

@@ -1,0 +1,70 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Reading modules of Python for what may be patched, without running anything."""
+
+import functools
+import inspect
+import types
+
+import torch
+
+
+def layers(module):
+    """The classes of layers that ``module`` itself defines, in its order."""
+    return [
+        cls
+        for cls in vars(module).values()
+        if isinstance(cls, type)
+        and issubclass(cls, torch.nn.Module)
+        and cls.__module__ == module.__name__
+    ]
+
+
+def functions(module):
+    """The functions that ``module`` has under global names, by name."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if isinstance(value, types.FunctionType)
+    }
+
+
+def own_forward(cls):
+    """The forward as the class or a parent of Transformers or of somebody else wrote
+    it; None where that is PyTorch's."""
+    forward = inspect.getattr_static(cls, "forward", None)
+    module = getattr(forward, "__module__", None) or ""
+    is_plain = isinstance(forward, types.FunctionType)
+    return forward if is_plain and not module.startswith("torch.") else None
+
+
+def names_in(function):
+    """Names of globals and attributes that the function's code uses."""
+    return set(inspect.unwrap(function).__code__.co_names)
+
+
+def operands(function):
+    """The parameters that a call may give by position, without ``self`` of a method,
+    and whether there may be any others."""
+    parameters = list(inspect.signature(function).parameters.values())
+    by_place = [
+        x for x in parameters if x.kind in (x.POSITIONAL_ONLY, x.POSITIONAL_OR_KEYWORD)
+    ]
+    return by_place, len(by_place) < len(parameters)
+
+
+@functools.cache
+def default_configuration(cls):
+    """The configuration that a class has by default; None where it has none."""
+    try:
+        return cls()
+    except Exception:
+        return None
+
+
+def configurations(module):
+    """The default configurations of the models in ``module``."""
+    classes = {getattr(cls, "config_class", None) for cls in layers(module)}
+    found = (
+        default_configuration(cls) for cls in sorted(filter(None, classes), key=repr)
+    )
+    return [config for config in found if config is not None]

@@ -1,0 +1,159 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""RMS norms: `table.Norm`."""
+
+import functools
+import inspect
+
+import torch
+from bastile import ops
+from bastile._patching import code, kind, probes, table
+
+#: The parameter of a norm's class, where it has one, that says whether there is a
+#: weight, and the attribute that keeps it.
+_WITH_WEIGHT = "with_scale"
+#: What classes call the parameter that epsilon is given by.
+_EPSILONS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "rms_norm_eps")
+#: What operands are multiplied by, and epsilon. Of small operands, epsilon is most of
+#: what they are divided by.
+_PROBES = ((1.0, 1e-3), (0.01, 1e-5), (0.01, 1e-3))
+_SIZE = 64
+
+
+@functools.cache
+def _replace(original, patch):
+    casting, offset, eps = patch.casting, patch.offset, patch.eps
+    rms_norm = ops.rms_norm
+
+    @functools.wraps(original)
+    def forward(self, hidden_states):
+        weight = getattr(self, "weight", None)
+        # What a class of another kind does without a weight is not known.
+        if weight is None and not hasattr(self, _WITH_WEIGHT):
+            return original(self, hidden_states)
+        return rms_norm(
+            hidden_states,
+            weight,
+            casting=casting,
+            eps=getattr(self, eps),
+            offset=offset,
+        )
+
+    return forward
+
+
+def _find(module):
+    for cls in code.layers(module):
+        forward = code.own_forward(cls)
+        if forward is None or not _looks_like_one(cls):
+            continue
+        target = f"{cls.__qualname__}.forward"
+        try:
+            original = kind.original_of(cls, "forward")
+            casting, offset, eps = _measure(original, cls)
+        except probes.Mismatch as problem:
+            yield kind.LeftAlone(table.Norm.ops, target, str(problem))
+        else:
+            yield table.Norm(cls.__name__, casting, offset, eps)
+
+
+def _looks_like_one(cls):
+    """Whether a class divides by a root mean square, or is called after that."""
+    if "rmsnorm" in cls.__name__.replace("_", "").lower():
+        return True
+    if not cls.__name__.lower().endswith("norm"):
+        return False
+    methods = [x for x in vars(cls).values() if inspect.isfunction(x)]
+    used = set().union(*map(code.names_in, methods))
+    return bool(used & {"rsqrt", "rms_norm"})
+
+
+@functools.cache
+def _measure(original, cls):
+    """Casting, offset and the attribute of epsilon of the norm that ``cls`` computes,
+    after its numbers."""
+    kind_of = "norm of one tensor with a size, an epsilon and 'weight'"
+    by_place, _ = code.operands(original)
+    needed = [x for x in by_place[1:] if x.default is x.empty]
+    if len(needed) != 1 or len(by_place) > 2:
+        names = ", ".join(x.name for x in by_place[1:])
+        raise probes.Mismatch(f"it is no {kind_of}: its forward takes {names}")
+    given = [x for x in inspect.signature(cls).parameters if x in _EPSILONS]
+    if not given:
+        raise probes.Mismatch(f"it is no {kind_of}: its class takes no epsilon")
+    eps = _attribute_of_epsilon(cls, given[0], kind_of)
+    return (*_errors(original, cls, given[0], eps, kind_of), eps)
+
+
+def _attribute_of_epsilon(cls, parameter, kind_of):
+    value = 0.0123
+    module = probes.run(kind_of, lambda: cls(_SIZE, **{parameter: value}))
+    names = [name for name, x in vars(module).items() if x == value]
+    if not names:
+        raise probes.Mismatch(f"it is no {kind_of}: it keeps no epsilon")
+    return names[0]
+
+
+def _errors(original, cls, parameter, attribute, kind_of):
+    """The casting and offset whose formula gives the numbers of the class."""
+    weight = probes.numbers(_SIZE, seed=1).bfloat16()
+
+    def make_and_run(x, eps, **options):
+        module = cls(_SIZE, **{parameter: eps}, **options)
+        if not options:
+            if {name for name, _ in module.named_parameters()} != {"weight"}:
+                raise ValueError("its only parameter is not 'weight'")
+            module.weight.data = weight
+        if getattr(module, attribute) != eps:
+            raise ValueError(f"'{attribute}' is {getattr(module, attribute)}")
+        return original(module, x)
+
+    def formula(x, eps, casting, factor):
+        wide = x.float()
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+        if casting == "llama":
+            return factor * wide.bfloat16()
+        return (factor.float() * wide).bfloat16()
+
+    errors = {}
+    for scale, eps in _PROBES:
+        x = (scale * probes.numbers(16, _SIZE, seed=2)).bfloat16()
+        result = probes.run(kind_of, make_and_run, x, eps)
+        for casting in ("llama", "gemma"):
+            for offset in (0.0, 1.0):
+                # Gemma's order adds the offset in float32.
+                wide = weight.float() if casting == "gemma" else weight
+                expected = formula(x, eps, casting, wide + offset)
+                error = probes.difference(result, expected)
+                key = casting, offset
+                errors[key] = max(error, errors.get(key, 0.0))
+    best = min(errors, key=errors.get)
+    if errors[best] > 1e-3:
+        raise probes.Mismatch("its numbers are those of no RMS norm")
+    if _WITH_WEIGHT in inspect.signature(cls).parameters:
+        options = {_WITH_WEIGHT: False}
+        result = probes.run(kind_of, lambda: make_and_run(x, eps, **options))
+        expected = formula(x, eps, "gemma", torch.ones(()))
+        if probes.difference(result, expected) > 1e-3:
+            raise probes.Mismatch(
+                "without a weight, its numbers are those of no RMS norm"
+            )
+    return best
+
+
+def _prove(original, patch, cls):
+    casting, offset, eps = _measure(original, cls)
+    if eps != patch.eps:
+        raise probes.Mismatch(f"it is no norm with 'weight' and '{patch.eps}'")
+    if (casting, offset) != (patch.casting, patch.offset):
+        raise probes.Mismatch(
+            f"the table says casting={patch.casting!r} and offset={patch.offset}, "
+            f"but its numbers are those of casting={casting!r} and offset={offset}"
+        )
+
+
+def _build(patch, module, ops):
+    cls = kind.look_up(module, patch.cls)
+    yield kind.method(patch, cls, "forward", _replace, _prove)
+
+
+KIND = kind.Kind(table.Norm, _find, _build)
