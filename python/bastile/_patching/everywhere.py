@@ -10,6 +10,7 @@ import functools
 import threading
 
 import transformers
+
 from bastile._patching import model_types, registry
 
 _lock = threading.RLock()

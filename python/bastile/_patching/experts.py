@@ -10,6 +10,7 @@ Transformers 4, and the function of grouped products are replaced (`grouped`,
 import functools
 
 import torch
+
 from bastile._formulas.activations import interleaved_geglu, interleaved_geglu_bias
 from bastile._patching import activations, grouped, routing
 

@@ -8,10 +8,11 @@ less is kept, for one more tensor written.
 """
 
 import torch
-from bastile._compiler import capture
-from bastile._torch import autograd
-from bastile._patching import modules
 from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
+
+from bastile._compiler import capture
+from bastile._patching import modules
+from bastile._torch import autograd
 
 #: The least bytes of an operand that are worth it. Below, memory is no concern, and the
 #: host's time for a node in Python is.

@@ -7,6 +7,7 @@ import inspect
 import types
 
 import torch
+
 from bastile._patching import probes, routing
 
 _NAME = "grouped_mm"

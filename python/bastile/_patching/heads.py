@@ -6,6 +6,7 @@ import sys
 import warnings
 
 import torch
+
 from bastile import functional as F
 from bastile import ops
 from bastile._patching import modules

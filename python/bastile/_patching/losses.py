@@ -3,12 +3,15 @@
 
 import functools
 import inspect
+import operator
+from typing import NamedTuple
 
 import torch
 import transformers
-from bastile import functional as F
-from bastile._patching import heads, outputs
 from transformers.loss import loss_utils
+
+from bastile import functional as F
+from bastile._patching import heads, outputs, table
 
 
 def shift(labels, ignore_index):
@@ -38,13 +41,27 @@ def cross_entropy(
     return heads.divide(loss, num_items_in_batch)
 
 
+class Form(NamedTuple):
+    """What the forward of a model does besides the loss, as far as it was seen."""
+
+    #: The class of its outputs.
+    outputs: type | None = None
+    #: The decoder's outputs that are among its own, by the names of both.
+    fields: tuple[tuple[str, str], ...] = ()
+    #: What it hands on to the decoder of that which the loss takes.
+    handed_on: tuple[str, ...] = ()
+    #: What it gives the decoder of its configuration, unless it is given another value.
+    defaults: tuple[str, ...] = ()
+
+
 @functools.cache
-def fused(original, patch):
+def fused(original, patch, form):
     """A forward that, while training on labels, makes the loss of the hidden
     states, piece by piece, and no logits."""
     names = list(inspect.signature(original).parameters)[1:]
     module = inspect.unwrap(original).__globals__
     balance = module["load_balancing_loss_func"] if patch.router else None
+    details = _Details(patch, form, balance)
 
     @functools.wraps(original)
     def forward(self, *args, skip_logits=None, **kwargs):
@@ -67,7 +84,7 @@ def fused(original, patch):
                 f"{type(self).__name__}: 'skip_logits' would leave out the model's own "
                 "loss function, which is one of logits"
             )
-        return _forward(self, patch, balance, given, is_asked)
+        return _forward(self, details, given, is_asked)
 
     return forward
 
@@ -96,12 +113,39 @@ def is_replaced(model):
 
 
 def _is_mapping_replaced():
-    return loss_utils.LOSS_MAPPING["ForCausalLM"] is not loss_utils.ForCausalLMLoss
+    mapping, own = loss_utils.LOSS_MAPPING, loss_utils.ForCausalLMLoss
+    names = "ForCausalLM", "ForConditionalGeneration"
+    return any(mapping.get(name, own) is not own for name in names)
 
 
-def _forward(model, patch, balance, given, is_asked):
+class _Details:
+    """What of an entry and of a `Form` a forward needs, as functions of the model."""
+
+    def __init__(self, patch, form, balance):
+        self.decoder = operator.attrgetter(patch.decoder)
+        self.head, self.form = patch.head, form
+        self.balance = balance
+        names = table.ROUTER if patch.router is True else patch.router or ()
+        self.router = operator.attrgetter(*names) if names else None
+        self._cap, self._divisor, self._factor = (
+            name and operator.attrgetter(name)
+            for name in (patch.soft_cap, patch.divisor, patch.factor)
+        )
+
+    def of_logits(self, config):
+        """What becomes of the logits before the loss."""
+        cap = self._cap and self._cap(config)
+        divisor = self._divisor and self._divisor(config)
+        factor = self._factor and self._factor(config)
+        temperature = (divisor or 1.0) / (1.0 if factor is None else factor)
+        return {"soft_cap": cap or 0.0, "temperature": temperature}
+
+
+def _forward(model, details, given, is_asked):
     """``is_asked`` says that the caller does without logits, and not this."""
+    form, balance = details.form, details.balance
     given.pop("logits_to_keep", None)
+    kept = {name: given[name] for name in form.handed_on if name in given}
     labels = given.pop("labels", None)
     targets = given.pop("shift_labels", None)
     items = given.pop("num_items_in_batch", None)
@@ -113,18 +157,22 @@ def _forward(model, patch, balance, given, is_asked):
     if balance is not None:
         routes = given.get("output_router_logits")
         if routes is None:
-            routes = model.config.output_router_logits
+            text = model.config.get_text_config()
+            routes = getattr(text, "output_router_logits", False)
         given["output_router_logits"] = routes
+    for name in form.defaults:
+        if given.get(name) is None:
+            given[name] = getattr(model.config, name)
 
-    made = model.model(**given, return_dict=True)
+    made = details.decoder(model)(**given, **kept, return_dict=True)
     hidden = made.last_hidden_state
-    of_logits = _of_logits(model.config, patch)
+    of_logits = details.of_logits(model.config)
     if targets is None:
         targets = shift(labels, ignore_index)
     elif targets.numel() == hidden[..., 0].numel():
         targets = targets.reshape(hidden.shape[:-1])
     loss, accuracy = heads.loss(
-        model.lm_head,
+        getattr(model, details.head),
         hidden,
         targets,
         items=items,
@@ -132,34 +180,26 @@ def _forward(model, patch, balance, given, is_asked):
         **of_logits,
     )
 
-    extra, entry = {}, None
-    if balance is not None:
-        extra["router_logits"] = made.router_logits
+    extra = {own: getattr(made, name, None) for own, name in form.fields}
+    entry = None
     if routes:
+        experts, chosen, share = details.router(model)
         extra["aux_loss"] = aux = balance(
-            made.router_logits,
-            model.num_experts,
-            model.num_experts_per_tok,
-            given.get("attention_mask"),
+            made.router_logits, experts, chosen, given.get("attention_mask")
         )
-        loss = loss + model.router_aux_loss_coef * aux.to(loss.device)
+        loss = loss + share * aux.to(loss.device)
     if as_dictionary and model.training and not _sees_outputs(model):
-        extra["logits_on_request"] = outputs.Logits(model, hidden, **of_logits)
+        extra["logits_on_request"] = outputs.Logits(
+            model, details.head, hidden, **of_logits
+        )
         # DeepSpeed reads every entry by its name, and would make the logits.
-        is_read = heads.is_of_deepspeed(model.lm_head)
+        is_read = heads.is_of_deepspeed(getattr(model, details.head))
         entry = "logits_on_request" if is_read else "logits"
     elif not as_dictionary and not is_asked:
         # A tuple's elements are there, and the one behind the loss is the logits.
-        extra["logits"] = outputs.Logits(model, hidden, **of_logits)()
-    kind = outputs.KINDS[balance is not None, entry]
-    result = kind(
-        loss=loss,
-        past_key_values=made.past_key_values,
-        hidden_states=made.hidden_states,
-        attentions=made.attentions,
-        token_accuracy=accuracy,
-        **extra,
-    )
+        extra["logits"] = outputs.Logits(model, details.head, hidden, **of_logits)()
+    kind = outputs.kind(form.outputs, entry)
+    result = kind(loss=loss, token_accuracy=accuracy, **extra)
     return result if as_dictionary else result.to_tuple()
 
 
@@ -167,10 +207,3 @@ def _sees_outputs(model):
     """Whether a compiler or `DataParallel` takes the outputs apart, which know
     tensors only."""
     return torch.compiler.is_compiling() or getattr(model, "_is_replica", False)
-
-
-def _of_logits(config, patch):
-    """What becomes of the logits before the loss."""
-    cap = patch.soft_cap and getattr(config, patch.soft_cap)
-    divisor = patch.divisor and getattr(config, patch.divisor)
-    return {"soft_cap": cap or 0.0, "temperature": divisor or 1.0}

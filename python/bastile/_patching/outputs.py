@@ -4,38 +4,24 @@
 import collections
 import contextlib
 import dataclasses
+import functools
 
 import torch
+
 from bastile._patching import heads
-from transformers import modeling_outputs
-
-
-@dataclasses.dataclass
-class CausalLMOutput(modeling_outputs.CausalLMOutputWithPast):
-    """The outputs of Transformers, with the share of the tokens that count whose target
-    has the largest logit."""
-
-    token_accuracy: torch.Tensor | None = None
-
-
-@dataclasses.dataclass
-class MoeCausalLMOutput(modeling_outputs.MoeCausalLMOutputWithPast):
-    """The outputs of Transformers, with the share of the tokens that count whose target
-    has the largest logit."""
-
-    token_accuracy: torch.Tensor | None = None
 
 
 class Logits:
-    """The logits of hidden states, made when it is called, and kept.
+    """The logits of hidden states, made when it is called by the layer of the model
+    that has the name ``head``, and kept.
 
     While gradients are recorded the logits are part of the graph, so that a loss of
     them trains what the loss of the hidden states trains. Outputs hold this in place
     of logits that nobody has read.
     """
 
-    def __init__(self, model, hidden, soft_cap, temperature):
-        self._model, self._hidden = model, hidden
+    def __init__(self, model, head, hidden, soft_cap, temperature):
+        self._model, self._head, self._hidden = model, head, hidden
         self._soft_cap, self._temperature = soft_cap, temperature
         self._autocast = _autocast_of(hidden.device.type)
         self._made, self._is_recorded = None, False
@@ -50,7 +36,7 @@ class Logits:
         return self._made
 
     def _make(self):
-        logits = heads.logits(self._model.lm_head, self._hidden)
+        logits = heads.logits(getattr(self._model, self._head), self._hidden)
         if self._soft_cap:
             logits = torch.tanh(logits / self._soft_cap) * self._soft_cap
         return logits / self._temperature if self._temperature != 1 else logits
@@ -123,7 +109,7 @@ class _OnRequest:
     def __reduce__(self):
         # In another process there is no model that logits could be made by.
         made = {name: self[name] for name in self if name not in _NAMES}
-        return self._plain(**made, logits=self.logits).__reduce__()
+        return _remake, (self._original, {**made, "logits": self.logits})
 
     def __repr__(self):
         entries = ", ".join(f"{name}={value!r}" for name, value in self.items())
@@ -155,6 +141,36 @@ def _set_entry(outputs, value):
     _set_logits(outputs, value if own is None else own)
 
 
+class _WithAccuracy:
+    """Outputs of Transformers, and the share of the tokens that count whose target has
+    the largest logit."""
+
+    def __reduce__(self):
+        return _remake, (self._original, dict(self.items()))
+
+
+def _remake(original, values):
+    """What is pickled: classes that are made here have no name that finds them."""
+    return kind(original, None)(**values)
+
+
+@functools.cache
+def kind(original, entry):
+    """The class of outputs that has what ``original`` of Transformers has, and
+    ``token_accuracy``. Its logits may be made later, of what the entry of this name
+    holds; not where ``entry`` is None."""
+    if entry is not None:
+        return _on_request(kind(original, None), entry)
+    return dataclasses.make_dataclass(
+        f"{original.__name__}AndAccuracy",
+        [("token_accuracy", torch.Tensor | None, None)],
+        bases=(_WithAccuracy, original),
+        namespace={"__module__": __name__, "_original": original},
+        repr=False,
+        eq=False,
+    )
+
+
 def _on_request(kind, entry):
     """The subclass of the outputs ``kind`` whose logits may be made later, of what
     the entry of this name holds."""
@@ -168,7 +184,6 @@ def _on_request(kind, entry):
         bases=(_OnRequest, kind),
         namespace={
             "__module__": __name__,
-            "_plain": kind,
             "_order": tuple(names),
             "_entry_on_request": entry,
         },
@@ -179,12 +194,3 @@ def _on_request(kind, entry):
     own.logits = property(lambda outputs: _made(_entry(outputs)), _set_logits)
     own.logits_on_request = property(_entry, _set_entry)
     return own
-
-
-#: By whether there is a router, and by the entry that holds what makes logits on
-#: request, or None where nothing does.
-KINDS = {
-    (has_router, entry): kind if entry is None else _on_request(kind, entry)
-    for has_router, kind in ((False, CausalLMOutput), (True, MoeCausalLMOutput))
-    for entry in (None, *_NAMES)
-}

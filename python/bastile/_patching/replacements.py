@@ -8,6 +8,7 @@ import types
 import weakref
 
 import torch
+
 from bastile._patching import code, kind, kinds, probes, table
 
 

@@ -13,6 +13,7 @@ makes the host wait for a GPU.
 import typing
 
 import torch
+
 from bastile._torch import autograd
 
 _NAME = "the routing of experts"

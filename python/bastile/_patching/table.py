@@ -131,21 +131,33 @@ class Experts:
 class CausalLoss:
     """The class of the causal language model, for both losses.
 
-    ``soft_cap`` and ``divisor`` name what the configuration says of the logits:
-    ``cap * tanh(logits / cap)`` and ``logits / divisor``. ``router`` says that the
-    loss of the router is added to the loss.
+    ``decoder`` and ``head`` are the attributes of the model that give hidden states and
+    make logits of these. ``soft_cap``, ``divisor`` and ``factor`` name what the
+    configuration says of the logits: ``cap * tanh(logits / cap)``, ``logits / divisor``
+    and ``factor * logits``; with dots where it stands in a part of the configuration, as
+    in "text_config.final_logit_softcapping". ``router`` says that the loss of the router
+    is added to the loss; it may be the three attributes of the model that have the
+    number of experts, that of the chosen ones and what the router's loss is multiplied
+    by, in place of those of `ROUTER`.
     """
 
     cls: str
     soft_cap: str | None = None
     divisor: str | None = None
-    router: bool = False
+    router: bool | tuple[str, str, str] = False
+    factor: str | None = None
+    decoder: str = "model"
+    head: str = "lm_head"
 
     ops: ClassVar[tuple[str, ...]] = ("cross_entropy", "fused_linear_cross_entropy")
 
     @property
     def target(self) -> str:
         return self.cls
+
+
+#: What models call the numbers that a router's loss depends on.
+ROUTER = ("num_experts", "num_experts_per_tok", "router_aux_loss_coef")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,6 @@ import transformers
 from bastile import patching
 from bastile._patching import model_types, registry, replacements, table
 
-
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 

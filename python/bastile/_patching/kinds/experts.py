@@ -4,6 +4,7 @@
 import types
 
 import torch
+
 from bastile._patching import code, experts, kind, probes, table
 
 

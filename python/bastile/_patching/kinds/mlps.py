@@ -5,6 +5,7 @@ import functools
 import types
 
 import torch
+
 from bastile._patching import activations, code, gated, kind, probes, table
 
 #: By name, the activations that a forward may call as functions.

@@ -5,6 +5,7 @@ import functools
 import inspect
 
 import torch
+
 from bastile import ops
 from bastile._patching import code, kind, probes, table
 

@@ -4,6 +4,7 @@
 import functools
 
 import torch
+
 from bastile._formulas.rope import rope_half_angles, rope_halves, rope_neighbours
 from bastile._patching import code, kind, probes, table
 
