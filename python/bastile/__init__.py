@@ -2,9 +2,10 @@
 """Kernels for training language models, compiled from one definition an op.
 
 `ops` has the ops of the dialect, called on tensors of any library; `functional` and `nn`
-have them with the signatures and classes of PyTorch. `compile` makes kernels of ops, of
-MLIR and of Python functions, which compute with what `functions` has. `apply` patches
-models of Transformers (`patching`), and `autotune` chooses schedules by measurement.
+have them with the signatures and classes of PyTorch, and `losses` has what trainers make
+of log-probabilities. `compile` makes kernels of ops, of MLIR and of Python functions,
+which compute with what `functions` has. `apply` patches models of Transformers
+(`patching`), and `autotune` chooses schedules by measurement.
 """
 
 import importlib
@@ -27,7 +28,7 @@ from bastile._tuning import gate as _tuning_gate
 
 if TYPE_CHECKING:
     # What `__getattr__` imports when it is asked for.
-    from bastile import functional, nn, patching
+    from bastile import functional, losses, nn, patching
     from bastile._tuning.api import (
         autotune,
         clear_autotune_cache,
@@ -58,6 +59,7 @@ __all__ = [
     "get_patched_ops",
     "get_thread_count",
     "list_patches",
+    "losses",
     "nn",
     "ops",
     "patching",
@@ -88,7 +90,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "nn", "patching"):
+    if name in ("functional", "losses", "nn", "patching"):
         return importlib.import_module(f"bastile.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"bastile.{_LATER[name]}"), name)

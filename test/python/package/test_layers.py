@@ -22,6 +22,7 @@ ORDER = (
     "_torch",
     "_losses",
     "ops",
+    "losses",
     "functional",
     "nn",
     "_patching",
