@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from bastile._patching import registry, table
+from bastile._patching import registry, table, trainers
 
 #: Every op that patches are of, by the names of `apply`'s parameters.
 OPS = (
@@ -18,6 +18,7 @@ OPS = (
     "moe",
     "cross_entropy",
     "fused_linear_cross_entropy",
+    *trainers.OPS,
 )
 
 
@@ -31,6 +32,7 @@ def apply(
     moe: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
+    linear_log_probs: bool = True,
     strict: bool = False,
 ) -> registry.Patched:
     """Has models of Transformers run on Bastile's kernels, those that are there and
@@ -45,12 +47,15 @@ def apply(
         model_type: what ``config.model_type`` says, as in ``"qwen3"``; by default
             every type of which there are models, or will be: those whose modules have
             been imported, and others as their first model is made.
+            ``"trl"`` is for TRL's trainers alone.
         rms_norm, rope, swiglu, geglu, moe: which ops are patched, in models that
             have them.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
             makes no logits unless ``skip_logits=False`` is given to a forward or the
             logits in its outputs are read.
+        linear_log_probs: the head of TRL's trainers, for whatever model they train.
+            TRL is patched when it is imported, if that is later.
         strict: whether to raise ``PatchError``, and to patch nothing, where something
             that looks like one of these ops is left alone: whatever `list_patches`
             lists with a reason for them.
@@ -66,16 +71,26 @@ def apply(
     """
     wanted = _wanted(locals())
     replacements = _import_replacements()
+    if model_type == trainers.NAME:
+        trainers.check_installed()
+        return trainers.patch(wanted, strict)
     if model_type is None:
-        return _apply_everywhere(wanted, strict)
-    if not isinstance(model_type, str):
+        patched = _apply_everywhere(wanted, strict)
+    elif isinstance(model_type, str):
+        found, left = _prepare(_find(model_type), wanted, strict)
+        patched = registry.patch_classes(found)
+    else:
         raise TypeError(
             "apply takes a model type as in 'qwen3', but got a "
             f"{type(model_type).__qualname__}; for one model alone, there is "
             "apply_to_model"
         )
-    found, left = _prepare(_find(model_type), wanted, strict)
-    return registry.patch_classes(found)
+    try:
+        patched.add(trainers.patch(wanted, strict))
+    except BaseException:
+        patched.reset()
+        raise
+    return patched
 
 
 def apply_to_model(
@@ -162,8 +177,8 @@ def get_patched_ops(model: Any = None) -> dict[str, list[str]]:
 
 
 def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
-    """What there is to patch in models of a type, and what is left alone, as
-    `PatchInfo`; by default in all whose modules have been imported.
+    """What there is to patch in models of a type or, for ``"trl"``, in TRL, and what
+    is left alone, as `PatchInfo`; by default in all whose modules have been imported.
 
     Something is listed with a ``reason`` for being left alone where its name or its
     code looks like one of the ops: a class of norms that computes no RMS norm, a
@@ -178,6 +193,8 @@ def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
         from bastile._patching import model_types
 
         sources = model_types.loaded()
+    elif model_type == trainers.NAME:
+        return trainers.list_patches()
     else:
         _import_replacements()
         sources = _find(model_type)
@@ -194,7 +211,10 @@ def list_patches(model_type: str | None = None) -> list[table.PatchInfo]:
             for op in each.ops:
                 key = source.name, op, each.target
                 listed[key] = table.PatchInfo(*key, False, each.reason)
-    return list(listed.values())
+    found = list(listed.values())
+    if model_type is None and trainers.is_imported():
+        found += trainers.list_patches()
+    return found
 
 
 def register_patch(
@@ -223,7 +243,7 @@ def register_patch(
 
 
 def _wanted(arguments):
-    return {op for op in OPS if arguments[op]}
+    return {op for op in OPS if arguments.get(op)}
 
 
 def _import_replacements():
@@ -274,7 +294,7 @@ def _misspelled(model_type, known):
 def _known_name(name):
     """A name for `reset`, with the name that patches of the model type go by."""
     model_type, dot, op = name.partition(".")
-    if name in OPS:
+    if name in OPS or (model_type == trainers.NAME and (not dot or op in OPS)):
         return name
     if model_type in {x.model_type for x in registry.made()}:
         own = model_type

@@ -25,7 +25,26 @@ _set_on_modules = weakref.WeakKeyDictionary()
 _HOOKED = "_old_forward"
 
 
-class Applied:
+class Patch:
+    """What is kept of a patch: of which model type and op it is."""
+
+    model_type: str
+    op: str
+    #: Whether something was replaced; a patch may have to wait for it.
+    is_made = True
+
+    def is_standing(self):
+        """Whether it would be of no use to patch again."""
+        return self.is_in_force()
+
+    def is_named(self, names):
+        """Whether one of ``names`` is its model type, its op, or both as in
+        ``qwen3.rope``."""
+        own = {self.model_type, self.op, f"{self.model_type}.{self.op}"}
+        return names is None or not own.isdisjoint(names)
+
+
+class Applied(Patch):
     """A replacement that was made, and what it takes to undo it."""
 
     def __init__(self, replacement, owner, name, value):
@@ -87,12 +106,6 @@ class Applied:
         else:
             delattr(owner, name)
 
-    def is_named(self, names):
-        """Whether one of ``names`` is its model type, its op, or both as in
-        ``qwen3.rope``."""
-        own = {self.model_type, self.op, f"{self.model_type}.{self.op}"}
-        return names is None or not own.isdisjoint(names)
-
 
 def _function_of(value):
     return getattr(value, "__func__", value)
@@ -119,7 +132,7 @@ class Patched:
     def ops(self) -> list[str]:
         """Model types and ops that were patched, as in ``qwen3.rope``, sorted."""
         made = (place[key] for place, key in self._places if key in place)
-        return sorted({f"{x.model_type}.{x.op}" for x in made})
+        return sorted({f"{x.model_type}.{x.op}" for x in made if x.is_made})
 
     def reset(self) -> None:
         """Puts back what was there before."""
@@ -155,6 +168,18 @@ def patch_classes(wanted):
             yield _applied, key, replacement, *key, value
 
     return _make(places())
+
+
+def add(wanted):
+    """Makes patches, of which ``wanted`` has keys and functions that make them, but for
+    those that stand already."""
+    made = []
+    with _lock:
+        for key, make in wanted:
+            if key not in _applied or not _applied[key].is_standing():
+                _applied[key] = make()
+                made.append((_applied, key))
+    return Patched(made)
 
 
 def patch_instance(model, wanted):

@@ -42,7 +42,7 @@ def of_source(source, ops):
             kind.LeftAlone(tuple(ops), source.module, "there is no such module")
         ]
     found, left = [], []
-    with _on_the_cpu(), torch.no_grad():
+    with on_the_cpu(), torch.no_grad():
         for patch in candidates(source, module):
             if ops.isdisjoint(patch.ops):
                 continue
@@ -92,7 +92,7 @@ def _originals(module):
     return own | {x: kind.without_patches(value) for x, value in functions.items()}
 
 
-def _on_the_cpu():
+def on_the_cpu():
     """A context in which tensors are made on the CPU, whatever device the user makes a
     model on. It is an empty one where that is the CPU, since a context of PyTorch's
     costs time with each call."""

@@ -62,9 +62,10 @@ def test_apply_twice_is_apply_once():
 
 
 def test_ops_add_up():
-    bastile.apply("llama", rope=False, swiglu=False, fused_linear_cross_entropy=False)
+    others = {"fused_linear_cross_entropy": False, "linear_log_probs": False}
+    bastile.apply("llama", rope=False, swiglu=False, **others)
     assert bastile.get_patched_ops() == {"llama": ["rms_norm"]}
-    with bastile.apply("llama", fused_linear_cross_entropy=False) as patched:
+    with bastile.apply("llama", **others) as patched:
         assert patched.ops == ["llama.rope", "llama.swiglu"]
     assert bastile.get_patched_ops() == {"llama": ["rms_norm"]}
 
@@ -76,7 +77,7 @@ def test_reset_by_name():
     assert "rope" not in bastile.get_patched_ops()["qwen3"]
     assert "rope" in bastile.get_patched_ops()["llama"]
     bastile.apply("gemma3", rope=False)
-    bastile.reset(["rms_norm", "llama", "gemma3_text"])
+    bastile.reset(["rms_norm", "llama", "gemma3_text", "trl"])
     assert bastile.get_patched_ops() == {
         "qwen3": ["fused_linear_cross_entropy", "swiglu"]
     }

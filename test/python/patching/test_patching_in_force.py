@@ -202,10 +202,10 @@ def test_a_module_that_is_loaded_again():
     old = module.Olmo2RMSNorm
     importlib.reload(module)
     try:
-        assert bastile.get_patched_ops() == {}
+        assert "olmo2" not in bastile.get_patched_ops()
         patched = bastile.apply("olmo2")
         assert patched.ops == [f"olmo2.{op}" for op in ALL]
-        assert bastile.get_patched_ops() == {"olmo2": ALL}
+        assert bastile.get_patched_ops()["olmo2"] == ALL
         model = module.Olmo2ForCausalLM(tiny_models.configuration("olmo2")).train()
         assert not tiny_models.has_logits(model(**tiny_models.batch()))
         assert hasattr(module.apply_rotary_pos_emb, "bastile_original")
