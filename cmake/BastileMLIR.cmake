@@ -93,12 +93,13 @@ target_link_libraries(BastileMLIRTools INTERFACE
 # These flags keep tilec under 64 MB. TypeIDs are addresses of writable objects,
 # which identical code folding leaves apart.
 add_compile_options(-ffunction-sections -fdata-sections)
-add_link_options(-Wl,--gc-sections -Wl,--as-needed
-                 -static-libstdc++ -static-libgcc)
+add_link_options(-Wl,--gc-sections -Wl,--as-needed -static-libstdc++)
 if(BASTILE_LLD)
   add_link_options(-Wl,--icf=all)
 endif()
-# Before 2.36, glibc does not know packed relocations.
+# What a wheel must not have: packed relocations need glibc 2.36, and libgcc's
+# unwinder, linked from its archive, needs the 2.35 that it was built with. Every
+# system with glibc has the unwinder as a library.
 if(NOT BASTILE_WHEEL)
-  add_link_options(-Wl,-z,pack-relative-relocs)
+  add_link_options(-Wl,-z,pack-relative-relocs -static-libgcc)
 endif()
