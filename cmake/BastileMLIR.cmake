@@ -7,10 +7,27 @@
 # The two ways of linking must never mix: a second copy of MLIR's core has its
 # own TypeIDs and registers LLVM's command line options twice.
 
-find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(MLIR QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+# Who runs pip sees no more of a failed build than this message.
+set(bastile_llvm_advice
+  "On Debian 12: apt-get install llvm-22-dev libmlir-22-dev mlir-22-tools clang-22 "
+  "lld-22. On Ubuntu 22.04 and 24.04 the same after LLVM's own apt repository was set "
+  "up by its script (llvm.sh 22). With an LLVM 22 of your own, set MLIR_DIR in the "
+  "environment to its folder lib/cmake/mlir")
+string(CONCAT bastile_llvm_advice ${bastile_llvm_advice})
+if(NOT MLIR_FOUND)
+  message(FATAL_ERROR "Bastile is built with MLIR 22, which is not there. "
+                      "${bastile_llvm_advice}")
+endif()
 # MLIR's API changes with every major version.
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
-  message(FATAL_ERROR "Bastile needs MLIR 22, found ${LLVM_VERSION} in ${MLIR_DIR}")
+  message(FATAL_ERROR "Bastile is built with MLIR 22, but ${MLIR_DIR} has "
+                      "${LLVM_VERSION}. ${bastile_llvm_advice}")
+endif()
+if(NOT BASTILE_LINK_STATIC AND NOT (TARGET MLIR AND TARGET LLVM))
+  message(FATAL_ERROR "The LLVM of ${MLIR_DIR} has no libMLIR.so and libLLVM.so: it "
+                      "was configured without LLVM_BUILD_LLVM_DYLIB=ON. "
+                      "-DBASTILE_LINK_STATIC=ON links its archives")
 endif()
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
