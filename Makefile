@@ -6,24 +6,26 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 # SETUP=true skips the installation of packages.
 SETUP  ?= scripts/setup.sh
-LIT    ?= /usr/lib/llvm-22/bin/lit
+# LLVM 22; MLIR_DIR, the folder of its MLIRConfig.cmake, takes another than Debian's.
+LLVM   ?= $(if $(MLIR_DIR),$(abspath $(MLIR_DIR)/../../..),/usr/lib/llvm-22)
+LIT    ?= $(firstword $(wildcard $(LLVM)/bin/lit) $(BUILD)/venv/bin/lit)
 # For the benchmarks; the tests keep to Debian's Python.
 PYTHON ?= python3
 # For the fuzzers, all together.
 SECONDS ?= 600
-# For the wheels; by default that of the tests.
+# For the wheels: by default that of the tests, for a release all that are found.
 PYTHONS ?=
 CMAKEFLAGS ?=
 
 export BASTILE_BUILD := $(abspath $(BUILD))
 
 .DEFAULT_GOAL := all
-.PHONY: all setup demo test test-long fuzz bench accuracy static wheel docs format lint install clean help
+.PHONY: all setup demo test test-long fuzz bench accuracy static wheel release docs format lint install clean help
 
 all: setup $(BUILD)/build.ninja ## build everything into build/bin
 	@ninja -C $(BUILD)
 
-setup: ## install what is missing (Debian 12)
+setup: ## install what is missing (Debian 12; says what other systems need)
 	@$(SETUP)
 
 $(BUILD)/build.ninja: | setup
@@ -63,6 +65,9 @@ static: setup ## build build-static/bin/tilec, which runs without LLVM installed
 	  echo "build-static/tilec.stripped: $$size bytes"; \
 	  test $$size -lt 64000000
 
+release: setup ## build and check the sdist and a wheel for each of PYTHONS (3.10 to 3.14)
+	@scripts/release.sh $(PYTHONS)
+
 wheel: setup ## build the wheel for each Python of PYTHONS into build-wheel/dist
 	@scripts/build-wheels.sh $(PYTHONS)
 
@@ -81,7 +86,7 @@ install: all ## install the tools under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean: ## remove the build folders
-	@rm -rf $(BUILD) build-fuzz build-static build-wheel gpu-package
+	@rm -rf $(BUILD) build-fuzz build-static build-wheel build-release gpu-package
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 18
