@@ -9,6 +9,7 @@ out=$1
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${BASTILE_BUILD:-$root/build}
 llvm=/usr/lib/llvm-22
+[ -z "${MLIR_DIR:-}" ] || llvm=$(cd "$MLIR_DIR/../../.." && pwd)
 
 tblgen() {
   "$llvm/bin/mlir-tblgen" -I "$root" -I "$build" -I "$llvm/include" "$@"

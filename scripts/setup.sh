@@ -4,26 +4,36 @@
 # Installs all packages that building and testing Bastile needs and the machine
 # lacks. With everything in place it prints nothing and takes a few
 # milliseconds.
+#
+# MLIR_DIR names another LLVM 22 than that of the system's packages, by its folder
+# that has MLIRConfig.cmake.
 set -eu
 
-llvm=/usr/lib/llvm-22
-
 packages="
-  cmake ninja-build g++ clang-22 libclang-rt-22-dev ccache
-  llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools lld-22
-  clang-format-22 clang-tidy-22
+  cmake ninja-build g++ ccache
   libcurl4-openssl-dev libz3-dev libzstd-dev zlib1g-dev
   nlohmann-json3-dev libxxhash-dev libgtest-dev
   python3 python3-dev python3-venv python3-numpy python3-pytest
   xz-utils
 "
+llvm_packages="
+  clang-22 libclang-rt-22-dev
+  llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools lld-22
+  clang-format-22 clang-tidy-22
+"
 
+# Prints a message, which may have several lines, and ends.
 fail() {
   echo "setup: $1" >&2
-  echo "Bastile builds on Debian 12 with these packages (elsewhere, install" >&2
-  echo "their equivalents and run make with SETUP=true):" $packages >&2
   exit 1
 }
+
+# How to get an LLVM 22 that the build takes.
+own_llvm="  make MLIR_DIR=/path/to/llvm/lib/cmake/mlir
+with the folder of an LLVM 22 of your own. It is configured by
+  cmake llvm -DLLVM_ENABLE_PROJECTS=mlir -DLLVM_TARGETS_TO_BUILD='X86;NVPTX' \\
+    -DLLVM_BUILD_LLVM_DYLIB=ON -DLLVM_LINK_LLVM_DYLIB=ON -DLLVM_INSTALL_UTILS=ON \\
+    -DCMAKE_BUILD_TYPE=Release"
 
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
@@ -35,8 +45,34 @@ as_root() {
   fi
 }
 
+if [ -n "${MLIR_DIR:-}" ]; then
+  llvm=$(cd "$MLIR_DIR/../../.." 2>/dev/null && pwd) || llvm=
+  if [ -z "$llvm" ] || [ ! -e "$MLIR_DIR/MLIRConfig.cmake" ]; then
+    fail "there is no MLIRConfig.cmake in MLIR_DIR=$MLIR_DIR: it is the folder
+lib/cmake/mlir of an installed LLVM 22"
+  fi
+  version=$(sed -n 's/^set(PACKAGE_VERSION "\(.*\)")/\1/p' \
+            "$llvm/lib/cmake/llvm/LLVMConfigVersion.cmake" 2>/dev/null) || true
+  case $version in
+    22.*) ;;
+    *) fail "LLVM 22 is needed, but MLIR_DIR=$MLIR_DIR is of ${version:-no version}" ;;
+  esac
+  for tool in FileCheck llvm-tblgen mlir-tblgen; do
+    if [ ! -x "$llvm/bin/$tool" ]; then
+      fail "$llvm/bin has no $tool. Run
+$own_llvm"
+    fi
+  done
+else
+  llvm=/usr/lib/llvm-22
+  packages="$packages $llvm_packages"
+fi
+
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  fail "this system has no apt-get"
+  fail "this system has no apt-get. Install what these packages of Debian have, and
+run make with SETUP=true: $(echo $packages)
+Without packages of LLVM 22, run
+$own_llvm"
 fi
 
 # dpkg-query fails when it does not know a package at all; the list it prints
@@ -58,11 +94,25 @@ done
 if [ -n "$missing" ]; then
   echo "setup: installing$missing"
   as_root apt-get update -q
+  unknown=
   for package in $missing; do
     if [ -z "$(apt-cache madison "$package")" ]; then
-      fail "no package source of this system has $package"
+      unknown="$unknown $package"
     fi
   done
+  system=$(. "${BASTILE_OS_RELEASE:-/etc/os-release}" && echo "$PRETTY_NAME") ||
+    system="this system"
+  case $unknown in
+    "") ;;
+    *-22*)
+      fail "no package source of $system has$unknown.
+Either add LLVM's own apt repository by its script llvm.sh, which sets up the
+version that it is given, and run make again:
+  sudo ./llvm.sh 22
+Or run
+$own_llvm" ;;
+    *) fail "no package source of $system has$unknown (Ubuntu: add 'universe')" ;;
+  esac
   as_root env DEBIAN_FRONTEND=noninteractive \
     apt-get install -y -q --no-install-recommends $missing
 fi
@@ -90,6 +140,13 @@ if [ ! -e "$older/requirements.txt" ] ||
   cp "$requirements" "$older/requirements.txt"
 fi
 
+# What LLVM installs by itself lacks lit, which Debian's packages have.
+lit=$llvm/bin/lit
+if [ ! -e "$lit" ]; then
+  lit=$(cd "$venv/bin" && pwd)/lit
+  [ -e "$lit" ] || "$venv/bin/pip" install -q --disable-pip-version-check lit
+fi
+
 # Debian installs lit under a versioned name only, and `lit test/` is how one
 # test is run by hand.
 if ! command -v lit >/dev/null; then
@@ -100,8 +157,8 @@ if ! command -v lit >/dev/null; then
   fi
   if [ ! -e "$bin/lit" ]; then
     mkdir -p "$bin"
-    ln -s "$llvm/bin/lit" "$bin/lit"
-    echo "setup: linked $bin/lit to $llvm/bin/lit"
+    ln -s "$lit" "$bin/lit"
+    echo "setup: linked $bin/lit to $lit"
   fi
   case ":$PATH:" in
     *":$bin:"*) ;;

@@ -11,6 +11,8 @@ build = lit_config.params.get(
     "build", os.environ.get("BASTILE_BUILD", os.path.join(root, "build"))
 )
 llvm = "/usr/lib/llvm-22"
+if os.environ.get("MLIR_DIR"):
+    llvm = os.path.abspath(os.path.join(os.environ["MLIR_DIR"], *[os.pardir] * 3))
 
 if not os.path.exists(os.path.join(build, "bin", "tile-opt")):
     lit_config.fatal(f"no tile-opt in {build}/bin: run `make` first")
