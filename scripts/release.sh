@@ -21,14 +21,16 @@ build=build-release
 venv=${BASTILE_BUILD:-build}/venv
 versions="3.10 3.11 3.12 3.13 3.14"
 
-# Prints the path of CPython $1, if there is one.
+# Prints the path of CPython $1, if there is one that runs: pyenv has commands that only
+# say which version to choose.
 find_python() {
-  if command -v "python$1"; then return; fi
-  for python in "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python"$1"; do
-    [ ! -x "$python" ] || found=$python
+  for python in "$(command -v "python$1")" \
+                "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*/bin/python"$1"; do
+    if [ -x "$python" ] && "$python" -c '' 2>/dev/null; then
+      echo "$python"
+      return
+    fi
   done
-  [ -z "${found:-}" ] || echo "$found"
-  found=
 }
 
 missing=

@@ -1,3 +1,4 @@
+# Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %package-test %s
 """The source distribution, and the package's page that it has like a wheel."""
 
@@ -83,7 +84,14 @@ def test_page_has_no_links_into_a_repository_that_nobody_named(tmp_path):
 def test_install_without_llvm_says_what_to_install(distribution, tmp_path):
     folder, _, _ = distribution
     (source,) = folder.glob("bastile_mlir-*/")
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "--no-deps",
+        "--no-build-isolation",
+    ]
     command += ["--config-settings", "cmake.define.CMAKE_DISABLE_FIND_PACKAGE_MLIR=ON"]
     ran = subprocess.run(
         [*command, "-w", str(tmp_path), str(source)], text=True, capture_output=True
