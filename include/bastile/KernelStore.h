@@ -26,6 +26,8 @@ struct StoredProgram {
   /// The entry's sections are "code" (an object of the host, or PTX of the
   /// first variant of each launch) and "metadata".
   std::shared_ptr<const runtime::CacheEntry> entry;
+  /// Whether it was compiled for this, and not found in the cache.
+  bool isNew = false;
 };
 
 /// Compiles requests, each once for all processes that share a cache. Safe to
@@ -42,8 +44,9 @@ public:
   runtime::Expected<StoredProgram> load(const CompileRequest &request);
 
   /// The sections "code", with every kernel, and "metadata" of a request.
+  /// `isNew` is set to true where the cache does not have them.
   runtime::Expected<std::shared_ptr<const runtime::CacheEntry>>
-  compile(const CompileRequest &request);
+  compile(const CompileRequest &request, bool *isNew = nullptr);
 
   /// The PTX of kernel `name` alone, taken from the first variants or compiled
   /// by itself.

@@ -38,9 +38,11 @@ static CacheKey makeKey(const CompileRequest &request) {
 }
 
 Expected<std::shared_ptr<const CacheEntry>>
-KernelStore::compile(const CompileRequest &request) {
+KernelStore::compile(const CompileRequest &request, bool *isNew) {
   return disk.getOrCreate(makeKey(request), [&]() -> Expected<CacheEntry> {
     ++compiled;
+    if (isNew)
+      *isNew = true;
     Expected<CompiledText> text = compileText(request);
     if (!text)
       return text.takeError();
@@ -72,7 +74,8 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
   CompileRequest first = request;
   if (!isHost)
     first.kernels = KernelSelection::firstVariants();
-  auto entry = compile(first);
+  bool isNew = false;
+  auto entry = compile(first, &isNew);
   if (!entry)
     return entry.takeError();
   std::shared_ptr<const CacheEntry> stored = *entry;
@@ -90,7 +93,7 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
                                     const std::string &name) {
               return compileKernel(request, name);
             }),
-        stored};
+        stored, isNew};
   Expected<std::shared_ptr<const HostCode>> host =
       HostCode::load(*stored->find("code"));
   if (!host)
@@ -99,5 +102,5 @@ Expected<StoredProgram> KernelStore::load(const CompileRequest &request) {
       runtime::Program::forHost(
           std::move(*metadata),
           [code = *host](const std::string &name) { return code->find(name); }),
-      stored};
+      stored, isNew};
 }

@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from bastile import _installation  # noqa: F401  raises, ahead of what it explains
+from bastile import _log  # noqa: F401  reads BASTILE_LOG, ahead of what it prints
 from bastile import functions, ops
 from bastile._bastile import (
     CompileError,

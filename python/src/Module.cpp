@@ -209,6 +209,7 @@ static void bindKernels(py::module_ &module) {
       "handler"_a);
   py::class_<StoredProgram>(module, "StoredProgram")
       .def_readonly("program", &StoredProgram::program)
+      .def_readonly("is_new", &StoredProgram::isNew)
       .def_property_readonly("code",
                              [](const StoredProgram &stored) {
                                return getSection(stored, "code");

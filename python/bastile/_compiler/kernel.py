@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bastile import _bastile
-from bastile._compiler import capture, loading, schedules, tensor_types
+from bastile._compiler import capture, loading, schedules
 
 _kernels = weakref.WeakSet()
 
@@ -187,18 +187,8 @@ class Kernel:
         return self._ask(_bastile.explain_text, rows)
 
     def __repr__(self) -> str:
-        request = self._request
-        inputs = request.describe()["functions"][0]["inputs"]
-        operands = (f"{x['name']}: {tensor_types.row_type(x)}" for x in inputs)
-        parts = [self.name, f"({', '.join(operands)})"]
-        if request.gradients:
-            what = "value and gradients" if request.together else "gradients"
-            parts.append(f" with {what} of {', '.join(request.gradients)}")
-        if request.schedule:
-            parts.append(f", schedule {request.schedule}")
-        if self._target:
-            parts.append(f" for {self._target}")
-        return f"<bastile.Kernel {''.join(parts)}>"
+        target = f" for {self._target}" if self._target else ""
+        return f"<bastile.Kernel {self._request.summary()}{target}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Kernel, (

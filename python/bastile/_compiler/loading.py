@@ -6,11 +6,14 @@ import functools
 import json
 import os
 import threading
+import time
 import warnings
 from typing import Any
 
-from bastile import _bastile
-from bastile._compiler import schedules
+from bastile import _bastile, _log
+from bastile._compiler import schedules, tensor_types
+
+_channel = _log.Channel("compiler")
 
 #: What a request compiles for where nothing says otherwise and no GPU is there.
 DEFAULT_GPU_TARGET = "sm_90"
@@ -42,6 +45,22 @@ class Request:
         Raises ``CompileError`` where the source is not valid.
         """
         return _describe_source(self.source, self.name)
+
+    def summary(self) -> str:
+        """One line for readers: the name, operands with the types of their rows,
+        gradients and schedule.
+
+        Raises ``CompileError`` where the source is not valid.
+        """
+        inputs = self.describe()["functions"][0]["inputs"]
+        operands = (f"{x['name']}: {tensor_types.row_type(x)}" for x in inputs)
+        text = f"{self.name}({', '.join(operands)})"
+        if self.gradients:
+            what = "value and gradients" if self.together else "gradients"
+            text += f" with {what} of {', '.join(self.gradients)}"
+        if self.schedule:
+            text += f", schedule {self.schedule}"
+        return text
 
     def to_text(self) -> str:
         """A string that `from_text` reads, the same in every process."""
@@ -77,7 +96,23 @@ class Code:
 
     def __init__(self, request: Request):
         self.request = request
+        start = time.perf_counter()
         self._stored = _bastile.load(request.native())
+        took = time.perf_counter() - start
+        if self._stored.is_new and _channel.wants_info():
+            _channel.info(
+                "compiled %s for %s in %.0f ms",
+                request.summary(),
+                request.target,
+                took * 1e3,
+            )
+        elif _channel.wants_debug():
+            _channel.debug(
+                "found %s for %s in the cache in %.1f ms",
+                request.summary(),
+                request.target,
+                took * 1e3,
+            )
 
     @functools.cached_property
     def metadata(self) -> dict:
@@ -129,9 +164,17 @@ def with_schedule(request: Request, action):
         return action(request)
     try:
         return action(dataclasses.replace(request, schedule=schedule))
-    except _bastile.CompileError:
+    except _bastile.CompileError as error:
         # A table may be older than the compiler, and its schedule not valid any more.
-        return action(request)
+        result = action(request)
+        _channel.info(
+            "%s: its tuned schedule '%s' is not valid any more, and the compiler chooses "
+            "one (%s)",
+            request.name,
+            schedule,
+            error,
+        )
+        return result
 
 
 def _load(request: Request) -> Code:

@@ -1,6 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Patches that are in force: made all or none, and undone."""
 
+import collections
 import inspect
 import sys
 import threading
@@ -10,8 +11,10 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from bastile import _log
 from bastile._patching import scopes
 
+_channel = _log.Channel("patching")
 _MISSING = object()
 _lock = threading.RLock()
 #: By owner (a class or a module of Python) and name, what was set there.
@@ -99,12 +102,14 @@ class Applied(Patch):
                 RuntimeWarning,
                 stacklevel=5,
             )
-        elif self._before is not _MISSING and name == self.name:
+            return
+        if self._before is not _MISSING and name == self.name:
             setattr(owner, name, self._before)
         elif name == _HOOKED:
             setattr(owner, name, getattr(type(owner), "forward").__get__(owner))
         else:
             delattr(owner, name)
+        _channel.debug("put back %s (%s.%s)", self.target, self.model_type, self.op)
 
 
 def _function_of(value):
@@ -270,6 +275,11 @@ def _make(places):
         except BaseException:
             Patched(made).reset()
             raise
+    applied = [place[key] for place, key in made]
+    counts = collections.Counter((x.model_type, x.op, x.target) for x in applied)
+    for (model_type, op, target), count in counts.items():
+        where = f", in {count} modules" if count > 1 else ""
+        _channel.info("patched %s.%s: %s%s", model_type, op, target, where)
     return Patched(made)
 
 

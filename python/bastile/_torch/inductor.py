@@ -13,6 +13,9 @@ PyTorch lacks a part of it, the generator does as it would without Bastile.
 import sys
 
 import torch
+from bastile import _log
+
+_channel = _log.Channel("torch")
 
 #: The name of the operator's own function in ``torch.ops.bastile``. Programs that
 #: PyTorch keeps on disk have it, so it must not change.
@@ -34,8 +37,14 @@ def install(operator):
         lowering.make_fallback(operator, warn=False)
         register = lowering.register_lowering(operator, type_promotion_kind=None)
         register(_make_lowering(operator))
-    except (AttributeError, TypeError):
+    except (AttributeError, TypeError) as error:
         lowering.lowerings.pop(operator, None)
+        _channel.info(
+            "what torch.compile generates calls kernels by their registered operator, "
+            "which takes longer: PyTorch %s has another generator (%s)",
+            torch.__version__,
+            error,
+        )
 
 
 def _make_lowering(operator):

@@ -11,9 +11,11 @@ import json
 import sys
 
 import torch
-from bastile import _bastile
+from bastile import _bastile, _log
 from bastile._compiler import loading, operators, tensor_types
 from bastile._torch import inductor
+
+_channel = _log.Channel("torch")
 
 #: What every operator of this room is defined in.
 LIBRARY = torch.library.Library("bastile", "DEF")
@@ -154,6 +156,11 @@ def _register():
         tags=(torch.Tag.needs_exact_strides,),
     )
     if not _bastile.register_torch_kernels(_load_function):
+        _channel.info(
+            "traced programs call kernels through Python, which takes longer: PyTorch %s "
+            "lacks the stable interface for operators in C++",
+            torch.__version__,
+        )
         for device in ("CPU", "CUDA"):
             LIBRARY.impl("run", _run_in_python, device)
     torch.library.register_fake("bastile::run", _fake_run, lib=LIBRARY)

@@ -12,12 +12,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from bastile import _bastile
+from bastile import _bastile, _log
 from bastile._compiler import loading
 from bastile._tuning import jobs, keys, lookup, measure, store
 from bastile._tuning.pool import Pool
 from bastile._tuning.progress import Progress
 from bastile._tuning.search import Outcome, Search
+
+_channel = _log.Channel("tuning")
 
 #: Seconds that the first call of a kernel may take under BASTILE_AUTOTUNE.
 FIRST_CALL_BUDGET = 30.0
@@ -171,8 +173,16 @@ def _run_job(job, gpu, meter, deadline, clock, progress):
     schedule = "; ".join(kernel.pins for kernel in kernels if kernel.pins)
     result = TuningResult(job.name, job.rows, job.sizes, schedule, kernels, job)
     if not any(kernel.has_choice for kernel in kernels):
+        _channel.info("%s is not tuned: there was no time for it", job.describe())
         return None
     log.append({"kind": "best", **entry(result, gpu)})
+    _channel.info(
+        "tuned %s: %.1f us in place of %.1f us, schedule %s",
+        job.describe(),
+        result.seconds * 1e6,
+        result.heuristic_seconds * 1e6,
+        schedule or "as the compiler chooses it",
+    )
     return result
 
 
@@ -218,8 +228,9 @@ def _try_lock(file):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:
+    except OSError as error:
         # Not every file system can lock; then nobody waits.
+        _channel.info("other processes may tune at the same time: %s", error)
         return True
     return True
 
@@ -316,9 +327,9 @@ def _to_warm(ops, shapes, dtype, grad, device, target):
         for line in table.entries():
             if "spec" not in line:
                 continue
-            # A log may be of another version, whose ops had other operands.
-            with contextlib.suppress(
-                TypeError, ValueError, AttributeError, _bastile.CompileError
-            ):
+            try:
                 kernels[line["key"]] = jobs.Spec(**line["spec"]).kernel(target)
+            except (TypeError, ValueError, AttributeError) as error:
+                # A log may be of another version, whose ops had other operands.
+                _channel.info("%s is not warmed up: %s", line["name"], error)
     return list(kernels.values())

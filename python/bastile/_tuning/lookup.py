@@ -3,8 +3,12 @@
 
 import functools
 
+from bastile import _log
 from bastile._compiler import schedules
 from bastile._tuning import keys, store
+
+
+_channel = _log.Channel("tuning")
 
 
 def find_schedule(request, gpu: str | None) -> str:
@@ -36,7 +40,13 @@ def is_pinned(request) -> bool:
 
 @functools.cache
 def _tables(gpu):
-    return store.user_table(gpu), store.shipped_table(gpu)
+    tables = store.user_table(gpu), store.shipped_table(gpu)
+    if not any(table.entries() for table in tables):
+        _channel.info(
+            "nothing was tuned for %s: the compiler chooses schedules (bastile.autotune)",
+            gpu,
+        )
+    return tables
 
 
 def forget() -> None:

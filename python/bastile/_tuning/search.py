@@ -9,8 +9,10 @@ import os
 import statistics
 import time
 
-from bastile import _bastile
+from bastile import _bastile, _log
 from bastile._tuning.pool import Pool
+
+_channel = _log.Channel("tuning")
 
 #: The share of the heuristic's time that another schedule must save to be worth a line
 #: in a table: less is noise.
@@ -173,9 +175,12 @@ class Search:
             candidate = self._meter.compile(
                 "; ".join([*settled, pins] if pins else settled)
             )
-        except _bastile.CompileError:
+        except _bastile.CompileError as error:
             # A schedule that fits alone need not fit beside those of kernels before it.
             if pins:
+                _channel.debug(
+                    "%s: schedule '%s' does not fit: %s", function, pins, error
+                )
                 return None
             raise
         if (function, candidate.code) not in self._known:
@@ -204,6 +209,8 @@ class Search:
             }
             self._log.append(known)
             self._known[function, candidate.code] = known
+            if "error" in known:
+                _channel.debug("%s: schedule '%s': %s", kernel, fields, known["error"])
         return known.get("seconds")
 
     def _try(self, function, kernel, pins, candidate, best):

@@ -7,9 +7,11 @@ import os
 import pathlib
 import warnings
 
-from bastile import _bastile
+from bastile import _bastile, _log
 from bastile._tuning import keys, records
 
+
+_channel = _log.Channel("tuning")
 
 #: Warnings that were given already.
 _warned: set = set()
@@ -133,7 +135,8 @@ class Log:
                 return []
             with os.fdopen(file, errors="replace") as stream:
                 text = stream.read()
-        except OSError:
+        except OSError as error:
+            _channel.info("nothing that was tuned before is known: %s", error)
             return []
         found, strange = read_records(text)
         if strange:

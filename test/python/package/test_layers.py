@@ -15,6 +15,7 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[3] / "python" / "bastile"
 ORDER = (
     "_bastile",
     "_installation",
+    "_log",
     "_compiler",
     "_tuning",
     "functions",
