@@ -5,7 +5,8 @@
 have them with the signatures and classes of PyTorch, and `losses` has what trainers make
 of log-probabilities. `compile` makes kernels of ops, of MLIR and of Python functions,
 which compute with what `functions` has. `apply` patches models of Transformers
-(`patching`), and `autotune` chooses schedules by measurement.
+(`patching`), `trainer` does so in a ``Trainer``, and `autotune` chooses schedules by
+measurement.
 """
 
 import importlib
@@ -29,7 +30,7 @@ from bastile._tuning import gate as _tuning_gate
 
 if TYPE_CHECKING:
     # What `__getattr__` imports when it is asked for.
-    from bastile import functional, losses, nn, patching
+    from bastile import functional, losses, nn, patching, trainer
     from bastile._tuning.api import (
         autotune,
         clear_autotune_cache,
@@ -67,6 +68,7 @@ __all__ = [
     "register_patch",
     "reset",
     "set_thread_count",
+    "trainer",
     "warmup_all_kernels",
 ]
 
@@ -91,7 +93,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "losses", "nn", "patching"):
+    if name in ("functional", "losses", "nn", "patching", "trainer"):
         return importlib.import_module(f"bastile.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"bastile.{_LATER[name]}"), name)

@@ -28,6 +28,7 @@ ORDER = (
     "nn",
     "_patching",
     "patching",
+    "trainer",
     "bastile",
     "_commands",
     "__main__",
