@@ -169,8 +169,23 @@ def check_whole(call, name, tensor):
                 f", or a slice of the classes on each rank to vocab_parallel_{call}"
             )
         raise TypeError(f"{call}: '{name}' is a DTensor; {advice}")
-    if tensor.numel() == 0 and hasattr(tensor, "ds_shape"):
+    if _is_partitioned(tensor):
         raise ValueError(
             f"{call}: '{name}' is partitioned by ZeRO-3; gather it first "
             "(`deepspeed.zero.GatheredParameters`)"
         )
+
+
+def check_still_whole(call, weight):
+    """Refuses a weight, in a backward that computes the logits again, that was whole in
+    the forward."""
+    if _is_partitioned(weight):
+        raise ValueError(
+            f"{call}: 'weight' was partitioned again by ZeRO-3, but the backward "
+            "computes the logits of it once more; gather it around the backward, too "
+            "(`deepspeed.zero.GatheredParameters`)"
+        )
+
+
+def _is_partitioned(tensor):
+    return tensor.numel() == 0 and hasattr(tensor, "ds_shape")

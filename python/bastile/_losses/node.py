@@ -4,7 +4,7 @@
 from typing import Any, NamedTuple
 
 import torch
-from bastile._losses import totals
+from bastile._losses import checks, totals
 from bastile._torch import autograd
 
 
@@ -50,6 +50,8 @@ class _Node(torch.autograd.Function):
         saved = ctx.saved_tensors
         kept = saved[: ctx.count]
         if call.is_apart:
+            _, weight, *_ = kept
+            checks.check_still_whole(call.name, weight)
             _, operator = totals.OPERATORS[call.name]
             found = operator(*kept, upstream, *call.given, call.wanted)
         else:

@@ -439,6 +439,22 @@ def test_mistakes(kind, text, changes):
         ops.linear_log_probs(**given)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        ops.linear_log_probs,
+        lambda *x: ops.linear_cross_entropy(*x, reduction="none"),
+    ],
+)
+def test_a_weight_that_is_partitioned_behind_the_forward(function):
+    weight = torch.nn.Parameter(torch.randn(CLASSES, LENGTH))
+    weight.ds_shape = weight.shape
+    result = function(torch.randn(4, LENGTH), weight, torch.zeros(4).long())
+    weight.data = torch.empty(0)
+    with pytest.raises(ValueError, match="gather it around the backward, too"):
+        result.sum().backward()
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("how", [{}, {"budget": 1 << 20}, {"recompute": True}])
 def test_nothing_synchronizes(how):

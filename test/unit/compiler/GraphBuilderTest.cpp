@@ -104,6 +104,20 @@ TEST_F(GraphBuilderTest, SizesOfTheTypeStandInForAnExample) {
   EXPECT_EQ(description.element, "f32");
 }
 
+TEST_F(GraphBuilderTest, NumbersColumnsInThePrecisionOfFormulas) {
+  Id x = argument("x", "tensor<?x64xbf16>"),
+     w = argument("w", "tensor<64xf32>");
+  auto columns = graph.numberColumns(x);
+  ASSERT_TRUE(bool(columns));
+  EXPECT_EQ(graph.describe(*columns).element, "f32");
+  EXPECT_EQ(graph.describe(*columns).sizes, (Sizes{-1, 64}));
+  EXPECT_TRUE(contains(graph.numberColumns(w).takeError().message(),
+                       "takes rows, but the shape is (64,)"));
+  EXPECT_FALSE(bool(graph.numberColumns(graph.addNumber(2))));
+  EXPECT_TRUE(contains(finish({apply("add", {x, *columns})}),
+                       "arith.sitofp %1 : tensor<?x64xi32>"));
+}
+
 TEST_F(GraphBuilderTest, TellsConditionsFromNumbers) {
   Id x = argument("x", "tensor<?x64xf32>", {8, 64});
   Id t = argument("t", "tensor<?x1xi64>", {8, 1});

@@ -3,7 +3,7 @@
 autograd graph."""
 
 import torch
-from bastile._losses import totals
+from bastile._losses import checks, totals
 from bastile._losses.log_probs import distribution, run
 from bastile._losses.log_probs.options import CALL, DIFFERENTIABLE, Options
 from bastile._losses.products import wide_type
@@ -97,6 +97,7 @@ class _Node(torch.autograd.Function):
         upstream = [by_name.get(name) for name in DIFFERENTIABLE]
         if all(x is None for x in upstream):
             return None, None, None, None, None
+        checks.check_still_whole(CALL, weight)
         found = torch.ops.bastile.linear_log_probs_backward.default(
             *(hidden, weight, targets, bias, *of_tokens, *upstream, *given, wanted)
         )
