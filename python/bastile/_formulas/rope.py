@@ -11,7 +11,7 @@ import functools
 from bastile._compiler import checks, operators
 from bastile._compiler.definitions import definitions
 from bastile._compiler.traced_operators import TracedOperator
-from bastile.functions import op
+from bastile.functions import concatenate, op, split
 
 
 def _check(q, k, cosine, sine):
@@ -44,3 +44,16 @@ def rope_neighbours(q, k, cosine, sine):
         op.rope(x, cosine, sine, interleaved=True, rotary=2 * cosine.shape[-1])
         for x in (q, k)
     )
+
+
+@TracedOperator
+def rope_into_halves(q, k, cosine, sine):
+    """As ``rope_neighbours`` of whole rows, with the first elements of all pairs ahead of
+    the second ones in the results."""
+
+    def turn(x):
+        first, second = split(x, 2, interleaved=True)
+        turned = first * cosine - second * sine, second * cosine + first * sine
+        return concatenate(turned).to(x.dtype)
+
+    return turn(q), turn(k)

@@ -51,22 +51,40 @@ class Norm:
 
 @dataclasses.dataclass(frozen=True)
 class Rope:
-    """A function ``function(q, k, cos, sin)`` of the module.
+    """A function of the module that turns queries and keys.
 
-    ``kind``: "halves" pairs element i with element i + n / 2, and ``cos`` has n
-    columns; "half_angles" is the same with n / 2 columns; "neighbours" pairs
-    elements 2 i and 2 i + 1, and the first half of the columns of ``cos`` counts.
-    Elements beyond n are copied.
+    ``kind`` says which elements turn together: "halves" pairs element i with element
+    i + n / 2, and ``cos`` has n columns; "half_angles" is the same with n / 2 columns;
+    "neighbours" pairs elements 2 i and 2 i + 1, and the first half of the columns of
+    ``cos`` counts; for "neighbours_in_turn" columns 2 i and 2 i + 1 are the same;
+    "into_halves" is as "neighbours", and the result has the first elements of all pairs
+    ahead of the second ones. Elements beyond n are copied.
+
+    ``operands`` says what the function takes: "heads" for ``(q, k, cos, sin)`` with
+    heads of shape [B, H, S, D] and angles of [B, S, n]; "one" for ``(x, cos, sin)`` of
+    these; "tokens" for ``(q, k, cos, sin)`` of [T, H, D] and [T, n]; "sections" for
+    ``(q, k, cos, sin, sections)`` where columns of angles are chosen from three tables
+    [3, B, S, n]; "complex" for ``(q, k, angles)`` of [B, S, H, D] and complex numbers
+    [B, S, n / 2].
     """
 
     kind: str = "halves"
     function: str = "apply_rotary_pos_emb"
+    operands: str = "heads"
 
     ops: ClassVar[tuple[str, ...]] = ("rope",)
 
     def __post_init__(self) -> None:
-        kinds = "halves", "half_angles", "neighbours"
+        kinds = (
+            "halves",
+            "half_angles",
+            "neighbours",
+            "neighbours_in_turn",
+            "into_halves",
+        )
         _expect("Rope", "kind", self.kind, kinds)
+        known = "heads", "one", "tokens", "sections", "complex"
+        _expect("Rope", "operands", self.operands, known)
 
     @property
     def target(self) -> str:

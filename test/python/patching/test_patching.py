@@ -285,7 +285,7 @@ def test_a_rotation_that_differs_where_a_part_of_a_head_turns(monkeypatch):
         return [torch.cat((x[..., :-count], part), -1) for x, part in parts]
 
     monkeypatch.setattr(module, "apply_rotary_pos_emb", rotate)
-    with pytest.raises(patching.PatchError, match="where 8 of 16 elements turn"):
+    with pytest.raises(patching.PatchError, match="where 12 of 24 elements turn"):
         bastile.apply("phi3", strict=True)
 
 
