@@ -21,10 +21,10 @@ try:
         TrainerState,
         TrainingArguments,
     )
-except ImportError as error:
+except ImportError as _error:
     raise ImportError(
         "bastile.trainer has a callback for Hugging Face's Trainer, which cannot be "
-        f"imported ({error}): pip install 'bastile-mlir[transformers]' accelerate"
+        f"imported ({_error}): pip install 'bastile-mlir[transformers]' accelerate"
     ) from None
 
 __all__ = ["BastileCallback"]

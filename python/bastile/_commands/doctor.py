@@ -8,6 +8,7 @@ host as well.
 
 import ctypes
 import dataclasses
+import importlib.metadata
 import importlib.resources
 import importlib.util
 import os
@@ -20,6 +21,18 @@ from bastile import __version__, _bastile
 #: The oldest driver of NVIDIA that is supported, and the CUDA that it brings.
 _OLDEST_DRIVER, _OLDEST_CUDA = 525, 12000
 _OLDEST_TORCH = (2, 9)
+_OLDEST_TRANSFORMERS = (4, 57)
+
+#: What models come from and are trained with, and the versions that Bastile's tests run
+#: with (scripts/requirements*.txt); of some, none.
+TESTED = {
+    "transformers": ("4.57.6", "5.23.0"),
+    "trl": ("1.16.0",),
+    "peft": ("0.21.2",),
+    "accelerate": ("1.15.0",),
+    "deepspeed": (),
+    "liger-kernel": (),
+}
 
 
 @dataclasses.dataclass
@@ -39,9 +52,9 @@ def register(commands) -> None:
 def run(options) -> int:
     findings = [finding for check in CHECKS for finding in check()]
     for finding in findings:
-        print(f"{finding.topic:<10} {finding.text}")
+        print(f"{finding.topic:<12} {finding.text}")
         if finding.problem:
-            print(f"{'':<10} PROBLEM: {finding.problem}")
+            print(f"{'':<12} PROBLEM: {finding.problem}")
     problems = sum(bool(finding.problem) for finding in findings)
     print(f"\n{problems or 'no'} problem{'' if problems == 1 else 's'} found")
     return 1 if problems else 0
@@ -160,6 +173,36 @@ def torch_problem(version, has_gpu, sees_gpu):
     return ""
 
 
+def check_libraries():
+    for name in TESTED:
+        try:
+            version = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        # Nothing is imported for its version: some of these take seconds.
+        yield Finding(
+            name,
+            f"{version}, {_tested_text(version, TESTED[name])}",
+            transformers_problem(version) if name == "transformers" else "",
+        )
+
+
+def _tested_text(version, tested):
+    if version in tested:
+        return "which Bastile's tests run with"
+    if not tested:
+        return "which no test of Bastile runs with"
+    return f"Bastile's tests run with {' and '.join(tested)}"
+
+
+def transformers_problem(version):
+    """What is wrong with Transformers ``version``."""
+    if tuple(int(part) for part in version.split(".")[:2]) >= _OLDEST_TRANSFORMERS:
+        return ""
+    oldest = ".".join(map(str, _OLDEST_TRANSFORMERS))
+    return f"bastile.apply needs Transformers {oldest} or later; install a newer one"
+
+
 def check_cache():
     folder = _bastile.cache_folder()
     if not folder:
@@ -208,6 +251,7 @@ CHECKS = [
     check_driver,
     check_gpus,
     check_torch,
+    check_libraries,
     check_cache,
     check_tuning,
 ]

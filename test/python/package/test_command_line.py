@@ -2,7 +2,10 @@
 # RUN: %package-test %s
 """The command line: what it prints, how it fails, what the doctor finds."""
 
+import importlib.metadata
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -55,7 +58,7 @@ def test_doctor_on_a_machine_in_order(tmp_path):
     topics = [line.split()[0] for line in result.stdout.splitlines() if line]
     for topic in ("bastile", "llvm", "python", "system", "driver", "gpu", "torch"):
         assert topic in topics
-    assert f"cache      {tmp_path}, 0 entries, 0.0 MB" in result.stdout
+    assert f"cache        {tmp_path}, 0 entries, 0.0 MB" in result.stdout
     assert "kernels run on the host" in result.stdout
     assert result.stdout.endswith("\nno problems found\n")
 
@@ -80,7 +83,7 @@ def test_doctor_finds_damage_in_the_cache(tmp_path):
 
 def test_doctor_without_a_cache():
     result = run("doctor", BASTILE_CACHE="0")
-    assert "cache      off" in result.stdout
+    assert "cache        off" in result.stdout
     assert result.returncode == 0
 
 
@@ -103,3 +106,38 @@ def test_doctor_judges_torch():
     assert not doctor.torch_problem("2.13.0+cpu", False, False)
     assert "2.9 is the oldest" in doctor.torch_problem("2.8.1", True, True)
     assert "does not see the GPU" in doctor.torch_problem("2.10.0+cpu", True, False)
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+
+def test_doctor_knows_the_versions_that_tests_run_with():
+    pinned = {}
+    for file in ROOT.glob("scripts/requirements*.txt"):
+        for line in file.read_text().splitlines():
+            # Those for an older Python are there for building alone.
+            found = re.fullmatch(r"([\w-]+)==([\w.]+)(; python_version >= .*)?", line)
+            if found and found[1] in doctor.TESTED:
+                pinned.setdefault(found[1], set()).add(found[2])
+    assert pinned == {name: set(x) for name, x in doctor.TESTED.items() if x}
+
+
+def test_doctor_lists_what_models_are_trained_with(monkeypatch):
+    versions = {
+        "transformers": "4.57.6", "trl": "1.15.0", "deepspeed": "0.18", "other": "1"
+    }  # fmt: skip
+
+    def version(name):
+        if name not in versions:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return versions[name]
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    found = [(x.topic, x.text, x.problem) for x in doctor.check_libraries()]
+    assert found == [
+        ("transformers", "4.57.6, which Bastile's tests run with", ""),
+        ("trl", "1.15.0, Bastile's tests run with 1.16.0", ""),
+        ("deepspeed", "0.18, which no test of Bastile runs with", ""),
+    ]
+    assert not doctor.transformers_problem("5.0.0.dev0")
+    assert "4.57 or later" in doctor.transformers_problem("4.56.2")
