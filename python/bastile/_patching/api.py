@@ -7,7 +7,10 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from bastile import _log
 from bastile._patching import registry, table, trainers
+
+_channel = _log.Channel("patching")
 
 #: Every op that patches are of, by the names of `apply`'s parameters.
 OPS = (
@@ -334,6 +337,9 @@ def _prepare(sources, wanted, strict):
             f"nothing was patched:{lines}\n"
             "Leave the op out (as in rope=False) or the model"
         )
+    for each in left:
+        ops = ", ".join(each.ops)
+        _channel.info("left alone %s (%s): %s", each.target, ops, each.reason)
     return found, left
 
 

@@ -14,7 +14,10 @@ import importlib.util
 import sys
 import warnings
 
+from bastile import _log
 from bastile._patching import arrivals, registry, table
+
+_channel = _log.Channel("patching")
 
 #: What stands for a model type in the names of these patches.
 NAME = "trl"
@@ -68,6 +71,7 @@ class Awaited(registry.Patch):
             NAME, hook.op, cls, "apply", value, True, hook.module
         )
         self._applied = registry.Applied(replacement, cls, "apply", staticmethod(value))
+        _channel.info("patched %s.%s: %s", NAME, hook.op, hook.target)
 
     @property
     def is_made(self):

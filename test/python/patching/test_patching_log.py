@@ -7,6 +7,7 @@ import logging
 import bastile
 import pytest
 import tiny_models
+import transformers.models.qwen2.modeling_qwen2
 
 
 @pytest.fixture
@@ -32,3 +33,14 @@ def test_modules_of_one_model_are_counted(said):
     bastile.apply_to_model(model)
     # Two in each of two layers, those of queries and keys, and the last one.
     assert "patched qwen3.rms_norm: Qwen3RMSNorm.forward, in 9 modules" in said()
+
+
+def test_what_is_left_alone_is_named_with_the_reason(said, monkeypatch):
+    module = transformers.models.qwen2.modeling_qwen2
+    monkeypatch.setattr(module.Qwen2RMSNorm, "forward", lambda self, x: 2 * x)
+    bastile.apply("qwen2")
+    assert (
+        "left alone Qwen2RMSNorm.forward (rms_norm): its numbers are those of no RMS norm"
+        in said()
+    )
+    assert "patched qwen2.swiglu: Qwen2MLP.forward" in said()
