@@ -67,7 +67,8 @@ done
 echo "== $build/dist"
 ls -l "$build/dist"
 for version in $missing; do
-  echo "no wheel for CPython $version: there is no python$version on PATH or in pyenv"
+  echo "no wheel for CPython $version: there is no python$version on PATH or in pyenv" \
+    "(pyenv install $version brings it)"
 done
 [ -n "${BASTILE_REPOSITORY:-}" ] ||
   echo "BASTILE_REPOSITORY is not set: the package's page has no links to documents"
