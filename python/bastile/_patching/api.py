@@ -36,6 +36,7 @@ def apply(
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
     linear_log_probs: bool = True,
+    linear_jsd: bool = True,
     strict: bool = False,
 ) -> registry.Patched:
     """Has models of Transformers run on Bastile's kernels, those that are there and
@@ -59,6 +60,7 @@ def apply(
             logits in its outputs are read.
         linear_log_probs: the head of TRL's trainers, for whatever model they train.
             TRL is patched when it is imported, if that is later.
+        linear_jsd: the divergence of TRL's trainer of distillation.
         strict: whether to raise ``PatchError``, and to patch nothing, where something
             that looks like one of these ops is left alone: whatever `list_patches`
             lists with a reason for them.

@@ -33,7 +33,7 @@ def replace(hook):
     cls = getattr(module, hook.cls, None)
     if cls is None:
         raise probes.Mismatch("there is no such name")
-    function, probe = _KINDS[hook.op]
+    function, is_left, probe = _KINDS[hook.op]
     original = cls.apply
     with (
         torch.inference_mode(False),
@@ -41,15 +41,15 @@ def replace(hook):
         torch.autocast("cpu", enabled=False),
     ):
         probe(original, cls)
-    return cls, _replacement(original, function)
+    return cls, _replacement(original, function, is_left)
 
 
-def _replacement(original, function):
+def _replacement(original, function, is_left):
     """What calls Bastile's function in the place of the original, where it can."""
 
     @functools.wraps(function)
     def apply(*operands):
-        chosen = original if _is_left(operands) else function
+        chosen = original if is_left(operands) else function
         return chosen(*operands)
 
     return apply
@@ -91,6 +91,56 @@ def log_probs(
     )
     made = dict(zip(names, results[1:]))
     return results[0], *(made.get(own) for own in _RESULTS.values())
+
+
+def divergence(
+    student_hidden,
+    student_weight,
+    student_bias,
+    teacher_hidden,
+    teacher_weight,
+    teacher_bias,
+    beta,
+    temperature=1.0,
+    student_logit_scale=1.0,
+    student_final_logit_softcapping=None,
+    teacher_logit_scale=1.0,
+    teacher_final_logit_softcapping=None,
+):
+    """In the place of `ChunkedDivergenceFunction.apply`."""
+    student_weight, student_bias = _in_type_of(
+        student_hidden, student_weight, student_bias
+    )
+    teacher_weight, teacher_bias = _in_type_of(
+        teacher_hidden, teacher_weight, teacher_bias
+    )
+    return ops.linear_jsd(
+        student_hidden,
+        student_weight,
+        teacher_hidden,
+        teacher_weight,
+        bias=student_bias,
+        teacher_bias=teacher_bias,
+        beta=beta,
+        reduction="none",
+        scale=student_logit_scale,
+        soft_cap=student_final_logit_softcapping or 0.0,
+        teacher_scale=teacher_logit_scale,
+        teacher_soft_cap=teacher_final_logit_softcapping or 0.0,
+        temperature=temperature,
+        returns=("loss", "entropy"),
+    )
+
+
+def _is_divergence_left(operands):
+    """As `_is_left`, and where numbers of 16 bits are multiplied: TRL has float32 logits
+    then, and Bastile's would be rounded. A divergence is the small difference of two
+    large sums, and shows it."""
+    hidden, teacher = operands[0], operands[3]
+    if _is_left(operands) or hidden.dtype != teacher.dtype:
+        return True
+    is_cast = torch.is_autocast_enabled(hidden.device.type)
+    return is_cast or hidden.dtype.itemsize < 4
 
 
 def _in_type_of(hidden, *tensors):
@@ -175,5 +225,54 @@ def _gradients(results, factors, operands):
     return torch.autograd.grad(value, operands, allow_unused=True)
 
 
-#: By op, the function that takes the place of the original, and what checks that.
-_KINDS = {"linear_log_probs": (log_probs, _probe_log_probs)}
+def _probe_divergence(original, cls):
+    _check_parameters(
+        cls,
+        "student_hidden student_weight student_bias teacher_hidden teacher_weight "
+        "teacher_bias beta temperature student_logit_scale "
+        "student_final_logit_softcapping teacher_logit_scale "
+        "teacher_final_logit_softcapping",
+    )
+    student = _operands(seed=1)
+    teacher = [x.detach() for x in _operands(seed=2)]
+    for beta, cap in ((0.0, None), (0.3, 2.0), (1.0, 3.0)):
+        found = probes.run(
+            "function of two models' hidden states, weights and biases",
+            original,
+            *(*student, *teacher, beta, 1.5, 0.5, cap, 0.7, cap),
+        )
+        log_p, log_q = (
+            _logits(*operands, scale, cap, 1.5).log_softmax(-1)
+            for operands, scale in ((student, 0.5), (teacher, 0.7))
+        )
+        value = _divergence(log_p, log_q, beta)
+        entropy = -(log_p.exp() * log_p).sum(-1)
+        for name, a, b in (
+            ("divergence", found[0], value),
+            ("entropy", found[1], entropy),
+        ):
+            if probes.difference(a, b) > 1e-5:
+                raise probes.Mismatch(
+                    f"its {name} for a beta of {beta} are other numbers"
+                )
+        factors = probes.numbers(1, _TOKENS, seed=3)
+        _check_gradients(found[:1], (value,), factors, student)
+
+
+def _divergence(log_p, log_q, beta):
+    p, q = log_p.exp(), log_q.exp()
+    if beta == 0:
+        return (q * (log_q - log_p)).sum(-1)
+    if beta == 1:
+        return (p * (log_p - log_q)).sum(-1)
+    log_m = ((1 - beta) * p + beta * q).log()
+    terms = beta * q * (log_q - log_m) + (1 - beta) * p * (log_p - log_m)
+    return terms.sum(-1)
+
+
+#: By op, the function that takes the place of the original, when it does not, and what
+#: checks that it may.
+_KINDS = {
+    "linear_log_probs": (log_probs, _is_left, _probe_log_probs),
+    "linear_jsd": (divergence, _is_divergence_left, _probe_divergence),
+}

@@ -45,6 +45,12 @@ HOOKS = (
         cls="ChunkedLogProbFunction",
         ready="trl.trainer.utils",
     ),
+    Hook(
+        "linear_jsd",
+        module="trl.kernels.chunked_divergence",
+        cls="ChunkedDivergenceFunction",
+        ready="trl.kernels.chunked_divergence",
+    ),
 )
 #: The ops that these patches are of, by the names of `apply`'s parameters.
 OPS = tuple(hook.op for hook in HOOKS)

@@ -16,6 +16,7 @@ trl = pytest.importorskip("trl")
 datasets = pytest.importorskip("datasets")
 peft = pytest.importorskip("peft")
 kernels = pytest.importorskip("trl.kernels.chunked_logprob")
+divergence = pytest.importorskip("trl.kernels.chunked_divergence")
 
 #: What a trainer logs that is another with each run.
 TIMES = ("time", "runtime", "per_second", "total_flos")
@@ -26,6 +27,7 @@ def leave_nothing():
     yield
     bastile.reset()
     assert "apply" not in vars(kernels.ChunkedLogProbFunction)
+    assert "apply" not in vars(divergence.ChunkedDivergenceFunction)
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +96,13 @@ def saved(name, folder):
     return transformers.AutoModelForCausalLM.from_pretrained(place)
 
 
+def distillation(**options):
+    teacher = tiny_models.make("qwen3", seed=1, num_hidden_layers=1)
+    given = {"train_dataset": rows("prompt"), "teacher_model": teacher}
+    options = {"max_completion_length": 4, **options}
+    return trl.DistillationTrainer, trl.DistillationConfig, given, options
+
+
 def train(trainer, folder, tokenizer, model="qwen3", config=None):
     """What a trainer logs, and the weights that it leaves."""
     kind, arguments, given, options = trainer
@@ -104,7 +113,9 @@ def train(trainer, folder, tokenizer, model="qwen3", config=None):
             output_dir=str(folder),
             per_device_train_batch_size=4,
             max_steps=2,
-            learning_rate=1e-2,
+            # AdamW would make much of gradients that are nothing but rounding.
+            optim="sgd",
+            learning_rate=0.1,
             logging_steps=1,
             report_to=[],
             use_cpu=True,
@@ -144,11 +155,13 @@ def calls(monkeypatch):
         monkeypatch.setattr(ops, name, call)
 
     count("linear_log_probs")
+    count("linear_jsd")
     return counts
 
 
-def compare(make, folder, tokenizer, calls, called="linear_log_probs", **options):
+def compare(make, folder, tokenizer, calls, **options):
     """Trains with TRL's own function and with Bastile's, and returns what is logged."""
+    called = "linear_jsd" if make is distillation else "linear_log_probs"
     expected, weights = train(make(), folder, tokenizer, **options)
     assert not calls
     bastile.apply("trl")
@@ -158,7 +171,7 @@ def compare(make, folder, tokenizer, calls, called="linear_log_probs", **options
     for name, value in expected.items():
         assert found[name] == pytest.approx(value, rel=2e-4, abs=2e-5), name
     for name, value in weights.items():
-        assert torch.allclose(others[name], value, atol=2e-4), name
+        assert torch.allclose(others[name], value, atol=2e-5), name
     return expected
 
 
@@ -168,6 +181,7 @@ METRICS = {
     kto: {"loss", "entropy", "logits/chosen", "rewards/margins", "kl"},
     grpo: {"loss", "entropy", "kl", "clip_ratio/region_mean"},
     rloo: {"loss", "entropy", "kl", "clip_ratio/region_mean"},
+    distillation: {"loss", "entropy"},
 }
 
 
@@ -181,11 +195,13 @@ METRICS = {
         (kto, {}),
         (grpo, {"beta": 0.1, "steps_per_generation": 2, "num_iterations": 2}),
         (rloo, {"beta": 0.1}),
+        (distillation, {}),
     ],
     ids=lambda value: getattr(value, "__name__", None) or "-".join(value) or "plain",
 )
 def test_what_trainers_log(trainer, options, tmp_path, tokenizer, calls):
-    logged = compare(lambda: trainer(**options), tmp_path, tokenizer, calls)
+    make = (lambda: trainer(**options)) if options else trainer
+    logged = compare(make, tmp_path, tokenizer, calls)
     names = {name.split(" of ")[0] for name in logged}
     assert names >= METRICS[trainer]
 
@@ -220,8 +236,8 @@ def test_both_functions_and_layers(tmp_path, tokenizer, calls):
     assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-def operands(dtype=torch.float32, tokens=5):
-    generator = torch.Generator().manual_seed(3)
+def operands(dtype=torch.float32, tokens=5, seed=3):
+    generator = torch.Generator().manual_seed(seed)
     hidden, weight, bias = (
         torch.randn(shape, generator=generator).to(dtype).requires_grad_()
         for shape in ((tokens, 16), (40, 16), (40,))
@@ -305,26 +321,69 @@ def test_a_partitioned_weight_is_left_to_trl(calls):
     assert not calls
 
 
-def test_names_of_the_patch():
-    plain = {"trl": ["linear_log_probs"]}
-    (info,) = bastile.list_patches("trl")
+def teach(beta, dtype=torch.float32, other=None, cap=None, autocast=False):
+    """What TRL's function of distillation gives, as it is patched or not, and the
+    gradients."""
+    student, teacher = operands(dtype)[:3], operands(other or dtype, seed=4)[:3]
+    given = *student, *(x.detach() for x in teacher), beta, 0.7, 0.5, cap, 0.9, cap
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        value, entropy = divergence.ChunkedDivergenceFunction.apply(*given)
+    assert not entropy.requires_grad
+    factors = torch.arange(1.0, 1 + len(value))
+    return value, entropy, *torch.autograd.grad((factors * value).sum(), student)
+
+
+@pytest.mark.parametrize("cap", [None, 1.5])
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+def test_divergence(beta, cap, calls):
+    expected = teach(beta, cap=cap)
+    bastile.apply("trl")
+    for a, b in zip(teach(beta, cap=cap), expected):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype)
+        assert (a - b).abs().max() <= 1e-5 * b.abs().max()
+    assert calls == {"linear_jsd": 1}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dtype": torch.bfloat16},
+        {"autocast": True},
+        {"other": torch.bfloat16},
+    ],
+)
+def test_a_divergence_of_16_bits_is_left_to_trl(options, calls):
+    """Its logits are float32 there."""
+    expected = teach(0.5, **options)
+    bastile.apply("trl")
+    assert all(torch.equal(a, b) for a, b in zip(teach(0.5, **options), expected))
+    assert not calls
+
+
+BOTH = ["linear_jsd", "linear_log_probs"]
+
+
+def test_names_of_the_patches():
+    infos = bastile.list_patches("trl")
     target = "ChunkedLogProbFunction.apply"
-    assert info == patching.PatchInfo("trl", "linear_log_probs", target, False)
-    assert info in bastile.list_patches()
+    assert infos[0] == patching.PatchInfo("trl", "linear_log_probs", target, False)
+    assert [info.op for info in infos] == BOTH[::-1]
+    assert all(info in bastile.list_patches() for info in infos)
     with bastile.apply("trl") as patched:
-        assert patched.ops == ["trl.linear_log_probs"]
-        assert bastile.get_patched_ops() == plain
-        assert bastile.list_patches("trl")[0].applied
+        assert patched.ops == [f"trl.{op}" for op in BOTH]
+        assert bastile.get_patched_ops() == {"trl": BOTH}
+        assert all(info.applied for info in bastile.list_patches("trl"))
         assert not bastile.apply("trl").ops
     assert bastile.get_patched_ops() == {}
-    for name in ("trl", "linear_log_probs", "trl.linear_log_probs"):
+    for name in ("linear_log_probs", "trl.linear_log_probs", "trl"):
         bastile.apply("llama", rms_norm=False)
-        assert bastile.get_patched_ops()["trl"] == plain["trl"]
+        assert bastile.get_patched_ops()["trl"] == BOTH
         bastile.reset(name)
-        assert "trl" not in bastile.get_patched_ops()
+        left = [] if name == "trl" else ["linear_jsd"]
+        assert bastile.get_patched_ops().get("trl", []) == left
     bastile.reset()
     with bastile.apply("llama", linear_log_probs=False):
-        assert "trl" not in bastile.get_patched_ops()
+        assert bastile.get_patched_ops()["trl"] == ["linear_jsd"]
 
 
 @pytest.mark.parametrize(
@@ -337,7 +396,7 @@ def test_names_of_the_patch():
 def test_another_function_is_left_as_it_is(mistake, monkeypatch):
     monkeypatch.setattr(kernels, "_torch_transform", mistake)
     with pytest.warns(RuntimeWarning, match="stays as it is in this version of TRL"):
-        assert not bastile.apply("trl").ops
+        assert not bastile.apply("trl", linear_jsd=False).ops
     assert bastile.get_patched_ops() == {}
     assert bastile.list_patches("trl")[0].reason
     with pytest.raises(patching.PatchError, match="stays as it is"):
@@ -345,15 +404,29 @@ def test_another_function_is_left_as_it_is(mistake, monkeypatch):
     assert bastile.get_patched_ops() == {}
 
 
-def test_other_gradients_are_noticed(monkeypatch):
-    backward = kernels._backward_tile
+@pytest.mark.parametrize("module", [kernels, divergence])
+def test_other_gradients_are_noticed(module, monkeypatch):
+    backward = module._backward_tile
 
     def double(tile, *rest, **options):
         backward(tile, *rest, **options)
         tile *= 2
 
-    monkeypatch.setattr(kernels, "_backward_tile", double)
+    monkeypatch.setattr(module, "_backward_tile", double)
     with pytest.warns(RuntimeWarning, match="its gradients are other numbers"):
+        patched = bastile.apply("trl")
+    # The other function is patched.
+    assert len(patched.ops) == 1
+
+
+def test_another_divergence_is_noticed(monkeypatch):
+    original = divergence._jsd_tile
+
+    def swap(*operands, **options):
+        original(*operands[:9], 1 - operands[9], *operands[10:], **options)
+
+    monkeypatch.setattr(divergence, "_jsd_tile", swap)
+    with pytest.warns(RuntimeWarning, match="its divergence for a beta of 0.3"):
         bastile.apply("trl")
 
 
@@ -365,10 +438,13 @@ assert not any(name.startswith("trl.") for name in sys.modules) and not patched.
 import trl.trainer.utils as utils
 assert bastile.get_patched_ops() == {"trl": ["linear_log_probs"]}
 assert patched.ops == ["trl.linear_log_probs"] and not first.ops
+import trl.kernels.chunked_divergence as divergence
+assert patched.ops == ["trl.linear_jsd", "trl.linear_log_probs"] and not first.ops
 assert "apply" in vars(utils._ChunkedLogProbFunction)
 assert "exec_module" not in vars(utils.__loader__)
 patched.reset()
 assert "apply" not in vars(utils._ChunkedLogProbFunction)
+assert "apply" not in vars(divergence.ChunkedDivergenceFunction)
 """
 
 
