@@ -17,6 +17,7 @@ from bastile_bench._end_to_end import jobs, providers
 _TASKS = {
     "train": "bastile_bench._end_to_end.train_task",
     "generate": "bastile_bench._end_to_end.generate_task",
+    "grpo": "bastile_bench._end_to_end.grpo_task",
     "profile": "bastile_bench._end_to_end.profile_task",
 }
 
