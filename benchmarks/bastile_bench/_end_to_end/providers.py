@@ -80,9 +80,12 @@ def _patch_with_bastile(model_type):
     import bastile
 
     try:
-        bastile.list_patches(model_type)
+        patches = bastile.list_patches(model_type)
     except ValueError as error:
         raise Unavailable(str(error)) from None
+    # Such a row would be the baseline's under another name.
+    if all(patch.reason for patch in patches):
+        raise Unavailable(f"Bastile has no patches of model type '{model_type}'")
     bastile.apply(model_type)
 
 
