@@ -124,7 +124,8 @@ def check_classes_that_cannot_occur(rank):
     found = dict(zip(RESULTS, found))
     for name in ("log_prob", "entropy", "lse", "log_sum_square_probs"):
         assert distance(found[name], expected[name]) < 1e-5, name
-    assert torch.equal(found["argmax"], expected["argmax"])
+    # Either of two equal classes: how the products round depends on the machine.
+    assert torch.equal(found["argmax"] % CLASSES, expected["argmax"] % CLASSES)
     sum(found[x].sum() for x in RESULTS[:3]).backward()
     assert problem.hidden.grad.isfinite().all()
 
