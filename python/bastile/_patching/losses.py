@@ -3,7 +3,6 @@
 
 import functools
 import inspect
-import operator
 from typing import NamedTuple
 
 import torch
@@ -118,19 +117,41 @@ def _is_mapping_replaced():
     return any(mapping.get(name, own) is not own for name in names)
 
 
+def _reader(path):
+    """Reads the attribute at a dotted path. `torch.compile` does not follow
+    ``operator.attrgetter``."""
+    names = path.split(".")
+
+    def read(owner):
+        for name in names:
+            owner = getattr(owner, name)
+        return owner
+
+    return read
+
+
 class _Details:
     """What of an entry and of a `Form` a forward needs, as functions of the model."""
 
     def __init__(self, patch, form, balance):
-        self.decoder = operator.attrgetter(patch.decoder)
+        self.decoder = _reader(patch.decoder)
         self.head, self.form = patch.head, form
+        # Made ahead of the calls: `torch.compile` does not follow how a class is made.
+        self.outputs = {
+            entry: outputs.kind(form.outputs, entry)
+            for entry in (None, "logits", "logits_on_request")
+        }
         self.balance = balance
         names = table.ROUTER if patch.router is True else patch.router or ()
-        self.router = operator.attrgetter(*names) if names else None
+        self._router = [_reader(name) for name in names]
         self._cap, self._divisor, self._factor = (
-            name and operator.attrgetter(name)
+            name and _reader(name)
             for name in (patch.soft_cap, patch.divisor, patch.factor)
         )
+
+    def of_router(self, model):
+        """What the entry names of the router, in that order."""
+        return [read(model) for read in self._router]
 
     def of_logits(self, config):
         """What becomes of the logits before the loss."""
@@ -183,7 +204,7 @@ def _forward(model, details, given, is_asked):
     extra = {own: getattr(made, name, None) for own, name in form.fields}
     entry = None
     if routes:
-        experts, chosen, share = details.router(model)
+        experts, chosen, share = details.of_router(model)
         extra["aux_loss"] = aux = balance(
             made.router_logits, experts, chosen, given.get("attention_mask")
         )
@@ -198,8 +219,7 @@ def _forward(model, details, given, is_asked):
     elif not as_dictionary and not is_asked:
         # A tuple's elements are there, and the one behind the loss is the logits.
         extra["logits"] = outputs.Logits(model, details.head, hidden, **of_logits)()
-    kind = outputs.kind(form.outputs, entry)
-    result = kind(loss=loss, token_accuracy=accuracy, **extra)
+    result = details.outputs[entry](loss=loss, token_accuracy=accuracy, **extra)
     return result if as_dictionary else result.to_tuple()
 
 

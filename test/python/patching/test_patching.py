@@ -340,7 +340,9 @@ def test_experts_that_differ(monkeypatch):
         return 2 * original(self, hidden_states, router_indices, routing_weights)
 
     monkeypatch.setattr(module.GptOssExperts, "forward", forward)
-    with pytest.raises(patching.PatchError, match="GptOssExperts: its numbers"):
+    # Of Transformers 4, whose experts have no method for the gate, that is said.
+    reason = "GptOssExperts: (its numbers|it has no method)"
+    with pytest.raises(patching.PatchError, match=reason):
         bastile.apply("gpt_oss", strict=True)
     bastile.apply("gpt_oss", moe=False, strict=True)
 
