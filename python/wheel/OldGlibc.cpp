@@ -4,12 +4,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// LLVM's and libstdc++'s archives are built against the glibc of the system that
-// has them, and a linker binds each function to the newest version that this glibc
-// has. For a wheel that runs with glibc 2.28, this file defines what would need a
-// newer one: functions that later glibcs export under a new version, by a jump to
-// the oldest; and functions that glibc 2.28 does not export at all. They are seen by
-// the extension module alone. The wheel's test says when one is missing here.
+// LLVM's and libstdc++'s archives are built against the glibc of the system
+// that has them, and a linker binds each function to the newest version that
+// this glibc has. For a wheel that runs with glibc 2.28, this file defines what
+// would need a newer one: functions that later glibcs export under a new
+// version, by a jump to the oldest; and functions that glibc 2.28 does not
+// export at all. They are seen by the extension module alone. The wheel's test
+// says when one is missing here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +77,8 @@ BIND(__pthread_key_create, OLDEST)
 
 extern "C" {
 
-// 2.32: libstdc++ counts references without atomic operations where this is true.
+// 2.32: libstdc++ counts references without atomic operations where this is
+// true.
 char __libc_single_threaded = 0;
 
 // 2.33: inline functions in older headers.
@@ -114,7 +116,8 @@ int mknod(const char *path, mode_t mode, dev_t device) noexcept {
                  static_cast<unsigned>(device));
 }
 
-// 2.33: LLVM asks how much memory is in use. More than 2 GiB do not fit mallinfo.
+// 2.33: LLVM asks how much memory is in use. More than 2 GiB do not fit
+// mallinfo.
 struct mallinfo2 mallinfo2() noexcept {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
