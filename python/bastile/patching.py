@@ -17,6 +17,7 @@ from bastile._patching.registry import Patched
 from bastile._patching.table import (
     CausalLoss,
     Experts,
+    Masks,
     Mlp,
     Norm,
     PatchError,
@@ -28,6 +29,7 @@ __all__ = [
     "OPS",
     "CausalLoss",
     "Experts",
+    "Masks",
     "Mlp",
     "Norm",
     "PatchError",

@@ -19,6 +19,7 @@ OPS = (
     "swiglu",
     "geglu",
     "moe",
+    "attention",
     "cross_entropy",
     "fused_linear_cross_entropy",
     *trainers.OPS,
@@ -33,6 +34,7 @@ def apply(
     swiglu: bool = True,
     geglu: bool = True,
     moe: bool = True,
+    attention: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
     linear_log_probs: bool = True,
@@ -54,6 +56,8 @@ def apply(
             ``"trl"`` is for TRL's trainers alone.
         rms_norm, rope, swiglu, geglu, moe: which ops are patched, in models that
             have them.
+        attention: masks that the host does not wait for, and attention within a
+            window by PyTorch's flash kernel.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
             makes no logits unless ``skip_logits=False`` is given to a forward or the
@@ -106,6 +110,7 @@ def apply_to_model(
     swiglu: bool = True,
     geglu: bool = True,
     moe: bool = True,
+    attention: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
     strict: bool = False,
@@ -231,7 +236,7 @@ def register_patch(
         model_type: what its ``config.model_type`` says.
         module: the name of the module that has its classes.
         patches: what they compute: ``bastile.patching.Norm``, ``Rope``, ``Mlp``,
-            ``Experts`` and ``CausalLoss``.
+            ``Experts``, ``Masks`` and ``CausalLoss``.
         aliases: further model types that the classes serve.
     """
     if model_type in get_patched_ops():

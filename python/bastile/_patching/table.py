@@ -174,6 +174,25 @@ class CausalLoss:
         return self.cls
 
 
+@dataclasses.dataclass(frozen=True)
+class Masks:
+    """A class of decoders whose forward makes masks of attention by Transformers'
+    functions.
+
+    Where none of the parameters ``positions`` is given, the tokens of each sequence have
+    consecutive positions.
+    """
+
+    cls: str
+    positions: tuple[str, ...] = ("position_ids",)
+
+    ops: ClassVar[tuple[str, ...]] = ("attention",)
+
+    @property
+    def target(self) -> str:
+        return f"{self.cls}.forward"
+
+
 #: What models call the numbers that a router's loss depends on.
 ROUTER = ("num_experts", "num_experts_per_tok", "router_aux_loss_coef")
 
@@ -196,10 +215,10 @@ class PatchInfo:
     __module__ = "bastile.patching"
 
 
-KINDS = (Norm, Rope, Mlp, Experts, CausalLoss)
+KINDS = (Norm, Rope, Mlp, Experts, Masks, CausalLoss)
 
 #: What a model's entry is made of.
-Patch = Norm | Rope | Mlp | Experts | CausalLoss
+Patch = Norm | Rope | Mlp | Experts | Masks | CausalLoss
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,9 +7,16 @@ functions that take their place. It ends in ``KIND``, which `KINDS` lists. What 
 says is in `bastile._patching.table`.
 """
 
-from bastile._patching.kinds import experts, losses, mlps, norms, rotations
+from bastile._patching.kinds import experts, losses, masks, mlps, norms, rotations
 
 #: In the order in which patches are listed.
-KINDS = (norms.KIND, rotations.KIND, mlps.KIND, experts.KIND, losses.KIND)
+KINDS = (
+    norms.KIND,
+    rotations.KIND,
+    mlps.KIND,
+    experts.KIND,
+    masks.KIND,
+    losses.KIND,
+)
 #: By the class of an entry, its kind.
 BY_ENTRY = {kind.entry: kind for kind in KINDS}

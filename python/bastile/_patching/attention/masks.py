@@ -1,0 +1,162 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""The masks that Transformers makes for a forward of a decoder.
+
+For each batch that comes without a mask, Transformers asks whether its positions are
+those of several sequences in one row, and the host waits for the GPU's answer: as the
+first thing in a step, which is when the GPU has finished the last one. Where the model
+has made the positions itself, the answer is known.
+
+Transformers looks up all three functions that are replaced here at each call, in places
+that all models share. Outside of `within` they do what they did.
+"""
+
+import contextlib
+import functools
+import threading
+import types
+
+import torch
+from transformers import masking_utils
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from bastile._patching import registry
+from bastile._patching.attention import windows
+
+#: By thread, for each forward of a decoder that runs, whether its positions are its own.
+_running = threading.local()
+_lock = threading.Lock()
+#: The places of what is replaced: a dictionary and a name in it, with what was there
+#: and what is there now.
+_replaced = []
+
+
+@contextlib.contextmanager
+def within(has_own_positions):
+    """Runs a forward of a decoder, which has made consecutive positions of its own or
+    was given some."""
+    if not _replaced:
+        _install()
+    stack = _stack()
+    stack.append(has_own_positions)
+    try:
+        yield
+    finally:
+        stack.pop()
+
+
+def _stack():
+    found = getattr(_running, "stack", None)
+    if found is None:
+        found = _running.stack = []
+    return found
+
+
+def _install():
+    with _lock:
+        if _replaced:
+            return
+        masks = masking_utils.ALL_MASK_ATTENTION_FUNCTIONS._global_mapping
+        attention = ALL_ATTENTION_FUNCTIONS._global_mapping
+        for owner, name, make in (
+            (vars(masking_utils), "find_packed_sequence_indices", _packed),
+            (masks, "sdpa", _mask),
+            (attention, "sdpa", windows.attention),
+        ):
+            before = owner[name]
+            owner[name] = after = make(before)
+            _replaced.append((owner, name, before, after))
+
+
+def _remove():
+    with _lock:
+        while _replaced:
+            owner, name, before, after = _replaced.pop()
+            # Whoever has replaced it since then keeps that.
+            if owner[name] is after:
+                owner[name] = before
+
+
+registry.on_undo_of_all.append(_remove)
+
+
+def _packed(original):
+    @functools.wraps(original)
+    def find_packed_sequence_indices(position_ids):
+        stack = _stack()
+        if stack and stack[-1]:
+            return None
+        return original(position_ids)
+
+    return find_packed_sequence_indices
+
+
+def _mask(original):
+    @functools.wraps(original)
+    def sdpa_mask(*operands, **named):
+        mask = original(*operands, **named)
+        stack = _stack()
+        if stack and mask is not None and not operands:
+            window = _window_of(named, stack[-1])
+            if window is not None and _counts_all(named.get("attention_mask")):
+                windows.mark(mask, window)
+        return mask
+
+    return sdpa_mask
+
+
+def _window_of(named, has_own_positions):
+    """The size of the window if a mask for these arguments, padding aside, has token i
+    attend to itself and to the tokens before it within that window; None otherwise."""
+    window = named.get("local_size")
+    if type(window) is not int or named.get("kv_offset", 0) != 0:
+        return None
+    if "q_length" in named:
+        length, first = named["q_length"], named.get("q_offset", 0)
+        if type(first) is not int or first:
+            return None
+    else:
+        # Transformers 4 gives positions in the cache, which lie on the GPU.
+        length = named["cache_position"].shape[0]
+        if not has_own_positions:
+            return None
+    if length != named["kv_length"] or not _is_understood():
+        return None
+    expected = masking_utils.sliding_window_causal_mask_function(window)
+    return window if _is_same(named.get("mask_function"), expected) else None
+
+
+def _counts_all(padding):
+    """Whether every token of a batch counts. Where there is a mask that could say
+    otherwise, Transformers has just waited for the GPU to look at it."""
+    if padding is None:
+        return True
+    return padding.is_cuda and bool(padding.all())
+
+
+@functools.cache
+def _is_understood():
+    """Whether Transformers means by a window what is meant here."""
+    places = torch.arange(8, device="cpu")
+    rows, columns = places[:, None], places
+    function = masking_utils.sliding_window_causal_mask_function(3)
+    expected = (columns <= rows) & (columns > rows - 3)
+    return torch.equal(function(0, 0, rows, columns), expected)
+
+
+def _is_same(a, b):
+    """Whether two functions have the same code and the same variables of it."""
+    if isinstance(a, types.FunctionType) and isinstance(b, types.FunctionType):
+        return (
+            a.__code__ is b.__code__
+            and a.__globals__ is b.__globals__
+            and _is_same(_contents(a), _contents(b))
+        )
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(_is_same, a, b))
+    return isinstance(a, int) and a == b
+
+
+def _contents(function):
+    return tuple(cell.cell_contents for cell in function.__closure__ or ())
