@@ -122,6 +122,7 @@ def _print(rows, arguments):
         _print_bound(row)
     for row in measured:
         _print_kernels(row, arguments.top)
+        _print_waits(row, arguments.top)
 
 
 def _table(measured):
@@ -168,6 +169,21 @@ def _print_kernels(row, top):
     print(f"\n{row['provider']}, the longest kernels of a step\n")
     print(format_table(row["kernels"][:top], _KERNEL_COLUMNS))
 
+
+def _print_waits(row, top):
+    if top < 1 or not row["waits"]:
+        return
+    print(f"\n{row['provider']}, where the host may wait for the GPU in a step\n")
+    print(format_table(row["waits"][:top], _WAIT_COLUMNS))
+
+
+_WAIT_COLUMNS = [
+    Column("ms", lambda wait: f"{wait['seconds'] * 1e3:.3f}"),
+    Column("calls", lambda wait: f"{wait['count']:.0f}"),
+    Column("call", "name", right=False),
+    # Of a long way, the end says what it is.
+    Column("in", lambda wait: wait["within"][-90:], right=False),
+]
 
 _KERNEL_COLUMNS = [
     Column("ms", lambda kernel: f"{kernel['seconds'] * 1e3:.3f}"),

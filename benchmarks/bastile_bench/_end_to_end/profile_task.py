@@ -3,6 +3,7 @@
 
 import collections
 import dataclasses
+import re
 
 from bastile_bench._end_to_end import annotations, categories, models, providers
 from bastile_bench._end_to_end.training import (
@@ -20,7 +21,9 @@ def measure(job: dict, say) -> dict:
     Times are in seconds. ``step_seconds`` are those of steps that nothing watches.
     ``kernels`` are of one step: ``[{"name", "category", "seconds", "count"}]``, the
     longest first. ``busy_seconds`` is how long a step has any kernel
-    running on a GPU, None on the CPU.
+    running on a GPU, None on the CPU. ``waits`` are the calls of a step in which the
+    host waits for the GPU, or copies to or from it: ``[{"name", "within", "seconds",
+    "count"}]``.
     """
     import torch  # noqa: F401
     import transformers  # noqa: F401
@@ -56,6 +59,7 @@ def measure(job: dict, say) -> dict:
         # The host is never idle.
         "busy_seconds": None if device == "cpu" else busy_seconds(events) / watched,
         "kernels": _gather(units, watched),
+        "waits": waits(events, watched),
         "peak_bytes": peak_bytes(device),
         "attention": training.model.config._attn_implementation,
         "experts": getattr(training.model.config, "_experts_implementation", None),
@@ -178,6 +182,46 @@ def busy_seconds(events) -> float:
         busy += max(0.0, end - max(start, reached))
         reached = max(reached, end)
     return busy / 1e6
+
+
+#: Calls that return when the GPU has finished, and copies, which may do so.
+_WAITS = re.compile(r"^cu(da)?\w*(Synchronize|Memcpy)")
+
+
+def waits(events, steps) -> list:
+    """The calls of one step for which the host may wait, by name and by what they are
+    part of, the longest first. ``seconds`` is what the host spends in them.
+
+    What waits for the end of all steps is not one of them.
+    """
+    seconds, counts = collections.Counter(), collections.Counter()
+    for event in events:
+        if not _is_on_host(event) or not _WAITS.search(event.name):
+            continue
+        within = _within(event)
+        if not within:
+            continue
+        key = event.name, " > ".join(within)
+        seconds[key] += _length(event)
+        counts[key] += 1
+    return [
+        {
+            "name": name,
+            "within": within,
+            "seconds": total / steps,
+            "count": counts[name, within] / steps,
+        }
+        for (name, within), total in seconds.most_common()
+    ]
+
+
+def _within(event):
+    """The names of the operations and parts that an event is in, the outermost
+    first."""
+    found = []
+    while (event := event.cpu_parent) is not None:
+        found.insert(0, event.name)
+    return found
 
 
 def _gather(units, steps):

@@ -412,6 +412,26 @@ def test_kernels_on_a_device_belong_to_who_launched_them():
     assert profile_task.busy_seconds(events) == pytest.approx(13e-6)
 
 
+def test_waits_are_listed_with_what_they_are_part_of():
+    mark = event("bench::loss")
+    item = event("aten::item", parent=mark)
+    events = [
+        mark,
+        item,
+        event("cudaStreamSynchronize", start=5, end=45, parent=item),
+        event("cudaMemcpyAsync", start=3, end=5, parent=item),
+        event("cudaMemcpyAsync", start=53, end=55, parent=item),
+        event("cudaLaunchKernel", start=6, end=9, parent=item),
+        # The end of the profile.
+        event("cudaDeviceSynchronize", start=60, end=90),
+        event("Memcpy DtoH (Device -> Pageable)", "CUDA", 5, 6),
+    ]
+    within = "bench::loss > aten::item"
+    first, second = (list(x.values()) for x in profile_task.waits(events, 2))
+    assert first == ["cudaStreamSynchronize", within, 20e-6, 0.5]
+    assert second == ["cudaMemcpyAsync", within, 2e-6, 1]
+
+
 def spent(units):
     """By kernel and category, microseconds and runs."""
     found = {}

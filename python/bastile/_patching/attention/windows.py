@@ -57,9 +57,7 @@ def attention(original):
             elif window is not None and _can_run(query, key, value, named):
                 heads = (x.transpose(1, 2) for x in _cast(query, key, value))
                 return run(*heads, window, named.get("scaling")), None
-        return original(
-            module, query, key, value, attention_mask, *operands, **named
-        )
+        return original(module, query, key, value, attention_mask, *operands, **named)
 
     return sdpa_attention_forward
 
@@ -187,7 +185,5 @@ def error_of(device, dtype, size, compute=run):
 
     found = differentiate(compute(*heads, window, 0.1))
     expected = differentiate(expect(*heads))
-    errors = [
-        (a - b).abs().max() / b.abs().max() for a, b in zip(found, expected)
-    ]
+    errors = [(a - b).abs().max() / b.abs().max() for a, b in zip(found, expected)]
     return torch.stack(errors).max().item()
