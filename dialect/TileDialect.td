@@ -69,6 +69,11 @@ def Tile_Dialect : Dialect {
     /// operand. Result attribute of a function: the argument whose place the
     /// result may take.
     static constexpr ::llvm::StringLiteral kInPlaceAttrName = "tile.in_place";
+    /// Unit result attribute of a function beside that one: where the result
+    /// cannot take the argument's place, which is an error otherwise, it has
+    /// memory of its own.
+    static constexpr ::llvm::StringLiteral kInPlaceIfPossibleAttrName =
+        "tile.in_place_if_possible";
     /// Unit argument attribute of a function or kernel: where this number is 1,
     /// every result equals the argument whose place it may take.
     static constexpr ::llvm::StringLiteral kFactorAttrName = "tile.factor";

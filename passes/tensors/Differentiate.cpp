@@ -183,9 +183,12 @@ LogicalResult Differentiator::addGradients(SymbolTable &symbols, bool inPlace,
     auto type = cast<RankedTensorType>(gradient.getType());
     if (inPlace && type.getRank() >= 2 &&
         type == func.getArgumentTypes()[argument] &&
-        !findResultInPlace(func, argument))
+        !findResultInPlace(func, argument)) {
       func.setResultAttr(result, tile::TileDialect::kInPlaceAttrName,
                          builder.getIndexAttr(argument));
+      func.setResultAttr(result, tile::TileDialect::kInPlaceIfPossibleAttrName,
+                         builder.getUnitAttr());
+    }
   }
   if (dropValue) {
     returnOp->eraseOperand(0);

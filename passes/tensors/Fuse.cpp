@@ -18,6 +18,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "passes/tensors/Conditions.h"
 #include "passes/tensors/Grouping.h"
+#include "passes/tensors/InPlace.h"
 #include "passes/tensors/KernelSource.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -54,7 +55,11 @@ private:
   tile::KernelOp buildKernel(const Group &group, StringRef name);
   void launch(const Group &group, StringRef name);
   bool isReady(const Group &group) const;
-  void placeResults(func::ReturnOp returnOp);
+  void findOverwritten(func::ReturnOp returnOp);
+  Group *chooseNext(ArrayRef<Group *> pending) const;
+  std::optional<PlaceConflict> placeResult(unsigned index, OpResult value,
+                                           BlockArgument argument);
+  LogicalResult placeResults(func::ReturnOp returnOp);
   void markApproximate(func::ReturnOp returnOp);
   void markFactors();
 
@@ -64,6 +69,9 @@ private:
   /// The results of the launches so far, by the value of the function that each
   /// stands for. Partial results of combinations of all rows are kept apart.
   DenseMap<Value, Value> launched, partials;
+  /// By the values that the function returns, the arguments whose memory they
+  /// are to take.
+  DenseMap<Value, BlockArgument> overwritten;
 };
 
 /// The type of partial results of `reduce`: one row a program.
@@ -154,31 +162,97 @@ void FunctionFuser::launch(const Group &group, StringRef name) {
   }
 }
 
-/// Marks the operands of kernels whose memory a result may take. A result may
-/// not take the memory of an operand that a later launch reads.
-void FunctionFuser::placeResults(func::ReturnOp returnOp) {
-  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
-    auto argument = func.getResultAttrOfType<IntegerAttr>(
-        index, tile::TileDialect::kInPlaceAttrName);
-    if (!argument)
+void FunctionFuser::findOverwritten(func::ReturnOp returnOp) {
+  for (auto [index, value] : llvm::enumerate(returnOp.getOperands()))
+    if (auto argument = func.getResultAttrOfType<IntegerAttr>(
+            index, tile::TileDialect::kInPlaceAttrName))
+      overwritten[value] = func.getArgument(argument.getInt());
+}
+
+/// Chooses a group all of whose inputs are there, null if there is none. One
+/// that overwrites an argument waits for those that read the argument, unless
+/// they wait for it.
+Group *FunctionFuser::chooseNext(ArrayRef<Group *> pending) const {
+  Group *first = nullptr;
+  for (Group *group : pending) {
+    if (!isReady(*group))
       continue;
-    auto launchOp = value.getDefiningOp<tile::LaunchOp>();
-    BlockArgument source = func.getArgument(argument.getInt());
-    if (llvm::any_of(source.getUsers(), [&](Operation *user) {
-          return launchOp->isBeforeInBlock(user);
-        })) {
-      func.removeResultAttr(
-          index, builder.getStringAttr(tile::TileDialect::kInPlaceAttrName));
-      continue;
-    }
-    auto kernel = symbols.lookup<tile::KernelOp>(
-        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
-    unsigned result = cast<OpResult>(value).getResultNumber();
-    for (auto [position, input] : llvm::enumerate(launchOp.getInputs()))
-      if (input == source)
-        kernel.setArgAttr(position, tile::TileDialect::kInPlaceAttrName,
-                          builder.getI64IntegerAttr(result));
+    bool isLastReader = llvm::none_of(group->outputs, [&](Value output) {
+      BlockArgument argument = overwritten.lookup(output);
+      return argument && llvm::any_of(pending, [&](Group *other) {
+               return other != group && other->inputs.contains(argument);
+             });
+    });
+    if (isLastReader)
+      return group;
+    if (!first)
+      first = group;
   }
+  return first;
+}
+
+/// Marks the operand of a kernel whose memory result `index` of the function
+/// takes, or says why it cannot.
+std::optional<PlaceConflict> FunctionFuser::placeResult(unsigned index,
+                                                        OpResult value,
+                                                        BlockArgument source) {
+  auto launchOp = cast<tile::LaunchOp>(value.getOwner());
+  auto getKernel = [&](tile::LaunchOp launchOp) {
+    return symbols.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
+  };
+  for (OpOperand &use : source.getUses()) {
+    auto later = dyn_cast<tile::LaunchOp>(use.getOwner());
+    if (!later || !launchOp->isBeforeInBlock(later))
+      continue;
+    BlockArgument read = getKernel(later).getArgument(use.getOperandNumber());
+    return PlaceConflict{read.use_empty() ? nullptr : *read.user_begin(),
+                         "a kernel that needs the result, or another that "
+                         "overwrites what it reads, reads it here"};
+  }
+  tile::KernelOp kernel = getKernel(launchOp);
+  for (auto [position, input] : llvm::enumerate(launchOp.getInputs())) {
+    if (input != source)
+      continue;
+    if (std::optional<PlaceConflict> conflict = findPlaceConflict(
+            kernel, kernel.getArgument(position), value.getResultNumber()))
+      return conflict;
+    kernel.setArgAttr(position, tile::TileDialect::kInPlaceAttrName,
+                      builder.getI64IntegerAttr(value.getResultNumber()));
+  }
+  return std::nullopt;
+}
+
+/// Marks the operands of kernels whose memory results take, and reports those
+/// that cannot be taken, except where the function allows the result memory of
+/// its own.
+LogicalResult FunctionFuser::placeResults(func::ReturnOp returnOp) {
+  StringAttr name = builder.getStringAttr(tile::TileDialect::kInPlaceAttrName);
+  StringAttr condition =
+      builder.getStringAttr(tile::TileDialect::kInPlaceIfPossibleAttrName);
+  for (auto [index, value] : llvm::enumerate(returnOp.getOperands())) {
+    auto number = func.getResultAttrOfType<IntegerAttr>(index, name);
+    bool isConditional = bool(func.removeResultAttr(index, condition));
+    if (!number)
+      continue;
+    std::optional<PlaceConflict> conflict = placeResult(
+        index, cast<OpResult>(value), func.getArgument(number.getInt()));
+    if (!conflict)
+      continue;
+    if (!isConditional) {
+      InFlightDiagnostic error = func.emitOpError("result ")
+                                 << index << " cannot take the memory of "
+                                 << "argument " << number.getInt()
+                                 << ", which would be overwritten while it is "
+                                    "still read; leave out '"
+                                 << name.getValue() << "'";
+      if (conflict->op)
+        error.attachNote(conflict->op->getLoc()) << conflict->reason;
+      return error;
+    }
+    func.removeResultAttr(index, name);
+  }
+  return success();
 }
 
 /// Marks the results of kernels that may be approximate: those that the
@@ -251,28 +325,29 @@ LogicalResult FunctionFuser::run() {
   FailureOr<SmallVector<Group>> groups = collectGroups(func);
   if (failed(groups))
     return failure();
+  findOverwritten(returnOp);
 
   // A group is launched after the groups that it reads from.
   SmallVector<Group *> pending =
       llvm::map_to_vector(*groups, [](Group &group) { return &group; });
   unsigned index = 0;
   while (!pending.empty()) {
-    auto *ready =
-        llvm::find_if(pending, [&](Group *group) { return isReady(*group); });
-    if (ready == pending.end())
+    Group *next = chooseNext(pending);
+    if (!next)
       return func.emitOpError(
           "has chains of different row lengths that need each other's values "
           "both ways; split the function");
     std::string name = getEntryName(func.getName()) + "_kernel";
     if (groups->size() > 1)
       name += std::to_string(index++);
-    launch(**ready, name);
-    pending.erase(ready);
+    launch(*next, name);
+    llvm::erase(pending, next);
   }
 
   for (OpOperand &operand : returnOp->getOpOperands())
     operand.set(launched.lookup(operand.get()));
-  placeResults(returnOp);
+  if (failed(placeResults(returnOp)))
+    return failure();
   markApproximate(returnOp);
   SmallVector<Operation *> fused;
   for (Operation &op : func.front().without_terminator())

@@ -188,6 +188,7 @@ public:
   void run();
 
 private:
+  bool overwritesArguments(tile::LaunchOp launch);
   std::optional<Candidate> getCandidate(tile::LaunchOp launch);
   bool moveNeeds(tile::LaunchOp launch, ArrayRef<Candidate> group);
   void merge(ArrayRef<Candidate> group);
@@ -204,8 +205,7 @@ bool isMergeable(tile::KernelOp kernel) {
     return false;
   tile::ScheduleAttr schedule = *kernel.getSchedule();
   if (schedule.getPersistent() != 0 || schedule.getBlocks() > 1 ||
-      kernel.getRowPrograms() || kernel.getSpaces() ||
-      kernel->hasAttr(tile::TileDialect::kInPlaceAttrName))
+      kernel.getRowPrograms() || kernel.getSpaces())
     return false;
   for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
     if (kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName) ||
@@ -227,7 +227,19 @@ bool haveSameShapes(const Candidate &lhs, const Candidate &rhs) {
          });
 }
 
+/// Whether results of `launch` take the memory of arguments of the function,
+/// which launches before it may read.
+bool LaunchMerger::overwritesArguments(tile::LaunchOp launch) {
+  return llvm::any_of(launch->getUses(), [&](OpOperand &use) {
+    return isa<func::ReturnOp>(use.getOwner()) &&
+           func.getResultAttr(use.getOperandNumber(),
+                              tile::TileDialect::kInPlaceAttrName);
+  });
+}
+
 std::optional<Candidate> LaunchMerger::getCandidate(tile::LaunchOp launch) {
+  if (overwritesArguments(launch))
+    return std::nullopt;
   // A row vector is written even where a launch has no rows; a row space
   // without rows would not write it.
   if (!llvm::all_of(launch.getResultTypes(), [](Type type) {
@@ -260,13 +272,9 @@ bool LaunchMerger::moveNeeds(tile::LaunchOp launch, ArrayRef<Candidate> group) {
             return member.launch == needed;
           }))
         return false;
-      // A launch that writes in place would overwrite what an earlier launch
-      // reads.
-      for (auto name : needed.getKernels().getAsRange<FlatSymbolRefAttr>()) {
-        auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
-        if (!kernel || kernel->hasAttr(tile::TileDialect::kInPlaceAttrName))
-          return false;
-      }
+      // It would overwrite what an earlier launch reads.
+      if (overwritesArguments(needed))
+        return false;
       if (needs.insert(op))
         pending.push_back(op);
     }

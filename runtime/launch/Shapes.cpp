@@ -8,6 +8,8 @@
 #include "runtime/Text.h"
 #include "runtime/metadata/OperandName.h"
 
+#include <numeric>
+
 using namespace bastile::runtime;
 
 /// The beginning of every message about an operand of a function.
@@ -179,6 +181,66 @@ static bool repeatsElements(const TensorView &view) {
   return false;
 }
 
+/// The bytes from the first to behind the last of a view that has elements,
+/// and the distance of which all its rows are multiples apart.
+struct Extent {
+  explicit Extent(const TensorView &view)
+      : begin(reinterpret_cast<intptr_t>(view.data)), end(begin) {
+    for (unsigned i = 0; i + 1 < view.rank(); ++i) {
+      if (view.sizes[i] == 1)
+        continue;
+      const int64_t stride = view.strides[i] * byteSize(view.type);
+      step = std::gcd(step, stride);
+      (stride < 0 ? begin : end) += (view.sizes[i] - 1) * stride;
+    }
+    row = (view.rank() ? view.sizes.back() : 1) * byteSize(view.type);
+    end += row;
+  }
+
+  intptr_t begin, end;
+  int64_t step = 0, row = 0;
+};
+
+/// Whether some byte belongs to rows of both views. Rows that lie between each
+/// other, as those of slices of one tensor along its rows do, share none.
+static bool shareMemory(const TensorView &a, const TensorView &b) {
+  if (a.elementCount() == 0 || b.elementCount() == 0)
+    return false;
+  const Extent one(a), other(b);
+  if (one.end <= other.begin || other.end <= one.begin)
+    return false;
+  const int64_t step = std::gcd(one.step, other.step);
+  if (step == 0)
+    return true;
+  // How far behind a row of the one a row of the other begins.
+  const int64_t distance = ((other.begin - one.begin) % step + step) % step;
+  return distance < one.row || distance + other.row > step;
+}
+
+/// Checks that output `index`, which lies in the memory of an input, lies just
+/// as that input, and that nothing else lies there: a launch may read it after
+/// that.
+static Error checkPlace(const Function &function, unsigned index,
+                        const TensorView &output,
+                        Span<const TensorView> inputs) {
+  const unsigned place = *function.outputs[index].mayAlias;
+  const TensorView &input = inputs[place];
+  const std::string what = prefix(function, {Operand::Kind::Output, index}) +
+                           " takes the memory of input '" +
+                           function.inputs[place].name + "'";
+  if (output.data != input.data || output.sizes != input.sizes ||
+      output.strides != input.strides)
+    return makeError(
+        what, ", of shape ", print(input.sizes), " and strides ",
+        print(input.strides), ", but begins elsewhere or has shape ",
+        print(output.sizes), " and strides ", print(output.strides));
+  for (unsigned i = 0; i != inputs.size(); ++i)
+    if (i != place && shareMemory(output, inputs[i]))
+      return makeError(what, ", and input '", function.inputs[i].name,
+                       "' lies there as well; pass a copy of it");
+  return Error::success();
+}
+
 Error bastile::runtime::checkOutputs(const Function &function,
                                      Span<const TensorView> inputs,
                                      Span<const TensorView> outputs,
@@ -201,6 +263,9 @@ Error bastile::runtime::checkOutputs(const Function &function,
       return makeError(prefix(function, operand), " of shape ",
                        print(outputs[i].sizes), " has strides ",
                        print(outputs[i].strides), ", expected contiguous");
+    if (spec.mayAlias && shareMemory(outputs[i], inputs[*spec.mayAlias]))
+      if (Error error = checkPlace(function, i, outputs[i], inputs))
+        return error;
   }
   return Error::success();
 }

@@ -27,7 +27,7 @@
 // TOGETHER-NOT:   _backward
 // TOGETHER:         return
 // PLACE-LABEL: func @named(
-// PLACE-SAME:      -> (tensor<?x8xf32>, tensor<?x8xf32> {tile.in_place = 0 : index, tile.name = "grad_x"}, tensor<8xf32> {tile.name = "grad_w"})
+// PLACE-SAME:      -> (tensor<?x8xf32>, tensor<?x8xf32> {tile.in_place = 0 : index, tile.in_place_if_possible, tile.name = "grad_x"}, tensor<8xf32> {tile.name = "grad_w"})
 // ALONE-LABEL: func @named(
 // ALONE-SAME:      -> (tensor<?x8xf32> {tile.name = "grad_x"}, tensor<8xf32> {tile.name = "grad_w"}) {
 // ALONE:         return %{{.*}}, %{{.*}} : tensor<?x8xf32>, tensor<8xf32>
@@ -55,7 +55,7 @@ func.func @other(%y: tensor<?x8xf32> {tile.name = "y"}) -> tensor<?x8xf32> {
 // TOGETHER:         return %{{.*}}, %[[LOG]],
 // A 16-bit gradient takes the place of an argument of its type, too.
 // PLACE-LABEL: func @first_result(
-// PLACE-SAME:      tensor<?x8xbf16> {tile.in_place = 0 : index, tile.name = "grad_x"})
+// PLACE-SAME:      tensor<?x8xbf16> {tile.in_place = 0 : index, tile.in_place_if_possible, tile.name = "grad_x"})
 func.func @first_result(%x: tensor<?x8xbf16> {tile.name = "x"},
                         %w: tensor<?x8xf32> {tile.name = "w"})
     -> (tensor<1xf32>, tensor<?x8xf32>) {

@@ -8,7 +8,7 @@
 // CHECK-LABEL: func @named_backward(
 // CHECK-SAME:      {tile.name = "grad_scaled"}
 // TOGETHER-LABEL: func @named(
-// TOGETHER-SAME:      -> (tensor<?x8xf32> {tile.name = "scaled"}, tensor<?x8xf32> {tile.in_place = 0 : index, tile.name = "grad_x"})
+// TOGETHER-SAME:      -> (tensor<?x8xf32> {tile.name = "scaled"}, tensor<?x8xf32> {tile.in_place = 0 : index, tile.in_place_if_possible, tile.name = "grad_x"})
 func.func @named(%x: tensor<?x8xf32> {tile.name = "x"})
     -> (tensor<?x8xf32> {tile.name = "scaled"}) {
   %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>

@@ -246,6 +246,68 @@ func.func @twice_in_place(%x: tensor<?x8xf32>)
 
 // -----
 
+// expected-error @below {{'func.func' op result 1 cannot take the memory of argument 1, which would be overwritten while it is still read; leave out 'tile.in_place'}}
+func.func @statistic_of_the_row(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>)
+    -> (tensor<?x8xf32>, tensor<?x1xf32> {tile.in_place = 1 : index}) {
+  // expected-note @below {{an element of it is read for several here}}
+  %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x8xf32>
+  %2 = arith.addf %s, %s : tensor<?x1xf32>
+  return %1, %2 : tensor<?x8xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// Each program of a part of the row would add to the statistic.
+// expected-error @below {{'func.func' op result 1 cannot take the memory of argument 2, which}}
+func.func @statistic_beside_rows(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %t: tensor<?x1xf32>)
+    -> (tensor<?x8xf32>, tensor<?x1xf32> {tile.in_place = 2 : index}) {
+  // expected-note @below {{longer rows are computed with it here}}
+  %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x8xf32>
+  %2 = arith.addf %s, %t : tensor<?x1xf32>
+  return %1, %2 : tensor<?x8xf32>, tensor<?x1xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op result 1 cannot take the memory of argument 1, which}}
+func.func @scales_of_groups(%x: tensor<?x8xf32>, %s: tensor<?x2xf32>)
+    -> (tensor<?x8xf32>, tensor<?x2xf32> {tile.in_place = 1 : index}) {
+  // expected-note @below {{an element of it is read for several here}}
+  %0 = tile.broadcast %s like %x : tensor<?x2xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = arith.mulf %x, %0 : tensor<?x8xf32>
+  %2 = arith.addf %s, %s : tensor<?x2xf32>
+  return %1, %2 : tensor<?x8xf32>, tensor<?x2xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op result 0 cannot take the memory of argument 0, which}}
+func.func @neighbours_apart(%x: tensor<?x8xf32>) -> (tensor<?x8xf32> {tile.in_place = 0 : index}) {
+  // expected-note @below {{its rows are taken apart here otherwise than those of the result are put together}}
+  %even, %odd = tile.split interleaved %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %0 = tile.join %even, %odd : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op result 0 cannot take the memory of argument 1, which}}
+func.func @read_later(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %y: tensor<?x16xf32>)
+    -> (tensor<?x1xf32> {tile.in_place = 1 : index}, tensor<?x16xf32>) {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = arith.mulf %0, %s : tensor<?x1xf32>
+  %2 = tile.broadcast %1 like %y : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
+  // expected-note @below {{a kernel that needs the result, or another that overwrites what it reads, reads it here}}
+  %3 = tile.broadcast %s like %y : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
+  %4 = arith.divf %2, %3 : tensor<?x16xf32>
+  %5 = arith.mulf %4, %y : tensor<?x16xf32>
+  return %1, %5 : tensor<?x1xf32>, tensor<?x16xf32>
+}
+
+// -----
+
 // expected-error @below {{'func.func' op result 0 has 'tile.in_place' true, which is the number of no argument}}
 func.func @narrow_number(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
     -> (tensor<?x8xf32> {tile.in_place = 1 : i1}) {

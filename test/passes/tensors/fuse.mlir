@@ -389,12 +389,13 @@ func.func @vector_in_place(%x: tensor<?x8xf32>, %w: tensor<8xf32>)
 
 // -----
 
-// A result does not take the place of what a later launch reads.
+// A gradient, which takes a place if it can, does not take that of what a later
+// launch reads.
 // CHECK-LABEL: func @read_later(
 // CHECK-SAME:      -> (tensor<?x1xf32>, tensor<?x16xf32>) {
 // CHECK-COUNT-2: tile.launch
 func.func @read_later(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %y: tensor<?x16xf32>)
-    -> (tensor<?x1xf32> {tile.in_place = 1 : index}, tensor<?x16xf32>) {
+    -> (tensor<?x1xf32> {tile.in_place = 1 : index, tile.in_place_if_possible}, tensor<?x16xf32>) {
   %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
   %1 = arith.mulf %0, %s : tensor<?x1xf32>
   %2 = tile.broadcast %1 like %y : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
@@ -402,6 +403,77 @@ func.func @read_later(%x: tensor<?x8xf32>, %s: tensor<?x1xf32>, %y: tensor<?x16x
   %4 = arith.divf %2, %3 : tensor<?x16xf32>
   %5 = arith.mulf %4, %y : tensor<?x16xf32>
   return %1, %5 : tensor<?x1xf32>, tensor<?x16xf32>
+}
+
+// -----
+
+// Several results take the places of several arguments, whichever comes first.
+// CHECK-LABEL: tile.kernel @several_places_kernel(
+// CHECK-SAME:      tensor<?x8xf32> {tile.in_place = 0 : i64}, %{{[^:]*}}: tensor<?x8xbf16> {tile.in_place = 1 : i64})
+// CHECK-LABEL: func @several_places(
+// CHECK-SAME:      -> (tensor<?x8xf32> {tile.in_place = 1 : index}, tensor<?x8xbf16> {tile.in_place = 0 : index})
+func.func @several_places(%p: tensor<?x8xbf16>, %m: tensor<?x8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 1 : index}, tensor<?x8xbf16> {tile.in_place = 0 : index}) {
+  %0 = arith.mulf %m, %m : tensor<?x8xf32>
+  %1 = arith.truncf %0 : tensor<?x8xf32> to tensor<?x8xbf16>
+  %2 = arith.subf %p, %1 : tensor<?x8xbf16>
+  return %0, %2 : tensor<?x8xf32>, tensor<?x8xbf16>
+}
+
+// -----
+
+// What overwrites an argument runs after all that read it: the counter of steps
+// is returned first and computed last.
+// CHECK-LABEL: tile.kernel @counted_kernel0(
+// CHECK-SAME:      %[[N:[^:]*]]: tensor<1xf32>, %{{[^:]*}}: tensor<?x8xf32> {tile.in_place = 0 : i64}
+// CHECK:       tile.kernel @counted_kernel1(
+// CHECK-SAME:      tensor<1xf32> {tile.in_place = 0 : i64})
+// CHECK-LABEL: func @counted(
+// CHECK:         %[[X:.*]] = tile.launch [@counted_kernel0]
+// CHECK:         %[[NEXT:.*]] = tile.launch [@counted_kernel1]
+// CHECK:         return %[[NEXT]], %[[X]]
+func.func @counted(%n: tensor<1xf32>, %x: tensor<?x8xf32>)
+    -> (tensor<1xf32> {tile.in_place = 0 : index}, tensor<?x8xf32> {tile.in_place = 1 : index}) {
+  %0 = arith.addf %n, %n : tensor<1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = arith.mulf %x, %1 : tensor<?x8xf32>
+  return %0, %2 : tensor<1xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// The result of other rows waits as well, although its kernel does not read the
+// argument whose place it takes.
+// CHECK-LABEL: func @overwritten_by_others(
+// CHECK:         tile.launch [@overwritten_by_others_kernel0](%{{.*}}, %arg0)
+// CHECK:         tile.launch [@overwritten_by_others_kernel1](%{{.*}}, %arg1)
+func.func @overwritten_by_others(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>, %w: tensor<8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 0 : index}, tensor<?x8xf32>) {
+  %0 = tile.broadcast %w like %y : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = arith.mulf %y, %0 : tensor<?x8xf32>
+  %2 = tile.broadcast %w like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %3 = arith.mulf %x, %2 : tensor<?x8xf32>
+  return %1, %3 : tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A row may be normalized in place, and its halves may change places: no thread
+// reads what another stores.
+// CHECK-LABEL: tile.kernel @whole_rows_kernel(
+// CHECK-SAME:      tensor<?x8xf32> {tile.in_place = 0 : i64})
+func.func @whole_rows(%x: tensor<?x8xf32>) -> (tensor<?x8xf32> {tile.in_place = 0 : index}) {
+  %0 = tile.reduce max %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = arith.subf %x, %1 : tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}
+// CHECK-LABEL: tile.kernel @halves_kernel(
+// CHECK-SAME:      tensor<?x8xf32> {tile.in_place = 0 : i64})
+func.func @halves(%x: tensor<?x8xf32>) -> (tensor<?x8xf32> {tile.in_place = 0 : index}) {
+  %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %0 = tile.join %high, %low : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
 }
 
 // -----

@@ -240,7 +240,7 @@ func.func @clusters(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128
 
 // -----
 
-// Not merged: one writes in place.
+// Not merged: one overwrites what the other reads.
 // CHECK-LABEL: func.func @in_place(
 // CHECK-NEXT:    tile.launch [@first]
 // CHECK-NEXT:    tile.launch [@second]
@@ -249,12 +249,12 @@ tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
 }
-tile.kernel @second(%x: tensor<?x128xf32> {tile.in_place = 0 : i64}, %v: tensor<128xf32>) -> tensor<?x128xf32>
+tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
 }
-func.func @in_place(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
-    -> (tensor<?x128xf32>, tensor<?x128xf32>) {
+func.func @in_place(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>)
+    -> (tensor<?x128xf32>, tensor<?x128xf32> {tile.in_place = 0 : index}) {
   %0 = tile.launch [@first](%x, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
   %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
   return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>

@@ -150,6 +150,80 @@ TEST(ShapesTest, checksOutputs) {
   EXPECT_OK(norm.prepare());
 }
 
+/// A call of a function whose output may take the memory of its first input.
+struct Update {
+  Error prepare() const {
+    LaunchPlan plan;
+    return plan.prepare(function, {inputs, outputs, {}}, 1);
+  }
+
+  static TensorView view(uintptr_t address, Dimensions sizes,
+                         Dimensions strides) {
+    return {fakeAddress(address), ElementType::F32, sizes, strides};
+  }
+
+  Function function = parseFunction(R"({
+    "name": "update",
+    "inputs": [{"name": "x", "type": "f32", "shape": [null, 4]},
+               {"name": "step", "type": "f32", "shape": [null, 4]}],
+    "outputs": [{"name": "y", "type": "f32",
+                 "shape": [{"input": 0, "dimension": 0}, 4],
+                 "may_alias": 0}],
+    "launches": []})");
+  std::vector<TensorView> inputs = {view(0x1000, {2, 4}, {4, 1}),
+                                    view(0x2000, {2, 4}, {4, 1})};
+  std::vector<TensorView> outputs = {inputs[0]};
+};
+
+TEST(ShapesTest, checksOutputsInTheMemoryOfInputs) {
+  EXPECT_OK(Update().prepare());
+
+  // The step begins at the last number of x.
+  Update update;
+  update.inputs[1].data = fakeAddress(0x101c);
+  expectError(update.prepare(),
+              "output 'y' takes the memory of input 'x', and input 'step' lies "
+              "there as well; pass a copy of it");
+  update.inputs[1].data = fakeAddress(0x1020);
+  EXPECT_OK(update.prepare());
+  // Somebody who copies may have them in one place.
+  update.inputs[1].data = fakeAddress(0x1000);
+  update.outputs[0].data = fakeAddress(0x3000);
+  EXPECT_OK(update.prepare());
+
+  // Columns of one tensor.
+  update = Update();
+  update.inputs[0] = Update::view(0x1000, {2, 4}, {8, 1});
+  update.inputs[1] = Update::view(0x1010, {2, 4}, {8, 1});
+  update.outputs[0] = update.inputs[0];
+  EXPECT_OK(update.prepare());
+  update.inputs[1].data = fakeAddress(0x100c);
+  expectError(update.prepare(), "input 'step' lies there as well");
+  update.inputs[1].data = fakeAddress(0x0ff4);
+  expectError(update.prepare(), "input 'step' lies there as well");
+  update.inputs[1].data = fakeAddress(0x0ff0);
+  EXPECT_OK(update.prepare());
+
+  // A row that all rows share, between them or not.
+  update.inputs[1] = Update::view(0x1010, {2, 4}, {0, 1});
+  EXPECT_OK(update.prepare());
+  update.inputs[1] = Update::view(0x1020, {2, 4}, {0, 1});
+  expectError(update.prepare(), "input 'step' lies there as well");
+
+  update = Update();
+  update.outputs[0].data = fakeAddress(0x1010);
+  expectError(update.prepare(), "output 'y' takes the memory of input 'x', of "
+                                "shape [2, 4] and strides [4, 1], but begins "
+                                "elsewhere");
+
+  // Nothing is overwritten.
+  update = Update();
+  for (TensorView *view : {&update.inputs[0], &update.inputs[1]})
+    *view = Update::view(0x1000, {0, 4}, {4, 1});
+  update.outputs[0] = update.inputs[0];
+  EXPECT_OK(update.prepare());
+}
+
 TEST(ShapesTest, checksTemporaries) {
   Norm norm;
   norm.temporaries.clear();
