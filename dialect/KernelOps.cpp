@@ -1,4 +1,4 @@
-//===- KernelOps.cpp - Kernels, launches and tiles ------------------------===//
+//===- KernelOps.cpp - Kernels, programs and launches ---------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -15,18 +15,11 @@ using namespace mlir;
 using namespace bastile::tile;
 
 //===----------------------------------------------------------------------===//
-// KernelOp
+// What kernels and programs have in common
 //===----------------------------------------------------------------------===//
 
-void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
-                     FunctionType type) {
-  state.addAttribute(SymbolTable::getSymbolAttrName(),
-                     builder.getStringAttr(name));
-  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
-  state.addRegion();
-}
-
-ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+template <typename Op>
+static ParseResult parseLaunched(OpAsmParser &parser, OperationState &result) {
   auto buildType = [](Builder &builder, ArrayRef<Type> arguments,
                       ArrayRef<Type> results,
                       function_interface_impl::VariadicFlag, std::string &) {
@@ -34,35 +27,37 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   };
   return function_interface_impl::parseFunctionOp(
       parser, result, /*allowVariadic=*/false,
-      getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+      Op::getFunctionTypeAttrName(result.name), buildType,
+      Op::getArgAttrsAttrName(result.name),
+      Op::getResAttrsAttrName(result.name));
 }
 
-void KernelOp::print(OpAsmPrinter &printer) {
+template <typename Op>
+static void printLaunched(OpAsmPrinter &printer, Op op) {
   function_interface_impl::printFunctionOp(
-      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
-      getArgAttrsAttrName(), getResAttrsAttrName());
+      printer, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
+      op.getArgAttrsAttrName(), op.getResAttrsAttrName());
 }
 
 /// Checks that operands in memory have elements of whole bytes, and rows of a
 /// known length.
-static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
+static LogicalResult verifyElements(Operation *op, TypeRange types,
                                     StringRef what) {
   for (auto [index, type] : llvm::enumerate(types)) {
     Type element = getElementTypeOrSelf(type);
     if (isa<ShapedType>(type) && !element.isIntOrFloat())
-      return kernel.emitOpError(what)
+      return op->emitOpError(what)
              << " " << index << " of type " << type
              << " has neither integers nor floats as elements";
     auto tensor = dyn_cast<TensorType>(type);
     if (tensor && (!tensor.hasRank() || tensor.getRank() == 0 ||
                    tensor.getShape().back() < 1 ||
                    tensor.getShape().back() > bastile::maxRowLength))
-      return kernel.emitOpError(what)
+      return op->emitOpError(what)
              << " " << index << " of type " << type
              << " has no static row length from 1 to " << bastile::maxRowLength;
     if (isa<ShapedType>(type) && element.getIntOrFloatBitWidth() % 8 != 0)
-      return kernel.emitOpError(what)
+      return op->emitOpError(what)
              << " " << index << " of type " << type
              << " cannot lie in memory, where elements have whole bytes; "
                 "compute it in the kernels that need it";
@@ -70,19 +65,81 @@ static LogicalResult verifyElements(KernelOp kernel, TypeRange types,
   return success();
 }
 
-/// Checks the operands of `kernel`, which is on whole tensors, that give their
-/// place in memory to a result: the result must have the same type.
+namespace {
+
+/// An attribute of this dialect that an argument or a result may have.
+struct KnownAttribute {
+  StringRef name;
+  /// The least value of a number; none for an attribute that has no value.
+  std::optional<int64_t> least;
+};
+
+} // namespace
+
+/// Checks those of `attributes` that have this dialect's prefix: each is one of
+/// `known`, so that a misspelled one does not go unnoticed. `what` and `index`
+/// name the argument or result of `op` that has them.
+static LogicalResult verifyAttributes(Operation *op, StringRef what,
+                                      unsigned index, DictionaryAttr attributes,
+                                      ArrayRef<KnownAttribute> known) {
+  if (!attributes)
+    return success();
+  for (NamedAttribute attribute : attributes) {
+    StringRef name = attribute.getName();
+    if (!name.starts_with("tile."))
+      continue;
+    auto error = [&, index = index] {
+      return op->emitOpError(what) << " " << index << " has ";
+    };
+    const auto *found = llvm::find_if(
+        known, [&](const KnownAttribute &one) { return one.name == name; });
+    if (found == known.end())
+      return error() << "the unknown attribute '" << name << "'";
+    if (!found->least) {
+      if (!isa<UnitAttr>(attribute.getValue()))
+        return error() << "'" << name << "' " << attribute.getValue()
+                       << ", which takes no value";
+      continue;
+    }
+    // In a narrower type, a large number's first digit would be taken for its
+    // sign.
+    auto number = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!number ||
+        !(number.getType().isIndex() || number.getType().isInteger(64)) ||
+        number.getValue().slt(*found->least))
+      return error() << "'" << name << "' " << attribute.getValue()
+                     << ", which is not an i64 of at least " << *found->least;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// KernelOp
+//===----------------------------------------------------------------------===//
+
+void KernelOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                     FunctionType type) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.sym_name = builder.getStringAttr(name);
+  properties.function_type = TypeAttr::get(type);
+  state.addRegion();
+}
+
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseLaunched<KernelOp>(parser, result);
+}
+
+void KernelOp::print(OpAsmPrinter &printer) { printLaunched(printer, *this); }
+
+/// Checks the operands of `kernel` that give their place in memory to a result:
+/// the result must have the same type.
 static LogicalResult verifyInPlace(KernelOp kernel) {
   StringRef name = TileDialect::kInPlaceAttrName;
   for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes())) {
     Attribute attribute = kernel.getArgAttr(index, name);
     auto result = dyn_cast_or_null<IntegerAttr>(attribute);
-    // In a narrower type, a large number's first digit would be taken for its
-    // sign.
     auto isResult = [&, type = type] {
-      return result &&
-             (result.getType().isIndex() || result.getType().isInteger(64)) &&
-             result.getValue().ult(kernel.getNumResults()) &&
+      return result && result.getValue().ult(kernel.getNumResults()) &&
              kernel.getResultTypes()[result.getInt()] == type;
     };
     if (attribute && !isResult())
@@ -93,48 +150,111 @@ static LogicalResult verifyInPlace(KernelOp kernel) {
   return success();
 }
 
-/// Checks `kernel`, which is on whole tensors and not tiled.
-static LogicalResult verifyOnTensors(KernelOp kernel) {
-  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
-    if (!isa<RankedTensorType>(type))
-      return kernel.emitOpError("is not tiled, as it has no 'leading', and "
-                                "argument ")
-             << index << " of type " << type << " is no tensor";
-  for (auto reduce : kernel.getBody().front().getOps<ReduceRowsOp>())
-    if (reduce.getPartial() &&
-        (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
-      return reduce.emitOpError("is a partial result, which its kernel has to "
-                                "return once and use for nothing else");
-  if (failed(verifyInPlace(kernel)))
-    return failure();
-  for (BlockArgument argument : kernel.getArguments()) {
-    auto isOfBands = [](OpOperand &use) {
-      return isa<RepeatBandsOp>(use.getOwner()) && use.getOperandNumber() == 0;
-    };
-    if (llvm::any_of(argument.getUses(), isOfBands) &&
-        !llvm::all_of(argument.getUses(), isOfBands))
-      return kernel.emitOpError("argument ")
-             << argument.getArgNumber()
-             << " has a row for each band, so it cannot be read for each row";
-  }
-  return success();
-}
-
 LogicalResult KernelOp::verify() {
   if (getBody().empty())
     return emitOpError("has no body");
   if (failed(verifyElements(*this, getArgumentTypes(), "argument")) ||
       failed(verifyElements(*this, getResultTypes(), "result")))
     return failure();
-  if (!isTiled())
-    return verifyOnTensors(*this);
+  const KnownAttribute ofArguments[] = {
+      {TileDialect::kInPlaceAttrName, /*least=*/0},
+      {TileDialect::kFactorAttrName, std::nullopt}};
+  for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
+    if (!isa<RankedTensorType>(type))
+      return emitOpError("argument ")
+             << index << " of type " << type
+             << " is no tensor; a 'tile.program' has operands in memory";
+    if (failed(verifyAttributes(*this, "argument", index, getArgAttrDict(index),
+                                ofArguments)))
+      return failure();
+  }
+  const KnownAttribute ofResults[] = {
+      {TileDialect::kApproximateAttrName, std::nullopt}};
+  for (unsigned index = 0; index < getNumResults(); ++index)
+    if (failed(verifyAttributes(*this, "result", index,
+                                getResultAttrDict(index), ofResults)))
+      return failure();
+  for (auto reduce : getBody().front().getOps<ReduceRowsOp>())
+    if (reduce.getPartial() &&
+        (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
+      return reduce.emitOpError("is a partial result, which its kernel has to "
+                                "return once and use for nothing else");
+  if (failed(verifyInPlace(*this)))
+    return failure();
+  for (BlockArgument argument : getArguments()) {
+    auto isOfBands = [](OpOperand &use) {
+      return isa<RepeatBandsOp>(use.getOwner()) && use.getOperandNumber() == 0;
+    };
+    if (llvm::any_of(argument.getUses(), isOfBands) &&
+        !llvm::all_of(argument.getUses(), isOfBands))
+      return emitOpError("argument ")
+             << argument.getArgNumber()
+             << " has a row for each band, so it cannot be read for each row";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramOp
+//===----------------------------------------------------------------------===//
+
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                      FunctionType type, int64_t leading,
+                      ScheduleAttr schedule) {
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.sym_name = builder.getStringAttr(name);
+  properties.function_type = TypeAttr::get(type);
+  properties.leading = builder.getI64IntegerAttr(leading);
+  properties.schedule = schedule;
+  state.addRegion();
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseLaunched<ProgramOp>(parser, result);
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) { printLaunched(printer, *this); }
+
+/// Checks the attributes of the arguments of `program`.
+static LogicalResult verifyArguments(ProgramOp program) {
+  const KnownAttribute known[] = {
+      {ProgramOp::kReadOnlyAttrName, std::nullopt},
+      {ProgramOp::kAlignmentAttrName, /*least=*/1},
+      {ProgramOp::kPhaseAttrName, /*least=*/1},
+      {ProgramOp::kPartialAttrName, std::nullopt},
+      {ProgramOp::kBandAttrName, /*least=*/1},
+      {ProgramOp::kSpaceAttrName, /*least=*/0},
+      {TileDialect::kApproximateAttrName, std::nullopt}};
+  int64_t spaces = program.getSpaces();
+  for (unsigned index = 0; index < program.getNumArguments(); ++index) {
+    if (failed(verifyAttributes(program, "argument", index,
+                                program.getArgAttrDict(index), known)))
+      return failure();
+    if (int64_t space = program.getArgSpace(index); space >= spaces)
+      return program.emitOpError("argument ")
+             << index << " is of row space " << space << ", but there are "
+             << spaces;
+  }
+  return success();
+}
+
+LogicalResult ProgramOp::verify() {
+  if (getBody().empty())
+    return emitOpError("has no body");
+  if (failed(verifyElements(*this, getArgumentTypes(), "argument")))
+    return failure();
   if (getNumResults() != 0)
-    return emitOpError("is tiled and must return nothing: results are operands "
-                       "in memory");
-  if (getNumSpaces() < 1)
+    return emitOpError(
+        "must return nothing: its results are operands in memory");
+  if (!getSchedule().isComplete())
+    return emitOpError("has schedule ")
+           << getSchedule()
+           << ", which leaves fields to be chosen; 'rows', 'threads', 'vector' "
+              "and 'columns' must be given";
+  int64_t leading = getLeading(), spaces = getSpaces();
+  if (spaces < 1)
     return emitOpError("has ")
-           << getNumSpaces() << " row spaces; a kernel has one or more";
-  int64_t leading = *getLeading(), spaces = getNumSpaces();
+           << spaces << " row spaces; a program has one or more";
   if (leading < 0 || leading > getNumArguments() / spaces) {
     InFlightDiagnostic error = emitOpError("has ")
                                << leading << " leading dimensions";
@@ -148,10 +268,19 @@ LogicalResult KernelOp::verify() {
              << size.getArgNumber()
              << " is the size of a leading dimension and must be an index, not "
              << size.getType();
-  for (unsigned position = 0; position < getNumArguments(); ++position)
-    if (int64_t space = getSpace(position); space < 0 || space >= spaces)
-      return emitOpError("argument ") << position << " is of row space "
-                                      << space << ", but there are " << spaces;
+  if (failed(verifyArguments(*this)))
+    return failure();
+  auto verifyPositive = [&](std::optional<int64_t> number,
+                            StringAttr name) -> LogicalResult {
+    if (!number || *number >= 1)
+      return success();
+    return emitOpError("has '")
+           << name.getValue() << "' " << *number << ", which must be 1 or more";
+  };
+  if (failed(verifyPositive(getColumnBlocks(), getColumnBlocksAttrName())) ||
+      failed(verifyPositive(getRowPrograms(), getRowProgramsAttrName())) ||
+      failed(verifyPositive(getBand(), getBandAttrName())))
+    return failure();
   if (std::optional<ArrayRef<int64_t>> combines = getCombines()) {
     if (spaces != 2)
       return emitOpError("combines rows, which takes two row spaces, but has ")
@@ -166,48 +295,106 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-int64_t KernelOp::getSpace(unsigned position) {
-  auto space =
-      getArgAttrOfType<IntegerAttr>(position, TileDialect::kSpaceAttrName);
-  return space ? space.getInt() : 0;
+/// The number that the argument of `program` at `position` has as attribute
+/// `name`.
+static std::optional<int64_t> getArgNumber(ProgramOp program, unsigned position,
+                                           StringRef name) {
+  auto number = program.getArgAttrOfType<IntegerAttr>(position, name);
+  return number ? std::optional(number.getInt()) : std::nullopt;
+}
+
+int64_t ProgramOp::getArgAlignment(unsigned position) {
+  return getArgNumber(*this, position, kAlignmentAttrName).value_or(1);
+}
+
+std::optional<int64_t> ProgramOp::getArgPhase(unsigned position) {
+  return getArgNumber(*this, position, kPhaseAttrName);
+}
+
+std::optional<int64_t> ProgramOp::getArgBand(unsigned position) {
+  return getArgNumber(*this, position, kBandAttrName);
+}
+
+int64_t ProgramOp::getArgSpace(unsigned position) {
+  return getArgNumber(*this, position, kSpaceAttrName).value_or(0);
 }
 
 //===----------------------------------------------------------------------===//
 // LaunchOp
 //===----------------------------------------------------------------------===//
 
+/// Checks that `launch` has the type of `kernel` and names no other.
+static LogicalResult verifyKernel(LaunchOp launch, KernelOp kernel) {
+  auto type = FunctionType::get(launch.getContext(), launch.getOperandTypes(),
+                                launch.getResultTypes());
+  if (kernel.getFunctionType() != type)
+    return launch.emitOpError("of type ")
+           << type << " does not fit kernel @" << kernel.getSymName()
+           << " of type " << kernel.getFunctionType();
+  if (launch.getKernels().size() > 1)
+    return launch.emitOpError("names kernel @")
+           << kernel.getSymName()
+           << " and others; only programs are variants of each other";
+  return success();
+}
+
+/// Checks that `program` takes the operands and results of `launch` in memory,
+/// unless its operands have been lowered to addresses.
+static LogicalResult verifyProgram(LaunchOp launch, ProgramOp program) {
+  auto operands = program.getArgumentTypes().drop_front(program.getNumSizes());
+  if (!llvm::all_of(operands, llvm::IsaPred<MemRefType>))
+    return success();
+  SmallVector<Type> types(launch->getOperandTypes());
+  llvm::append_range(types, launch->getResultTypes());
+  if (operands.size() != types.size())
+    return launch.emitOpError("has ")
+           << types.size() << " operands and results, but program @"
+           << program.getSymName() << " takes " << operands.size()
+           << " in memory";
+  for (auto [operand, type] : llvm::zip_equal(operands, types)) {
+    auto memory = cast<MemRefType>(operand);
+    auto tensor = cast<RankedTensorType>(type);
+    bool fits = memory.getElementType() == tensor.getElementType() &&
+                memory.getRank() > 0 && tensor.getRank() > 0 &&
+                memory.getShape().back() == tensor.getShape().back();
+    if (!fits)
+      return launch.emitOpError("has a ")
+             << type << " where program @" << program.getSymName()
+             << " takes a " << operand;
+  }
+  return success();
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getKernels().empty())
     return emitOpError("names no kernel");
-  if ((*this)->getParentOfType<KernelOp>())
+  if ((*this)->getParentOfType<KernelOp>() ||
+      (*this)->getParentOfType<ProgramOp>())
     return emitOpError("cannot be part of a kernel");
-  for (Attribute symbol : getKernels()) {
-    auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(
-        *this, cast<FlatSymbolRefAttr>(symbol));
-    // A kernel that has been lowered is a function of the target's dialect.
-    if (!kernel) {
-      if (symbols.lookupNearestSymbolFrom(*this,
-                                          cast<FlatSymbolRefAttr>(symbol)))
-        continue;
+  for (auto symbol : getKernels().getAsRange<FlatSymbolRefAttr>()) {
+    Operation *op = symbols.lookupNearestSymbolFrom(*this, symbol);
+    if (!op)
       return emitOpError("refers to ") << symbol << ", which does not exist";
+    if (auto kernel = dyn_cast<KernelOp>(op)) {
+      if (failed(verifyKernel(*this, kernel)))
+        return failure();
+    } else if (auto program = dyn_cast<ProgramOp>(op)) {
+      if (failed(verifyProgram(*this, program)))
+        return failure();
+    } else {
+      return emitOpError("refers to ")
+             << symbol << ", which is neither a kernel nor a program";
     }
-    if (kernel.isTiled())
-      continue;
-    auto type =
-        FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
-    if (kernel.getFunctionType() != type)
-      return emitOpError("of type ")
-             << type << " does not fit kernel " << symbol << " of type "
-             << kernel.getFunctionType();
   }
   return success();
 }
 
 LogicalResult ReturnOp::verify() {
-  auto kernel = cast<KernelOp>((*this)->getParentOp());
-  if (getOperandTypes() != kernel.getResultTypes())
+  auto function = cast<FunctionOpInterface>((*this)->getParentOp());
+  if (getOperandTypes() != function.getResultTypes())
     return emitOpError("returns ")
-           << getOperandTypes() << " from a kernel of type "
-           << kernel.getFunctionType();
+           << getOperandTypes() << " from a "
+           << (isa<KernelOp>(function) ? "kernel" : "program") << " of type "
+           << function.getFunctionType();
   return success();
 }

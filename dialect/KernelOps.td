@@ -1,4 +1,4 @@
-//===- KernelOps.td - Kernels, launches and tiles -----------*- tablegen -*-===//
+//===- KernelOps.td - Kernels, programs and launches --------*- tablegen -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -7,98 +7,19 @@
 #ifndef BASTILE_DIALECT_KERNELOPS_TD
 #define BASTILE_DIALECT_KERNELOPS_TD
 
-include "dialect/Primitives.td"
-include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "dialect/ProgramOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 
-def Tile_KernelOp : Tile_Op<"kernel", [
-    FunctionOpInterface, IsolatedFromAbove, Symbol, AffineScope,
-    AutomaticAllocationScope]> {
-  let summary = "one kernel: ops that run together in a launch";
-  let description = [{
-    The pass `fuse` makes a kernel from a part of a function. At first the
-    kernel takes and returns row tensors and row vectors, and its body computes
-    on whole tensors:
-
-    ```mlir
-    tile.kernel @f(%x: tensor<?x2880xf32>) -> tensor<?x2880xf32> {
-      %0 = arith.addf %x, %x : tensor<?x2880xf32>
-      tile.return %0 : tensor<?x2880xf32>
-    }
-    ```
-
-    The pass `tile` turns the kernel into a program that one block runs. Its
-    arguments are then the sizes of the `leading` leading dimensions, and the
-    operands in memory, results last; the body computes on tiles:
-
-    ```mlir
-    tile.kernel @f(%rows: index, %x: memref<?x2880xf32, strided<[?, 1]>>,
-                   %y: memref<?x2880xf32, strided<[?, 1]>>)
-        attributes {leading = 1 : i64, ...} {
-      %program = tile.program_id
-      ...
-    }
-    ```
-
-    A kernel on tensors has a `schedule`, and may have an `unaligned_schedule`
-    as well, for the program that takes operands of any alignment. A program has
-    the schedule that it follows.
-
-    All row operands of a kernel have the same leading sizes. `column_blocks`
-    programs share a group of rows; 1 if absent. With `row_programs`, that many
-    programs go through all rows, however many rows there are. With `combines`,
-    a program combines rows over the leading dimensions listed, and there is one
-    program for each index of the other dimensions. Row space 0 then holds the
-    rows that are combined, with the sizes and strides of the other dimensions
-    first, and row space 1 the rows that are left.
-
-    With `band`, a program takes the rows of a band together; otherwise it takes
-    as many rows at a time as the schedule says.
-
-    The pass `merge-launches` makes kernels of several row spaces, `spaces` in
-    number: the first programs go through the rows of row space 0, the next ones
-    through those of row space 1. The sizes of each row space come first, one
-    row space after the other, and the argument attribute `tile.space` says to
-    which row space an operand's rows belong.
-  }];
-  let arguments = (ins SymbolNameAttr:$sym_name,
-                       TypeAttrOf<FunctionType>:$function_type,
-                       OptionalAttr<StrAttr>:$sym_visibility,
-                       OptionalAttr<DictArrayAttr>:$arg_attrs,
-                       OptionalAttr<DictArrayAttr>:$res_attrs,
-                       OptionalAttr<Tile_ScheduleAttr>:$schedule,
-                       OptionalAttr<Tile_ScheduleAttr>:$unaligned_schedule,
-                       OptionalAttr<I64Attr>:$leading,
-                       OptionalAttr<I64Attr>:$column_blocks,
-                       OptionalAttr<I64Attr>:$row_programs,
-                       OptionalAttr<I64Attr>:$band,
-                       OptionalAttr<I64Attr>:$spaces,
-                       OptionalAttr<DenseI64ArrayAttr>:$combines);
+/// What kernels and programs have in common: a name, arguments and a body.
+class Tile_LaunchedOp<string mnemonic>
+    : Tile_Op<mnemonic, [FunctionOpInterface, IsolatedFromAbove, Symbol,
+                         AffineScope, AutomaticAllocationScope]> {
   let regions = (region AnyRegion:$body);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
   let skipDefaultBuilders = 1;
-  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
-                                 "::mlir::FunctionType":$type)>];
-  let extraClassDeclaration = [{
-    /// Whether the body is a program over tiles rather than over tensors.
-    bool isTiled() { return getLeading().has_value(); }
-    /// How many row spaces a tiled kernel has.
-    int64_t getNumSpaces() { return getSpaces().value_or(1); }
-    /// How many of a tiled kernel's arguments are sizes; operands follow.
-    int64_t getNumSizes() { return getNumSpaces() * *getLeading(); }
-    /// Sizes of the leading dimensions of a row space of a tiled kernel.
-    ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
-      return getArguments().slice(space * *getLeading(), *getLeading());
-    }
-    /// How many rows a program of a scheduled kernel takes at a time.
-    int64_t getRowsPerProgram() {
-      return getBand().value_or(getSchedule()->getRows());
-    }
-    /// The row space of the operand at `position` of the arguments.
-    int64_t getSpace(unsigned position);
-
+  code functionDeclaration = [{
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
       return getFunctionType().getInputs();
@@ -109,13 +30,159 @@ def Tile_KernelOp : Tile_Op<"kernel", [
   }];
 }
 
+def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
+  let summary = "one kernel: ops on whole tensors that share a launch";
+  let description = [{
+    The pass `fuse` makes a kernel from a part of a function. The kernel takes
+    and returns row tensors and row vectors:
+
+    ```mlir
+    tile.kernel @f(%x: tensor<?x2880xf32>) -> tensor<?x2880xf32> {
+      %0 = arith.addf %x, %x : tensor<?x2880xf32>
+      tile.return %0 : tensor<?x2880xf32>
+    }
+    ```
+
+    The pass `schedule` gives it a complete `schedule`, and where vectors need
+    alignment an `unaligned_schedule` as well, for the program that takes
+    operands of any alignment. The pass `tile` then replaces the kernel by its
+    programs (`tile.program`).
+
+    All row operands of a kernel have the same leading sizes. The argument
+    attribute `tile.in_place` is the number of the result that may take the
+    operand's place in memory. Where the number that has `tile.factor` is 1,
+    every result equals the operand whose place it may take. A result with
+    `tile.approximate` may be approximate, as every value computed of it is
+    rounded to 16 bits or fewer.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<Tile_ScheduleAttr>:$schedule,
+                       OptionalAttr<Tile_ScheduleAttr>:$unaligned_schedule);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::FunctionType":$type)>];
+  let extraClassDeclaration = functionDeclaration;
+}
+
+def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
+  let summary = "a kernel tiled: what one block does";
+  let description = [{
+    The pass `tile` turns a kernel into programs, one for each way in which its
+    operands may lie in memory. The arguments are the sizes of the `leading`
+    leading dimensions, and the operands in memory, results last; the body
+    computes on tiles, by the complete `schedule`:
+
+    ```mlir
+    tile.program @f(%rows: index, %x: memref<?x2880xf32, strided<[?, 1]>>,
+                    %y: memref<?x2880xf32, strided<[?, 1]>>)
+        attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1,
+            threads = 256, vector = 4, columns = 1024>} {
+      %program = tile.program_id
+      ...
+    }
+    ```
+
+    A launch runs a program as many times as the rows need. `column_blocks` of
+    these share a group of rows. With `row_programs`, that many go through all
+    rows, however many rows there are. With `combines`, one combines rows over
+    the leading dimensions listed, for each index of the other dimensions. Row
+    space 0 then holds the rows that are combined, with the sizes and strides of
+    the other dimensions first, and row space 1 the rows that are left.
+
+    With `band`, a program takes the rows of a band together; otherwise it takes
+    as many rows at a time as the schedule says.
+
+    The pass `merge-launches` makes programs of several row spaces, `spaces` in
+    number: the first blocks go through the rows of row space 0, the next ones
+    through those of row space 1. The sizes of each row space come first, one
+    row space after the other. `merged` has the names of the kernels of all row
+    spaces but the first, for reports.
+
+    `in_place` says that some result may take the place of an operand in memory.
+    With `overlap_next`, the next launch may start before that of the program
+    has ended; with `overlap_previous`, the program waits for the launch before
+    its own.
+
+    Attributes of the arguments that are operands:
+
+    | Attribute | Meaning |
+    |---|---|
+    | `tile.readonly` | The program only reads the operand. |
+    | `tile.alignment` | A number of bytes that divides the operand's base address and each of its leading strides; 1 if absent. |
+    | `tile.phase` | A number of elements. All operands of a row space with this attribute leave the same remainder when their base addresses are divided by it, and so do their leading strides. |
+    | `tile.partial` | The operand is a partial result, with one row for each program and without gaps. |
+    | `tile.band` | How many neighbouring rows share each row of the operand, whose rows lie without gaps. |
+    | `tile.space` | The row space to which the operand's rows belong; 0 if absent. |
+    | `tile.approximate` | The operand is a result that may be approximate. |
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       I64Attr:$leading, Tile_ScheduleAttr:$schedule,
+                       DefaultValuedOptionalAttr<I64Attr, "1">:$column_blocks,
+                       OptionalAttr<I64Attr>:$row_programs,
+                       OptionalAttr<I64Attr>:$band,
+                       DefaultValuedOptionalAttr<I64Attr, "1">:$spaces,
+                       OptionalAttr<DenseI64ArrayAttr>:$combines,
+                       OptionalAttr<StrArrayAttr>:$merged, UnitAttr:$in_place,
+                       UnitAttr:$overlap_next, UnitAttr:$overlap_previous);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::FunctionType":$type,
+                                 "int64_t":$leading,
+                                 "ScheduleAttr":$schedule)>];
+  let extraClassDeclaration = functionDeclaration # [{
+    /// Names of the attributes of arguments.
+    static constexpr ::llvm::StringLiteral kReadOnlyAttrName = "tile.readonly";
+    static constexpr ::llvm::StringLiteral kAlignmentAttrName =
+        "tile.alignment";
+    static constexpr ::llvm::StringLiteral kPhaseAttrName = "tile.phase";
+    static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
+    static constexpr ::llvm::StringLiteral kBandAttrName = "tile.band";
+    static constexpr ::llvm::StringLiteral kSpaceAttrName = "tile.space";
+
+    /// How many of the arguments are sizes; operands follow.
+    int64_t getNumSizes() { return getSpaces() * getLeading(); }
+    /// Sizes of the leading dimensions of a row space.
+    ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
+      return getArguments().slice(space * getLeading(), getLeading());
+    }
+    /// How many rows the program takes at a time.
+    int64_t getRowsPerProgram() {
+      return getBand().value_or(getSchedule().getRows());
+    }
+
+    /// What the attributes say of the argument at `position`.
+    bool isArgReadOnly(unsigned position) {
+      return bool(getArgAttr(position, kReadOnlyAttrName));
+    }
+    bool isArgPartial(unsigned position) {
+      return bool(getArgAttr(position, kPartialAttrName));
+    }
+    bool isArgApproximate(unsigned position) {
+      return bool(getArgAttr(position, TileDialect::kApproximateAttrName));
+    }
+    int64_t getArgAlignment(unsigned position);
+    std::optional<int64_t> getArgPhase(unsigned position);
+    std::optional<int64_t> getArgBand(unsigned position);
+    int64_t getArgSpace(unsigned position);
+  }];
+}
+
 def Tile_LaunchOp : Tile_Op<"launch", [
     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "launches a kernel on tensors";
+  let summary = "launches a kernel, or one of its programs";
   let description = [{
-    `kernels` are the variants of one kernel, fastest first: the runtime
-    launches the first one that can take the operands. The pass `fuse` names one
-    variant; `tile` makes more.
+    Before the pass `tile`, `kernels` names one `tile.kernel` of the launch's
+    type. After it, `kernels` names the kernel's variants, each a
+    `tile.program`, fastest first: the runtime launches the first one that can
+    take the operands.
+
+    With `overlap_next`, the next launch may start before this one has ended.
 
     Example:
 
@@ -125,376 +192,19 @@ def Tile_LaunchOp : Tile_Op<"launch", [
   }];
   let arguments = (ins TypedArrayAttrBase<FlatSymbolRefAttr,
                            "kernel symbols">:$kernels,
-                       Variadic<AnyRankedTensor>:$inputs);
+                       Variadic<AnyRankedTensor>:$inputs,
+                       UnitAttr:$overlap_next);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
     $kernels `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)
   }];
 }
 
-def Tile_ReturnOp : Tile_Op<"return", [Pure, HasParent<"KernelOp">, Terminator]> {
-  let summary = "ends a kernel";
+def Tile_ReturnOp : Tile_Op<"return", [
+    Pure, ParentOneOf<["KernelOp", "ProgramOp"]>, Terminator]> {
+  let summary = "ends a kernel, with its results, or a program";
   let arguments = (ins Variadic<AnyRankedTensor>:$values);
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
-  let hasVerifier = 1;
-}
-
-class Tile_ProgramOp<string mnemonic> : Tile_Op<mnemonic, [Pure]> {
-  let results = (outs Index:$result);
-  let assemblyFormat = "attr-dict";
-  let builders = [OpBuilder<(ins), [{
-    build($_builder, $_state, $_builder.getIndexType());
-  }]>];
-}
-def Tile_ProgramIdOp : Tile_ProgramOp<"program_id"> {
-  let summary = "the number of this program in its launch, from 0";
-}
-def Tile_ProgramCountOp : Tile_ProgramOp<"program_count"> {
-  let summary = "how many programs the launch has";
-}
-
-def Tile_MisalignmentOp : Tile_Op<"misalignment", [Pure]> {
-  let summary = "how far rows begin behind an address that vectors divide";
-  let description = [{
-    The misalignment of each row of a tile from `row` on: the number of elements
-    between the row and the last address before it that `phase` elements divide.
-    The columns of a misaligned tile count from that address, so that vectors
-    are aligned wherever the row begins: the first vector and the last may stick
-    out of the row.
-
-    Example:
-
-    ```mlir
-    %s = tile.misalignment %x[%row] to 8
-        : memref<?x50257xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
-    ```
-  }];
-  let arguments = (ins AnyMemRef:$memref, Index:$row, I64Attr:$phase,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$space);
-  let results = (outs RankedTensorOf<[I32]>:$result);
-  let assemblyFormat = [{
-    $memref `[` $row `]` `to` $phase attr-dict `:` type($memref) `->`
-    type($result)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_LoadOp : Tile_Op<"load", [
-    AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
-  let summary = "reads a tile";
-  let description = [{
-    Reads the tile that starts at `row` (counted over all leading dimensions,
-    the last of them fastest) and `column`. A row vector has no `row`. An
-    element beyond the operand holds some other element of it, and no memory
-    outside the operand is read: `tile.mask` gives such elements a value where
-    it matters. `row` itself must be in range.
-
-    The address of every row is a multiple of `alignment` bytes. `invariant`
-    says that the kernel does not write the operand. With `offset` and `length`,
-    columns are those of a piece of the row: `length` columns from `offset` on.
-    `row` counts the rows of the kernel's row space `space`.
-
-    Example:
-
-    ```mlir
-    %t = tile.load %x[%row, %column]
-        : memref<?x2880xbf16, strided<[?, 1]>> -> tensor<4x1024xbf16>
-    %v = tile.load %w[%column] : memref<2880xbf16> -> tensor<1x1024xbf16>
-    ```
-  }];
-  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
-                       Variadic<Index>:$indices,
-                       Optional<AnyStaticShapeTensor>:$misalignment,
-                       OptionalAttr<I64Attr>:$alignment,
-                       UnitAttr:$invariant,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
-                       OptionalAttr<I64Attr>:$length,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$space,
-                       OptionalAttr<I64Attr>:$band);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = [{
-    $memref `[` $indices `]` (`misaligned` $misalignment^)? attr-dict `:`
-    type($memref) (`,` type($misalignment)^)? `->` type($result)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_StoreOp : Tile_Op<"store", [
-    AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
-  let summary = "writes a tile";
-  let description = [{
-    The counterpart of `tile.load`. Elements beyond the operand are not written.
-    With `band`, the operand has one row for each `band` rows of the tile, and
-    the first of these is written there.
-
-    Example:
-
-    ```mlir
-    tile.store %t, %y[%row, %column]
-        : tensor<4x1024xbf16>, memref<?x2880xbf16, strided<[?, 1]>>
-    ```
-  }];
-  let arguments = (ins AnyStaticShapeTensor:$value,
-                       Arg<AnyMemRef, "", [MemWrite]>:$memref,
-                       Variadic<Index>:$indices,
-                       Optional<AnyStaticShapeTensor>:$misalignment,
-                       OptionalAttr<I64Attr>:$alignment,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
-                       OptionalAttr<I64Attr>:$length,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$space,
-                       OptionalAttr<I64Attr>:$band);
-  let assemblyFormat = [{
-    $value `,` $memref `[` $indices `]` (`misaligned` $misalignment^)? attr-dict
-    `:` type($value) `,` type($memref) (`,` type($misalignment)^)?
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_FoldOp : Tile_Op<"fold", [Pure]> {
-  let summary = "combines the elements that each thread holds of a row";
-  let description = [{
-    The result has one column for each thread along the row, as its layout says:
-    each thread combines its own elements and needs no other thread.
-
-    Example:
-
-    ```mlir
-    %0 = tile.fold max %t
-        : tensor<1x4096xf32> -> tensor<1x256xf32, #tile.blocked<
-              vector = 1, threadRows = 1, threadColumns = 256>>
-    ```
-  }];
-  let arguments = (ins Tile_ReduceKind:$kind, AnyStaticShapeTensor:$input);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat =
-      "$kind $input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
-  let summary = "gives each thread's number to all its elements of the row";
-  let description = [{
-    The inverse of `tile.fold`: all elements that a thread holds of a row become
-    that thread's number.
-
-    Example:
-
-    ```mlir
-    %0 = tile.spread %t
-        : tensor<1x256xf32, #tile.blocked<
-              vector = 1, threadRows = 1, threadColumns = 256>>
-        -> tensor<1x4096xf32>
-    ```
-  }];
-  let arguments = (ins AnyStaticShapeTensor:$input);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def Tile_ExchangeOp : Tile_Op<"exchange"> {
-  let summary = "sends numbers between the blocks of a cluster";
-  let description = [{
-    Each operand is a statistic that differs from block to block. It has one
-    result for each block of the cluster, in the order of the blocks, and all
-    blocks get the same results. The blocks wait for each other once, however
-    many operands there are.
-
-    Example, in a cluster of two blocks:
-
-    ```mlir
-    %first, %second = tile.exchange %sum
-        : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
-    ```
-  }];
-  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs);
-  let results = (outs Variadic<AnyStaticShapeTensor>:$results);
-  let assemblyFormat =
-      "$inputs attr-dict `:` functional-type($inputs, $results)";
-  let hasVerifier = 1;
-}
-
-def Tile_BufferOp : Tile_Op<"buffer", [
-    MemoryEffects<[MemAlloc<DefaultResource>]>]> {
-  let summary = "shared memory for tiles";
-  let description = [{
-    The first size is the number of tiles; `offset` is where the block's part of
-    them begins in its shared memory, in bytes. Each thread reads only elements
-    that it has written itself, so that no barrier is needed.
-
-    Example:
-
-    ```mlir
-    %0 = tile.buffer {offset = 0 : i64}
-        : memref<4x1x8192xbf16, #gpu.address_space<workgroup>>
-    ```
-  }];
-  let arguments = (ins I64Attr:$offset);
-  let results = (outs AnyMemRef:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
-  let extraClassDeclaration = [{
-    /// Where a block's part ends in its shared memory, in bytes, if `blocks`
-    /// share the tiles.
-    int64_t getEnd(int64_t blocks);
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_KeepOp : Tile_Op<"keep"> {
-  let summary = "writes a tile to a buffer";
-  let description = [{
-    Example:
-
-    ```mlir
-    tile.keep %t, %buffer[%slot] : tensor<1x8192xbf16>,
-        memref<4x1x8192xbf16, #gpu.address_space<workgroup>>
-    ```
-  }];
-  let arguments = (ins AnyStaticShapeTensor:$value,
-                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot);
-  let assemblyFormat = [{
-    $value `,` $buffer `[` $slot `]` attr-dict `:` type($value) `,`
-    type($buffer)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_TakeOp : Tile_Op<"take"> {
-  let summary = "reads a tile from a buffer";
-  let description = [{
-    Example:
-
-    ```mlir
-    %t = tile.take %buffer[%slot]
-        : memref<4x1x8192xbf16, #gpu.address_space<workgroup>>
-        -> tensor<1x8192xbf16>
-    ```
-  }];
-  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = [{
-    $buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_CopyAheadOp : Tile_Op<"copy_ahead", [AttrSizedOperandSegments]> {
-  let summary = "begins to copy a tile into a buffer";
-  let description = [{
-    Does the same as `tile.load` and `tile.keep`, but the program goes on at
-    once: the tile is in the buffer after a `tile.wait_copies`. `tile` is the
-    tile's type.
-
-    Example:
-
-    ```mlir
-    tile.copy_ahead %x[%row, %column] to %buffer[%slot] {tile = tensor<1x8192xbf16>}
-        : memref<?x65536xbf16, strided<[?, 1]>>,
-          memref<8x1x8192xbf16, #gpu.address_space<workgroup>>
-    ```
-  }];
-  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
-                       Variadic<Index>:$indices,
-                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
-                       Optional<AnyStaticShapeTensor>:$misalignment,
-                       TypeAttrOf<AnyRankedTensor>:$tile,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$offset,
-                       OptionalAttr<I64Attr>:$length,
-                       DefaultValuedOptionalAttr<I64Attr, "0">:$space,
-                       OptionalAttr<I64Attr>:$band);
-  let assemblyFormat = [{
-    $memref `[` $indices `]` (`misaligned` $misalignment^)? `to` $buffer
-    `[` $slot `]` attr-dict `:` type($memref) `,` type($buffer)
-    (`,` type($misalignment)^)?
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_CommitCopiesOp : Tile_Op<"commit_copies"> {
-  let summary = "makes a group of the copies begun since the last group";
-  let assemblyFormat = "attr-dict";
-}
-
-def Tile_WaitCopiesOp : Tile_Op<"wait_copies"> {
-  let summary = "waits for all groups of copies but the last `pending`";
-  let arguments = (ins I32Attr:$pending);
-  let assemblyFormat = "$pending attr-dict";
-}
-
-def Tile_IsDoneOp : Tile_Op<"is_done", [
-    MemoryEffects<[MemRead]>, SameVariadicOperandSize]> {
-  let summary = "whether a scaling in place would change nothing";
-  let description = [{
-    True if the first number at `factor` is 1 and each of `outputs` begins at
-    the address of its input. All threads of a launch get the same answer.
-
-    Example:
-
-    ```mlir
-    %0 = tile.is_done %factor, %x to %y
-        : memref<1xf32>, memref<?x8xf32, strided<[?, 1]>> to
-          memref<?x8xf32, strided<[?, 1]>>
-    ```
-  }];
-  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$factor,
-                       Variadic<AnyMemRef>:$inputs,
-                       Variadic<AnyMemRef>:$outputs);
-  let results = (outs I1:$result);
-  let assemblyFormat = [{
-    $factor `,` $inputs `to` $outputs attr-dict `:` type($factor) `,`
-    type($inputs) `to` type($outputs)
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_MaskOp : Tile_Op<"mask", [
-    Pure, AllTypesMatch<["input", "result"]>]> {
-  let summary = "replaces the elements of a tile beyond the end of the row";
-  let description = [{
-    With the tile's first column at `column`, every element at or past `limit`
-    becomes `other`. With `misaligned`, `column` counts from the address that a
-    `tile.misalignment` is relative to, and every element ahead of the row
-    becomes `other` as well.
-
-    Example:
-
-    ```mlir
-    %0 = tile.mask %t from %column limit 2880 else 0.000000e+00 : f32
-        : tensor<1x3072xf32>
-    ```
-  }];
-  let arguments = (ins AnyStaticShapeTensor:$input, Index:$column,
-                       Optional<AnyStaticShapeTensor>:$misalignment,
-                       I64Attr:$limit,
-                       TypedAttrInterface:$other);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = [{
-    $input `from` $column (`misaligned` $misalignment^)? `limit` $limit
-    `else` $other attr-dict `:` type($input) (`,` type($misalignment)^)?
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_MaskRowsOp : Tile_Op<"mask_rows", [
-    Pure, AllTypesMatch<["input", "result"]>]> {
-  let summary = "replaces the rows of a tile beyond the last one";
-  let description = [{
-    With the tile's first row at `row`, every element of a row at or past
-    `limit` becomes `other`.
-
-    Example:
-
-    ```mlir
-    %0 = tile.mask_rows %t from %row limit %rows else 0.000000e+00 : f32
-        : tensor<8x1024xf32>
-    ```
-  }];
-  let arguments = (ins AnyStaticShapeTensor:$input, Index:$row, Index:$limit,
-                       TypedAttrInterface:$other);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = [{
-    $input `from` $row `limit` $limit `else` $other attr-dict `:` type($input)
-  }];
   let hasVerifier = 1;
 }
 

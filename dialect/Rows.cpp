@@ -45,8 +45,8 @@ ValueRange bastile::getValueOperands(Operation *op) {
 }
 
 Value bastile::buildRowCount(OpBuilder &builder, Location loc,
-                             tile::KernelOp kernel, int64_t space) {
-  ArrayRef<BlockArgument> sizes = kernel.getSizes(space);
+                             tile::ProgramOp program, int64_t space) {
+  ArrayRef<BlockArgument> sizes = program.getSizes(space);
   if (sizes.empty())
     return arith::ConstantIndexOp::create(builder, loc, 1);
   Value count = sizes.front();

@@ -29,10 +29,10 @@ mlir::OpOperand *getSizeOperand(mlir::Operation *op);
 /// The other operands of `op`: those on whose values its result depends.
 mlir::ValueRange getValueOperands(mlir::Operation *op);
 
-/// Builds the number of rows that the programs of tiled `kernel` go through in
-/// row space `space`.
+/// Builds the number of rows of row space `space` that a launch of `program`
+/// goes through.
 mlir::Value buildRowCount(mlir::OpBuilder &builder, mlir::Location loc,
-                          tile::KernelOp kernel, int64_t space = 0);
+                          tile::ProgramOp program, int64_t space = 0);
 
 /// The argument of the function that has the leading sizes of `value`, a row
 /// tensor.

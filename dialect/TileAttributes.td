@@ -92,6 +92,11 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let extraClassDeclaration = [{
     /// Number of blocks that share a row.
     int64_t getBlocks() const { return getCluster() ? getCluster() : 1; }
+    /// Whether a kernel can be tiled by it: no field is left to be chosen whose
+    /// 0 means nothing.
+    bool isComplete() const {
+      return getRows() && getThreads() && getVector() && getColumns();
+    }
   }];
 }
 

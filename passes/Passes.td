@@ -175,8 +175,8 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
 def Tile : Pass<"tile", "::mlir::ModuleOp"> {
   let summary = "apply each kernel's schedule: blocks, loops and masks";
   let description = [{
-    A kernel on whole tensors becomes a program on tiles of static shape, which
-    one block runs: the program loads, computes, masks what lies beyond the end
+    A kernel on whole tensors becomes a `tile.program` on tiles of static shape,
+    which one block runs: the program loads, computes, masks what lies beyond the end
     of a row before a reduction, and stores. Where a row is wider than a tile,
     the program sweeps the row in a loop over its tiles, and sweeps it once more
     for each row reduction that waits for another. Pieces of rows are loaded and
@@ -204,12 +204,12 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
   let summary = "launch kernels that share an operand together";
   let description = [{
     Launches of one function that read a common operand and do not depend on
-    each other become one launch. Its kernel has a row space for each of the
-    kernels it was merged from. Query and key, rotated by the same angles, have
+    each other become one launch. Its programs have a row space for each of the
+    kernels that were merged. Query and key, rotated by the same angles, have
     different numbers of heads, so `fuse` cannot give them the same rows:
 
     ```mlir
-    tile.kernel @q(%rows0: index, %rows1: index, ...)
+    tile.program @q(%rows0: index, %rows1: index, ...)
         attributes {spaces = 2 : i64, ...} {
       %program = tile.program_id
       %first = arith.cmpi ult, %program, %programs0 : index
@@ -252,9 +252,9 @@ def OverlapLaunches : Pass<"overlap-launches", "::mlir::ModuleOp"> {
   let description = [{
     Where a launch reads what the launch before it writes, and all programs of
     the earlier launch run at once, the GPU may set up the later launch while
-    the earlier one runs. The kernel of the earlier launch gets the attribute
-    `tile.overlap_next` and allows this; the kernel of the later launch gets
-    `tile.overlap_previous` and waits for the results itself.
+    the earlier one runs. The programs of the earlier launch get the attribute
+    `overlap_next` and allow this; those of the later launch get
+    `overlap_previous` and wait for the results themselves.
   }];
   let options = [TargetOption];
 }
@@ -262,7 +262,7 @@ def OverlapLaunches : Pass<"overlap-launches", "::mlir::ModuleOp"> {
 def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   let summary = "choose which thread holds which element of each tile";
   let description = [{
-    Puts a `#tile.blocked` layout, which follows from the kernel's schedule, on
+    Puts a `#tile.blocked` layout, which follows from the program's schedule, on
     the type of every tile. On the host, a block is one thread.
   }];
   let options = [TargetOption];
@@ -308,9 +308,9 @@ def ExpandMath : Pass<"expand-math", "::mlir::ModuleOp"> {
 }
 
 def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {
-  let summary = "lower kernels to the NVVM dialect";
+  let summary = "lower programs to the NVVM dialect";
   let description = [{
-    Kernels become functions of the LLVM dialect with the `nvvm.kernel`
+    Programs become functions of the LLVM dialect with the `nvvm.kernel`
     attribute. The functions that launch kernels are erased: the launch metadata
     has what they said.
   }];
@@ -321,9 +321,9 @@ def LowerToNVVM : Pass<"lower-to-nvvm", "::mlir::ModuleOp"> {
 }
 
 def LowerToHost : Pass<"lower-to-host", "::mlir::ModuleOp"> {
-  let summary = "lower kernels to functions that the host calls";
+  let summary = "lower programs to functions that the host calls";
   let description = [{
-    Kernels become functions `void (void **args, i64 begin, i64 end, i64 count)`
+    Programs become functions `void (void **args, i64 begin, i64 end, i64 count)`
     of the LLVM dialect that run the programs from `begin` to `end` out of
     `count`; `args[i]` points to the i-th argument, as in a launch on the GPU.
   }];

@@ -119,14 +119,13 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
   DenseMap<Value, std::optional<int64_t>> counts;
   tiled.walk([&](tile::LaunchOp launch) {
     // The first variant has the name of the kernel.
-    auto program = programs.lookup<tile::KernelOp>(
+    auto program = programs.lookup<tile::ProgramOp>(
         cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
     auto getCostOf = [&](StringRef name, const RowCounts &inputs) {
       return getCost(kernels.lookup<tile::KernelOp>(name), rows, target,
                      inputs);
     };
-    auto merged =
-        program->getAttrOfType<ArrayAttr>(tile::TileDialect::kMergedAttrName);
+    std::optional<ArrayAttr> merged = program.getMerged();
     if (!merged) {
       RowCounts inputs;
       for (Value input : launch.getInputs())
@@ -141,7 +140,7 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
     // needed.
     const RowCounts none(launch.getInputs().size());
     costs.push_back(getCostOf(program.getSymName(), none).first);
-    for (auto name : merged.getAsRange<StringAttr>())
+    for (auto name : merged->getAsRange<StringAttr>())
       merge(costs.back(), getCostOf(name.getValue(), none).first);
   });
   return costs;

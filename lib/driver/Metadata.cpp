@@ -48,32 +48,24 @@ json::Value describeAttribute(Attribute attribute) {
   return cast<IntegerAttr>(attribute).getInt();
 }
 
-/// How many rows share one row of the operand at `position` of the arguments,
-/// if several do.
-std::optional<int64_t> getBand(tile::KernelOp kernel, unsigned position) {
-  auto band = kernel.getArgAttrOfType<IntegerAttr>(
-      position, tile::TileDialect::kBandAttrName);
-  return band ? std::optional(band.getInt()) : std::nullopt;
-}
-
-/// The leading dimensions over which a program of `kernel` combines rows.
-SmallVector<int64_t> getCombinedDimensions(tile::KernelOp kernel) {
-  if (std::optional<ArrayRef<int64_t>> combines = kernel.getCombines())
+/// The leading dimensions over which `program` combines rows.
+SmallVector<int64_t> getCombinedDimensions(tile::ProgramOp program) {
+  if (std::optional<ArrayRef<int64_t>> combines = program.getCombines())
     return SmallVector<int64_t>(*combines);
   // One program combines all rows.
-  return kernel.getRowPrograms()
-             ? llvm::to_vector(llvm::seq<int64_t>(0, *kernel.getLeading()))
+  return program.getRowPrograms()
+             ? llvm::to_vector(llvm::seq<int64_t>(0, program.getLeading()))
              : SmallVector<int64_t>();
 }
 
-/// The launch's dimensions in the order in which `kernel` takes those of row
+/// The launch's dimensions in the order in which `program` takes those of row
 /// space `space`: where rows are combined, the dimensions that are left come
 /// first.
-SmallVector<int64_t> getDimensionOrder(tile::KernelOp kernel, int64_t space) {
-  auto order = llvm::to_vector(llvm::seq<int64_t>(0, *kernel.getLeading()));
+SmallVector<int64_t> getDimensionOrder(tile::ProgramOp program, int64_t space) {
+  auto order = llvm::to_vector(llvm::seq<int64_t>(0, program.getLeading()));
   if (space == 0)
     std::stable_partition(order.begin(), order.end(), [&](int64_t dimension) {
-      return !llvm::is_contained(getCombinedDimensions(kernel), dimension);
+      return !llvm::is_contained(getCombinedDimensions(program), dimension);
     });
   return order;
 }
@@ -93,20 +85,20 @@ private:
   json::Object describeOperand(Value value, bool isPartial,
                                std::optional<int64_t> band, int64_t space);
   json::Object describeLaunch(tile::LaunchOp launch);
-  json::Object describeVariant(tile::LaunchOp launch, tile::KernelOp kernel);
-  json::Array describePhases(tile::KernelOp kernel);
-  json::Value describePrograms(tile::KernelOp kernel, json::Value rows);
-  json::Value describeGrid(tile::KernelOp kernel);
+  json::Object describeVariant(tile::LaunchOp launch, tile::ProgramOp program);
+  json::Array describePhases(tile::ProgramOp program);
+  json::Value describePrograms(tile::ProgramOp program, json::Value rows);
+  json::Value describeGrid(tile::ProgramOp program);
   json::Array describeShape(Value value);
   json::Value describeSize(Value value, int64_t dimension);
   Value getSizeInput(OpResult result, int64_t dimension);
   json::Array describeLeadingSizes(tile::LaunchOp launch);
-  tile::KernelOp getKernel(tile::LaunchOp launch);
+  tile::ProgramOp getProgram(tile::LaunchOp launch);
   unsigned getPosition(OpResult result);
   bool isPartial(OpResult result);
   std::optional<int64_t> getBand(OpResult result);
-  int64_t getCluster(tile::KernelOp kernel);
-  int64_t getSharedBytes(tile::KernelOp kernel);
+  int64_t getCluster(tile::ProgramOp program);
+  int64_t getSharedBytes(tile::ProgramOp program);
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -135,17 +127,18 @@ json::Array FunctionDescriber::describeInputs() {
 /// are repeated.
 Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
   auto launch = cast<tile::LaunchOp>(result.getOwner());
-  tile::KernelOp kernel = getKernel(launch);
-  unsigned first = kernel.getNumSizes();
-  int64_t space = kernel.getSpace(first + launch.getInputs().size() +
-                                  result.getResultNumber());
+  tile::ProgramOp program = getProgram(launch);
+  unsigned first = program.getNumSizes();
+  int64_t space = program.getArgSpace(first + launch.getInputs().size() +
+                                      result.getResultNumber());
   for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
     auto type = cast<RankedTensorType>(input.getType());
     // The result of combining rows has their sizes in the dimensions that are
     // left.
     if (type.getRank() >= 2 && type.isDynamicDim(dimension) &&
-        (kernel.getSpace(first + index) == space || kernel.getCombines()) &&
-        !::getBand(kernel, first + index))
+        (program.getArgSpace(first + index) == space ||
+         program.getCombines()) &&
+        !program.getArgBand(first + index))
       return input;
   }
   llvm_unreachable("no operand has the size of a result");
@@ -181,9 +174,10 @@ json::Array FunctionDescriber::describeShape(Value value) {
 /// repeated in a dimension has the size 1 there.
 json::Array FunctionDescriber::describeLeadingSizes(tile::LaunchOp launch) {
   json::Array sizes;
-  tile::KernelOp kernel = getKernel(launch);
+  tile::ProgramOp program = getProgram(launch);
   for (auto [index, input] : llvm::enumerate(launch.getInputs())) {
-    if (!isRowTensor(input) || ::getBand(kernel, kernel.getNumSizes() + index))
+    if (!isRowTensor(input) ||
+        program.getArgBand(program.getNumSizes() + index))
       continue;
     json::Array shape = describeShape(input);
     shape.pop_back();
@@ -197,28 +191,27 @@ json::Array FunctionDescriber::describeLeadingSizes(tile::LaunchOp launch) {
   return sizes;
 }
 
-/// The first variant of the kernel that `launch` runs.
-tile::KernelOp FunctionDescriber::getKernel(tile::LaunchOp launch) {
-  return symbols.lookup<tile::KernelOp>(
+/// The program of the first variant of the kernel that `launch` runs.
+tile::ProgramOp FunctionDescriber::getProgram(tile::LaunchOp launch) {
+  return symbols.lookup<tile::ProgramOp>(
       cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
 }
 
-/// The place of `result` among the arguments of the kernel that writes it.
+/// The place of `result` among the arguments of the program that writes it.
 unsigned FunctionDescriber::getPosition(OpResult result) {
   auto launch = cast<tile::LaunchOp>(result.getOwner());
-  return getKernel(launch).getNumSizes() + launch.getInputs().size() +
+  return getProgram(launch).getNumSizes() + launch.getInputs().size() +
          result.getResultNumber();
 }
 
 bool FunctionDescriber::isPartial(OpResult result) {
-  tile::KernelOp kernel = getKernel(cast<tile::LaunchOp>(result.getOwner()));
-  return bool(kernel.getArgAttr(getPosition(result),
-                                tile::TileDialect::kPartialAttrName));
+  tile::ProgramOp program = getProgram(cast<tile::LaunchOp>(result.getOwner()));
+  return program.isArgPartial(getPosition(result));
 }
 
 std::optional<int64_t> FunctionDescriber::getBand(OpResult result) {
-  return ::getBand(getKernel(cast<tile::LaunchOp>(result.getOwner())),
-                   getPosition(result));
+  return getProgram(cast<tile::LaunchOp>(result.getOwner()))
+      .getArgBand(getPosition(result));
 }
 
 json::Object FunctionDescriber::describeBuffer(Value value) {
@@ -231,7 +224,7 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
         sizes.size() == 1
             ? std::move(sizes[0])
             : json::Value(json::Object{{"mul", std::move(sizes)}});
-    shape.push_back(describePrograms(getKernel(launch), std::move(count)));
+    shape.push_back(describePrograms(getProgram(launch), std::move(count)));
     shape.push_back(type.getShape().back());
   } else {
     shape = describeShape(value);
@@ -257,28 +250,28 @@ json::Object FunctionDescriber::describeOperand(Value value, bool isPartial,
   return operand;
 }
 
-int64_t FunctionDescriber::getCluster(tile::KernelOp kernel) {
-  return target.isHost() ? 1 : kernel.getSchedule()->getBlocks();
+int64_t FunctionDescriber::getCluster(tile::ProgramOp program) {
+  return target.isHost() ? 1 : program.getSchedule().getBlocks();
 }
 
 /// Bytes of shared memory in which a block keeps rows from one sweep to the
 /// next.
-int64_t FunctionDescriber::getSharedBytes(tile::KernelOp kernel) {
+int64_t FunctionDescriber::getSharedBytes(tile::ProgramOp program) {
   int64_t bytes = 0;
-  kernel.walk([&](tile::BufferOp buffer) {
-    bytes = std::max(bytes, buffer.getEnd(getCluster(kernel)));
+  program.walk([&](tile::BufferOp buffer) {
+    bytes = std::max(bytes, buffer.getEnd(getCluster(program)));
   });
   return bytes;
 }
 
 /// How many programs share the `rows` of a launch.
-json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
+json::Value FunctionDescriber::describePrograms(tile::ProgramOp program,
                                                 json::Value rows) {
-  if (auto fixed = kernel.getRowPrograms())
+  if (auto fixed = program.getRowPrograms())
     return *fixed;
-  tile::ScheduleAttr schedule = *kernel.getSchedule();
+  tile::ScheduleAttr schedule = program.getSchedule();
   json::Value groups = std::move(rows);
-  if (int64_t together = kernel.getRowsPerProgram(); together > 1)
+  if (int64_t together = program.getRowsPerProgram(); together > 1)
     groups =
         json::Object{{"ceildiv", json::Array{std::move(groups), together}}};
   int64_t persistent = schedule.getPersistent();
@@ -287,89 +280,85 @@ json::Value FunctionDescriber::describePrograms(tile::KernelOp kernel,
   // Where clusters fit only in some places, the count is of those that run at
   // once.
   json::Value atOnce = "multiprocessors";
-  if (int64_t cluster = getCluster(kernel); cluster > 1)
+  if (int64_t cluster = getCluster(program); cluster > 1)
     atOnce = json::Object{{"clusters", cluster}};
   json::Value most =
       json::Object{{"mul", json::Array{std::move(atOnce), persistent}}};
-  if (int64_t blocks = kernel.getColumnBlocks().value_or(1); blocks > 1)
+  if (int64_t blocks = program.getColumnBlocks(); blocks > 1)
     most = json::Object{{"ceildiv", json::Array{std::move(most), blocks}}};
   return json::Object{{"min", json::Array{std::move(groups), std::move(most)}}};
 }
 
-json::Value FunctionDescriber::describeGrid(tile::KernelOp kernel) {
+json::Value FunctionDescriber::describeGrid(tile::ProgramOp program) {
   json::Array spaces;
-  if (kernel.getCombines()) {
+  if (program.getCombines()) {
     spaces.push_back(json::Object{{"rows", 1}});
   } else {
-    spaces.push_back(describePrograms(kernel, "rows"));
-    for (int64_t space = 1; space < kernel.getNumSpaces(); ++space)
-      spaces.push_back(describePrograms(kernel, json::Object{{"rows", space}}));
+    spaces.push_back(describePrograms(program, "rows"));
+    for (int64_t space = 1, count = program.getSpaces(); space < count; ++space)
+      spaces.push_back(
+          describePrograms(program, json::Object{{"rows", space}}));
   }
   json::Value grid =
       spaces.size() == 1
           ? std::move(spaces[0])
           : json::Value(json::Object{{"add", std::move(spaces)}});
-  if (int64_t columnBlocks = kernel.getColumnBlocks().value_or(1);
-      columnBlocks > 1)
+  if (int64_t columnBlocks = program.getColumnBlocks(); columnBlocks > 1)
     grid = json::Object{{"mul", json::Array{std::move(grid), columnBlocks}}};
-  if (int64_t cluster = getCluster(kernel); cluster > 1)
+  if (int64_t cluster = getCluster(program); cluster > 1)
     grid = json::Object{{"mul", json::Array{std::move(grid), cluster}}};
   return grid;
 }
 
 json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
-                                                tile::KernelOp kernel) {
-  int64_t leading = *kernel.getLeading();
+                                                tile::ProgramOp program) {
+  int64_t leading = program.getLeading();
   json::Array alignment, arguments;
-  for (int64_t space = 0; space < kernel.getNumSpaces(); ++space)
-    for (int64_t dimension : getDimensionOrder(kernel, space)) {
+  for (int64_t space = 0, spaces = program.getSpaces(); space < spaces; ++space)
+    for (int64_t dimension : getDimensionOrder(program, space)) {
       json::Object size{{"size", dimension}};
       if (space != 0)
         size["space"] = space;
       arguments.push_back(std::move(size));
     }
-  int64_t numSizes = kernel.getNumSizes();
-  for (int64_t operand = 0, end = kernel.getNumArguments() - numSizes;
+  int64_t numSizes = program.getNumSizes();
+  for (int64_t operand = 0, end = program.getNumArguments() - numSizes;
        operand < end; ++operand) {
     unsigned position = numSizes + operand;
-    alignment.push_back(kernel
-                            .getArgAttrOfType<IntegerAttr>(
-                                position, tile::TileDialect::kAlignmentAttrName)
-                            .getInt());
+    alignment.push_back(program.getArgAlignment(position));
     arguments.push_back(json::Object{{"pointer", operand}});
-    auto type = cast<MemRefType>(kernel.getArgumentTypes()[position]);
+    auto type = cast<MemRefType>(program.getArgumentTypes()[position]);
     if (type.getLayout().isIdentity())
       continue;
     for (int64_t dimension :
-         getDimensionOrder(kernel, kernel.getSpace(position)))
+         getDimensionOrder(program, program.getArgSpace(position)))
       arguments.push_back(
           json::Object{{"stride", operand}, {"dimension", dimension}});
   }
-  int64_t threads = target.isHost() ? 1 : kernel.getSchedule()->getThreads();
-  json::Object variant{{"entry", kernel.getSymName()},
+  int64_t threads = target.isHost() ? 1 : program.getSchedule().getThreads();
+  json::Object variant{{"entry", program.getSymName()},
                        {"leading", leading},
                        {"alignment", std::move(alignment)},
                        {"arguments", std::move(arguments)},
-                       {"grid", describeGrid(kernel)},
+                       {"grid", describeGrid(program)},
                        {"block", threads},
-                       {"cluster", getCluster(kernel)},
-                       {"shared_memory", getSharedBytes(kernel)}};
-  if (json::Array phases = describePhases(kernel); !phases.empty())
+                       {"cluster", getCluster(program)},
+                       {"shared_memory", getSharedBytes(program)}};
+  if (json::Array phases = describePhases(program); !phases.empty())
     variant["phase"] = std::move(phases);
   return variant;
 }
 
 /// The phase that the variant needs of each operand, in elements; none if it
 /// needs no phase.
-json::Array FunctionDescriber::describePhases(tile::KernelOp kernel) {
+json::Array FunctionDescriber::describePhases(tile::ProgramOp program) {
   json::Array phases;
   bool isAsked = false;
-  for (unsigned position = kernel.getNumSizes();
-       position < kernel.getNumArguments(); ++position) {
-    auto phase = kernel.getArgAttrOfType<IntegerAttr>(
-        position, tile::TileDialect::kPhaseAttrName);
-    phases.push_back(phase ? phase.getInt() : 1);
-    isAsked |= bool(phase);
+  for (unsigned position = program.getNumSizes();
+       position < program.getNumArguments(); ++position) {
+    std::optional<int64_t> phase = program.getArgPhase(position);
+    phases.push_back(phase.value_or(1));
+    isAsked |= phase.has_value();
   }
   return isAsked ? std::move(phases) : json::Array();
 }
@@ -377,14 +366,14 @@ json::Array FunctionDescriber::describePhases(tile::KernelOp kernel) {
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   json::Array operands, variants;
   int64_t leading = 0;
-  tile::KernelOp first = getKernel(launch);
+  tile::ProgramOp first = getProgram(launch);
   auto getSpace = [&] {
-    return first.getSpace(first.getNumSizes() + operands.size());
+    return first.getArgSpace(first.getNumSizes() + operands.size());
   };
   for (Value value : launch.getInputs()) {
     operands.push_back(describeOperand(
         value, /*isPartial=*/false,
-        ::getBand(first, first.getNumSizes() + operands.size()), getSpace()));
+        first.getArgBand(first.getNumSizes() + operands.size()), getSpace()));
     if (isRowTensor(value))
       leading = cast<RankedTensorType>(value.getType()).getRank() - 1;
   }
@@ -393,20 +382,18 @@ json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
                                        getBand(result), getSpace()));
   std::string name;
   for (Attribute symbol : launch.getKernels()) {
-    auto kernel = symbols.lookup<tile::KernelOp>(
+    auto program = symbols.lookup<tile::ProgramOp>(
         cast<FlatSymbolRefAttr>(symbol).getValue());
     // The first variant carries the kernel's own name.
     if (name.empty())
-      name = kernel.getSymName();
-    variants.push_back(describeVariant(launch, kernel));
+      name = program.getSymName();
+    variants.push_back(describeVariant(launch, program));
   }
-  json::Object description{
-      {"kernel", name},
-      {"operands", std::move(operands)},
-      {"leading", leading},
-      {"variants", std::move(variants)},
-      {"overlap_next",
-       launch->hasAttr(tile::TileDialect::kOverlapNextAttrName)}};
+  json::Object description{{"kernel", name},
+                           {"operands", std::move(operands)},
+                           {"leading", leading},
+                           {"variants", std::move(variants)},
+                           {"overlap_next", launch.getOverlapNext()}};
   if (SmallVector<int64_t> combined = getCombinedDimensions(first);
       !combined.empty())
     description["combines"] = json::Array(combined);
@@ -453,15 +440,16 @@ json::Object FunctionDescriber::describe() {
 /// with one phase, and grids that depend on how many clusters run at once.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
   int64_t version = 1;
-  for (auto kernel : module.getOps<tile::KernelOp>()) {
-    if (!getCombinedDimensions(kernel).empty())
+  for (auto program : module.getOps<tile::ProgramOp>()) {
+    if (!getCombinedDimensions(program).empty())
       return 3;
-    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    tile::ScheduleAttr schedule = program.getSchedule();
     if (!target.isHost() && schedule.getPersistent() &&
         schedule.getBlocks() > 1)
       version = 2;
-    for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
-      if (kernel.getArgAttr(position, tile::TileDialect::kPhaseAttrName))
+    for (unsigned position = 0; position < program.getNumArguments();
+         ++position)
+      if (program.getArgPhase(position))
         version = 2;
   }
   return version;

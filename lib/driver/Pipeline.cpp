@@ -70,10 +70,10 @@ static void addTilePasses(OpPassManager &passes, Level level,
     addLineInfo(passes);
 }
 
-/// Erases the kernels that no code is asked for, and the functions that launch
+/// Erases the programs that no code is asked for, and the functions that launch
 /// them.
-static LogicalResult eraseOtherKernels(ModuleOp module,
-                                       const KernelSelection &selection) {
+static LogicalResult eraseOtherPrograms(ModuleOp module,
+                                        const KernelSelection &selection) {
   if (selection.isAll())
     return success();
   llvm::StringSet<> kept;
@@ -81,16 +81,16 @@ static LogicalResult eraseOtherKernels(ModuleOp module,
     module.walk([&](tile::LaunchOp launch) {
       kept.insert(cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
     });
-  else if (module.lookupSymbol<tile::KernelOp>(selection.name()))
+  else if (module.lookupSymbol<tile::ProgramOp>(selection.name()))
     kept.insert(selection.name());
   else
     return module.emitError("there is no kernel '") << selection.name() << "'";
   for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
     func.erase();
-  for (auto kernel :
-       llvm::make_early_inc_range(module.getOps<tile::KernelOp>()))
-    if (!kept.contains(kernel.getSymName()))
-      kernel.erase();
+  for (auto program :
+       llvm::make_early_inc_range(module.getOps<tile::ProgramOp>()))
+    if (!kept.contains(program.getSymName()))
+      program.erase();
   return success();
 }
 
@@ -117,7 +117,7 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
     *metadata = buildMetadata(module, *options.target);
   if (level <= Level::Tiled)
     return success();
-  if (failed(eraseOtherKernels(module, options.kernels)))
+  if (failed(eraseOtherPrograms(module, options.kernels)))
     return failure();
   return run(
       [&](OpPassManager &passes) { addTilePasses(passes, level, options); });

@@ -257,12 +257,11 @@ SmallVector<ScheduleAttr> Enumerator::run() {
 //===----------------------------------------------------------------------===//
 
 /// The search space of a launch, with the heuristic's choice alone.
-static LaunchSpace makeSpace(func::FuncOp func, tile::KernelOp program,
+static LaunchSpace makeSpace(func::FuncOp func, tile::ProgramOp program,
                              SmallVectorImpl<std::string> &kernels) {
   kernels.push_back(program.getSymName().str());
-  if (auto merged =
-          program->getAttrOfType<ArrayAttr>(tile::TileDialect::kMergedAttrName))
-    for (auto name : merged.getAsRange<StringAttr>())
+  if (std::optional<ArrayAttr> merged = program.getMerged())
+    for (auto name : merged->getAsRange<StringAttr>())
       kernels.push_back(name.str());
   return {func.getSymName().str(), kernels.front(), {}};
 }
@@ -298,7 +297,7 @@ bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
       // The first variant has the name of the kernel.
       auto name = cast<FlatSymbolRefAttr>(launch.getKernels()[0]);
       LaunchSpace space = makeSpace(
-          func, programs.lookup<tile::KernelOp>(name.getValue()), kernels);
+          func, programs.lookup<tile::ProgramOp>(name.getValue()), kernels);
       auto kernel = fusedKernels.lookup<tile::KernelOp>(kernels.front());
       Enumerator enumerator(kernel, target);
       for (ScheduleAttr schedule : enumerator.run()) {

@@ -129,8 +129,8 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     } else {
       populateApproximationPatterns(patterns);
       populateRemainderPatterns(patterns);
-      for (auto kernel : getOperation().getOps<tile::KernelOp>())
-        markApproximate(kernel);
+      for (auto program : getOperation().getOps<tile::ProgramOp>())
+        markApproximate(program);
     }
     populateFunctionPatterns(patterns);
     populateSinePatterns(patterns, *found);

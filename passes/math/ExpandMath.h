@@ -36,9 +36,9 @@ inline bool isFloat32(mlir::Type type) {
 /// repeated.
 std::optional<double> getConstant(mlir::Value value);
 
-/// Puts `kApproximate` on the functions and divisions of `kernel` of which
+/// Puts `kApproximate` on the functions and divisions of `program` of which
 /// every result that depends on them is rounded to 16 bits or fewer.
-void markApproximate(tile::KernelOp kernel);
+void markApproximate(tile::ProgramOp program);
 
 /// Guards divisions of integers in `module`, none of which may end the process.
 void guardDivisions(mlir::Operation *module);

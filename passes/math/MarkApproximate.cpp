@@ -75,17 +75,16 @@ bool isShared(Value address) {
 /// Whether `address` lies in a result that may be approximate.
 bool mayBeApproximate(Value address) {
   auto argument = dyn_cast<BlockArgument>(getBase(address));
-  auto kernel =
-      argument ? dyn_cast<tile::KernelOp>(argument.getOwner()->getParentOp())
-               : tile::KernelOp();
-  return kernel && kernel.getArgAttr(argument.getArgNumber(),
-                                     tile::TileDialect::kApproximateAttrName);
+  auto program =
+      argument ? dyn_cast<tile::ProgramOp>(argument.getOwner()->getParentOp())
+               : tile::ProgramOp();
+  return program && program.isArgApproximate(argument.getArgNumber());
 }
 
 class WideValues {
 public:
-  explicit WideValues(tile::KernelOp kernel) {
-    kernel.walk([&](Operation *op) { visit(op); });
+  explicit WideValues(tile::ProgramOp program) {
+    program.walk([&](Operation *op) { visit(op); });
     isExact = true;
     followAll(compared);
     isExact = false;
@@ -213,6 +212,6 @@ private:
 
 } // namespace
 
-void bastile::markApproximate(tile::KernelOp kernel) {
-  WideValues(kernel).markTheOthers();
+void bastile::markApproximate(tile::ProgramOp program) {
+  WideValues(program).markTheOthers();
 }

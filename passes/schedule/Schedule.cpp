@@ -37,9 +37,6 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     findAuxiliary();
     auto nothing = ScheduleFields().getAttr(&getContext());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
-      // A tiled kernel has followed its schedule already.
-      if (kernel.isTiled())
-        continue;
       tile::ScheduleAttr pinned = getPinned(kernel, *pins);
       // A tuner pins fields by the kernel's name, and found them on aligned
       // operands.
@@ -62,7 +59,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       for (auto launch : func.getOps<tile::LaunchOp>())
         for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
           auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
-          if (!kernel || kernel.isTiled())
+          if (!kernel)
             continue;
           KernelShape shape = KernelShape::get(kernel);
           if (shape.hasFactor)

@@ -32,9 +32,6 @@ struct ScheduleFields {
                                    persistent, cluster, stages, reread);
   }
 
-  /// Whether a kernel can be tiled by these fields.
-  bool isComplete() const { return rows && threads && vector && columns; }
-
   /// Blocks that share a row.
   int64_t getBlocks() const { return std::max<int64_t>(1, cluster); }
   /// Groups of rows that are computed on or whose loads are under way.

@@ -64,7 +64,7 @@ LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
     return kernel.emitError("has no schedule; run the 'schedule' pass first");
   for (std::optional<tile::ScheduleAttr> schedule :
        {kernel.getSchedule(), kernel.getUnalignedSchedule()})
-    if (schedule && !ScheduleFields(*schedule).isComplete())
+    if (schedule && !schedule->isComplete())
       return kernel.emitError("schedule ")
              << *schedule
              << " leaves fields to be chosen; run the 'schedule' pass first";

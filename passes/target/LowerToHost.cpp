@@ -1,4 +1,4 @@
-//===- LowerToHost.cpp - Lower kernels to functions of the host -----------===//
+//===- LowerToHost.cpp - Lower programs to functions of the host ----------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -28,21 +28,22 @@ using namespace bastile;
 
 namespace {
 
-/// Makes `kernel` a function that unpacks its arguments and runs a range of
+/// Makes `program` a function that unpacks its arguments and runs a range of
 /// programs in a loop.
-void buildHostFunction(tile::KernelOp kernel) {
-  ImplicitLocOpBuilder builder(kernel.getLoc(), kernel);
+void buildHostFunction(tile::ProgramOp program) {
+  ImplicitLocOpBuilder builder(program.getLoc(), program);
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   Type i64 = builder.getI64Type(), index = builder.getIndexType();
   auto type = LLVM::LLVMFunctionType::get(
       LLVM::LLVMVoidType::get(builder.getContext()), {pointer, i64, i64, i64});
-  auto func = LLVM::LLVMFuncOp::create(builder, kernel.getSymName(), type);
+  auto func = LLVM::LLVMFuncOp::create(builder, program.getSymName(), type);
   builder.setInsertionPointToStart(func.addEntryBlock(builder));
   auto toIndex = [&](Value value) -> Value {
     return arith::IndexCastUIOp::create(builder, index, value);
   };
   SmallVector<Value> arguments;
-  for (auto [position, argument] : llvm::enumerate(kernel.getArgumentTypes())) {
+  for (auto [position, argument] :
+       llvm::enumerate(program.getArgumentTypes())) {
     Value slot = LLVM::GEPOp::create(
         builder, pointer, pointer, func.getArgument(0),
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(position)});
@@ -59,7 +60,7 @@ void buildHostFunction(tile::KernelOp kernel) {
   auto loop = scf::ForOp::create(builder, begin, end, one);
   LLVM::ReturnOp::create(builder, ValueRange());
 
-  kernel.walk([&](Operation *op) {
+  program.walk([&](Operation *op) {
     if (isa<tile::ProgramIdOp>(op))
       op->replaceAllUsesWith(ValueRange(loop.getInductionVar()));
     else if (isa<tile::ProgramCountOp>(op))
@@ -68,14 +69,14 @@ void buildHostFunction(tile::KernelOp kernel) {
       return;
     op->erase();
   });
-  Block &body = kernel.getBody().front();
+  Block &body = program.getBody().front();
   body.getTerminator()->erase();
   for (auto [argument, value] : llvm::zip_equal(body.getArguments(), arguments))
     argument.replaceAllUsesWith(value);
   Block *target = loop.getBody();
   target->getOperations().splice(target->getTerminator()->getIterator(),
                                  body.getOperations());
-  kernel.erase();
+  program.erase();
 }
 
 /// Stores bfloat16 as integers: where LLVM merges the stores of two branches,
@@ -96,13 +97,12 @@ void storeAsIntegers(LLVM::StoreOp store) {
 struct LowerToHostPass
     : public bastile::impl::LowerToHostBase<LowerToHostPass> {
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (failed(verifyIsLowered(kernel)))
-        return signalPassFailure();
+    if (failed(verifyIsLowered(getOperation())))
+      return signalPassFailure();
     eraseLaunchPlan(getOperation());
-    for (auto kernel :
-         llvm::make_early_inc_range(getOperation().getOps<tile::KernelOp>()))
-      buildHostFunction(kernel);
+    for (auto program :
+         llvm::make_early_inc_range(getOperation().getOps<tile::ProgramOp>()))
+      buildHostFunction(program);
     auto addPatterns = [](LLVMTypeConverter &converter,
                           RewritePatternSet &patterns, ConversionTarget &) {
       // Functions of float64 that the processor lacks come from libm, which

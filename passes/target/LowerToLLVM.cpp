@@ -28,18 +28,17 @@ void eraseLaunchPlan(ModuleOp module) {
     func.erase();
 }
 
-LogicalResult verifyIsLowered(tile::KernelOp kernel) {
-  if (!kernel.isTiled())
-    return kernel.emitError("is not tiled; run the 'tile' pass first");
-  for (auto [index, type] : llvm::enumerate(kernel.getArgumentTypes()))
+/// Checks that `lower-tiles` has made `program` a program of one thread.
+static LogicalResult verifyProgram(tile::ProgramOp program) {
+  for (auto [index, type] : llvm::enumerate(program.getArgumentTypes()))
     if (!type.isIndex() && !LLVM::isCompatibleType(type))
-      return kernel.emitError("argument ")
+      return program.emitError("argument ")
              << index << " of type " << type
              << " is not lowered; run the 'lower-tiles' pass first";
   // Each element of a vector may become an op, so long vectors would take long
   // to compile.
   constexpr int64_t maxElements = 4096;
-  auto result = kernel.walk([maxElements](Operation *op) {
+  auto result = program.walk([maxElements](Operation *op) {
     for (Type type : op->getResultTypes())
       if (auto vector = dyn_cast<VectorType>(type);
           vector && vector.getNumElements() > maxElements) {
@@ -51,6 +50,15 @@ LogicalResult verifyIsLowered(tile::KernelOp kernel) {
     return WalkResult::advance();
   });
   return failure(result.wasInterrupted());
+}
+
+LogicalResult verifyIsLowered(ModuleOp module) {
+  for (auto kernel : module.getOps<tile::KernelOp>())
+    return kernel.emitError("is not tiled; run the 'tile' pass first");
+  for (auto program : module.getOps<tile::ProgramOp>())
+    if (failed(verifyProgram(program)))
+      return failure();
+  return success();
 }
 
 /// Lowers structured control flow to branches before the rest, because the

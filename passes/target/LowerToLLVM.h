@@ -27,8 +27,9 @@ using AddPatternsFn = llvm::function_ref<void(mlir::LLVMTypeConverter &,
 llvm::LogicalResult convertToLLVM(mlir::ModuleOp module,
                                   AddPatternsFn addPatterns);
 
-/// Checks that `lower-tiles` has made `kernel` a program of one thread.
-llvm::LogicalResult verifyIsLowered(tile::KernelOp kernel);
+/// Checks that `tile` has made programs of the kernels in `module`, and
+/// `lower-tiles` of each a program of one thread.
+llvm::LogicalResult verifyIsLowered(mlir::ModuleOp module);
 
 /// Erases the functions that launch kernels, which the launch metadata
 /// describes.

@@ -1,4 +1,4 @@
-//===- LowerToNVVM.cpp - Lower kernels to the NVVM dialect ----------------===//
+//===- LowerToNVVM.cpp - Lower programs to the NVVM dialect ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -28,11 +28,11 @@ using namespace bastile;
 
 namespace {
 
-struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
+struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(tile::KernelOp op, OpAdaptor,
+  matchAndRewrite(tile::ProgramOp op, OpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto &converter = *getTypeConverter<LLVMTypeConverter>();
     TypeConverter::SignatureConversion signature(op.getNumArguments());
@@ -45,14 +45,14 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
         LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type);
     func->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                   rewriter.getUnitAttr());
-    int32_t threads = op.getSchedule()->getThreads();
+    tile::ScheduleAttr schedule = op.getSchedule();
+    int32_t threads = schedule.getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-    if (int32_t least = getMinBlocksPerMultiprocessor(*op.getSchedule());
-        least > 1)
+    if (int32_t least = getMinBlocksPerMultiprocessor(schedule); least > 1)
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     rewriter.getI32IntegerAttr(least));
-    if (int32_t blocks = op.getSchedule()->getBlocks(); blocks > 1)
+    if (int32_t blocks = schedule.getBlocks(); blocks > 1)
       func->setAttr(NVVM::NVVMDialect::getClusterDimAttrName(),
                     rewriter.getDenseI32ArrayAttr({blocks, 1, 1}));
     for (unsigned index = 0; index < op.getNumArguments(); ++index)
@@ -62,10 +62,10 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
                                            &signature)))
       return failure();
     rewriter.setInsertionPointToStart(&func.getBody().front());
-    if (op->hasAttr(tile::TileDialect::kOverlapPreviousAttrName))
+    if (op.getOverlapPrevious())
       NVVM::GriddepcontrolOp::create(rewriter, op.getLoc(),
                                      NVVM::GridDepActionKind::wait);
-    if (op->hasAttr(tile::TileDialect::kOverlapNextAttrName))
+    if (op.getOverlapNext())
       NVVM::GriddepcontrolOp::create(
           rewriter, op.getLoc(), NVVM::GridDepActionKind::launch_dependents);
     rewriter.eraseOp(op);
@@ -74,21 +74,20 @@ struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
 
   /// Marks operands as not aliasing each other, which lets loads pass stores,
   /// except where a result may take the memory of an operand.
-  static void setArgumentAttributes(tile::KernelOp op, LLVM::LLVMFuncOp func,
+  static void setArgumentAttributes(tile::ProgramOp op, LLVM::LLVMFuncOp func,
                                     unsigned index) {
     if (!isa<LLVM::LLVMPointerType>(op.getArgumentTypes()[index]))
       return;
     Builder builder(op.getContext());
-    bool isReadOnly =
-        bool(op.getArgAttr(index, tile::TileDialect::kReadOnlyAttrName));
-    if (isReadOnly || !op->hasAttr(tile::TileDialect::kInPlaceAttrName))
+    bool isReadOnly = op.isArgReadOnly(index);
+    if (isReadOnly || !op.getInPlace())
       func.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
                       builder.getUnitAttr());
     if (isReadOnly)
       func.setArgAttr(index, LLVM::LLVMDialect::getReadonlyAttrName(),
                       builder.getUnitAttr());
     if (Attribute alignment =
-            op.getArgAttr(index, tile::TileDialect::kAlignmentAttrName))
+            op.getArgAttr(index, tile::ProgramOp::kAlignmentAttrName))
       func.setArgAttr(index, LLVM::LLVMDialect::getAlignAttrName(), alignment);
   }
 };
@@ -104,10 +103,10 @@ struct LowerReturn : public OpConversionPattern<tile::ReturnOp> {
   }
 };
 
-/// Whether the kernel of `op`, lowered already or not, runs on clusters.
+/// Whether the program of `op`, lowered already or not, runs on clusters.
 bool hasCluster(Operation *op) {
-  if (auto kernel = op->getParentOfType<tile::KernelOp>())
-    return kernel.getSchedule()->getBlocks() > 1;
+  if (auto program = op->getParentOfType<tile::ProgramOp>())
+    return program.getSchedule().getBlocks() > 1;
   auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
   return function &&
          function->hasAttr(NVVM::NVVMDialect::getClusterDimAttrName());
@@ -117,7 +116,7 @@ bool hasCluster(Operation *op) {
 /// clusters along the grid's first dimension, the only one that reaches 2^31 -
 /// 1 blocks.
 template <typename SourceOp, typename BlockOp, typename ClusterOp>
-struct LowerProgramOp : public OpConversionPattern<SourceOp> {
+struct LowerProgramNumber : public OpConversionPattern<SourceOp> {
   using OpConversionPattern<SourceOp>::OpConversionPattern;
 
   LogicalResult
@@ -135,23 +134,13 @@ struct LowerProgramOp : public OpConversionPattern<SourceOp> {
   }
 };
 
-/// Checks that the schedule of `kernel` says how many threads a block has.
-LogicalResult verifyThreads(tile::KernelOp kernel) {
-  std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
-  if (schedule && schedule->getThreads() > 0)
-    return success();
-  return kernel.emitError("has no number of threads; run the 'schedule' pass "
-                          "first");
-}
-
 struct LowerToNVVMPass
     : public bastile::impl::LowerToNVVMBase<LowerToNVVMPass> {
   using LowerToNVVMBase::LowerToNVVMBase;
 
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (failed(verifyIsLowered(kernel)) || failed(verifyThreads(kernel)))
-        return signalPassFailure();
+    if (failed(verifyIsLowered(getOperation())))
+      return signalPassFailure();
     eraseLaunchPlan(getOperation());
     auto addPatterns = [&](LLVMTypeConverter &converter,
                            RewritePatternSet &patterns,
@@ -159,12 +148,12 @@ struct LowerToNVVMPass
       configureGpuToNVVMTypeConverter(converter);
       legality.addLegalDialect<NVVM::NVVMDialect>();
       populateGpuToNVVMConversionPatterns(converter, patterns);
-      patterns.add<LowerKernel, LowerReturn,
-                   LowerProgramOp<tile::ProgramIdOp, NVVM::BlockIdXOp,
-                                  NVVM::ClusterIdXOp>,
-                   LowerProgramOp<tile::ProgramCountOp, NVVM::GridDimXOp,
-                                  NVVM::ClusterDimXOp>>(converter,
-                                                        &getContext());
+      patterns.add<LowerProgram, LowerReturn,
+                   LowerProgramNumber<tile::ProgramIdOp, NVVM::BlockIdXOp,
+                                      NVVM::ClusterIdXOp>,
+                   LowerProgramNumber<tile::ProgramCountOp, NVVM::GridDimXOp,
+                                      NVVM::ClusterDimXOp>>(converter,
+                                                            &getContext());
     };
     if (failed(convertToLLVM(getOperation(), addPatterns)))
       signalPassFailure();

@@ -29,7 +29,7 @@ ClusterExchange::ClusterExchange(ConversionPatternRewriter &rewriter,
   assert(type.getIntOrFloatBitWidth() == 32 && "a message has 32 bits");
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(
-      &op->getParentOfType<tile::KernelOp>().getBody().front());
+      &op->getParentOfType<tile::ProgramOp>().getBody().front());
   memory = createScratch(rewriter, op, type, slots * places);
   barriers = createScratch(rewriter, op, rewriter.getI64Type(), places);
   prepareBarriers();
@@ -158,15 +158,15 @@ Value ClusterExchange::receive() {
 // Messages may come once a block has started and initialized its barriers. The
 // blocks announce that ahead of their loads, so that few are left to wait for
 // when the loads have returned.
-void bastile::insertClusterMeeting(tile::KernelOp kernel) {
+void bastile::insertClusterMeeting(tile::ProgramOp program) {
   Operation *first = nullptr;
-  kernel.walk([&](tile::ExchangeOp op) {
-    first = kernel.getBody().front().findAncestorOpInBlock(*op);
+  program.walk([&](tile::ExchangeOp op) {
+    first = program.getBody().front().findAncestorOpInBlock(*op);
     return WalkResult::interrupt();
   });
   if (!first)
     return;
-  OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
+  OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
   NVVM::ClusterArriveRelaxedOp::create(builder, first->getLoc(),
                                        builder.getUnitAttr());
   builder.setInsertionPoint(first);

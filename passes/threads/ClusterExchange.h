@@ -61,9 +61,9 @@ private:
   mlir::Value place, parity;
 };
 
-/// Makes the blocks of a cluster of `kernel` meet once, before the first
+/// Makes the blocks of a cluster of `program` meet once, before the first
 /// exchange. To be called before the patterns run.
-void insertClusterMeeting(tile::KernelOp kernel);
+void insertClusterMeeting(tile::ProgramOp program);
 
 } // namespace bastile
 

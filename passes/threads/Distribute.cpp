@@ -23,7 +23,7 @@ using namespace bastile;
 
 namespace {
 
-/// Every tile of a kernel has the shape of its schedule's tile or of one of
+/// Every tile of a program has the shape of its schedule's tile or of one of
 /// that tile's edges, so one layout serves all tiles, and only reductions move
 /// elements between threads. A tile with n times as many columns holds n
 /// interleaved pieces, and vectors n times as wide give each thread its
@@ -36,21 +36,21 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     const Target *target = lookupTarget(getOperation(), this->target);
     if (!target)
       return signalPassFailure();
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (kernel.isTiled() && failed(distribute(kernel, target->isHost())))
+    for (auto program : getOperation().getOps<tile::ProgramOp>())
+      if (failed(distribute(program, target->isHost())))
         return signalPassFailure();
   }
 
-  /// Checks that each tile of a kernel has at least one element, and no more
+  /// Checks that each tile of a program has at least one element, and no more
   /// than a schedule can ask for.
-  static LogicalResult verifyTiles(tile::KernelOp kernel) {
+  static LogicalResult verifyTiles(tile::ProgramOp program) {
     // Some tiles are larger than the schedule's, such as those of joined rows.
     constexpr int64_t maxTiles = 64, maxElements = 1 << 24;
     auto multiply = [&](int64_t x, int64_t y, int64_t z) {
       return std::min(x * std::min(y, maxElements) * std::min(z, maxElements),
                       maxElements);
     };
-    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    tile::ScheduleAttr schedule = program.getSchedule();
     const int64_t most =
         multiply(maxTiles, schedule.getRows(), schedule.getColumns());
     auto isTile = [most](Type type) {
@@ -63,7 +63,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
           return false;
       return true;
     };
-    auto result = kernel.walk([&](Operation *op) {
+    auto result = program.walk([&](Operation *op) {
       if (llvm::all_of(op->getResultTypes(), isTile))
         return WalkResult::advance();
       op->emitOpError("computes a tile that does not have 1 to ")
@@ -73,19 +73,19 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     return failure(result.wasInterrupted());
   }
 
-  LogicalResult distribute(tile::KernelOp kernel, bool onHost) {
-    if (failed(verifyIsScheduled(kernel)) || failed(verifyTiles(kernel)))
+  LogicalResult distribute(tile::ProgramOp program, bool onHost) {
+    if (failed(verifyTiles(program)))
       return failure();
     ThreadGrid grid{1, 1, 1};
-    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    tile::ScheduleAttr schedule = program.getSchedule();
     if (!onHost) {
       FailureOr<ThreadGrid> found = ThreadGrid::get(schedule);
       if (failed(found))
-        return kernel.emitError("schedule ")
+        return program.emitError("schedule ")
                << schedule << " does not divide evenly among its threads";
       grid = *found;
     }
-    auto result = kernel.walk([&](Operation *op) {
+    auto result = program.walk([&](Operation *op) {
       return failed(layOutTiles(op, schedule, grid)) ? WalkResult::interrupt()
                                                      : WalkResult::advance();
     });

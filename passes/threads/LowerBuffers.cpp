@@ -62,12 +62,12 @@ void bastile::forEachKeptPiece(
 
 namespace {
 
-/// The shared memory that a launch gives to each block of `kernel`, in addition
-/// to what the code declares.
-LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
+/// The shared memory that a launch gives to each block of `program`, in
+/// addition to what the code declares.
+LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::ProgramOp program) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
-  auto module = kernel->getParentOfType<ModuleOp>();
-  std::string name = (kernel.getSymName() + "_shared").str();
+  auto module = program->getParentOfType<ModuleOp>();
+  std::string name = (program.getSymName() + "_shared").str();
   // A function of the user may have this name already.
   while (Operation *found = module.lookupSymbol(name)) {
     auto global = dyn_cast<LLVM::GlobalOp>(found);
@@ -76,9 +76,9 @@ LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::KernelOp kernel) {
     name += "_";
   }
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(kernel);
+  builder.setInsertionPoint(program);
   return LLVM::GlobalOp::create(
-      builder, kernel.getLoc(), type,
+      builder, program.getLoc(), type,
       /*isConstant=*/false, LLVM::Linkage::External, name,
       /*value=*/Attribute(), /*alignment=*/16, kShared);
 }
@@ -89,10 +89,10 @@ struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {
   LogicalResult
   matchAndRewrite(tile::BufferOp op, OneToNOpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto kernel = op->getParentOfType<tile::KernelOp>();
+    auto program = op->getParentOfType<tile::ProgramOp>();
     Location loc = op.getLoc();
-    Value memory = LLVM::AddressOfOp::create(rewriter, loc,
-                                             getLaunchMemory(rewriter, kernel));
+    Value memory = LLVM::AddressOfOp::create(
+        rewriter, loc, getLaunchMemory(rewriter, program));
     Value offset =
         arith::ConstantIndexOp::create(rewriter, loc, op.getOffset());
     rewriter.replaceOp(

@@ -243,9 +243,9 @@ private:
 
 DenseSet<Operation *> bastile::findSumsTakingTurns(ModuleOp module) {
   DenseSet<Operation *> found;
-  module.walk([&](tile::KernelOp kernel) {
+  module.walk([&](tile::ProgramOp program) {
     SmallVector<Operation *> sums;
-    kernel.walk([&](tile::ReduceRowsOp op) { sums.push_back(op); });
+    program.walk([&](tile::ReduceRowsOp op) { sums.push_back(op); });
     if (sums.size() > 1)
       found.insert(sums.begin(), sums.end());
   });

@@ -49,13 +49,13 @@ Value bastile::getThreadId(OpBuilder &builder, Location loc) {
 /// The number of the calling warp. It is computed by a shuffle from lane 0: the
 /// assembler then knows that all lanes have the same number, and keeps it, and
 /// addresses that follow from it, once for a warp. The shuffle is placed where
-/// the kernel starts, the only place where all lanes are sure to take part.
+/// the program starts, the only place where all lanes are sure to take part.
 static Value getWarpId(OpBuilder &builder, Location loc) {
   OpBuilder::InsertionGuard guard(builder);
-  auto kernel = builder.getInsertionBlock()
-                    ->getParent()
-                    ->getParentOfType<tile::KernelOp>();
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  auto program = builder.getInsertionBlock()
+                     ->getParent()
+                     ->getParentOfType<tile::ProgramOp>();
+  builder.setInsertionPointToStart(&program.getBody().front());
   Value warp = arith::DivUIOp::create(
       builder, loc, getThreadId(builder, loc),
       arith::ConstantIndexOp::create(builder, loc, ThreadGrid::kWarp));
@@ -418,13 +418,13 @@ struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
   }
 };
 
-/// Lowers the arguments of a kernel: an operand in memory becomes its address
+/// Lowers the arguments of a program: an operand in memory becomes its address
 /// and the strides of its leading dimensions.
-struct LowerKernel : public OpConversionPattern<tile::KernelOp> {
+struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
-  matchAndRewrite(tile::KernelOp op, OneToNOpAdaptor,
+  matchAndRewrite(tile::ProgramOp op, OneToNOpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
     TypeConverter::SignatureConversion signature(op.getNumArguments());
     if (failed(getTypeConverter()->convertSignatureArgs(op.getArgumentTypes(),
@@ -460,8 +460,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
         found->isHost() ? 0
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      insertClusterMeeting(kernel);
+    for (auto program : getOperation().getOps<tile::ProgramOp>())
+      insertClusterMeeting(program);
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
@@ -490,9 +490,10 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     const DenseSet<Operation *> takingTurns =
         findSumsTakingTurns(getOperation());
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
-                 LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerKernel>(
-        converter, &getContext());
+    patterns
+        .add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
+             LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerProgram>(
+            converter, &getContext());
     populateMemoryPatterns(converter, patterns);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns, takingTurns);
@@ -503,15 +504,15 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
 
     ConversionTarget legality(getContext());
     legality.markUnknownOpDynamicallyLegal([&](Operation *op) {
-      // Functions that launch kernels stay on tensors.
-      if (!op->getParentOfType<tile::KernelOp>())
+      // Functions that launch programs stay on tensors.
+      if (!op->getParentOfType<tile::ProgramOp>())
         return true;
       return converter.isLegal(op);
     });
     // These ops have no operands, and would be taken for converted.
     legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp>();
-    legality.addDynamicallyLegalOp<tile::KernelOp>([&](tile::KernelOp op) {
-      return !op.isTiled() || converter.isLegal(op.getArgumentTypes());
+    legality.addDynamicallyLegalOp<tile::ProgramOp>([&](tile::ProgramOp op) {
+      return converter.isLegal(op.getArgumentTypes());
     });
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          legality);

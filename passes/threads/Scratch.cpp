@@ -18,10 +18,10 @@ using namespace mlir;
 using namespace bastile;
 
 static LLVM::GlobalOp declare(ConversionPatternRewriter &rewriter,
-                              tile::KernelOp kernel, Location loc, Type type,
+                              tile::ProgramOp program, Location loc, Type type,
                               int64_t elements, StringRef name) {
   OpBuilder::InsertionGuard guard(rewriter);
-  rewriter.setInsertionPoint(kernel);
+  rewriter.setInsertionPoint(program);
   return LLVM::GlobalOp::create(
       rewriter, loc, LLVM::LLVMArrayType::get(type, elements),
       /*isConstant=*/false, LLVM::Linkage::Internal, name,
@@ -32,26 +32,26 @@ static LLVM::GlobalOp declare(ConversionPatternRewriter &rewriter,
 Value bastile::createScratch(ConversionPatternRewriter &rewriter, Operation *op,
                              Type type, int64_t elements) {
   auto module = op->getParentOfType<ModuleOp>();
-  auto kernel = op->getParentOfType<tile::KernelOp>();
+  auto program = op->getParentOfType<tile::ProgramOp>();
   std::string name;
   unsigned index = 0;
   do {
-    name = (kernel.getSymName() + "_scratch" + std::to_string(index++)).str();
+    name = (program.getSymName() + "_scratch" + std::to_string(index++)).str();
   } while (module.lookupSymbol(name));
   LLVM::GlobalOp global =
-      declare(rewriter, kernel, op->getLoc(), type, elements, name);
+      declare(rewriter, program, op->getLoc(), type, elements, name);
   return LLVM::AddressOfOp::create(rewriter, op->getLoc(), global);
 }
 
 Value bastile::getCommonScratch(ConversionPatternRewriter &rewriter,
                                 Operation *op, int64_t bytes) {
-  auto kernel = op->getParentOfType<tile::KernelOp>();
-  std::string name = (kernel.getSymName() + "_common").str();
+  auto program = op->getParentOfType<tile::ProgramOp>();
+  std::string name = (program.getSymName() + "_common").str();
   Type type = rewriter.getI8Type();
   auto global =
       op->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>(name);
   if (!global)
-    global = declare(rewriter, kernel, op->getLoc(), type, bytes, name);
+    global = declare(rewriter, program, op->getLoc(), type, bytes, name);
   auto array = cast<LLVM::LLVMArrayType>(global.getGlobalType());
   if (bytes > static_cast<int64_t>(array.getNumElements()))
     rewriter.modifyOpInPlace(global, [&] {
@@ -75,7 +75,7 @@ Value bastile::countVisits(ConversionPatternRewriter &rewriter, Operation *op) {
   };
   OpBuilder::InsertionGuard guard(rewriter);
   rewriter.setInsertionPointToStart(
-      &op->getParentOfType<tile::KernelOp>().getBody().front());
+      &op->getParentOfType<tile::ProgramOp>().getBody().front());
   Value counter = LLVM::AllocaOp::create(
       rewriter, loc, LLVM::LLVMPointerType::get(rewriter.getContext()),
       rewriter.getI32Type(), constant(1));

@@ -18,7 +18,7 @@ TileAddress::TileAddress(OpBuilder &builder, Operation *op, MemRefType memref,
                          RankedTensorType tile, ValueRange parts,
                          ValueRange indices, int64_t space)
     : builder(builder), loc(op->getLoc()),
-      kernel(op->getParentOfType<tile::KernelOp>()), space(space), tile(tile),
+      program(op->getParentOfType<tile::ProgramOp>()), space(space), tile(tile),
       layout(getLayout(tile)), parts(parts), column(indices.back()),
       length(memref.getShape().back()) {
   if (memref.getRank() > 1)
@@ -28,7 +28,7 @@ TileAddress::TileAddress(OpBuilder &builder, Operation *op, MemRefType memref,
 }
 
 Value TileAddress::getRowCount() {
-  return buildRowCount(builder, loc, kernel, space);
+  return buildRowCount(builder, loc, program, space);
 }
 
 /// Computes the column of the thread's first piece, unless the tile is of
@@ -89,7 +89,7 @@ Value TileAddress::getRowOffset(Value elementRow) {
   for (int64_t dim = strides.size() - 1; dim >= 0; --dim) {
     Value index = remaining;
     if (dim > 0) {
-      Value size = kernel.getSizes(space)[dim];
+      Value size = program.getSizes(space)[dim];
       index = arith::RemUIOp::create(builder, loc, remaining, size);
       remaining = arith::DivUIOp::create(builder, loc, remaining, size);
     }

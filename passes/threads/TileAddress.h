@@ -105,7 +105,7 @@ private:
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  tile::KernelOp kernel;
+  tile::ProgramOp program;
   /// The row space whose rows the op counts.
   int64_t space;
   mlir::RankedTensorType tile;

@@ -41,8 +41,8 @@ Value bastile::createSlot(OpBuilder &builder, scf::ForOp loop) {
 /// Whether a thread's pieces of the loaded tile are as wide as an access of the
 /// memory system.
 static bool hasWidePieces(tile::LoadOp load) {
-  auto kernel = load->getParentOfType<tile::KernelOp>();
-  tile::ScheduleAttr schedule = *kernel.getSchedule();
+  auto program = load->getParentOfType<tile::ProgramOp>();
+  tile::ScheduleAttr schedule = program.getSchedule();
   RankedTensorType type = load.getType();
   int64_t bytes = schedule.getVector() * getElementBytes(type);
   return type.getDimSize(1) == schedule.getColumns() &&
@@ -63,19 +63,19 @@ bool bastile::canCopyAhead(tile::LoadOp load) {
 
 tile::BufferOp bastile::createBuffer(tile::LoadOp load, int64_t slots,
                                      int64_t &offset) {
-  auto kernel = load->getParentOfType<tile::KernelOp>();
-  OpBuilder builder(kernel.getContext());
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  auto program = load->getParentOfType<tile::ProgramOp>();
+  OpBuilder builder(program.getContext());
+  builder.setInsertionPointToStart(&program.getBody().front());
   RankedTensorType type = load.getType();
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin(), slots);
-  auto space = gpu::AddressSpaceAttr::get(kernel.getContext(),
+  auto space = gpu::AddressSpaceAttr::get(program.getContext(),
                                           gpu::AddressSpace::Workgroup);
   auto buffer = tile::BufferOp::create(
       builder, load.getLoc(),
       MemRefType::get(shape, type.getElementType(), AffineMap(), space),
       builder.getI64IntegerAttr(offset));
-  offset = llvm::alignTo(buffer.getEnd(kernel.getSchedule()->getBlocks()), 16);
+  offset = llvm::alignTo(buffer.getEnd(program.getSchedule().getBlocks()), 16);
   return buffer;
 }
 
@@ -275,11 +275,11 @@ private:
 
 } // namespace
 
-void bastile::copyRowsAhead(tile::KernelOp kernel) {
+void bastile::copyRowsAhead(tile::ProgramOp program) {
   SmallVector<scf::ForOp> loops;
-  kernel.walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  program.walk([&](scf::ForOp loop) { loops.push_back(loop); });
   int64_t offset = 0;
   for (scf::ForOp rows : loops)
     if (SmallVector<tile::LoadOp> loads = findCopied(rows); !loads.empty())
-      RowCopies(rows, loads, kernel.getSchedule()->getStages()).run(offset);
+      RowCopies(rows, loads, program.getSchedule().getStages()).run(offset);
 }

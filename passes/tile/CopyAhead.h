@@ -46,7 +46,7 @@ void copyNextTiles(mlir::scf::ForOp loop, llvm::ArrayRef<CopiedTile> tiles);
 /// Makes each loop over rows that loads whole rows copy them to shared memory
 /// ahead of their use: with n `stages`, n - 1 rows ahead, into n slots. The
 /// other loads of the loop stay.
-void copyRowsAhead(tile::KernelOp kernel);
+void copyRowsAhead(tile::ProgramOp program);
 
 } // namespace bastile
 

@@ -68,26 +68,24 @@ bool areSameTiles(tile::LoadOp lhs, tile::LoadOp rhs) {
 
 struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
-      if (!kernel.isTiled() || !kernel.getSchedule())
-        continue;
-      if (kernel.getSchedule()->getReread() == tile::Reread::Shared)
-        keepRows(kernel);
-      if (kernel.getSchedule()->getStages() > 2)
-        copyRowsAhead(kernel);
+    for (auto program : getOperation().getOps<tile::ProgramOp>()) {
+      if (program.getSchedule().getReread() == tile::Reread::Shared)
+        keepRows(program);
+      if (program.getSchedule().getStages() > 2)
+        copyRowsAhead(program);
     }
   }
 
   /// The loads of operands that the kernel does not write, each with the loads
   /// that repeat it. Loads of statistics are left out, because each number is
   /// held by several threads.
-  static SmallVector<Loads> findRepeated(tile::KernelOp kernel) {
+  static SmallVector<Loads> findRepeated(tile::ProgramOp program) {
     DenseSet<Value> written;
-    kernel.walk(
+    program.walk(
         [&](tile::StoreOp store) { written.insert(store.getMemref()); });
-    int64_t columns = kernel.getSchedule()->getColumns();
+    int64_t columns = program.getSchedule().getColumns();
     SmallVector<Loads> groups;
-    kernel.walk([&](tile::LoadOp load) {
+    program.walk([&](tile::LoadOp load) {
       scf::ForOp loop = getLoop(load);
       if (!loop || !getTripCount(loop) || written.contains(load.getMemref()) ||
           cast<MemRefType>(load.getMemref().getType()).getRank() < 2 ||
@@ -110,10 +108,10 @@ struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
     replaceByTake(load, buffer, createSlot(builder, getLoop(load)));
   }
 
-  void keepRows(tile::KernelOp kernel) {
+  void keepRows(tile::ProgramOp program) {
     int64_t offset = 0;
     llvm::MapVector<Operation *, SmallVector<CopiedTile>> copied;
-    for (Loads &group : findRepeated(kernel)) {
+    for (Loads &group : findRepeated(program)) {
       tile::LoadOp first = group.front();
       tile::BufferOp buffer =
           createBuffer(first, *getTripCount(getLoop(first)), offset);

@@ -31,103 +31,100 @@ using namespace bastile;
 
 namespace {
 
-/// A launch and the variants of its kernel.
+/// A launch and the programs of its kernel's variants.
 struct Candidate {
   tile::LaunchOp launch;
-  SmallVector<tile::KernelOp> variants;
+  SmallVector<tile::ProgramOp> variants;
 };
 
-/// Builds one variant of a merged kernel.
-class KernelMerger {
+/// Builds the program of one variant of a merged kernel.
+class ProgramMerger {
 public:
-  /// Merges the `variant`-th kernels of `members`; the body of each gets a row
+  /// Merges the `variant`-th programs of `members`; the body of each gets a row
   /// space of its own.
-  KernelMerger(ArrayRef<Candidate> members, size_t variant)
+  ProgramMerger(ArrayRef<Candidate> members, size_t variant)
       : members(members), variant(variant),
-        builder(getKernel(0).getLoc(), getKernel(0)),
+        builder(getMember(0).getLoc(), getMember(0)),
         positions(members.size()) {}
 
-  tile::KernelOp run();
+  tile::ProgramOp run();
 
 private:
-  tile::KernelOp getKernel(size_t space) const {
+  tile::ProgramOp getMember(size_t space) const {
     return members[space].variants[variant];
   }
   void addArguments(size_t space, unsigned count);
-  void createKernel();
+  void createProgram();
   Value getProgramCount(size_t space);
   void cloneBody(size_t space, Value program);
 
   ArrayRef<Candidate> members;
   size_t variant;
   ImplicitLocOpBuilder builder;
-  tile::KernelOp merged;
+  tile::ProgramOp merged;
   SmallVector<Type> types;
   SmallVector<Attribute> marks;
-  /// Where the arguments of each kernel are among those of the merged one.
+  /// Where the arguments of each program are among those of the merged one.
   SmallVector<SmallVector<unsigned>> positions;
 };
 
-/// Takes over the next `count` arguments of the kernel of row space `space`.
-void KernelMerger::addArguments(size_t space, unsigned count) {
-  tile::KernelOp kernel = getKernel(space);
+/// Takes over the next `count` arguments of the program of row space `space`.
+void ProgramMerger::addArguments(size_t space, unsigned count) {
+  tile::ProgramOp member = getMember(space);
   while (count-- > 0) {
     unsigned position = positions[space].size();
     positions[space].push_back(types.size());
-    types.push_back(kernel.getArgumentTypes()[position]);
-    NamedAttrList mark(kernel.getArgAttrDict(position));
+    types.push_back(member.getArgumentTypes()[position]);
+    NamedAttrList mark(member.getArgAttrDict(position));
     auto memref = dyn_cast<MemRefType>(types.back());
     if (space > 0 && memref && memref.getRank() > 1)
-      mark.set(tile::TileDialect::kSpaceAttrName,
+      mark.set(tile::ProgramOp::kSpaceAttrName,
                builder.getI64IntegerAttr(space));
     marks.push_back(mark.getDictionary(builder.getContext()));
   }
 }
 
-void KernelMerger::createKernel() {
+void ProgramMerger::createProgram() {
   for (size_t space = 0; space < members.size(); ++space)
-    addArguments(space, *getKernel(space).getLeading());
+    addArguments(space, getMember(space).getLeading());
   for (auto [space, member] : llvm::enumerate(members))
     addArguments(space, tile::LaunchOp(member.launch).getInputs().size());
   for (auto [space, member] : llvm::enumerate(members))
     addArguments(space, tile::LaunchOp(member.launch)->getNumResults());
 
-  tile::KernelOp first = getKernel(0);
-  merged = tile::KernelOp::create(builder, first.getSymName(),
-                                  builder.getFunctionType(types, {}));
-  merged.setScheduleAttr(*first.getSchedule());
-  merged.setLeadingAttr(first.getLeadingAttr());
-  if (auto columnBlocks = first.getColumnBlocksAttr())
-    merged.setColumnBlocksAttr(columnBlocks);
-  merged.setSpacesAttr(builder.getI64IntegerAttr(members.size()));
+  tile::ProgramOp first = getMember(0);
+  merged = tile::ProgramOp::create(builder, first.getSymName(),
+                                   builder.getFunctionType(types, {}),
+                                   first.getLeading(), first.getSchedule());
+  merged.setColumnBlocksAttr(first.getColumnBlocksAttr());
+  merged.setSpaces(members.size());
   merged.setArgAttrsAttr(builder.getArrayAttr(marks));
   SmallVector<StringRef> names;
   for (size_t space = 1; space < members.size(); ++space)
-    names.push_back(getKernel(space).getSymName());
-  merged->setAttr(tile::TileDialect::kMergedAttrName,
-                  builder.getStrArrayAttr(names));
+    names.push_back(getMember(space).getSymName());
+  merged.setMergedAttr(builder.getStrArrayAttr(names));
   Block *body = builder.createBlock(&merged.getBody());
   for (Type type : types)
     body->addArgument(type, builder.getLoc());
 }
 
 /// Computes how many programs the rows of row space `space` take.
-Value KernelMerger::getProgramCount(size_t space) {
+Value ProgramMerger::getProgramCount(size_t space) {
   auto constant = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   };
   Value count = buildRowCount(builder, builder.getLoc(), merged, space);
-  int64_t rows = merged.getSchedule()->getRows();
+  int64_t rows = merged.getSchedule().getRows();
   if (rows > 1)
     count = arith::CeilDivUIOp::create(builder, count, constant(rows));
-  int64_t columnBlocks = merged.getColumnBlocks().value_or(1);
+  int64_t columnBlocks = merged.getColumnBlocks();
   if (columnBlocks > 1)
     count = arith::MulIOp::create(builder, count, constant(columnBlocks));
   return count;
 }
 
-void KernelMerger::cloneBody(size_t space, Value program) {
-  Block &source = getKernel(space).getBody().front();
+void ProgramMerger::cloneBody(size_t space, Value program) {
+  Block &source = getMember(space).getBody().front();
   IRMapping mapping;
   for (auto [argument, position] :
        llvm::zip_equal(source.getArguments(), positions[space]))
@@ -152,8 +149,8 @@ void KernelMerger::cloneBody(size_t space, Value program) {
   }
 }
 
-tile::KernelOp KernelMerger::run() {
-  createKernel();
+tile::ProgramOp ProgramMerger::run() {
+  createProgram();
   Value program = tile::ProgramIdOp::create(builder);
   tile::ReturnOp end = tile::ReturnOp::create(builder, ValueRange());
   builder.setInsertionPoint(end);
@@ -198,26 +195,23 @@ private:
   const LaunchCounts &counts;
 };
 
-/// Whether programs of `kernel` can run in one launch with those of another
-/// kernel: each has one group of rows and writes nothing but those rows.
-bool isMergeable(tile::KernelOp kernel) {
-  if (!kernel || !kernel.isTiled() || !kernel.getSchedule())
-    return false;
-  tile::ScheduleAttr schedule = *kernel.getSchedule();
+/// Whether `program` can run in one launch with that of another kernel: it has
+/// one group of rows and writes nothing but those rows.
+bool isMergeable(tile::ProgramOp program) {
+  tile::ScheduleAttr schedule = program.getSchedule();
   if (schedule.getPersistent() != 0 || schedule.getBlocks() > 1 ||
-      kernel.getRowPrograms() || kernel.getSpaces())
+      program.getRowPrograms() || program.getSpaces() > 1)
     return false;
-  for (unsigned position = 0; position < kernel.getNumArguments(); ++position)
-    if (kernel.getArgAttr(position, tile::TileDialect::kPartialAttrName) ||
-        kernel.getArgAttr(position, tile::TileDialect::kBandAttrName))
+  for (unsigned position = 0; position < program.getNumArguments(); ++position)
+    if (program.isArgPartial(position) || program.getArgBand(position))
       return false;
   return true;
 }
 
-bool haveSameShape(tile::KernelOp lhs, tile::KernelOp rhs) {
+bool haveSameShape(tile::ProgramOp lhs, tile::ProgramOp rhs) {
   return lhs.getSchedule() == rhs.getSchedule() &&
          lhs.getLeading() == rhs.getLeading() &&
-         lhs.getColumnBlocks().value_or(1) == rhs.getColumnBlocks().value_or(1);
+         lhs.getColumnBlocks() == rhs.getColumnBlocks();
 }
 
 bool haveSameShapes(const Candidate &lhs, const Candidate &rhs) {
@@ -248,10 +242,10 @@ std::optional<Candidate> LaunchMerger::getCandidate(tile::LaunchOp launch) {
     return std::nullopt;
   Candidate candidate{launch, {}};
   for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
-    auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
-    if (!isMergeable(kernel) || counts.lookup(name) > 1)
+    auto program = symbols.lookup<tile::ProgramOp>(name.getValue());
+    if (!program || !isMergeable(program) || counts.lookup(name) > 1)
       return std::nullopt;
-    candidate.variants.push_back(kernel);
+    candidate.variants.push_back(program);
   }
   return candidate;
 }
@@ -299,11 +293,11 @@ void LaunchMerger::merge(ArrayRef<Candidate> group) {
   }
   SmallVector<Attribute> names;
   for (size_t variant = 0; variant < group.front().variants.size(); ++variant) {
-    tile::KernelOp kernel = KernelMerger(group, variant).run();
+    tile::ProgramOp program = ProgramMerger(group, variant).run();
     for (const Candidate &member : group)
       symbols.erase(member.variants[variant]);
-    symbols.insert(kernel);
-    names.push_back(FlatSymbolRefAttr::get(kernel.getSymNameAttr()));
+    symbols.insert(program);
+    names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
   }
   OpBuilder builder(first);
   auto merged = tile::LaunchOp::create(builder, first.getLoc(), resultTypes,

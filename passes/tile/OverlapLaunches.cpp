@@ -18,7 +18,6 @@ namespace bastile {
 
 using namespace mlir;
 using namespace bastile;
-using tile::TileDialect;
 
 namespace {
 
@@ -44,29 +43,29 @@ struct OverlapLaunchesPass
     }
   }
 
-  static SmallVector<tile::KernelOp> getKernels(tile::LaunchOp launch,
-                                                const SymbolTable &symbols) {
+  static SmallVector<tile::ProgramOp> getPrograms(tile::LaunchOp launch,
+                                                  const SymbolTable &symbols) {
     return llvm::map_to_vector(
         launch.getKernels().getAsRange<FlatSymbolRefAttr>(),
         [&](FlatSymbolRefAttr name) {
-          return symbols.lookup<tile::KernelOp>(name.getValue());
+          return symbols.lookup<tile::ProgramOp>(name.getValue());
         });
   }
 
   static bool isTiled(tile::LaunchOp launch, const SymbolTable &symbols) {
-    return llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
-      return kernel && kernel.isTiled();
-    });
+    return llvm::all_of(getPrograms(launch, symbols),
+                        [](tile::ProgramOp program) { return bool(program); });
   }
 
   /// Whether all programs of a launch run at once, so that programs of the next
   /// launch that come early take no place from them.
   static bool isResident(tile::LaunchOp launch, const SymbolTable &symbols) {
     return isTiled(launch, symbols) &&
-           llvm::all_of(getKernels(launch, symbols), [](tile::KernelOp kernel) {
-             return kernel.getSchedule() && !kernel.getCombines() &&
-                    kernel.getSchedule()->getPersistent() > 0;
-           });
+           llvm::all_of(getPrograms(launch, symbols),
+                        [](tile::ProgramOp program) {
+                          return !program.getCombines() &&
+                                 program.getSchedule().getPersistent() > 0;
+                        });
   }
 
   static bool reads(tile::LaunchOp launch, tile::LaunchOp previous) {
@@ -77,24 +76,23 @@ struct OverlapLaunchesPass
 
   static void overlap(tile::LaunchOp previous, tile::LaunchOp launch,
                       const SymbolTable &symbols) {
-    auto unit = UnitAttr::get(launch.getContext());
-    previous->setAttr(TileDialect::kOverlapNextAttrName, unit);
-    for (tile::KernelOp kernel : getKernels(previous, symbols))
-      kernel->setAttr(TileDialect::kOverlapNextAttrName, unit);
-    for (tile::KernelOp kernel : getKernels(launch, symbols)) {
-      kernel->setAttr(TileDialect::kOverlapPreviousAttrName, unit);
+    previous.setOverlapNext(true);
+    for (tile::ProgramOp program : getPrograms(previous, symbols))
+      program.setOverlapNext(true);
+    for (tile::ProgramOp program : getPrograms(launch, symbols)) {
+      program.setOverlapPrevious(true);
       for (auto [index, input] : llvm::enumerate(launch.getInputs()))
         if (input.getDefiningOp() == previous)
-          markWritten(kernel, kernel.getNumSizes() + index);
+          markWritten(program, program.getNumSizes() + index);
     }
   }
 
-  /// Until the kernel has waited for the launch before it, the operands are
+  /// Until the program has waited for the launch before it, the operands are
   /// still written to, and no load may be moved ahead of the wait: so they are
   /// not marked read-only.
-  static void markWritten(tile::KernelOp kernel, unsigned argument) {
-    kernel.removeArgAttr(argument, TileDialect::kReadOnlyAttrName);
-    for (Operation *user : kernel.getArgument(argument).getUsers())
+  static void markWritten(tile::ProgramOp program, unsigned argument) {
+    program.removeArgAttr(argument, tile::ProgramOp::kReadOnlyAttrName);
+    for (Operation *user : program.getArgument(argument).getUsers())
       if (auto load = dyn_cast<tile::LoadOp>(user))
         load.setInvariant(false);
   }

@@ -36,7 +36,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     auto result = getOperation().walk([&](tile::LaunchOp launch) {
       auto kernel = symbols.lookup<tile::KernelOp>(
           cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
-      if (!kernel || kernel.isTiled())
+      if (!kernel)
         return WalkResult::advance();
       if (failed(verifyIsScheduled(kernel)))
         return WalkResult::interrupt();
@@ -46,7 +46,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
         if (schedule && failed(verifyFits(kernel, *schedule, shape, *target)))
           return WalkResult::interrupt();
       SmallVector<Attribute> names;
-      SmallVector<tile::KernelOp> programs;
+      SmallVector<tile::ProgramOp> programs;
       for (TileVariant &variant :
            getVariants(kernel, shape, target->isHost())) {
         if (!target->isHost())
@@ -54,7 +54,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
         programs.push_back(Tiler(kernel, variant).run());
       }
       symbols.erase(kernel);
-      for (tile::KernelOp program : programs) {
+      for (tile::ProgramOp program : programs) {
         symbols.insert(program);
         names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
       }

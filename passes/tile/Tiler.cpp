@@ -133,8 +133,8 @@ void Tiler::addOperand(RankedTensorType type, bool isWithoutGaps,
   }
   operandTypes.push_back(MemRefType::get(sizes, type.getElementType(), layout));
   if (IntegerAttr space = getSpace(type))
-    marks.set(tile::TileDialect::kSpaceAttrName, space);
-  marks.set(tile::TileDialect::kAlignmentAttrName,
+    marks.set(tile::ProgramOp::kSpaceAttrName, space);
+  marks.set(tile::ProgramOp::kAlignmentAttrName,
             builder.getI64IntegerAttr(getAlignment(type)));
   operandMarks.push_back(marks.getDictionary(builder.getContext()));
 }
@@ -147,7 +147,7 @@ void Tiler::createProgram() {
   bool isInPlace = false;
   auto setPhase = [&](NamedAttrList &marks, Value value) {
     if (hasPhase(value))
-      marks.set(tile::TileDialect::kPhaseAttrName,
+      marks.set(tile::ProgramOp::kPhaseAttrName,
                 builder.getI64IntegerAttr(schedule.getVector()));
   };
   for (unsigned index = 0; index < kernel.getNumArguments(); ++index) {
@@ -155,10 +155,10 @@ void Tiler::createProgram() {
     if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
       isInPlace = true;
     else if (!isLoadedAhead(kernel.getArgument(index)))
-      marks.set(tile::TileDialect::kReadOnlyAttrName, builder.getUnitAttr());
+      marks.set(tile::ProgramOp::kReadOnlyAttrName, builder.getUnitAttr());
     std::optional<int64_t> band = getBand(kernel.getArgument(index));
     if (band)
-      marks.set(tile::TileDialect::kBandAttrName,
+      marks.set(tile::ProgramOp::kBandAttrName,
                 builder.getI64IntegerAttr(*band));
     setPhase(marks, kernel.getArgument(index));
     addOperand(cast<RankedTensorType>(kernel.getArgumentTypes()[index]),
@@ -168,9 +168,9 @@ void Tiler::createProgram() {
     NamedAttrList marks;
     auto reduce = result.getDefiningOp<tile::ReduceRowsOp>();
     if (reduce && reduce.getPartial())
-      marks.set(tile::TileDialect::kPartialAttrName, builder.getUnitAttr());
+      marks.set(tile::ProgramOp::kPartialAttrName, builder.getUnitAttr());
     if (auto pack = result.getDefiningOp<tile::PackBandsOp>())
-      marks.set(tile::TileDialect::kBandAttrName, pack.getBandAttr());
+      marks.set(tile::ProgramOp::kBandAttrName, pack.getBandAttr());
     bool isWithoutGaps = !marks.empty();
     if (kernel.getResultAttr(index, tile::TileDialect::kApproximateAttrName))
       marks.set(tile::TileDialect::kApproximateAttrName, builder.getUnitAttr());
@@ -178,24 +178,21 @@ void Tiler::createProgram() {
     addOperand(cast<RankedTensorType>(result.getType()), isWithoutGaps, marks);
   }
 
-  program = tile::KernelOp::create(builder, variant.name,
-                                   builder.getFunctionType(operandTypes, {}));
-  program.setScheduleAttr(schedule);
-  program.setLeadingAttr(builder.getI64IntegerAttr(variant.leading));
+  program = tile::ProgramOp::create(builder, variant.name,
+                                    builder.getFunctionType(operandTypes, {}),
+                                    variant.leading, schedule);
   program.setArgAttrsAttr(builder.getArrayAttr(operandMarks));
   if (columnBlocks > 1)
-    program.setColumnBlocksAttr(builder.getI64IntegerAttr(columnBlocks));
+    program.setColumnBlocks(columnBlocks);
   if (shape.band)
-    program.setBandAttr(builder.getI64IntegerAttr(shape.band));
+    program.setBand(shape.band);
   if (keepsRows) {
-    program.setSpacesAttr(builder.getI64IntegerAttr(spaces));
+    program.setSpaces(spaces);
     program.setCombines(ArrayRef(shape.combinedDimensions));
   } else if (shape.numCombinedRows > 0) {
-    program.setRowProgramsAttr(builder.getI64IntegerAttr(1));
+    program.setRowPrograms(1);
   }
-  if (isInPlace)
-    program->setAttr(tile::TileDialect::kInPlaceAttrName,
-                     builder.getUnitAttr());
+  program.setInPlace(isInPlace);
   Block *body = builder.createBlock(&program.getBody());
   for (Type type : operandTypes)
     body->addArgument(type, kernel.getLoc());
@@ -205,7 +202,7 @@ void Tiler::createProgram() {
 // Rows
 //===----------------------------------------------------------------------===//
 
-tile::KernelOp Tiler::run() {
+tile::ProgramOp Tiler::run() {
   // Without reductions, tiles are independent along the row too.
   if (shape.numReductions == 0)
     columnBlocks = llvm::divideCeil(getSpan(), schedule.getColumns());

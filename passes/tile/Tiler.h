@@ -36,7 +36,7 @@ class Tiler {
 public:
   Tiler(tile::KernelOp kernel, const TileVariant &variant);
 
-  tile::KernelOp run();
+  tile::ProgramOp run();
 
 private:
   /// The columns of a row of `type`.
@@ -173,7 +173,7 @@ private:
   tile::ScheduleAttr schedule;
   mlir::ImplicitLocOpBuilder builder;
 
-  tile::KernelOp program;
+  tile::ProgramOp program;
   llvm::SmallVector<mlir::Type> operandTypes;
   llvm::SmallVector<mlir::Attribute> operandMarks;
   int64_t columnBlocks = 1;

@@ -230,7 +230,7 @@ void Tiler::buildSweeps() {
 /// The sweep that stores `value`: the first that can, or the last where the
 /// rows may take the memory of an operand that later sweeps read.
 int64_t Tiler::getSweep(Value value) {
-  if (program->hasAttr(tile::TileDialect::kInPlaceAttrName) && isRow(value))
+  if (program.getInPlace() && isRow(value))
     return lastSweep;
   return getReductionDepth(value, depths);
 }

@@ -132,7 +132,7 @@ func.func @spread_to_other_threads(%t: tensor<1x32xf32, #threads>) {
 
 // -----
 
-// expected-error @below {{'tile.kernel' op is not tiled, as it has no 'leading', and argument 0 of type 'vector<8xf32>' is no tensor}}
+// expected-error @below {{'tile.kernel' op argument 0 of type 'vector<8xf32>' is no tensor; a 'tile.program' has operands in memory}}
 tile.kernel @neither(%x: vector<8xf32>) {
   tile.return
 }

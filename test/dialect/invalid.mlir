@@ -558,91 +558,6 @@ tile.kernel @leaves_condition(%x: tensor<?x8xf32>) -> tensor<?x8xi1> {
 
 // -----
 
-// expected-error @below {{'tile.kernel' op is tiled and must return nothing: results are operands in memory}}
-tile.kernel @tiled_with_result(%rows: index) -> tensor<4x8xf32>
-    attributes {leading = 1 : i64} {
-  %cst = arith.constant dense<0.0> : tensor<4x8xf32>
-  tile.return %cst : tensor<4x8xf32>
-}
-
-// -----
-
-// expected-error @below {{'tile.kernel' op has 2 leading dimensions but only 1 arguments}}
-tile.kernel @more_sizes_than_arguments(%rows: index)
-    attributes {leading = 2 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{'tile.kernel' op has -1 leading dimensions}}
-tile.kernel @negative_leading() attributes {leading = -1 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{argument 0 is the size of a leading dimension and must be an index, not 'i64'}}
-tile.kernel @size_type(%rows: i64) attributes {leading = 1 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{'tile.kernel' op has 0 row spaces; a kernel has one or more}}
-tile.kernel @no_space(%rows: index)
-    attributes {leading = 1 : i64, spaces = 0 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{has 1 leading dimensions in each of 2 row spaces but only 1 arguments}}
-tile.kernel @more_spaces_than_arguments(%rows: index)
-    attributes {leading = 1 : i64, spaces = 2 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{argument 1 is the size of a leading dimension and must be an index, not 'memref<8xf32>'}}
-tile.kernel @size_type_of_space(%rows: index, %x: memref<8xf32>)
-    attributes {leading = 1 : i64, spaces = 2 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{argument 2 is of row space 2, but there are 2}}
-tile.kernel @space_of_argument(%rows0: index, %rows1: index,
-    %x: memref<?x8xf32, strided<[?, 1]>> {tile.space = 2 : i64})
-    attributes {leading = 1 : i64, spaces = 2 : i64} {
-  tile.return
-}
-
-// -----
-
-tile.kernel @space_of_load(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64} {
-  %program = tile.program_id
-  // expected-error @below {{'tile.load' op is of row space 1, but the kernel has 1}}
-  %0 = tile.load %x[%program, %program] {space = 1 : i64} : memref<?x8xf32, strided<[?, 1]>> -> tensor<1x8xf32>
-  tile.return
-}
-
-// -----
-
-tile.kernel @space_of_store(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64} {
-  %program = tile.program_id
-  %0 = tile.load %x[%program, %program] : memref<?x8xf32, strided<[?, 1]>> -> tensor<1x8xf32>
-  // expected-error @below {{'tile.store' op is of row space -1, but the kernel has 1}}
-  tile.store %0, %x[%program, %program] {space = -1 : i64} : tensor<1x8xf32>, memref<?x8xf32, strided<[?, 1]>>
-  tile.return
-}
-
-// -----
-
 tile.kernel @return_type(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   // expected-error @below {{'tile.return' op returns 'tensor<?x4xf32>' from a kernel of type '(tensor<?x8xf32>) -> tensor<?x8xf32>'}}
   tile.return %y : tensor<?x4xf32>
@@ -660,7 +575,7 @@ tile.kernel @return_count(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // -----
 
 func.func @return_outside() {
-  // expected-error @below {{'tile.return' op expects parent op 'tile.kernel'}}
+  // expected-error @below {{'tile.return' op expects parent op to be one of 'tile.kernel, tile.program'}}
   tile.return
 }
 
@@ -697,6 +612,25 @@ func.func @launch_type(%x: tensor<?x4xf32>) {
 
 // -----
 
+tile.kernel @k(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  tile.return %x : tensor<?x8xf32>
+}
+func.func @launch_several(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.launch' op names kernel @k and others; only programs are variants of each other}}
+  %0 = tile.launch [@k, @k](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.launch' op refers to @f, which is neither a kernel nor a program}}
+  tile.launch [@f](%x) : (tensor<?x8xf32>) -> ()
+  return
+}
+
+// -----
+
 func.func @launch_scalar(%s: f32) {
   // expected-error @below {{operand #0 must be variadic of ranked tensor of any type values, but got 'f32'}}
   tile.launch [@k](%s) : (f32) -> ()
@@ -721,16 +655,6 @@ func.func @misalignment_phase(%x: memref<?x9xf32>, %i: index) {
   // expected-error @below {{'tile.misalignment' op is to a multiple of 6 elements, which is no power of two above 1}}
   %0 = tile.misalignment %x[%i] to 6 : memref<?x9xf32> -> tensor<1x1xi32>
   return
-}
-
-// -----
-
-tile.kernel @space_of_misalignment(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64} {
-  %program = tile.program_id
-  // expected-error @below {{'tile.misalignment' op is of row space 1, but the kernel has 1}}
-  %0 = tile.misalignment %x[%program] to 4 {space = 1 : i64} : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
-  tile.return
 }
 
 // -----
@@ -1008,18 +932,6 @@ func.func @exchange_of_another_type(%a: tensor<1x1xf32>) {
 
 // -----
 
-tile.kernel @exchange_with_nobody(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 4>} {
-  %c0 = arith.constant 0 : index
-  %0 = tile.load %x[%c0, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
-  %1 = tile.reduce max %0 : tensor<1x512xf32> -> tensor<1x1xf32>
-  // expected-error @below {{'tile.exchange' op has 2 results for each operand, but 4 blocks are in the schedule's cluster}}
-  %2:2 = tile.exchange %1 : (tensor<1x1xf32>) -> (tensor<1x1xf32>, tensor<1x1xf32>)
-  tile.return
-}
-
-// -----
-
 func.func @reduce_groups_of_different_sizes(%x: tensor<?x8xf32>) {
   // expected-error @below {{'tile.reduce' op cannot reduce 'tensor<?x8xf32>' to 3 groups of columns of one size}}
   %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x3xf32>
@@ -1164,5 +1076,12 @@ tile.kernel @launches_itself(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // expected-error @below {{'tile.kernel' op argument 0 has 'tile.in_place' 1 : i64, which is the number of no result of type 'tensor<?x8xf32>'}}
 tile.kernel @in_place_of_no_result(%x: tensor<?x8xf32> {tile.in_place = 1 : i64}) -> tensor<?x8xf32> {
+  tile.return %x : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op argument 0 has the unknown attribute 'tile.readonly'}}
+tile.kernel @unknown_attribute(%x: tensor<?x8xf32> {tile.readonly}) -> tensor<?x8xf32> {
   tile.return %x : tensor<?x8xf32>
 }

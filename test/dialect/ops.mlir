@@ -1,6 +1,8 @@
 // RUN: tile-opt %s | tile-opt | FileCheck %s
 // RUN: tile-opt %s --mlir-print-op-generic | tile-opt | FileCheck %s
 
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
 // CHECK-LABEL: func @geglu
 // CHECK-SAME:      %[[GATE:.*]]: tensor<?x2880xbf16>, %[[UP:.*]]: tensor<?x2880xbf16>
 func.func @geglu(%gate: tensor<?x2880xbf16>, %up: tensor<?x2880xbf16>) {
@@ -200,24 +202,25 @@ func.func @launch(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   return %0 : tensor<?x8xf32>
 }
 
-// Once kernels are tiled, a launch may name several.
+// Once kernels are tiled, a launch may name several programs.
 // CHECK-LABEL: func @launch_variants
-func.func @launch_variants(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  // CHECK: tile.launch [@on_tiles, @empty](%{{.*}})
-  %0 = tile.launch [@on_tiles, @empty](%x) : (tensor<?x8xf32>) -> tensor<?x8xf32>
+func.func @launch_variants(%x: tensor<?x8xf32>, %w: tensor<8xf32>) -> tensor<?x8xf32> {
+  // CHECK: tile.launch [@on_tiles, @unaligned](%{{.*}}, %{{.*}}) {overlap_next} :
+  %0 = tile.launch [@on_tiles, @unaligned](%x, %w) {overlap_next}
+      : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
 
-// CHECK-LABEL: tile.kernel @on_tiles
+// CHECK-LABEL: tile.program @on_tiles
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index,
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
 // CHECK-SAME:      %[[W:[^:]*]]: memref<8xf32> {tile.readonly},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x8xf32, strided<[?, 1]>>
-// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64}
-tile.kernel @on_tiles(%rows: index,
+// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>}
+tile.program @on_tiles(%rows: index,
     %x: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
     %w: memref<8xf32> {tile.readonly}, %y: memref<?x8xf32, strided<[?, 1]>>)
-    attributes {column_blocks = 2 : i64, leading = 1 : i64} {
+    attributes {column_blocks = 2 : i64, leading = 1 : i64, schedule = #schedule} {
   // CHECK: %[[ID:.*]] = tile.program_id
   %id = tile.program_id
   // CHECK: %[[COUNT:.*]] = tile.program_count
@@ -247,22 +250,28 @@ tile.kernel @on_tiles(%rows: index,
 }
 
 // A program that is the only one for its columns, and one that writes in place.
-// CHECK-LABEL: tile.kernel @marks
+// CHECK-LABEL: tile.program @marks
 // CHECK-SAME:      %{{[^:]*}}: memref<?x8xf32> {tile.partial})
-// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64, row_programs = 1 : i64, tile.in_place}
-tile.kernel @marks(%rows: index, %p: memref<?x8xf32> {tile.partial})
-    attributes {column_blocks = 2 : i64, leading = 1 : i64, row_programs = 1 : i64, tile.in_place} {
+// CHECK-SAME:      attributes {column_blocks = 2 : i64, in_place, leading = 1 : i64, row_programs = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>}
+tile.program @marks(%rows: index, %p: memref<?x8xf32> {tile.partial})
+    attributes {column_blocks = 2 : i64, leading = 1 : i64, row_programs = 1 : i64, in_place, schedule = #schedule} {
   tile.return
 }
 
-// CHECK-LABEL: tile.kernel @empty()
-tile.kernel @empty() attributes {leading = 0 : i64} {
+tile.program @unaligned(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>,
+    %w: memref<8xf32>, %y: memref<?x8xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #schedule} {
+  tile.return
+}
+
+// CHECK-LABEL: tile.program @empty()
+tile.program @empty() attributes {leading = 0 : i64, schedule = #schedule} {
   // CHECK-NEXT: tile.return
   tile.return
 }
 
-// CHECK-LABEL: tile.kernel private @private_kernel
-tile.kernel private @private_kernel() attributes {leading = 0 : i64} {
+// CHECK-LABEL: tile.program private @private_kernel
+tile.program private @private_kernel() attributes {leading = 0 : i64, schedule = #schedule} {
   tile.return
 }
 

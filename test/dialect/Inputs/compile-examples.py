@@ -72,9 +72,11 @@ def wrap_statement(statement, number, align_last):
         f"  {statement}\n  return\n}}\n"
     )
     for kernel in re.findall(r"@(\w+)", operation):
+        # A program whose operands have been lowered to addresses fits any launch.
         module += (
-            f"tile.kernel @{kernel}() attributes {{leading = 0 : i64}} {{\n"
-            "  tile.return\n}\n"
+            f"tile.program @{kernel}(%x: !llvm.ptr) attributes {{leading = 0 : i64, "
+            "schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, "
+            "columns = 32>} {\n  tile.return\n}\n"
         )
     return module
 
@@ -83,7 +85,7 @@ def wrap(block):
     """The modules that show the block: as it is, or each of its ops in a function,
     of which one or another must compile.
     """
-    if not re.match(r"func\.func|tile\.kernel", block):
+    if not re.match(r"func\.func|tile\.(kernel|program)", block):
         for number, statement in enumerate(statements(block)):
             yield [
                 wrap_statement(statement, number, align_last)

@@ -1,7 +1,9 @@
-// RUN: tile-opt %s --expand-math -split-input-file -verify-diagnostics | FileCheck %s
+// RUN: tile-opt %s --expand-math | FileCheck %s
+
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // The GPU has 2^x. Rounding to bfloat16 hides the error of one product.
-// CHECK-LABEL: tile.kernel @exp_narrow(
+// CHECK-LABEL: tile.program @exp_narrow(
 // CHECK-SAME:      %[[P:[^:]*]]: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
 // CHECK:         %[[LOG2E:.*]] = arith.constant dense<1.44269502> : vector<4xf32>
 // CHECK-NEXT:    %[[POWER:.*]] = arith.mulf %[[X]], %[[LOG2E]]
@@ -9,22 +11,20 @@
 // CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"(%[[FIRST]])
 // CHECK-COUNT-3: llvm.call_intrinsic "llvm.nvvm.ex2.approx.f32"
 // CHECK:         arith.truncf
-tile.kernel @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @exp_narrow(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : vector<4xf32>
   %1 = arith.truncf %0 : vector<4xf32> to vector<4xbf16>
   llvm.store %1, %p : vector<4xbf16>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // A number that is only read for what is rounded may be approximate itself.
-// CHECK-LABEL: tile.kernel @marked(
+// CHECK-LABEL: tile.program @marked(
 // CHECK-COUNT-2: math.sqrt %{{.*}} fastmath<afn>
-tile.kernel @marked(%p: !llvm.ptr<1>,
-                    %saved: !llvm.ptr<1> {tile.approximate}, %x: f32, %y: f32)
-    attributes {leading = 0 : i64} {
+tile.program @marked(%p: !llvm.ptr<1>,
+                     %saved: !llvm.ptr<1> {tile.approximate}, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.rsqrt %x : f32
   llvm.store %0, %saved : f32, !llvm.ptr<1>
   %1 = math.rsqrt %y : f32
@@ -33,26 +33,22 @@ tile.kernel @marked(%p: !llvm.ptr<1>,
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @not_marked(
+// CHECK-LABEL: tile.program @not_marked(
 // CHECK-NOT:     afn
 // CHECK:         tile.return
-tile.kernel @not_marked(%saved: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 0 : i64} {
+tile.program @not_marked(%saved: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.rsqrt %x : f32
   llvm.store %0, %saved : f32, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // In a sum, or times a number of the row, what is below 2^-126 may be 0.
-// CHECK-LABEL: tile.kernel @exp_term(
+// CHECK-LABEL: tile.program @exp_term(
 // CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz.f32"
 // CHECK:         vector.reduction
-tile.kernel @exp_term(%p: !llvm.ptr<1>, %x: vector<2xf32>, %scale: f32)
-    attributes {leading = 0 : i64} {
+tile.program @exp_term(%p: !llvm.ptr<1>, %x: vector<2xf32>, %scale: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : vector<2xf32>
   %1 = vector.reduction <add>, %0 : vector<2xf32> into f32
   %2 = vector.broadcast %scale : f32 to vector<2xf32>
@@ -64,14 +60,12 @@ tile.kernel @exp_term(%p: !llvm.ptr<1>, %x: vector<2xf32>, %scale: f32)
   tile.return
 }
 
-// -----
-
 // A gate is multiplied by what may be large: silu(-88) is a number of bfloat16.
-// CHECK-LABEL: tile.kernel @exp_gate(
+// CHECK-LABEL: tile.program @exp_gate(
 // CHECK-NOT:     ftz
 // CHECK:         tile.return
-tile.kernel @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : vector<2xf32>
   %1 = arith.mulf %0, %x : vector<2xf32>
   %2 = arith.truncf %1 : vector<2xf32> to vector<2xbf16>
@@ -79,10 +73,8 @@ tile.kernel @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
   tile.return
 }
 
-// -----
-
 // Where results are float32, what the product loses is made up for.
-// CHECK-LABEL: tile.kernel @exp_wide(
+// CHECK-LABEL: tile.program @exp_wide(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: vector<4xf32>)
 // CHECK-DAG:     %[[LOG2E:.*]] = arith.constant dense<1.44269502>
 // CHECK-DAG:     %[[REST:.*]] = arith.constant dense<1.92596303E-8>
@@ -99,21 +91,19 @@ tile.kernel @exp_gate(%p: !llvm.ptr<1>, %x: vector<2xf32>)
 // CHECK:         %[[EXP:.*]] = vector.insert
 // CHECK-NEXT:    %[[CORRECTION:.*]] = arith.mulf %[[ALL]], %[[LN2]]
 // CHECK-NEXT:    math.fma %[[EXP]], %[[CORRECTION]], %[[EXP]]
-tile.kernel @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @exp_wide(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : vector<4xf32>
   llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // A result that is stored under a mask is no less a result.
-// CHECK-LABEL: tile.kernel @exp_wide_masked(
+// CHECK-LABEL: tile.program @exp_wide_masked(
 // CHECK:         math.fma
 // CHECK:         "llvm.nvvm.ex2.approx.{{(ftz.)?}}f32"
-tile.kernel @exp_wide_masked(%p: !llvm.ptr<1>, %x: vector<4xf32>, %inside: i1)
-    attributes {leading = 0 : i64} {
+tile.program @exp_wide_masked(%p: !llvm.ptr<1>, %x: vector<4xf32>, %inside: i1)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : vector<4xf32>
   %mask = vector.broadcast %inside : i1 to vector<4xi1>
   llvm.intr.masked.store %0, %p, %mask {alignment = 4 : i32}
@@ -121,16 +111,14 @@ tile.kernel @exp_wide_masked(%p: !llvm.ptr<1>, %x: vector<4xf32>, %inside: i1)
   tile.return
 }
 
-// -----
-
 // Partial sums in shared memory are not results.
-// CHECK-LABEL: tile.kernel @exp_shared(
+// CHECK-LABEL: tile.program @exp_shared(
 // CHECK-NOT:     math.fma
 // CHECK:         "llvm.nvvm.ex2.approx.{{(ftz.)?}}f32"
 // CHECK-NOT:     math.fma
 // CHECK:         tile.return
-tile.kernel @exp_shared(%p: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %x: f32)
-    attributes {leading = 0 : i64} {
+tile.program @exp_shared(%p: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : f32
   llvm.store %0, %shared : f32, !llvm.ptr<3>
   %1 = arith.truncf %0 : f32 to f16
@@ -138,64 +126,54 @@ tile.kernel @exp_shared(%p: !llvm.ptr<1>, %shared: !llvm.ptr<3>, %x: f32)
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @division_narrow(
+// CHECK-LABEL: tile.program @division_narrow(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
 // CHECK-DAG:     %[[ONE:.*]] = arith.constant 1.000000e+00 : f32
 // CHECK:         %[[RECIPROCAL:.*]] = arith.divf %[[ONE]], %[[Y]] fastmath<afn>
 // CHECK-NEXT:    arith.mulf %[[X]], %[[RECIPROCAL]]
-tile.kernel @division_narrow(%p: !llvm.ptr<1>, %x: f32, %y: f32)
-    attributes {leading = 0 : i64} {
+tile.program @division_narrow(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.divf %x, %y : f32
   %1 = arith.truncf %0 : f32 to bf16
   llvm.store %1, %p : bf16, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @division_wide(
+// CHECK-LABEL: tile.program @division_wide(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
 // CHECK-NEXT:    arith.divf %[[X]], %[[Y]] : f32
-tile.kernel @division_wide(%p: !llvm.ptr<1>, %x: f32, %y: f32)
-    attributes {leading = 0 : i64} {
+tile.program @division_wide(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.divf %x, %y : f32
   llvm.store %0, %p : f32, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @rsqrt_narrow(
+// CHECK-LABEL: tile.program @rsqrt_narrow(
 // CHECK:         %[[ROOT:.*]] = math.sqrt %{{.*}} fastmath<afn>
 // CHECK-NEXT:    arith.divf %{{.*}}, %[[ROOT]] fastmath<afn>
-tile.kernel @rsqrt_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+tile.program @rsqrt_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.rsqrt %x : f32
   %1 = arith.truncf %0 : f32 to f16
   llvm.store %1, %p : f16, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @rsqrt_wide(
+// CHECK-LABEL: tile.program @rsqrt_wide(
 // CHECK:         %[[ROOT:.*]] = math.sqrt %{{[^ ]*}} : f32
 // CHECK-NEXT:    arith.divf %{{.*}}, %[[ROOT]] : f32
-tile.kernel @rsqrt_wide(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+tile.program @rsqrt_wide(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.rsqrt %x : f32
   llvm.store %0, %p : f32, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // The GPU has no other functions: they become arithmetic.
-// CHECK-LABEL: tile.kernel @polynomials(
+// CHECK-LABEL: tile.program @polynomials(
 // CHECK-NOT:     math.{{(erf|erfc|tanh|log|sin|cos)}}
 // CHECK:         tile.return
-tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.erf %x : vector<4xf32>
   %1 = math.erfc %0 : vector<4xf32>
   %2 = math.tanh %1 : vector<4xf32>
@@ -206,13 +184,11 @@ tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<4xf32>)
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @angles_and_roots(
+// CHECK-LABEL: tile.program @angles_and_roots(
 // CHECK-NOT:     math.{{(a?sin|a?cos|a?tan|atan2|a?sinh|a?cosh|a?tanh|log|exp|cbrt|clampf|isinf|isnormal)}}
 // CHECK:         tile.return
-tile.kernel @angles_and_roots(%p: !llvm.ptr<1>, %x: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @angles_and_roots(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.asin %x : vector<4xf32>
   %1 = math.acos %0 : vector<4xf32>
   %2 = math.atan %1 : vector<4xf32>
@@ -234,32 +210,28 @@ tile.kernel @angles_and_roots(%p: !llvm.ptr<1>, %x: vector<4xf32>)
   tile.return
 }
 
-// -----
-
 // What float16 has subnormal is not so as a float32.
-// CHECK-LABEL: tile.kernel @is_normal(
+// CHECK-LABEL: tile.program @is_normal(
 // CHECK-SAME:      %[[X:[^:]*]]: f16
 // CHECK-DAG:     %[[LEAST:.*]] = arith.constant 6.10351563E-5 : f32
 // CHECK-DAG:     %[[WIDE:.*]] = arith.extf
 // CHECK:         arith.cmpf oge, %{{.*}}, %[[LEAST]] : f32
-tile.kernel @is_normal(%p: !llvm.ptr<1>, %x: f16) attributes {leading = 0 : i64} {
+tile.program @is_normal(%p: !llvm.ptr<1>, %x: f16) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.isnormal %x : f16
   %1 = arith.extui %0 : i1 to i8
   llvm.store %1, %p : i8, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // Powers that are roots, or products.
-// CHECK-LABEL: tile.kernel @constant_powers(
+// CHECK-LABEL: tile.program @constant_powers(
 // CHECK-SAME:      %[[X:[^:]*]]: vector<4xf32>
 // CHECK:         %[[ROOT:.*]] = math.sqrt %[[X]] : vector<4xf32>
 // CHECK:         %[[SQUARE:.*]] = arith.mulf %[[ROOT]], %[[ROOT]] : vector<4xf32>
 // CHECK-NEXT:    %[[CUBE:.*]] = arith.mulf %[[SQUARE]], %[[ROOT]] : vector<4xf32>
 // CHECK-NEXT:    llvm.store %[[CUBE]]
-tile.kernel @constant_powers(%p: !llvm.ptr<1>, %x: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @constant_powers(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %half = arith.constant 0.5 : f32
   %halves = vector.broadcast %half : f32 to vector<4xf32>
   %0 = math.powf %x, %halves : vector<4xf32>
@@ -270,11 +242,9 @@ tile.kernel @constant_powers(%p: !llvm.ptr<1>, %x: vector<4xf32>)
   tile.return
 }
 
-// -----
-
 // A divisor of 0, and -1 beside the least integer, are 1 in place of that: a
 // processor would end the process.
-// CHECK-LABEL: tile.kernel @divide(
+// CHECK-LABEL: tile.program @divide(
 // CHECK-SAME:      %[[X:[^:]*]]: vector<4xi32>, %[[Y:[^:]*]]: vector<4xi32>
 // CHECK-DAG:     %[[ONE:.*]] = arith.constant dense<1> : vector<4xi32>
 // CHECK-DAG:     %[[IS_ZERO:.*]] = arith.cmpi eq, %[[Y]], %{{.*}} : vector<4xi32>
@@ -283,21 +253,19 @@ tile.kernel @constant_powers(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 // CHECK:         %[[EITHER:.*]] = arith.ori %[[IS_ZERO]], %[[OVERFLOWS]]
 // CHECK:         %[[DIVISOR:.*]] = arith.select %[[EITHER]], %[[ONE]], %[[Y]]
 // CHECK:         arith.divsi %[[X]], %[[DIVISOR]]
-tile.kernel @divide(%p: !llvm.ptr<1>, %x: vector<4xi32>, %y: vector<4xi32>)
-    attributes {leading = 0 : i64} {
+tile.program @divide(%p: !llvm.ptr<1>, %x: vector<4xi32>, %y: vector<4xi32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.divsi %x, %y : vector<4xi32>
   llvm.store %0, %p : vector<4xi32>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // A constant divides as it is, and addresses do.
-// CHECK-LABEL: tile.kernel @divide_by_constant(
+// CHECK-LABEL: tile.program @divide_by_constant(
 // CHECK-NOT:     arith.select
 // CHECK:         tile.return
-tile.kernel @divide_by_constant(%p: !llvm.ptr<1>, %x: vector<4xi32>, %i: index)
-    attributes {leading = 0 : i64} {
+tile.program @divide_by_constant(%p: !llvm.ptr<1>, %x: vector<4xi32>, %i: index)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %seven = arith.constant dense<7> : vector<4xi32>
   %0 = arith.remsi %x, %seven : vector<4xi32>
   %1 = arith.divui %i, %i : index
@@ -308,10 +276,8 @@ tile.kernel @divide_by_constant(%p: !llvm.ptr<1>, %x: vector<4xi32>, %i: index)
   tile.return
 }
 
-// -----
-
 // Large angles take a branch, one element after the other.
-// CHECK-LABEL: tile.kernel @sine(
+// CHECK-LABEL: tile.program @sine(
 // CHECK-SAME:      %[[X:[^:]*]]: vector<4xf32>)
 // CHECK-DAG:     %[[LIMIT:.*]] = arith.constant dense<0x49800000> : vector<4xf32>
 // CHECK-DAG:     %[[SIZE:.*]] = math.absf %[[X]]
@@ -324,17 +290,15 @@ tile.kernel @divide_by_constant(%p: !llvm.ptr<1>, %x: vector<4xi32>, %i: index)
 // CHECK:         } else {
 // CHECK-NEXT:      scf.yield
 // CHECK:         llvm.store %[[RESULT]]
-tile.kernel @sine(%p: !llvm.ptr<1>, %x: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @sine(%p: !llvm.ptr<1>, %x: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.sin %x : vector<4xf32>
   llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // Two bfloat16 are the upper halves of two float32, in one word.
-// CHECK-LABEL: tile.kernel @extend(
+// CHECK-LABEL: tile.program @extend(
 // CHECK-DAG:     %[[MISALIGNMENT:.*]] = arith.constant dense<16> : vector<2xi32>
 // CHECK-DAG:     %[[UPPER:.*]] = arith.constant dense<-65536> : vector<2xi32>
 // CHECK:         %[[WORDS:.*]] = vector.bitcast %{{.*}} : vector<4xbf16> to vector<2xi32>
@@ -344,53 +308,47 @@ tile.kernel @sine(%p: !llvm.ptr<1>, %x: vector<4xf32>)
 // CHECK-NEXT:    %[[ODD:.*]] = arith.bitcast %[[RIGHT]] : vector<2xi32> to vector<2xf32>
 // CHECK-NEXT:    %[[ALL:.*]] = vector.interleave %[[EVEN]], %[[ODD]]
 // CHECK-NEXT:    llvm.store %[[ALL]]
-tile.kernel @extend(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
-    attributes {leading = 0 : i64} {
+tile.program @extend(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.extf %x : vector<4xbf16> to vector<4xf32>
   llvm.store %0, %p : vector<4xf32>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // Narrow values are computed in float32 and rounded after each op: a product
 // and a sum keep the rounding between them.
-// CHECK-LABEL: tile.kernel @narrow_arithmetic(
+// CHECK-LABEL: tile.program @narrow_arithmetic(
 // CHECK:         %[[PRODUCT:.*]] = arith.mulf %{{.*}} : vector<4xf32>
 // CHECK-NEXT:    %[[ROUNDED:.*]] = arith.truncf %[[PRODUCT]] : vector<4xf32> to vector<4xbf16>
 // CHECK-NEXT:    %[[WORDS:.*]] = vector.bitcast %[[ROUNDED]] : vector<4xbf16> to vector<2xi32>
 // CHECK:         %[[WIDE:.*]] = vector.interleave
 // CHECK:         %[[SUM:.*]] = arith.addf %[[WIDE]], %{{.*}} : vector<4xf32>
 // CHECK-NEXT:    arith.truncf %[[SUM]] : vector<4xf32> to vector<4xbf16>
-tile.kernel @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
-    attributes {leading = 0 : i64} {
+tile.program @narrow_arithmetic(%p: !llvm.ptr<1>, %x: vector<4xbf16>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.mulf %x, %x : vector<4xbf16>
   %1 = arith.addf %0, %x : vector<4xbf16>
   llvm.store %1, %p : vector<4xbf16>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @narrow_function(
+// CHECK-LABEL: tile.program @narrow_function(
 // CHECK-NOT:     math.exp %
 // CHECK:         "llvm.nvvm.ex2.approx.f32"
 // CHECK:         arith.truncf %{{.*}} : f32 to f16
-tile.kernel @narrow_function(%p: !llvm.ptr<1>, %x: f16)
-    attributes {leading = 0 : i64} {
+tile.program @narrow_function(%p: !llvm.ptr<1>, %x: f16)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.exp %x : f16
   llvm.store %0, %p : f16, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // The casts of a kernel are meaning: the GPU's are left as they are.
-// CHECK-LABEL: tile.kernel @casts(
+// CHECK-LABEL: tile.program @casts(
 // CHECK:         arith.truncf %{{.*}} : f32 to bf16
 // CHECK-NEXT:    arith.extf %{{.*}} : bf16 to f32
 // CHECK-NEXT:    arith.truncf %{{.*}} : f32 to f16
-tile.kernel @casts(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+tile.program @casts(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.truncf %x : f32 to bf16
   %1 = arith.extf %0 : bf16 to f32
   %2 = arith.truncf %1 : f32 to f16
@@ -398,15 +356,13 @@ tile.kernel @casts(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
   tile.return
 }
 
-// -----
-
 // A float32 result makes exact what it needs, and nothing else.
-// CHECK-LABEL: tile.kernel @mixed(
+// CHECK-LABEL: tile.program @mixed(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32)
 // CHECK-DAG:     arith.divf %[[X]], %[[Y]] : f32
 // CHECK-DAG:     arith.divf %{{.*}}, %[[X]] fastmath<afn> : f32
-tile.kernel @mixed(%p: !llvm.ptr<1>, %x: f32, %y: f32)
-    attributes {leading = 0 : i64} {
+tile.program @mixed(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.divf %x, %y : f32
   llvm.store %0, %p : f32, !llvm.ptr<1>
   %1 = arith.divf %y, %x : f32
@@ -415,13 +371,11 @@ tile.kernel @mixed(%p: !llvm.ptr<1>, %x: f32, %y: f32)
   tile.return
 }
 
-// -----
-
 // Rounding on the way hides the error from a wide result.
-// CHECK-LABEL: tile.kernel @rounded_before(
+// CHECK-LABEL: tile.program @rounded_before(
 // CHECK:         arith.divf %{{.*}} fastmath<afn> : f32
-tile.kernel @rounded_before(%p: !llvm.ptr<1>, %x: f32, %y: f32)
-    attributes {leading = 0 : i64} {
+tile.program @rounded_before(%p: !llvm.ptr<1>, %x: f32, %y: f32)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.divf %x, %y : f32
   %1 = arith.truncf %0 : f32 to bf16
   %2 = arith.extf %1 : bf16 to f32
@@ -429,19 +383,17 @@ tile.kernel @rounded_before(%p: !llvm.ptr<1>, %x: f32, %y: f32)
   tile.return
 }
 
-// -----
-
 // Through shared memory and a loop to a wide result: of the two variables and
 // the two sums, the ones that lead there.
-// CHECK-LABEL: tile.kernel @wide_by_memory(
+// CHECK-LABEL: tile.program @wide_by_memory(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %{{[^:]*}}: !llvm.ptr<3>, %{{[^:]*}}: !llvm.ptr<3>, %[[X:[^:]*]]: f32, %[[Y:[^:]*]]: f32,
 // CHECK:         scf.for
 // CHECK-DAG:       arith.divf %[[X]], %[[Y]] : f32
 // CHECK-DAG:       arith.divf %{{.*}}, %[[X]] fastmath<afn> : f32
 // CHECK:           scf.yield
-tile.kernel @wide_by_memory(%p: !llvm.ptr<1>, %a: !llvm.ptr<3>,
-                            %b: !llvm.ptr<3>, %x: f32, %y: f32, %n: index)
-    attributes {leading = 0 : i64} {
+tile.program @wide_by_memory(%p: !llvm.ptr<1>, %a: !llvm.ptr<3>,
+                             %b: !llvm.ptr<3>, %x: f32, %y: f32, %n: index)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0:2 = scf.for %i = %n to %n step %n iter_args(%s = %x, %t = %y)
       -> (f32, f32) {
     %q = arith.divf %x, %y : f32
@@ -461,24 +413,20 @@ tile.kernel @wide_by_memory(%p: !llvm.ptr<1>, %a: !llvm.ptr<3>,
   tile.return
 }
 
-// -----
-
 // The logarithm's instruction is good but near 1.
-// CHECK-LABEL: tile.kernel @log_narrow(
+// CHECK-LABEL: tile.program @log_narrow(
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.lg2.approx.f"
 // CHECK:         arith.cmpf olt
 // CHECK:         arith.select
-tile.kernel @log_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64} {
+tile.program @log_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.log %x : f32
   %1 = arith.truncf %0 : f32 to bf16
   llvm.store %1, %p : bf16, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
 // The instruction saturates what has to become NaN.
-// CHECK-LABEL: tile.kernel @float8(
+// CHECK-LABEL: tile.program @float8(
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1>, %[[X:[^:]*]]: vector<2xf32>)
 // CHECK-DAG:     %[[NAN:.*]] = arith.constant dense<0x7FC00000> : vector<2xf32>
 // CHECK-DAG:     %[[BOUND:.*]] = arith.constant dense<4.640000e+02> : vector<2xf32>
@@ -489,32 +437,21 @@ tile.kernel @log_narrow(%p: !llvm.ptr<1>, %x: f32) attributes {leading = 0 : i64
 // CHECK-NEXT:    %[[HIGH:.*]] = vector.extract %[[INPUT]][1]
 // CHECK-NEXT:    nvvm.convert.f32x2.to.f8x2 %[[HIGH]], %[[LOW]]
 // CHECK-SAME:        satfinite
-tile.kernel @float8(%p: !llvm.ptr<1>, %x: vector<2xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @float8(%p: !llvm.ptr<1>, %x: vector<2xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.truncf %x : vector<2xf32> to vector<2xf8E4M3FN>
   %1 = arith.bitcast %0 : vector<2xf8E4M3FN> to vector<2xi8>
   llvm.store %1, %p : vector<2xi8>, !llvm.ptr<1>
   tile.return
 }
 
-// -----
-
-// CHECK-LABEL: tile.kernel @drop_nan(
+// CHECK-LABEL: tile.program @drop_nan(
 // CHECK:         llvm.intr.maxnum
 // CHECK-NEXT:    llvm.intr.minnum
-tile.kernel @drop_nan(%p: !llvm.ptr<1>, %x: vector<4xf32>, %y: vector<4xf32>)
-    attributes {leading = 0 : i64} {
+tile.program @drop_nan(%p: !llvm.ptr<1>, %x: vector<4xf32>, %y: vector<4xf32>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = arith.maxnumf %x, %y : vector<4xf32>
   %1 = arith.minnumf %0, %y : vector<4xf32>
   llvm.store %1, %p : vector<4xf32>, !llvm.ptr<1>
-  tile.return
-}
-
-// -----
-
-tile.kernel @unknown(%p: !llvm.ptr<1>, %x: f32, %n: i32) attributes {leading = 0 : i64} {
-  // expected-error @below {{'math.fpowi' op cannot be computed on sm_90}}
-  %0 = math.fpowi %x, %n : f32, i32
-  llvm.store %0, %p : f32, !llvm.ptr<1>
   tile.return
 }

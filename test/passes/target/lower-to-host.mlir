@@ -21,7 +21,7 @@
 // CHECK-NEXT:    %[[NEXT:.*]] = llvm.add %[[ID]], %[[ONE]]
 // CHECK-NEXT:    llvm.br ^[[HEAD]](%[[NEXT]] : i64)
 // CHECK:         llvm.return
-tile.kernel @kernel(%rows: index, %p: !llvm.ptr)
+tile.program @kernel(%rows: index, %p: !llvm.ptr)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1, vector = 8, columns = 8>} {
   %id = tile.program_id
   %count = tile.program_count
@@ -41,11 +41,13 @@ func.func @launcher(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
 // What float64 needs comes from libm.
 // CHECK:       llvm.func @erf(f64) -> f64
 // CHECK-LABEL: llvm.func @float64(
 // CHECK:         llvm.call @erf(
-tile.kernel @float64(%p: !llvm.ptr, %x: !llvm.ptr) attributes {leading = 0 : i64} {
+tile.program @float64(%p: !llvm.ptr, %x: !llvm.ptr) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = llvm.load %x : !llvm.ptr -> f64
   %1 = math.erf %0 : f64
   llvm.store %1, %p : f64, !llvm.ptr
@@ -57,10 +59,12 @@ func.func @launcher() {
 
 // -----
 
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
 // So do the numbers of a vector, one by one.
 // CHECK-LABEL: llvm.func @vectors(
 // CHECK-COUNT-2: llvm.call @erf(
-tile.kernel @vectors(%p: !llvm.ptr, %x: vector<2xf64>) attributes {leading = 0 : i64} {
+tile.program @vectors(%p: !llvm.ptr, %x: vector<2xf64>) attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.erf %x : vector<2xf64>
   llvm.store %0, %p : vector<2xf64>, !llvm.ptr
   tile.return

@@ -8,14 +8,7 @@ tile.kernel @untiled(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // -----
 
 // expected-error @below {{argument 1 of type 'memref<?x8xf32>' is not lowered; run the 'lower-tiles' pass first}}
-tile.kernel @of_tiles(%rows: index, %x: memref<?x8xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<threads = 32>} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{has no number of threads; run the 'schedule' pass first}}
-tile.kernel @unscheduled(%x: !llvm.ptr<1>) attributes {leading = 0 : i64} {
+tile.program @of_tiles(%rows: index, %x: memref<?x8xf32>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
   tile.return
 }

@@ -8,7 +8,7 @@
 // CHECK-SAME:      %{{[^:]*}}: !llvm.ptr<1> {llvm.align = 4 : i64, llvm.noalias}, %{{[^:]*}}: i64)
 // CHECK-SAME:      nvvm.kernel, nvvm.reqntid = array<i32: 96, 1, 1>
 // CHECK:         llvm.return
-tile.kernel @kernel(%rows: index,
+tile.program @kernel(%rows: index,
     %x: !llvm.ptr<1> {tile.alignment = 16 : i64, tile.readonly}, %xs: index,
     %y: !llvm.ptr<1> {tile.alignment = 4 : i64}, %ys: index)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 96, vector = 4, columns = 384>} {
@@ -32,8 +32,8 @@ func.func @launcher(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // CHECK-DAG:     %[[BLOCKS:.*]] = nvvm.read.ptx.sreg.nctaid.x : i32
 // CHECK-DAG:     %[[COUNT:.*]] = llvm.zext %[[BLOCKS]] : i32 to i64
 // CHECK:         llvm.sub %[[COUNT]], %[[ID]] : i64
-tile.kernel @programs(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>} {
+tile.program @programs(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %id = tile.program_id
   %count = tile.program_count
   %0 = arith.subi %count, %id : index
@@ -53,8 +53,8 @@ tile.kernel @programs(%p: !llvm.ptr<1>)
 // CHECK-DAG:     nvvm.read.ptx.sreg.nclusterid.x : i32
 // CHECK-DAG:     nvvm.read.ptx.sreg.cluster.ctaid.x range <i32, 0, 2> : i32
 // CHECK:         llvm.return
-tile.kernel @clusters(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32, cluster = 2>} {
+tile.program @clusters(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64, cluster = 2>} {
   %id = tile.program_id
   %count = tile.program_count
   %rank = gpu.cluster_block_id x upper_bound 2
@@ -71,8 +71,8 @@ tile.kernel @clusters(%p: !llvm.ptr<1>)
 // CHECK-DAG:     nvvm.read.ptx.sreg.tid.x
 // CHECK-DAG:     nvvm.barrier
 // CHECK:         nvvm.shfl.sync bfly
-tile.kernel @threads(%p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>} {
+tile.program @threads(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %distance = arith.constant 16 : i32
   %width = arith.constant 32 : i32
   %thread = gpu.thread_id x
@@ -93,8 +93,8 @@ tile.kernel @threads(%p: !llvm.ptr<1>, %x: f32)
 // CHECK:         llvm.fdiv %{{.*}} {fastmathFlags = #llvm.fastmath<afn>}
 // CHECK-NOT:     llvm.call
 // CHECK:         llvm.return
-tile.kernel @functions(%p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>} {
+tile.program @functions(%p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %0 = math.exp2 %x fastmath<afn> : f32
   %1 = math.sqrt %0 fastmath<afn> : f32
   %2 = arith.divf %0, %1 fastmath<afn> : f32
@@ -109,8 +109,8 @@ tile.kernel @functions(%p: !llvm.ptr<1>, %x: f32)
 // CHECK-NOT:     scf.
 // CHECK:         llvm.cond_br
 // CHECK:         llvm.return
-tile.kernel @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<threads = 32>} {
+tile.program @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %rows step %c1 {
@@ -127,8 +127,8 @@ tile.kernel @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
 // CHECK-NEXT:    nvvm.griddepcontrol wait
 // CHECK-NEXT:    nvvm.griddepcontrol launch_dependents
 // CHECK:         nvvm.read.ptx.sreg.ctaid.x
-tile.kernel @between(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 32>, tile.overlap_next, tile.overlap_previous} {
+tile.program @between(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>, overlap_next, overlap_previous} {
   %id = tile.program_id
   %0 = arith.index_cast %id : index to i64
   llvm.store %0, %p : i64, !llvm.ptr<1>
@@ -140,7 +140,7 @@ tile.kernel @between(%p: !llvm.ptr<1>)
 // Programs that load ahead have registers for as many blocks as are launched.
 // CHECK-LABEL: llvm.func @ahead(
 // CHECK-SAME:      nvvm.minctasm = 4 : i32
-tile.kernel @ahead(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<threads = 128, persistent = 4, stages = 2>} {
+tile.program @ahead(%p: !llvm.ptr<1>)
+    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 4, stages = 2>} {
   tile.return
 }

@@ -15,7 +15,7 @@
 // FUNCTION:         return %[[ROUNDED]], %{{.*}}
 
 // Its programs, as few as run at once, end where there is nothing to do.
-// TILED-LABEL: tile.kernel @loss_scale_kernel0(
+// TILED-LABEL: tile.program @loss_scale_kernel0(
 // TILED-SAME:      persistent =
 // TILED:         %[[DONE:.*]] = tile.is_done %{{.*}}, %{{.*}} to %{{.*}} : memref<1xf32>, memref<?x8xbf16, strided<[?, 1]>> to memref<?x8xbf16, strided<[?, 1]>>
 // TILED:         %[[LEFT:.*]] = arith.xori %[[DONE]]
@@ -24,7 +24,7 @@
 // TILED-NEXT:    }
 // TILED-NEXT:    }
 // TILED-NEXT:    tile.return
-// TILED-LABEL: tile.kernel @loss_scale_kernel1(
+// TILED-LABEL: tile.program @loss_scale_kernel1(
 // TILED:         tile.is_done %{{.*}}, %{{.*}} to %{{.*}} : memref<1xf32>, memref<8xf32> to memref<8xf32>
 func.func @loss(%x: tensor<?x8xbf16> {tile.name = "x"}, %w: tensor<8xf32> {tile.name = "w"})
     -> tensor<1xf32> {

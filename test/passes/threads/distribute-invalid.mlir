@@ -1,22 +1,7 @@
 // RUN: tile-opt %s --distribute -verify-diagnostics -split-input-file
 
-// expected-error @below {{has no schedule; run the 'schedule' pass first}}
-tile.kernel @unscheduled(%rows: index) attributes {leading = 1 : i64} {
-  tile.return
-}
-
-// -----
-
-// expected-error @below {{schedule #tile.schedule<threads = 128, persistent = 4, stages = 2> leaves fields to be chosen; run the 'schedule' pass first}}
-tile.kernel @incomplete(%rows: index)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<threads = 128, persistent = 4, stages = 2>} {
-  tile.return
-}
-
-// -----
-
 // Two columns share an element, and a thread would hold four.
-tile.kernel @groups_of_part_vectors(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>)
+tile.program @groups_of_part_vectors(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
@@ -27,7 +12,7 @@ tile.kernel @groups_of_part_vectors(%rows: index, %x: memref<?x128xf32, strided<
 
 // -----
 
-tile.kernel @rank() attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+tile.program @rank() attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   // expected-error @below {{cannot deal to threads: tiles have two dimensions}}
   %0 = arith.constant dense<0.0> : tensor<128xf32>
   tile.return
@@ -36,7 +21,7 @@ tile.kernel @rank() attributes {leading = 0 : i64, schedule = #tile.schedule<row
 // -----
 
 // A thread has a number for each vector of the columns that a group stands for.
-tile.kernel @groups_of_many_vectors(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>)
+tile.program @groups_of_many_vectors(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 1048576>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id

@@ -2,13 +2,13 @@
 
 // All threads stand along a row that has as many vectors. One layout serves the
 // tile and its edges.
-// CHECK-LABEL: tile.kernel @along_the_row
+// CHECK-LABEL: tile.program @along_the_row
 // CHECK:         tile.load {{.*}} -> tensor<1x256xbf16, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>
 // CHECK:         arith.extf %{{.*}} : tensor<1x256xbf16, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>> to tensor<1x256xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>
 // CHECK:         tile.reduce {{.*}} -> tensor<1x1xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>
 // CHECK:         tile.store %{{.*}} : tensor<1x1xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>, memref<?x1xf32, strided<[?, 1]>>
-tile.kernel @along_the_row(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
-                           %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @along_the_row(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
+                            %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
@@ -22,9 +22,9 @@ tile.kernel @along_the_row(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>
 // -----
 
 // Of rows with fewer vectors, the threads hold several at once.
-// CHECK-LABEL: tile.kernel @several_rows
+// CHECK-LABEL: tile.program @several_rows
 // CHECK:         tile.load {{.*}} -> tensor<16x64xf32, #tile.blocked<vector = 4, threadRows = 8, threadColumns = 16>>
-tile.kernel @several_rows(%rows: index, %x: memref<?x64xf32, strided<[?, 1]>>)
+tile.program @several_rows(%rows: index, %x: memref<?x64xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 16, threads = 128, vector = 4, columns = 64>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
@@ -35,11 +35,11 @@ tile.kernel @several_rows(%rows: index, %x: memref<?x64xf32, strided<[?, 1]>>)
 // -----
 
 // What a loop carries has a layout, and so do constants.
-// CHECK-LABEL: tile.kernel @loop
+// CHECK-LABEL: tile.program @loop
 // CHECK:         arith.constant dense<0.000000e+00> : tensor<1x128xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>
 // CHECK:         scf.for {{.*}} -> (tensor<1x128xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>)
 // CHECK-NEXT:      arith.addf %{{.*}} : tensor<1x128xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>
-tile.kernel @loop()
+tile.program @loop()
     attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -55,9 +55,9 @@ tile.kernel @loop()
 
 // Twice the schedule's columns hold two interleaved pieces: a thread's vector is
 // twice as wide.
-// CHECK-LABEL: tile.kernel @interleaved
+// CHECK-LABEL: tile.program @interleaved
 // CHECK:         tile.split interleaved %{{.*}} : tensor<1x256xbf16, #tile.blocked<vector = 8, threadRows = 1, threadColumns = 32>> -> tensor<1x128xbf16, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>,
-tile.kernel @interleaved(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>)
+tile.program @interleaved(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
@@ -78,15 +78,8 @@ tile.kernel @on_tensors(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// expected-error @below {{has no schedule}}
-tile.kernel @unscheduled() attributes {leading = 0 : i64} {
-  tile.return
-}
-
-// -----
-
 // expected-error @below {{schedule #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 256> does not divide evenly among its threads}}
-tile.kernel @uneven()
+tile.program @uneven()
     attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 256>} {
   tile.return
 }
@@ -94,9 +87,9 @@ tile.kernel @uneven()
 // -----
 
 // The blocks of a cluster share a tile's columns.
-// CHECK-LABEL: tile.kernel @cluster
+// CHECK-LABEL: tile.program @cluster
 // CHECK:         tile.load {{.*}} -> tensor<1x256xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32, blocks = 2>>
-tile.kernel @cluster(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
+tile.program @cluster(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id

@@ -3,7 +3,7 @@
 // A tile lies piece by piece, and of each piece thread by thread, so that
 // neighbouring threads have neighbouring addresses; nobody waits for others.
 // CHECK:         llvm.mlir.global external @kept_shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
-// CHECK-LABEL: tile.kernel @kept(
+// CHECK-LABEL: tile.program @kept(
 // CHECK-SAME:      %[[SLOT:[^:]*]]: index,
 // CHECK-DAG:     %[[MEMORY:.*]] = llvm.mlir.addressof @kept_shared
 // CHECK-DAG:     %[[SECOND:.*]] = llvm.getelementptr %[[MEMORY]][512] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
@@ -26,8 +26,8 @@
 // CHECK:         llvm.load %[[A]] {alignment = 8 : i64} : !llvm.ptr<3> -> vector<4xbf16>
 // CHECK-NEXT:    llvm.load %[[B]] {alignment = 8 : i64} : !llvm.ptr<3> -> vector<4xbf16>
 // CHECK:         tile.return
-tile.kernel @kept(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
-                  %y: memref<?x256xbf16, strided<[?, 1]>>)
+tile.program @kept(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
+                   %y: memref<?x256xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -47,7 +47,7 @@ tile.kernel @kept(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
 // as that goes. Floats of 8 bits lie as integers. A function may have the name
 // that the memory would get.
 // CHECK:         llvm.mlir.global external @odd_shared_()
-// CHECK-LABEL: tile.kernel @odd(
+// CHECK-LABEL: tile.program @odd(
 // CHECK-DAG:     %[[MEMORY:.*]] = llvm.mlir.addressof @odd_shared_
 // CHECK-DAG:     %[[VECTOR:.*]] = arith.constant 6 : index
 // CHECK:         %[[ELEMENT:.*]] = arith.muli %{{.*}}, %[[VECTOR]]
@@ -55,8 +55,8 @@ tile.kernel @kept(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
 // CHECK-NEXT:    %[[A:.*]] = llvm.getelementptr %[[MEMORY]][%[[ELEMENT32]]] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
 // CHECK:         llvm.store %{{.*}}, %[[A]] {alignment = 2 : i64} : vector<6xi8>, !llvm.ptr<3>
 // CHECK:         llvm.load %[[A]] {alignment = 2 : i64} : !llvm.ptr<3> -> vector<6xi8>
-tile.kernel @odd(%rows: index, %x: memref<?x192xf8E5M2, strided<[?, 1]>>,
-                 %y: memref<?x192xf8E5M2, strided<[?, 1]>>)
+tile.program @odd(%rows: index, %x: memref<?x192xf8E5M2, strided<[?, 1]>>,
+                  %y: memref<?x192xf8E5M2, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -76,7 +76,7 @@ func.func private @odd_shared()
 // What each thread has combined of a row is its own, one number for each row
 // that it holds; spread, it is in all of the thread's pieces.
 #threads = #tile.blocked<vector = 1, threadRows = 1, threadColumns = 32>
-// CHECK-LABEL: tile.kernel @fold(
+// CHECK-LABEL: tile.program @fold(
 // CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
 // CHECK:         %[[PAIR:.*]] = arith.maximumf %{{.*}}, %{{.*}} : vector<4xf32>
 // CHECK-NEXT:    %[[ROW0:.*]] = vector.reduction <maximumf>, %[[PAIR]] fastmath<reassoc> : vector<4xf32> into f32
@@ -89,8 +89,8 @@ func.func private @odd_shared()
 // CHECK:         masked.store %[[ALL0]],
 // CHECK:         masked.store %[[ALL1]],
 // CHECK:         masked.store %[[ALL1]],
-tile.kernel @fold(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                  %y: memref<?x256xf32, strided<[?, 1]>>)
+tile.program @fold(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                   %y: memref<?x256xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

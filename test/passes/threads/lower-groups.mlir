@@ -4,10 +4,10 @@
 
 // A group of 64 columns is 16 vectors, of neighbouring lanes on a GPU.
 
-// LAYOUT-LABEL: tile.kernel @groups
+// LAYOUT-LABEL: tile.program @groups
 // LAYOUT:         tile.reduce max %{{.*}} : tensor<1x256xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>> -> tensor<1x4xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32, group = 64>>
 
-// CHECK-LABEL: tile.kernel @groups
+// CHECK-LABEL: tile.program @groups
 // CHECK-DAG:     %[[PIECE0:.*]] = llvm.load %{{.*}} -> vector<4xf32>
 // CHECK-DAG:     %[[PIECE1:.*]] = llvm.load %{{.*}} -> vector<4xf32>
 // CHECK-DAG:     %[[SCALE0:.*]] = llvm.load %{{.*}} -> f32
@@ -27,16 +27,16 @@
 // CHECK:         llvm.intr.masked.store
 
 // The one thread of a host has all pieces of a group, and stores it once.
-// HOST-LABEL:  tile.kernel @groups
+// HOST-LABEL:  tile.program @groups
 // HOST-COUNT-15: arith.maximumf {{.*}} : vector<4xf32>
 // HOST:          vector.reduction <maximumf>
 // HOST-COUNT-64: llvm.store {{.*}} : vector<4xf32>
 // HOST-COUNT-4:  llvm.store {{.*}} : f32
 // HOST-NOT:      llvm.store
-tile.kernel @groups(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
-                    %s: memref<?x64xf32, strided<[?, 1]>>,
-                    %y: memref<?x4096xf32, strided<[?, 1]>>,
-                    %z: memref<?x64xf32, strided<[?, 1]>>)
+tile.program @groups(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
+                     %s: memref<?x64xf32, strided<[?, 1]>>,
+                     %y: memref<?x4096xf32, strided<[?, 1]>>,
+                     %z: memref<?x64xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<
         rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index

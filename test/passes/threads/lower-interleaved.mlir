@@ -9,8 +9,8 @@
 // GPU:           llvm.store %[[JOIN]], %{{.*}} {alignment = 16 : i64} : vector<16xbf16>
 // HOST:          %[[BITS:.*]] = llvm.bitcast %[[JOIN]] : vector<16xbf16> to vector<16xi16>
 // HOST:          llvm.store %[[BITS]], %{{.*}} {alignment = 16 : i64} : vector<16xi16>
-tile.kernel @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
-                         %y: memref<?x512xbf16, strided<[?, 1]>>)
+tile.program @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
+                          %y: memref<?x512xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -28,8 +28,8 @@ tile.kernel @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
 // CHECK:         llvm.extractelement %[[WIDE]]
 // CHECK:         llvm.insertelement
 // CHECK-NOT:     vector.
-tile.kernel @three_of_one(%rows: index, %x: memref<?x96xf32, strided<[?, 1]>>,
-                          %y: memref<?x96xf32, strided<[?, 1]>>)
+tile.program @three_of_one(%rows: index, %x: memref<?x96xf32, strided<[?, 1]>>,
+                           %y: memref<?x96xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

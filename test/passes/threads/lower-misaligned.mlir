@@ -4,7 +4,7 @@
 // has three vectors of the row, each at such an address: the second is inside of
 // the row wherever that begins, what is not whole of the others is moved element
 // by element, and addressed inside the row. First all vectors are loaded.
-// CHECK-LABEL: tile.kernel @edges(
+// CHECK-LABEL: tile.program @edges(
 // CHECK-DAG:     %[[SIZE:.*]] = arith.constant 1 : i32
 // CHECK-DAG:     %[[MASK:.*]] = arith.constant 7 : i32
 // CHECK-DAG:     %[[WHOLE:.*]] = arith.constant 513 : i32
@@ -38,8 +38,8 @@
 // CHECK-COUNT-8:   llvm.intr.masked.store {{.*}} {alignment = 2 : i32} : vector<1xi16>
 // CHECK-NOT:     store
 // CHECK:         tile.return
-tile.kernel @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
-                   %y: memref<?x520xbf16, strided<[?, 1]>>)
+tile.program @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
+                    %y: memref<?x520xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 768>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -55,7 +55,7 @@ tile.kernel @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
 
 // Each element has its own number, and is masked by itself. What all rows share
 // begins at another place: no vector of it is aligned, and each row has others.
-// CHECK-LABEL: tile.kernel @elements(
+// CHECK-LABEL: tile.program @elements(
 // CHECK-DAG:     %[[LIMIT:.*]] = arith.constant dense<150> : vector<4xi32>
 // CHECK-DAG:     %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
 // CHECK-DAG:     %[[FIRST:.*]] = arith.subi %{{.*}}, %{{.*}} : i32
@@ -67,9 +67,9 @@ tile.kernel @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
 // CHECK-NEXT:    %[[COLUMNS:.*]] = arith.addi %[[START]], %[[STEPS]]
 // CHECK:         arith.cmpi ult, %[[COLUMNS]], %[[LIMIT]] : vector<4xi32>
 // CHECK-NEXT:    arith.select {{.*}} : vector<4xi1>, vector<4xf32>
-tile.kernel @elements(%rows: index, %x: memref<?x150xf32, strided<[?, 1]>>,
-                      %w: memref<150xf32>, %y: memref<?x150xf32, strided<[?, 1]>>,
-                      %z: memref<?x150xi32, strided<[?, 1]>>)
+tile.program @elements(%rows: index, %x: memref<?x150xf32, strided<[?, 1]>>,
+                       %w: memref<150xf32>, %y: memref<?x150xf32, strided<[?, 1]>>,
+                       %z: memref<?x150xi32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 128>} {
   %c32 = arith.constant 32 : index
   %row = tile.program_id
@@ -87,14 +87,14 @@ tile.kernel @elements(%rows: index, %x: memref<?x150xf32, strided<[?, 1]>>,
 // -----
 
 // Whole vectors are copied by the memory system, edges by the thread.
-// CHECK-LABEL: tile.kernel @ahead(
+// CHECK-LABEL: tile.program @ahead(
 // CHECK:         scf.if %[[ISWHOLE:.*]] {
 // CHECK:           nvvm.cp.async.shared.global %[[SLOT:.*]], %{{.*}}, 16
 // CHECK:         scf.if %[[ISEDGE:.*]] {
 // CHECK-COUNT-8:   llvm.load {{.*}} {alignment = 2 : i64} : !llvm.ptr<1> -> i16
 // CHECK:           llvm.store %{{.*}}, %[[SLOT]] {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
 // CHECK:         nvvm.cp.async.commit.group
-tile.kernel @ahead(%rows: index, %x: memref<?x250xbf16, strided<[?, 1]>>)
+tile.program @ahead(%rows: index, %x: memref<?x250xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

@@ -1,15 +1,15 @@
 // RUN: tile-opt %s --distribute --lower-tiles --canonicalize --cse -split-input-file | FileCheck %s
 
 // Columns that are compared with a number: a difference for all of a vector.
-// CHECK-LABEL: tile.kernel @columns_equal(
+// CHECK-LABEL: tile.program @columns_equal(
 // CHECK-DAG:     %[[COUNTS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
 // CHECK-DAG:     %[[FIRST:.*]] = arith.index_castui %{{.*}} : index to i32
 // CHECK-DAG:     %[[START:.*]] = vector.broadcast %[[FIRST]] : i32 to vector<4xi32>
 // CHECK-DAG:     %[[TARGET:.*]] = vector.broadcast %{{.*}} : i32 to vector<4xi32>
 // CHECK-DAG:     %[[REST:.*]] = arith.subi %[[TARGET]], %[[START]] : vector<4xi32>
 // CHECK:         arith.cmpi eq, %[[REST]], %[[COUNTS]] : vector<4xi32>
-tile.kernel @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
-                           %y: memref<?x128xi8, strided<[?, 1]>>)
+tile.program @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
+                            %y: memref<?x128xi8, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -26,7 +26,7 @@ tile.kernel @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1]
 
 // The element of a sum whose column is a number is looked for in the vector that
 // has it.
-// CHECK-LABEL: tile.kernel @sum_of_one(
+// CHECK-LABEL: tile.program @sum_of_one(
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
 // CHECK-DAG:     %[[COUNT:.*]] = arith.constant 2 : i32
 // CHECK-DAG:     %[[REST:.*]] = arith.subi %{{.*}} : vector<2xi32>
@@ -40,9 +40,9 @@ tile.kernel @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1]
 // CHECK-NEXT:      scf.yield %[[ZERO]]
 // CHECK-NOT:     vector.reduction
 // CHECK:         gpu.shuffle
-tile.kernel @sum_of_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
-                        %x: memref<?x64xf32, strided<[?, 1]>>,
-                        %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @sum_of_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
+                         %x: memref<?x64xf32, strided<[?, 1]>>,
+                         %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
@@ -62,7 +62,7 @@ tile.kernel @sum_of_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
 // -----
 
 // The same where it is added to each element of the row.
-// CHECK-LABEL: tile.kernel @add_to_one(
+// CHECK-LABEL: tile.program @add_to_one(
 // CHECK:         %[[X:.*]] = llvm.load %{{.*}} -> vector<2xf32>
 // CHECK:         %[[SUM:.*]] = scf.if %{{.*}} -> (vector<2xf32>) {
 // CHECK:           arith.addf
@@ -71,9 +71,9 @@ tile.kernel @sum_of_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
 // CHECK-NEXT:      scf.yield %[[X]]
 // CHECK-NEXT:    }
 // CHECK:         llvm.store %[[SUM]]
-tile.kernel @add_to_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
-                        %x: memref<?x64xf32, strided<[?, 1]>>,
-                        %y: memref<?x64xf32, strided<[?, 1]>>)
+tile.program @add_to_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
+                         %x: memref<?x64xf32, strided<[?, 1]>>,
+                         %y: memref<?x64xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32
@@ -95,15 +95,15 @@ tile.kernel @add_to_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
 // -----
 
 // Columns compared with numbers of their own are none of this.
-// CHECK-LABEL: tile.kernel @several(
+// CHECK-LABEL: tile.program @several(
 // CHECK-NOT:     scf.if
 // CHECK:         arith.cmpi eq
 // CHECK:         arith.select
 // CHECK:         arith.addf
 // CHECK:         tile.return
-tile.kernel @several(%rows: index, %numbers: memref<?x64xi32, strided<[?, 1]>>,
-                     %x: memref<?x64xf32, strided<[?, 1]>>,
-                     %y: memref<?x64xf32, strided<[?, 1]>>)
+tile.program @several(%rows: index, %numbers: memref<?x64xi32, strided<[?, 1]>>,
+                      %x: memref<?x64xf32, strided<[?, 1]>>,
+                      %y: memref<?x64xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32

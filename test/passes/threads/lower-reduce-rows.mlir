@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --distribute --lower-tiles --canonicalize --cse -split-input-file | FileCheck %s
 
 // One row of threads: a thread combines the rows that it holds.
-// CHECK-LABEL: tile.kernel @in_thread(
+// CHECK-LABEL: tile.program @in_thread(
 // CHECK:         %[[A0:.*]] = llvm.load {{.*}} -> vector<4xf32>
 // CHECK:         %[[A1:.*]] = llvm.load {{.*}} -> vector<4xf32>
 // CHECK:         %[[B0:.*]] = llvm.load {{.*}} -> vector<4xf32>
@@ -12,8 +12,8 @@
 // CHECK-NOT:     gpu.barrier
 // CHECK:         llvm.store %[[S0]],
 // CHECK:         llvm.store %[[S1]],
-tile.kernel @in_thread(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                       %y: memref<256xf32>)
+tile.program @in_thread(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                        %y: memref<256xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -27,7 +27,7 @@ tile.kernel @in_thread(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 
 // Four rows in one warp: lanes 8 and 16 apart hold the same columns. One row of
 // threads stores the result.
-// CHECK-LABEL: tile.kernel @in_warp(
+// CHECK-LABEL: tile.program @in_warp(
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C8:.*]] = arith.constant 8 : index
 // CHECK-DAG:     %[[D16:.*]] = arith.constant 16 : i32
@@ -48,7 +48,7 @@ tile.kernel @in_thread(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[ROW]], %[[C0]]
 // CHECK:         %[[MASK:.*]] = vector.broadcast %[[FIRST]]
 // CHECK:         masked.store %[[FOUR]], %{{.*}}, %[[MASK]]
-tile.kernel @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: memref<16xf32>)
+tile.program @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: memref<16xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 2, columns = 16>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -63,7 +63,7 @@ tile.kernel @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: me
 // Across warps, each row of threads leaves its vectors in shared memory, and all
 // read those of their columns.
 // CHECK:       llvm.mlir.global internal @[[SCRATCH:.*]]() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<256 x f32>
-// CHECK-LABEL: tile.kernel @across_warps(
+// CHECK-LABEL: tile.program @across_warps(
 // CHECK-NOT:     gpu.shuffle xor
 // CHECK:         llvm.store %{{.*}}, %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<3>
 // CHECK-NEXT:    gpu.barrier
@@ -72,7 +72,7 @@ tile.kernel @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: me
 // CHECK-NEXT:    %[[MAX:.*]] = arith.maximumf %[[A]], %[[B]]
 // CHECK-NOT:     gpu.barrier
 // CHECK:         masked.store %[[MAX]],
-tile.kernel @across_warps(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: memref<128xf32>)
+tile.program @across_warps(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: memref<128xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -87,7 +87,7 @@ tile.kernel @across_warps(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, 
 // Of lanes with the same columns, the first row of each warp writes; in a loop, a
 // barrier keeps it from overwriting what others still read.
 // CHECK:       llvm.mlir.global internal @{{.*}} : !llvm.array<32 x f32>
-// CHECK-LABEL: tile.kernel @in_loop(
+// CHECK-LABEL: tile.program @in_loop(
 // CHECK-DAG:     %[[C8:.*]] = arith.constant 8 : index
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK:         scf.for
@@ -100,8 +100,8 @@ tile.kernel @across_warps(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, 
 // CHECK-NEXT:    }
 // CHECK-NEXT:    gpu.barrier
 // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<2xf32>
-tile.kernel @in_loop(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
-                     %y: memref<?x16xf32, strided<[?, 1]>>)
+tile.program @in_loop(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
+                      %y: memref<?x16xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 8, threads = 64, vector = 2, columns = 16>} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
@@ -117,7 +117,7 @@ tile.kernel @in_loop(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
 
 // Every thread along a row holds its statistic: one of them writes.
 // CHECK:       llvm.mlir.global internal @{{.*}} : !llvm.array<2 x f32>
-// CHECK-LABEL: tile.kernel @statistic(
+// CHECK-LABEL: tile.program @statistic(
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[THREAD:.*]] = gpu.thread_id x
@@ -129,7 +129,7 @@ tile.kernel @in_loop(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
 // CHECK:         %[[BOTH:.*]] = arith.andi
 // CHECK:         %[[MASK:.*]] = vector.broadcast %[[BOTH]]
 // CHECK:         masked.store %{{.*}}, %{{.*}}, %[[MASK]]
-tile.kernel @statistic(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>, %y: memref<1xf32>)
+tile.program @statistic(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>, %y: memref<1xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -142,11 +142,11 @@ tile.kernel @statistic(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>, %y: m
 // -----
 
 // A single row is its own combination.
-// CHECK-LABEL: tile.kernel @one_row(
+// CHECK-LABEL: tile.program @one_row(
 // CHECK:         %[[X:.*]] = llvm.load
 // CHECK-NOT:     arith.addf
 // CHECK:         llvm.store %[[X]],
-tile.kernel @one_row(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: memref<128xf32>)
+tile.program @one_row(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: memref<128xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -161,13 +161,13 @@ tile.kernel @one_row(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: m
 // Several sums take turns in as many bytes as the largest needs.
 // CHECK:       llvm.mlir.global internal @take_turns_common() {{.*}} : !llvm.array<1024 x i8>
 // CHECK-NOT:   llvm.mlir.global
-// CHECK-LABEL: tile.kernel @take_turns(
+// CHECK-LABEL: tile.program @take_turns(
 // CHECK:         %[[BASE:.*]] = llvm.mlir.addressof @take_turns_common
 // CHECK-COUNT-4: gpu.barrier
 // CHECK-NOT:     gpu.barrier
 // CHECK:         tile.return
-tile.kernel @take_turns(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %s: memref<?x1xf32, strided<[?, 1]>>,
-                        %y: memref<128xf32>, %z: memref<1xf32>)
+tile.program @take_turns(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %s: memref<?x1xf32, strided<[?, 1]>>,
+                         %y: memref<128xf32>, %z: memref<1xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

@@ -7,7 +7,7 @@
 // CHECK-DAG:   llvm.mlir.global internal @cluster_scratch0() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2 x f32>
 // CHECK-DAG:   llvm.mlir.global internal @cluster_scratch1() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2 x f32>
 // CHECK-DAG:   llvm.mlir.global internal @cluster_scratch2() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<1 x i64>
-// CHECK-LABEL: tile.kernel @cluster(
+// CHECK-LABEL: tile.program @cluster(
 // CHECK-DAG:     %[[PART:.*]] = arith.constant 256 : index
 // CHECK-DAG:     %[[BYTES:.*]] = arith.constant 8 : i32
 // CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @cluster_scratch1
@@ -40,8 +40,8 @@
 // CHECK-NOT:     nvvm.cluster
 // CHECK-NOT:     gpu.barrier
 // CHECK:         llvm.intr.masked.store
-tile.kernel @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
-                     %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                      %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -56,15 +56,15 @@ tile.kernel @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
 // -----
 
 // The blocks meet once, however many reductions there are.
-// CHECK-LABEL: tile.kernel @reductions_in_cluster(
+// CHECK-LABEL: tile.program @reductions_in_cluster(
 // CHECK:         nvvm.cluster.arrive
 // CHECK:         nvvm.cluster.wait
 // CHECK-COUNT-2: nvvm.mbarrier.try_wait
 // CHECK-NOT:     nvvm.cluster
 // CHECK:         tile.return
-tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
-                                   %y: memref<?x1xf32, strided<[?, 1]>>,
-                                   %z: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                                    %y: memref<?x1xf32, strided<[?, 1]>>,
+                                    %z: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -85,7 +85,7 @@ tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[
 // In a loop, two places take turns, so that nobody overwrites what another still
 // reads; a barrier that has counted one exchange expects the one after next.
 // CHECK:       llvm.mlir.global internal @cluster_in_loop_scratch1() {{.*}} : !llvm.array<4 x f32>
-// CHECK-LABEL: tile.kernel @cluster_in_loop(
+// CHECK-LABEL: tile.program @cluster_in_loop(
 // CHECK-COUNT-2: nvvm.mbarrier.arrive.expect_tx
 // CHECK:         nvvm.cluster.arrive.relaxed
 // CHECK:         nvvm.cluster.wait
@@ -101,8 +101,8 @@ tile.kernel @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[
 // CHECK:           scf.if
 // CHECK-NEXT:        nvvm.mbarrier.arrive.expect_tx %[[BARRIER]]
 // CHECK:         tile.return
-tile.kernel @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
-                             %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                              %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, persistent = 1, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
@@ -120,14 +120,14 @@ tile.kernel @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>
 // -----
 
 // For a loop and what follows it, too, one meeting is enough, ahead of both.
-// CHECK-LABEL: tile.kernel @cluster_after_loop(
+// CHECK-LABEL: tile.program @cluster_after_loop(
 // CHECK:         nvvm.cluster.arrive.relaxed
 // CHECK:         nvvm.cluster.wait
 // CHECK:         scf.for
 // CHECK-NOT:     nvvm.cluster
 // CHECK:         tile.return
-tile.kernel @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
-                                %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                                 %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -149,7 +149,7 @@ tile.kernel @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 
 
 // What each block has reduced is sent to both at once: by the first warp of a
 // row, to the place of its number and block, and with one wait for all.
-// CHECK-LABEL: tile.kernel @exchange(
+// CHECK-LABEL: tile.program @exchange(
 // CHECK:         nvvm.cluster.arrive.relaxed
 // CHECK:         gpu.barrier
 // CHECK:         nvvm.cluster.wait
@@ -158,9 +158,9 @@ tile.kernel @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 
 // CHECK-COUNT-4: llvm.load volatile
 // CHECK-NOT:     try_wait
 // CHECK:         tile.return
-tile.kernel @exchange(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
-                      %y: memref<?x1xf32, strided<[?, 1]>>,
-                      %z: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @exchange(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
+                       %y: memref<?x1xf32, strided<[?, 1]>>,
+                       %z: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

@@ -2,7 +2,7 @@
 
 // A block of one thread needs nothing of the gpu dialect, and addresses are of
 // the host's only address space.
-// CHECK-LABEL: tile.kernel @reduction(
+// CHECK-LABEL: tile.program @reduction(
 // CHECK-SAME:      %{{[^:]*}}: index, %{{[^:]*}}: !llvm.ptr, %{{[^:]*}}: index, %{{[^:]*}}: !llvm.ptr, %{{[^:]*}}: index)
 // CHECK-NOT:     gpu.
 // CHECK:         %[[A:.*]] = llvm.load {{.*}} : !llvm.ptr -> vector<8xf32>
@@ -13,8 +13,8 @@
 // CHECK-NOT:     masked.store
 // CHECK:         llvm.store %[[SUM]], %{{.*}} : f32, !llvm.ptr
 // CHECK-NEXT:    tile.return
-tile.kernel @reduction(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
-                       %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @reduction(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
+                        %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1, vector = 8, columns = 16>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -25,14 +25,14 @@ tile.kernel @reduction(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
 }
 
 // One thread combines all rows of a column by itself.
-// CHECK-LABEL: tile.kernel @rows(
+// CHECK-LABEL: tile.program @rows(
 // CHECK-NOT:     gpu.
 // CHECK:         %[[A:.*]] = llvm.load
 // CHECK:         %[[B:.*]] = llvm.load
 // CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[A]], %[[B]] : vector<8xf32>
 // CHECK-NOT:     masked.store
 // CHECK:         llvm.store %[[SUM]]
-tile.kernel @rows(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>, %y: memref<8xf32>)
+tile.program @rows(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>, %y: memref<8xf32>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 1, vector = 8, columns = 8>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

@@ -2,7 +2,7 @@
 
 // A thread holds a vector for each time the layout repeats. Operands in memory
 // are an address and the strides of the leading dimensions.
-// CHECK-LABEL: tile.kernel @pieces(
+// CHECK-LABEL: tile.program @pieces(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: !llvm.ptr<1>, %[[XSTRIDE:[^:]*]]: index, %[[Y:[^:]*]]: !llvm.ptr<1>, %[[YSTRIDE:[^:]*]]: index)
 // CHECK-DAG:     %[[VECTOR:.*]] = arith.constant 4 : index
 // CHECK-DAG:     %[[ROW:.*]] = tile.program_id
@@ -23,8 +23,8 @@
 // CHECK-DAG:     llvm.store %[[BB]], %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr<1>
 // CHECK-NOT:     masked.store
 // CHECK:         tile.return
-tile.kernel @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                    %y: memref<?x256xf32, strided<[?, 1]>>)
+tile.program @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                     %y: memref<?x256xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -39,7 +39,7 @@ tile.kernel @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // -----
 
 // Columns past the row's end are read from its last vector, and not written.
-// CHECK-LABEL: tile.kernel @columns_beyond(
+// CHECK-LABEL: tile.program @columns_beyond(
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 96 : index
 // CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 100 : index
 // CHECK:         %[[COLUMN:.*]] = arith.muli
@@ -54,8 +54,8 @@ tile.kernel @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]] {alignment = 16 : i32}
 // CHECK-NOT:     llvm.store
 // CHECK:         tile.return
-tile.kernel @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>,
-                            %y: memref<?x100xf32, strided<[?, 1]>>)
+tile.program @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>,
+                             %y: memref<?x100xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -69,7 +69,7 @@ tile.kernel @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>
 // -----
 
 // Rows past the last one are read from it, and not written.
-// CHECK-LABEL: tile.kernel @rows_beyond(
+// CHECK-LABEL: tile.program @rows_beyond(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index
 // CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[THREADS:.*]] = arith.constant 8 : index
@@ -84,8 +84,8 @@ tile.kernel @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>
 // CHECK:         %[[INSIDE:.*]] = arith.cmpi ult, %[[ROW]], %[[ROWS]]
 // CHECK:         %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %{{.*}}, %[[MASK]]
-tile.kernel @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
-                         %y: memref<?x32xf32, strided<[?, 1]>>)
+tile.program @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
+                          %y: memref<?x32xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 32>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -99,7 +99,7 @@ tile.kernel @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 // -----
 
 // A row's number is split into leading indices, the last of them fastest.
-// CHECK-LABEL: tile.kernel @leading(
+// CHECK-LABEL: tile.program @leading(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[SIZE:[^:]*]]: index, %{{[^:]*}}: !llvm.ptr<1>, %[[OUTER:[^:]*]]: index, %[[INNER:[^:]*]]: index
 // CHECK-DAG:     %[[ROW:.*]] = tile.program_id
 // CHECK-DAG:     %[[J:.*]] = arith.remui %[[ROW]], %[[SIZE]]
@@ -108,8 +108,8 @@ tile.kernel @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 // CHECK-DAG:     %[[IOFFSET:.*]] = arith.muli %[[I]], %[[OUTER]]
 // CHECK-DAG:     arith.addi %[[JOFFSET]], %[[IOFFSET]]
 // CHECK:         llvm.load
-tile.kernel @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, ?, 1]>>,
-                     %y: memref<?x?x128xf32, strided<[?, ?, 1]>>)
+tile.program @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, ?, 1]>>,
+                      %y: memref<?x?x128xf32, strided<[?, ?, 1]>>)
     attributes {leading = 2 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -123,15 +123,15 @@ tile.kernel @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, ?
 // -----
 
 // A row vector lies where each row's elements do: no row, no stride.
-// CHECK-LABEL: tile.kernel @row_vector(
+// CHECK-LABEL: tile.program @row_vector(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[W:[^:]*]]: !llvm.ptr<1>, %{{[^:]*}}: !llvm.ptr<1>, %{{[^:]*}}: index)
 // CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[W]]
 // CHECK-NEXT:    %[[V:.*]] = llvm.load %[[ADDRESS]]
 // One load serves both rows of the thread.
 // CHECK-NOT:     llvm.load
 // CHECK-COUNT-2: llvm.intr.masked.store %[[V]]
-tile.kernel @row_vector(%rows: index, %w: memref<128xf32>,
-                        %y: memref<?x128xf32, strided<[?, 1]>>)
+tile.program @row_vector(%rows: index, %w: memref<128xf32>,
+                         %y: memref<?x128xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -146,7 +146,7 @@ tile.kernel @row_vector(%rows: index, %w: memref<128xf32>,
 
 // A reduction is a tree in the thread and a butterfly in the warp. One of the
 // threads that hold the statistic stores it.
-// CHECK-LABEL: tile.kernel @warp_reduction(
+// CHECK-LABEL: tile.program @warp_reduction(
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[WIDTH:.*]] = arith.constant 32 : i32
 // CHECK-DAG:     %[[D16:.*]] = arith.constant 16 : i32
@@ -176,8 +176,8 @@ tile.kernel @row_vector(%rows: index, %w: memref<128xf32>,
 // CHECK:         %[[VALUE:.*]] = vector.broadcast %[[SUM]] : f32 to vector<1xf32>
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[FIRST]] : i1 to vector<1xi1>
 // CHECK-NEXT:    llvm.intr.masked.store %[[VALUE]], %{{.*}}, %[[MASK]]
-tile.kernel @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                            %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                             %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -190,14 +190,14 @@ tile.kernel @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>
 // -----
 
 // A row held by part of a warp is shuffled among the lanes that hold it.
-// CHECK-LABEL: tile.kernel @part_of_a_warp(
+// CHECK-LABEL: tile.program @part_of_a_warp(
 // CHECK-DAG:     %[[D4:.*]] = arith.constant 4 : i32
 // CHECK:         gpu.shuffle xor %{{.*}}, %[[D4]],
 // CHECK-COUNT-2: gpu.shuffle
 // CHECK-NOT:     gpu.shuffle
 // CHECK:         tile.return
-tile.kernel @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
-                            %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
+                             %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 32>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -212,7 +212,7 @@ tile.kernel @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 // Across warps, the first lane of each leaves its result in shared memory, and
 // after one barrier every thread reads those of its row.
 // CHECK:       llvm.mlir.global internal @[[SCRATCH:.*]]() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<2 x f32>
-// CHECK-LABEL: tile.kernel @two_warps(
+// CHECK-LABEL: tile.program @two_warps(
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[WARP:.*]] = arith.constant 32 : index
 // CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @[[SCRATCH]] : !llvm.ptr<3>
@@ -234,8 +234,8 @@ tile.kernel @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 // CHECK-NEXT:    arith.maximumf %[[A]], %[[B]]
 // CHECK-NOT:     gpu.barrier
 // CHECK:         tile.return
-tile.kernel @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                       %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                        %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -251,7 +251,7 @@ tile.kernel @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // barriers that follow the block's own have the numbers of the rows. The warp's
 // number, of which the row follows, is one for all lanes.
 // CHECK:       llvm.mlir.global internal @{{.*}} : !llvm.array<6 x f32>
-// CHECK-LABEL: tile.kernel @rows_side_by_side(
+// CHECK-LABEL: tile.program @rows_side_by_side(
 // CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : index
 // CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
 // CHECK-DAG:     %[[LANE0:.*]] = arith.constant 0 : i32
@@ -265,8 +265,8 @@ tile.kernel @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK-NEXT:    nvvm.barrier id = %[[NUMBER32]] number_of_threads = %[[THREADS]]
 // CHECK-NOT:     barrier
 // CHECK:         tile.return
-tile.kernel @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                               %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                                %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 3, threads = 192, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -279,7 +279,7 @@ tile.kernel @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 1
 // -----
 
 // Of many warps, each lane reads one result, and the warp shuffles again.
-// CHECK-LABEL: tile.kernel @many_warps(
+// CHECK-LABEL: tile.program @many_warps(
 // CHECK-COUNT-5: gpu.shuffle
 // CHECK:         gpu.barrier
 // CHECK:         llvm.load %{{.*}} : !llvm.ptr<3> -> f32
@@ -288,8 +288,8 @@ tile.kernel @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 1
 // CHECK-NOT:     gpu.shuffle
 // CHECK-NOT:     gpu.barrier
 // CHECK:         tile.return
-tile.kernel @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
-                        %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
+                         %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -302,7 +302,7 @@ tile.kernel @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
 // -----
 
 // Lanes past the last warp add nothing.
-// CHECK-LABEL: tile.kernel @twelve_warps(
+// CHECK-LABEL: tile.program @twelve_warps(
 // CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant 0.000000e+00 : f32
 // CHECK-DAG:     %[[WARPS:.*]] = arith.constant 12 : index
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 11 : index
@@ -312,8 +312,8 @@ tile.kernel @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
 // CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %{{.*}}, %[[WARPS]]
 // CHECK-NEXT:    %[[VALUE:.*]] = arith.select %[[INSIDE]], %[[PARTIAL]], %[[NEUTRAL]]
 // CHECK-NEXT:    gpu.shuffle xor %[[VALUE]],
-tile.kernel @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>,
-                          %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>,
+                           %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 384, vector = 4, columns = 1536>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -328,7 +328,7 @@ tile.kernel @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>,
 // In a loop a thread may come back while another still reads: two places take
 // turns, so that one barrier is enough.
 // CHECK:       llvm.mlir.global internal @reduction_in_loop_scratch0() {{.*}} : !llvm.array<4 x f32>
-// CHECK-LABEL: tile.kernel @reduction_in_loop(
+// CHECK-LABEL: tile.program @reduction_in_loop(
 // CHECK-DAG:     %[[PLACE:.*]] = arith.constant 2 : index
 // CHECK-DAG:     %[[BASE:.*]] = llvm.mlir.addressof @reduction_in_loop_scratch0
 // CHECK:         scf.for
@@ -343,8 +343,8 @@ tile.kernel @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>,
 // CHECK:           gpu.barrier
 // CHECK-NOT:       gpu.barrier
 // CHECK:         tile.return
-tile.kernel @reduction_in_loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                               %y: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @reduction_in_loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                                %y: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
@@ -362,13 +362,13 @@ tile.kernel @reduction_in_loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1
 // Two reductions use shared memory of their own: no barrier between them.
 // CHECK-COUNT-2: llvm.mlir.global internal @{{.*}} : !llvm.array<2 x f32>
 // CHECK-NOT:     llvm.mlir.global
-// CHECK-LABEL: tile.kernel @two_reductions(
+// CHECK-LABEL: tile.program @two_reductions(
 // CHECK-COUNT-2: gpu.barrier
 // CHECK-NOT:     gpu.barrier
 // CHECK:         tile.return
-tile.kernel @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
-                            %y: memref<?x1xf32, strided<[?, 1]>>,
-                            %z: memref<?x1xf32, strided<[?, 1]>>)
+tile.program @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
+                             %y: memref<?x1xf32, strided<[?, 1]>>,
+                             %z: memref<?x1xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -383,7 +383,7 @@ tile.kernel @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>
 // -----
 
 // A mask selects a piece as a whole.
-// CHECK-LABEL: tile.kernel @mask(
+// CHECK-LABEL: tile.program @mask(
 // CHECK-SAME:      %[[COLUMN:[^:]*]]: index
 // CHECK-DAG:     %[[LIMIT:.*]] = arith.constant 1000 : index
 // CHECK-DAG:     %[[OTHER:.*]] = arith.constant dense<0xFF800000> : vector<4xf32>
@@ -391,8 +391,8 @@ tile.kernel @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>
 // CHECK:         %[[POSITION:.*]] = arith.addi %[[COLUMN]], %{{.*}}
 // CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[POSITION]], %[[LIMIT]]
 // CHECK-NEXT:    arith.select %[[INSIDE]], %[[TILE]], %[[OTHER]] : vector<4xf32>
-tile.kernel @mask(%column: index, %x: memref<?x128xf32, strided<[?, 1]>>,
-                  %y: memref<?x128xf32, strided<[?, 1]>>)
+tile.program @mask(%column: index, %x: memref<?x128xf32, strided<[?, 1]>>,
+                   %y: memref<?x128xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -406,12 +406,12 @@ tile.kernel @mask(%column: index, %x: memref<?x128xf32, strided<[?, 1]>>,
 
 // A statistic is one scalar for each row that the thread has part of, repeated
 // into the row's vectors.
-// CHECK-LABEL: tile.kernel @statistic(
+// CHECK-LABEL: tile.program @statistic(
 // CHECK:         %[[S:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> f32
 // CHECK:         %[[REPEATED:.*]] = vector.broadcast %[[S]] : f32 to vector<4xf32>
 // CHECK-COUNT-2: arith.mulf %{{.*}}, %[[REPEATED]] : vector<4xf32>
-tile.kernel @statistic(%rows: index, %s: memref<?x1xf32, strided<[?, 1]>>,
-                       %x: memref<?x256xf32, strided<[?, 1]>>)
+tile.program @statistic(%rows: index, %s: memref<?x1xf32, strided<[?, 1]>>,
+                        %x: memref<?x256xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -426,9 +426,9 @@ tile.kernel @statistic(%rows: index, %s: memref<?x1xf32, strided<[?, 1]>>,
 // -----
 
 // What a loop carries becomes its pieces.
-// CHECK-LABEL: tile.kernel @loop(
+// CHECK-LABEL: tile.program @loop(
 // CHECK:         scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>) {
-tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
+tile.program @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -445,7 +445,7 @@ tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
 // -----
 
 // A piece of each row: columns count from its first, and end with its last.
-// CHECK-LABEL: tile.kernel @piece_of_row(
+// CHECK-LABEL: tile.program @piece_of_row(
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 96 : index
 // CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 100 : index
 // CHECK:         %[[COLUMN:.*]] = arith.muli
@@ -460,8 +460,8 @@ tile.kernel @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
 // CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]]
 // CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[INSIDE]]
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]]
-tile.kernel @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
-                          %y: memref<?x300xf32, strided<[?, 1]>>)
+tile.program @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
+                           %y: memref<?x300xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -475,12 +475,12 @@ tile.kernel @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
 // -----
 
 // A piece that whole tiles cover is neither clamped nor masked, whatever its row.
-// CHECK-LABEL: tile.kernel @whole_piece(
+// CHECK-LABEL: tile.program @whole_piece(
 // CHECK-NOT:     arith.minui
 // CHECK-NOT:     masked.store
 // CHECK:         tile.return
-tile.kernel @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
-                         %y: memref<?x300xf32, strided<[?, 1]>>)
+tile.program @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
+                          %y: memref<?x300xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -495,7 +495,7 @@ tile.kernel @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
 
 // A thread's vector of the wide tile holds its vectors of both pieces. The wide
 // tile's columns are clamped as a whole vector, too.
-// CHECK-LABEL: tile.kernel @interleaved(
+// CHECK-LABEL: tile.program @interleaved(
 // CHECK-DAG:     %[[LAST:.*]] = arith.constant 192 : index
 // CHECK:         arith.minui %{{.*}}, %[[LAST]]
 // CHECK:         %[[WIDE:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xf32>
@@ -504,8 +504,8 @@ tile.kernel @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
 // CHECK-NEXT:    %[[DIFFERENCE:.*]] = arith.subf %[[EVEN]], %[[ODD]] : vector<4xf32>
 // CHECK-NEXT:    %[[JOIN:.*]] = vector.interleave %[[DIFFERENCE]], %[[EVEN]] : vector<4xf32> -> vector<8xf32>
 // CHECK:         masked.store %[[JOIN]]
-tile.kernel @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
-                         %y: memref<?x200xf32, strided<[?, 1]>>)
+tile.program @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
+                          %y: memref<?x200xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -522,7 +522,7 @@ tile.kernel @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
 // -----
 
 // Pieces of one element are scalars.
-// CHECK-LABEL: tile.kernel @interleaved_scalars(
+// CHECK-LABEL: tile.program @interleaved_scalars(
 // CHECK:         %[[A:.*]] = llvm.load {{.*}} -> vector<3xf32>
 // CHECK:         %[[B:.*]] = llvm.load {{.*}} -> vector<3xf32>
 // CHECK-DAG:     %[[A0:.*]] = vector.extract %[[A]][0] : f32 from vector<3xf32>
@@ -533,8 +533,8 @@ tile.kernel @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
 // CHECK-DAG:     %[[OTHER:.*]] = vector.from_elements %[[B2]], %{{.*}}, %{{.*}} : vector<3xf32>
 // CHECK-DAG:     llvm.store %[[JOIN]]
 // CHECK-DAG:     llvm.store %[[OTHER]]
-tile.kernel @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
-                                 %y: memref<?x192xf32, strided<[?, 1]>>)
+tile.program @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
+                                  %y: memref<?x192xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -550,7 +550,7 @@ tile.kernel @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?,
 // -----
 
 // More than two vectors go element by element.
-// CHECK-LABEL: tile.kernel @interleaved_three(
+// CHECK-LABEL: tile.program @interleaved_three(
 // CHECK:         %[[WIDE:.*]] = llvm.load {{.*}} -> vector<6xf32>
 // CHECK-DAG:     %[[A:.*]] = vector.shuffle %[[WIDE]], %[[WIDE]] [0, 3]
 // CHECK-DAG:     %[[NEGATED:.*]] = arith.negf %[[A]]
@@ -561,8 +561,8 @@ tile.kernel @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?,
 // CHECK-DAG:     %[[C0:.*]] = vector.extract %[[WIDE]][2]
 // CHECK-DAG:     %[[C1:.*]] = vector.extract %[[WIDE]][5]
 // CHECK:         vector.from_elements %[[C0]], %[[A0]], %[[B0]], %[[C1]], %[[A1]], %[[B1]] : vector<6xf32>
-tile.kernel @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
-                               %y: memref<?x192xf32, strided<[?, 1]>>)
+tile.program @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
+                                %y: memref<?x192xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -580,7 +580,7 @@ tile.kernel @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 1
 
 // A vector of consecutive numbers for each repeat of the layout, the same for
 // all rows of a thread.
-// CHECK-LABEL: tile.kernel @iota(
+// CHECK-LABEL: tile.program @iota(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[FROM:[^:]*]]: index
 // CHECK-DAG:     %[[STEPS:.*]] = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
 // CHECK-DAG:     %[[REPEAT:.*]] = arith.constant 128 : index
@@ -598,7 +598,7 @@ tile.kernel @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 1
 // CHECK:         masked.store %[[B]],
 // CHECK:         masked.store %[[A]],
 // CHECK:         masked.store %[[B]],
-tile.kernel @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 1]>>)
+tile.program @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
@@ -610,7 +610,7 @@ tile.kernel @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 
 // -----
 
 // Integers move, spread, compare and are masked as numbers do.
-// CHECK-LABEL: tile.kernel @integers(
+// CHECK-LABEL: tile.program @integers(
 // CHECK-DAG:     %[[OTHER:.*]] = arith.constant dense<-1> : vector<4xi32>
 // CHECK-DAG:     %[[TARGET:.*]] = llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK-DAG:     %[[MASKED:.*]] = arith.select %{{.*}}, %{{.*}}, %[[OTHER]] : vector<4xi32>
@@ -619,8 +619,8 @@ tile.kernel @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 
 // CHECK-DAG:     %[[HIT:.*]] = arith.cmpi eq, %[[MASKED]], %[[TARGETS]] : vector<4xi32>
 // CHECK-DAG:     %[[BYTES:.*]] = arith.extui %[[HIT]] : vector<4xi1> to vector<4xi8>
 // CHECK:         llvm.store %[[BYTES]], %{{.*}} {alignment = 1 : i64} : vector<4xi8>
-tile.kernel @integers(%rows: index, %target: memref<?x1xi64, strided<[?, 1]>>,
-                      %y: memref<?x128xi8, strided<[?, 1]>>)
+tile.program @integers(%rows: index, %target: memref<?x1xi64, strided<[?, 1]>>,
+                       %y: memref<?x128xi8, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id

@@ -3,7 +3,7 @@
 // Tiles of the row are copied to slots of their own, three ahead of the one that
 // the first sweep computes on, and the second sweep takes them from there. The padding
 // is kept as well. What all rows share stays in the caches.
-// CHECK-LABEL: tile.kernel @kept(
+// CHECK-LABEL: tile.program @kept(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref<1000xbf16>
 // CHECK-DAG:     %[[STEP:.*]] = arith.constant 256 : index
 // CHECK-DAG:     %[[AHEAD:.*]] = arith.constant 768 : index
@@ -33,7 +33,7 @@
 // CHECK:         tile.return
 // The program for any alignment follows the same schedule, but its elements are
 // loaded before they are kept: no copy is as narrow.
-// CHECK-LABEL: tile.kernel @kept_unaligned(
+// CHECK-LABEL: tile.program @kept_unaligned(
 // CHECK-NOT:     tile.copy_ahead
 // CHECK:         tile.load
 // CHECK:         tile.keep
@@ -57,7 +57,7 @@ func.func @f(%x: tensor<?x1000xbf16>, %w: tensor<1000xbf16>) -> tensor<?x1000xf3
 // -----
 
 // Nothing is kept unless the schedule says so.
-// CHECK-LABEL: tile.kernel @loaded_again(
+// CHECK-LABEL: tile.program @loaded_again(
 // CHECK-NOT:     tile.buffer
 // CHECK-COUNT-2: tile.load
 // CHECK-NOT:     tile.take
@@ -79,7 +79,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // Operands that only one sweep reads are not kept, nor are statistics of groups,
 // which several threads hold. A block of a cluster has its part of each tile: a
 // buffer begins behind those parts of the one before.
-// CHECK-LABEL: tile.kernel @two_operands(
+// CHECK-LABEL: tile.program @two_operands(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[S:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Z:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}},
 // CHECK-DAG:     %[[XKEPT:.*]] = tile.buffer {offset = 0 : i64} : memref<2x1x512xf32, #gpu.address_space<workgroup>>
 // CHECK-DAG:     %[[YKEPT:.*]] = tile.buffer {offset = 2048 : i64} : memref<2x1x512xbf16, #gpu.address_space<workgroup>>
@@ -117,7 +117,7 @@ func.func @f(%x: tensor<?x1024xf32>, %y: tensor<?x1024xbf16>, %s: tensor<?x32xf3
 // -----
 
 // A program that adds up rows in memory comes back to its sums, which change.
-// CHECK-LABEL: tile.kernel @sums_in_memory(
+// CHECK-LABEL: tile.program @sums_in_memory(
 // CHECK-SAME:      %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[SUMS:[^:]*]]: memref<?x1024xf32>
 // CHECK-COUNT-1: tile.buffer
 // CHECK:         tile.take
@@ -143,7 +143,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // With more than two stages, rows are copied to slots that take turns, each as
 // many rows ahead as there are others; a turn that copies nothing counts, too.
 // Statistics are loaded a row ahead, and what all rows share where it is needed.
-// CHECK-LABEL: tile.kernel @stages(
+// CHECK-LABEL: tile.program @stages(
 // CHECK-SAME:      index, %[[X:[^:]*]]: memref<?x256xf32,
 // CHECK:         %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<3x1x256xf32,
 // CHECK-COUNT-2: tile.copy_ahead %[[X]]
@@ -166,13 +166,4 @@ tile.kernel @stages(%x: tensor<?x256xf32>, %w: tensor<256xf32>, %s: tensor<?x1xf
 func.func @f(%x: tensor<?x256xf32>, %w: tensor<256xf32>, %s: tensor<?x1xf32>) -> tensor<?x256xf32> {
   %0 = tile.launch [@stages](%x, %w, %s) : (tensor<?x256xf32>, tensor<256xf32>, tensor<?x1xf32>) -> tensor<?x256xf32>
   return %0 : tensor<?x256xf32>
-}
-
-// -----
-
-// CHECK-LABEL: tile.kernel @no_schedule(
-// CHECK-NEXT:    tile.return
-tile.kernel @no_schedule(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64} {
-  tile.return
 }

@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile --keep-rows --merge-launches --canonicalize --cse | FileCheck %s
 
 // What is copied ahead, and where rows begin, is of the row space whose rows they are.
-// CHECK-LABEL: tile.kernel @merged(
+// CHECK-LABEL: tile.program @merged(
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x509xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.phase = 4 : i64, tile.readonly, tile.space = 1 : i64}
 // CHECK:         scf.if
 // CHECK-NOT:       space = 1

@@ -2,7 +2,7 @@
 
 // The sizes of both row spaces come first, then what each kernel reads and what it
 // writes; the programs of the second kernel follow those of the first.
-// CHECK-LABEL: tile.kernel @merged(
+// CHECK-LABEL: tile.program @merged(
 // CHECK-SAME:      %[[N0:[^:]*]]: index, %[[N1:[^:]*]]: index,
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly},
 // CHECK-SAME:      %[[V:[^:]*]]: memref<64xf32> {tile.alignment = 4 : i64, tile.readonly},
@@ -11,8 +11,8 @@
 // CHECK-SAME:      %[[X2:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64},
 // CHECK-SAME:      %[[Y2:[^:]*]]: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.space = 1 : i64})
 // CHECK-SAME:      leading = 1 : i64
+// CHECK-SAME:      merged = ["second"]
 // CHECK-SAME:      spaces = 2 : i64
-// CHECK-SAME:      tile.merged = ["second"]
 // CHECK:         %[[P:.*]] = tile.program_id
 // CHECK:         %[[FOUR:.*]] = arith.constant 4 : index
 // CHECK:         %[[GROUPS:.*]] = arith.ceildivui %[[N0]], %[[FOUR]]
@@ -34,7 +34,7 @@
 // CHECK:           tile.store %{{.*}}, %[[Y2]][{{.*}}] {{{.*}}space = 1 : i64}
 // CHECK:         }
 // CHECK-NEXT:    tile.return
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program
 // CHECK-LABEL: func.func @f(
 // CHECK-SAME:      %[[A:[^:]*]]: {{[^,]*}}, %[[B:[^:]*]]: {{[^,]*}}, %[[C:[^:]*]]: tensor<64xf32>
 // CHECK-NEXT:    %[[R:.*]]:2 = tile.launch [@merged](%[[A]], %[[C]], %[[B]], %[[C]])
@@ -61,18 +61,18 @@ func.func @f(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<64xf32>)
 
 // Three at once. What they share has fewer rows, so that no variant merges
 // leading dimensions.
-// CHECK-LABEL: tile.kernel @three(
+// CHECK-LABEL: tile.program @three(
 // CHECK-SAME:      %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %[[M:[^:]*]]: index, %[[N:[^:]*]]: index, %{{[^:]*}}: memref
 // CHECK-SAME:      leading = 2 : i64
+// CHECK-SAME:      merged = ["three1", "three2"]
 // CHECK-SAME:      spaces = 3 : i64
-// CHECK-SAME:      tile.merged = ["three1", "three2"]
 // CHECK:         scf.if
 // CHECK:         else
 // CHECK:           scf.if
 // CHECK:             space = 1 : i64
 // CHECK:           else
 // CHECK:             space = 2 : i64
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program
 // CHECK:       tile.launch [@three](%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
 #one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @three(%x: tensor<?x4x128xf32>, %c: tensor<?x1x128xf32>) -> tensor<?x4x128xf32>

@@ -1,28 +1,28 @@
 // RUN: tile-opt %s --tile --overlap-launches -split-input-file | FileCheck %s
 // RUN: tile-opt %s --tile --overlap-launches=target=sm_80 -split-input-file | FileCheck %s --check-prefix=NONE
 // RUN: tile-opt %s --tile=target=host --overlap-launches=target=host -split-input-file | FileCheck %s --check-prefix=NONE
-// NONE-NOT: tile.overlap
+// NONE-NOT: overlap_
 
 // All programs of the first launch run at once, so that the second may come
 // before they have ended. What the first writes is no constant to the second,
 // whatever the alignment.
-// CHECK-LABEL: tile.kernel @partials(
-// CHECK-SAME:      tile.overlap_next
-// CHECK-NOT:     tile.overlap_previous
-// CHECK-LABEL: tile.kernel @partials_unaligned(
-// CHECK-SAME:      tile.overlap_next
-// CHECK-LABEL: tile.kernel @sum(
+// CHECK-LABEL: tile.program @partials(
+// CHECK-SAME:      overlap_next
+// CHECK-NOT:     overlap_previous
+// CHECK-LABEL: tile.program @partials_unaligned(
+// CHECK-SAME:      overlap_next
+// CHECK-LABEL: tile.program @sum(
 // CHECK-SAME:      %[[P:[^:]*]]: memref<?x256xf32{{[^:]*}}> {tile.alignment = 16 : i64}, %[[W:[^:]*]]: memref<256xf32> {tile.alignment = 16 : i64, tile.readonly}
-// CHECK-SAME:      tile.overlap_previous
+// CHECK-SAME:      overlap_previous
 // CHECK-NOT:     tile.load %[[P]]{{.*}}invariant
 // CHECK:         tile.load %[[W]]{{.*}}invariant
 // CHECK-NOT:     tile.load %[[P]]{{.*}}invariant
-// CHECK-LABEL: tile.kernel @sum_unaligned(
+// CHECK-LABEL: tile.program @sum_unaligned(
 // CHECK-SAME:      %{{[^:]*}}: memref<?x256xf32{{[^:]*}}> {tile.alignment = 4 : i64}, %{{[^:]*}}: memref<256xf32> {tile.alignment = 4 : i64, tile.readonly}
-// CHECK-SAME:      tile.overlap_previous
+// CHECK-SAME:      overlap_previous
 // CHECK-LABEL: func.func @f(
-// CHECK:         tile.launch [@partials, {{.*}}tile.overlap_next
-// CHECK-NOT:     tile.overlap
+// CHECK:         tile.launch [@partials, {{.*}}overlap_next
+// CHECK-NOT:     overlap_
 // CHECK:         return
 tile.kernel @partials(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 2>} {
@@ -44,8 +44,8 @@ func.func @f(%x: tensor<?x256xf32>, %w: tensor<256xf32>) -> tensor<256xf32> {
 // -----
 
 // Programs that do not run at once would find their places taken.
-// CHECK-LABEL: tile.kernel @many(
-// CHECK-NOT:   tile.overlap
+// CHECK-LABEL: tile.program @many(
+// CHECK-NOT:   overlap_
 // CHECK:       return %{{.*}} : tensor<?x256xf32>, tensor<?x256xf32>
 tile.kernel @many(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
@@ -74,8 +74,8 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x256xf32>) {
 // -----
 
 // A launch may be both.
-// CHECK-LABEL: tile.kernel @middle(
-// CHECK-SAME:      tile.overlap_next, tile.overlap_previous
+// CHECK-LABEL: tile.program @middle(
+// CHECK-SAME:      overlap_next, overlap_previous
 tile.kernel @first(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x256xf32>
@@ -96,20 +96,4 @@ func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
   %1 = tile.launch [@middle](%0) : (tensor<?x256xf32>) -> tensor<?x256xf32>
   %2 = tile.launch [@last](%1) : (tensor<?x256xf32>) -> tensor<?x256xf32>
   return %2 : tensor<?x256xf32>
-}
-
-// -----
-
-// Kernels that are not tiled, or were written without a schedule, promise
-// nothing.
-// CHECK-LABEL: tile.kernel @no_schedule(
-// CHECK-NOT:   tile.overlap
-tile.kernel @no_schedule(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>, %y: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64} {
-  tile.return
-}
-func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
-  %0 = tile.launch [@no_schedule](%x) : (tensor<?x256xf32>) -> tensor<?x256xf32>
-  %1 = tile.launch [@no_schedule](%0) : (tensor<?x256xf32>) -> tensor<?x256xf32>
-  return %1 : tensor<?x256xf32>
 }

@@ -3,7 +3,7 @@
 
 // A tile that holds a band combines its rows where they are. What has a row for
 // each band has one for as many of the tile's.
-// WHOLE-LABEL: tile.kernel @f_kernel(
+// WHOLE-LABEL: tile.program @f_kernel(
 // WHOLE-SAME:      memref<?x2xf32> {tile.alignment = 4 : i64, tile.band = 64 : i64, tile.readonly},
 // WHOLE-SAME:      memref<?x2xf32> {tile.alignment = 4 : i64, tile.band = 64 : i64})
 // WHOLE-SAME:      attributes {band = 64 : i64, column_blocks = 2 : i64,
@@ -18,7 +18,7 @@
 // WHOLE:         tile.return
 
 // A tile of fewer rows sweeps the band twice, the last band up to its end.
-// PARTS-LABEL: tile.kernel @f_kernel(
+// PARTS-LABEL: tile.program @f_kernel(
 // PARTS:         %[[FIRST:.*]] = arith.muli %{{.*}}, %c64
 // PARTS-NEXT:    %[[NEXT:.*]] = arith.addi %[[FIRST]], %c64
 // PARTS-NEXT:    %[[END:.*]] = arith.minui %[[NEXT]], %arg0

@@ -1,9 +1,9 @@
 // RUN: tile-opt %s --tile=target=host -split-input-file | FileCheck %s
 
 // The host's accesses cost the same whatever their alignment.
-// CHECK-LABEL: tile.kernel @unaligned(
+// CHECK-LABEL: tile.program @unaligned(
 // CHECK-SAME:      tile.alignment = 4 : i64, tile.readonly
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@unaligned](
 tile.kernel @unaligned(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64>} {
@@ -17,9 +17,9 @@ func.func @f(%x: tensor<?x128xf32>) -> tensor<?x128xf32> {
 
 // -----
 
-// CHECK-LABEL: tile.kernel @leading(
-// CHECK:       tile.kernel @leading_strided(
-// CHECK-NOT:   tile.kernel
+// CHECK-LABEL: tile.program @leading(
+// CHECK:       tile.program @leading_strided(
+// CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@leading, @leading_strided](
 tile.kernel @leading(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64>} {
@@ -35,7 +35,7 @@ func.func @f(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32> {
 
 // A program adds up a few rows at a time, and these sums with what each addition
 // of one rounds off.
-// CHECK-LABEL: tile.kernel @sum_of_rows(
+// CHECK-LABEL: tile.program @sum_of_rows(
 // CHECK:         %[[SUMS:.*]]:2 = scf.for %[[FIRST:.*]] = %{{.*}} to %[[LAST:.*]] step %[[DISTANCE:.*]] iter_args(%[[SUM:.*]] = %{{.*}}, %[[LOST:.*]] = %{{.*}})
 // CHECK:           %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[DISTANCE]]
 // CHECK-NEXT:      %[[END:.*]] = arith.minui %[[NEXT]], %[[LAST]]
@@ -68,7 +68,7 @@ func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 // -----
 
 // A maximum rounds nothing.
-// CHECK-LABEL: tile.kernel @maximum_of_rows(
+// CHECK-LABEL: tile.program @maximum_of_rows(
 // CHECK:         scf.for {{.*}} iter_args(%{{[^,]*}}) ->
 // CHECK-NOT:     arith.subf
 // CHECK:         tile.return
@@ -85,7 +85,7 @@ func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 // -----
 
 // The threads of a schedule are a GPU's: a program of the host is one.
-// CHECK-LABEL: tile.kernel @threads_of_a_gpu(
+// CHECK-LABEL: tile.program @threads_of_a_gpu(
 // CHECK-NOT:     tile.fold
 // CHECK:         scf.for {{.*}} -> (tensor<1x64xf32>)
 // CHECK-NOT:     tile.fold

@@ -2,7 +2,7 @@
 
 // Elements are numbered in their rows, those of statistics too: a program along
 // the row knows which columns it has, but the first of a statistic is its first.
-// CHECK-LABEL: tile.kernel @beside_kernel(
+// CHECK-LABEL: tile.program @beside_kernel(
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[COLUMN:.*]] = arith.muli %{{.*}}, %c128
 // CHECK-DAG:     tile.iota from %[[COLUMN]] : tensor<{{[0-9]+}}x128xi32>
@@ -22,7 +22,7 @@ func.func @beside(%x: tensor<?x256xi32>, %s: tensor<?x1xi32>)
 // -----
 
 // It is found ahead of a loop over the columns.
-// CHECK-LABEL: tile.kernel @in_a_loop_kernel(
+// CHECK-LABEL: tile.program @in_a_loop_kernel(
 // CHECK:         %[[C0:.*]] = arith.constant 0 : index
 // CHECK:         tile.iota from %[[C0]] : tensor<{{[0-9]+}}x1xi32>
 // CHECK:         scf.for

@@ -2,7 +2,7 @@
 
 // A program combines the rows that one is left of, which follow each other where
 // the sizes of what is left come first. What follows is computed on that one.
-// CHECK-LABEL: tile.kernel @kept(
+// CHECK-LABEL: tile.program @kept(
 // CHECK-SAME:      %[[LEFT:[^:]*]]: index, %[[FIRST:[^:]*]]: index, %[[SECOND:[^:]*]]: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: index, %[[X:[^:]*]]: memref<?x?x?x256xf32
 // CHECK-SAME:      %[[T:[^:]*]]: memref<?x?x?x256xf32{{[^>]*>>}} {{{[^}]*}}tile.space = 1 : i64}
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x?x?x256xf32{{[^>]*>>}} {{{[^}]*}}tile.space = 1 : i64}

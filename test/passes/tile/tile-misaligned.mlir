@@ -4,7 +4,7 @@
 // address ahead of each row that vectors divide. A row vector is read for each
 // row, a statistic as ever. All operands whose rows the program goes through
 // have one phase, whatever their types.
-// CHECK-LABEL: tile.kernel @several_rows(
+// CHECK-LABEL: tile.program @several_rows(
 // CHECK-SAME:      %{{[^:]*}}: index,
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x261xbf16, strided<[?, 1]>> {tile.alignment = 2 : i64, tile.phase = 8 : i64, tile.readonly},
 // CHECK-SAME:      %[[W:[^:]*]]: memref<261xf32> {tile.alignment = 4 : i64, tile.readonly},
@@ -18,10 +18,10 @@
 // CHECK:         tile.iota from %[[ZERO]] misaligned %[[MISALIGNMENT]] of tensor<2x1xi32> : tensor<2x512xi32>
 // CHECK:         tile.store %{{.*}}, %[[Y]][%[[ROW]], %[[ZERO]]] misaligned %[[MISALIGNMENT]] {alignment = 16 : i64}
 // One more program takes what has other phases or does not merge.
-// CHECK:       tile.kernel @several_rows_unaligned(%{{[^:]*}}: index, %{{[^:]*}}: index,
+// CHECK:       tile.program @several_rows_unaligned(%{{[^:]*}}: index, %{{[^:]*}}: index,
 // CHECK-NOT:     tile.phase
 // CHECK-NOT:     misaligned
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@several_rows, @several_rows_unaligned](
 tile.kernel @several_rows(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32>)
     -> tensor<?x?x261xf32> attributes {
@@ -49,7 +49,7 @@ func.func @f(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32
 
 // Tiles cover the row wherever it begins in the first one: 512 columns would hold
 // this one. They are copied ahead and kept for the second sweep.
-// CHECK-LABEL: tile.kernel @kept(
+// CHECK-LABEL: tile.program @kept(
 // CHECK-DAG:     %[[SPAN:.*]] = arith.constant 518 : index
 // CHECK-DAG:     %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<3x1x256xbf16
 // CHECK:         %[[MISALIGNMENT:.*]] = tile.misalignment %[[X:.*]][%[[ROW:.*]]] to 8
@@ -60,7 +60,7 @@ func.func @f(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32
 // CHECK:         scf.for %[[COLUMN:[^ ]*]] = %{{.*}} to %[[SPAN]]
 // CHECK:           tile.take
 // CHECK:           tile.store %{{.*}}[%[[ROW]], %[[COLUMN]]] misaligned %[[MISALIGNMENT]] {alignment = 16 : i64}
-// CHECK-LABEL: tile.kernel @kept_unaligned(
+// CHECK-LABEL: tile.program @kept_unaligned(
 // CHECK-NOT:     misaligned
 // CHECK:         tile.return
 tile.kernel @kept(%x: tensor<?x511xbf16>) -> tensor<?x511xf32> attributes {
@@ -81,7 +81,7 @@ func.func @f(%x: tensor<?x511xbf16>) -> tensor<?x511xf32> {
 
 // An operand that is there for its sizes alone may begin anywhere, and what is
 // stored has a phase of its own to go by.
-// CHECK-LABEL: tile.kernel @sizes(
+// CHECK-LABEL: tile.program @sizes(
 // CHECK-SAME:      memref<?x261xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.readonly},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x261xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.phase = 4 : i64})
 // CHECK:         tile.misalignment %[[Y]]

@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile --canonicalize --cse -split-input-file | FileCheck %s
 
 // Pieces of a row are loaded and stored apart, each with its place in the row.
-// CHECK-LABEL: tile.kernel @pieces(
+// CHECK-LABEL: tile.program @pieces(
 // CHECK-DAG:     %[[LOW:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 128 : i64}
 // CHECK-DAG:     %[[HIGH:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 128 : i64, offset = 128 : i64}
 // CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[HIGH]]
@@ -24,7 +24,7 @@ func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
 
 // Interleaved pieces come out of one load and go into one store, of a tile as many
 // times wider. One of them stored alone is a tile of its own.
-// CHECK-LABEL: tile.kernel @interleaved(
+// CHECK-LABEL: tile.program @interleaved(
 // CHECK:         %[[WHOLE:.*]] = tile.load {{.*}} -> tensor<1x256xf32>
 // CHECK-NEXT:    %[[PIECES:.*]]:2 = tile.split interleaved %[[WHOLE]]
 // CHECK-NEXT:    %[[NEGATED:.*]] = arith.negf %[[PIECES]]#1 : tensor<1x128xf32>
@@ -47,7 +47,7 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>) {
 // -----
 
 // Each part is loaded and stored on its own.
-// CHECK-LABEL: tile.kernel @parts(
+// CHECK-LABEL: tile.program @parts(
 // CHECK:         %[[PART0:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 256 : i64} : {{.*}} -> tensor<1x256xf32>
 // CHECK-NEXT:    %[[A:.*]]:2 = tile.split interleaved %[[PART0]] : tensor<1x256xf32> -> tensor<1x128xf32>, tensor<1x128xf32>
 // CHECK-NEXT:    %[[PART1:.*]] = tile.load {{.*}} {alignment = 16 : i64, invariant, length = 256 : i64, offset = 256 : i64} : {{.*}} -> tensor<1x256xf32>
@@ -76,7 +76,7 @@ func.func @f(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
 
 // Pieces of a single element are loaded and stored apart, wherever along the
 // other rows a program is, and at the alignment of an element.
-// CHECK-LABEL: tile.kernel @single_elements(
+// CHECK-LABEL: tile.program @single_elements(
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[A:.*]] = tile.load %[[X:.*]][%[[ROW:.*]], %[[C0]]] {alignment = 4 : i64, invariant, length = 1 : i64} : {{.*}} -> tensor<1x1xf32>
 // CHECK-DAG:     %[[B:.*]] = tile.load %[[X]][%[[ROW]], %[[C0]]] {alignment = 4 : i64, invariant, length = 1 : i64, offset = 1 : i64} : {{.*}} -> tensor<1x1xf32>
@@ -101,7 +101,7 @@ func.func @f(%x: tensor<?x2xf32>, %y: tensor<?x256xf32>) -> (tensor<?x2xf32>, te
 
 // Columns are counted from the tile's first; the tensor that gives the sizes is not
 // read.
-// CHECK-LABEL: tile.kernel @iota(
+// CHECK-LABEL: tile.program @iota(
 // CHECK:         %[[COLUMN:.*]] = arith.muli
 // CHECK-NOT:     tile.load
 // CHECK:         tile.iota from %[[COLUMN]] : tensor<1x256xi32>
@@ -120,9 +120,9 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32> {
 // -----
 
 // An operand that is written in place is neither constant nor read-only.
-// CHECK-LABEL: tile.kernel @in_place(
+// CHECK-LABEL: tile.program @in_place(
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x256xf32, strided<[?, 1]>> {tile.alignment = 16 : i64}, %[[Y:[^:]*]]: memref<?x256xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
-// CHECK-SAME:      tile.in_place
+// CHECK-SAME:      in_place
 // CHECK-DAG:     tile.load %[[X]][{{.*}}] {alignment = 16 : i64} :
 // CHECK-DAG:     tile.load %[[Y]][{{.*}}] {alignment = 16 : i64, invariant} :
 tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place = 0 : i64}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>

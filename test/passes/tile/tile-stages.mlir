@@ -5,7 +5,7 @@
 // more. An assembler would delay the load of what never changes past barriers,
 // so that these are neither invariant nor of an operand that is only read. What
 // all rows share is loaded where it is needed.
-// CHECK-LABEL: tile.kernel @ahead(
+// CHECK-LABEL: tile.program @ahead(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index, %[[X:[^:]*]]: memref<?x256xf32, strided<[?, 1]>> {tile.alignment = 16 : i64}, %[[W:[^:]*]]: memref<256xf32> {tile.alignment = 16 : i64, tile.readonly}, %[[Y:[^:]*]]: memref
 // CHECK-DAG:     %[[ID:.*]] = tile.program_id
 // CHECK-DAG:     %[[COUNT:.*]] = tile.program_count
@@ -45,7 +45,7 @@ func.func @f(%x: tensor<?x256xf32>, %w: tensor<256xf32>) -> tensor<?x256xf32> {
 
 // Sums of the rows come first among what the loop carries, and are neutral in a
 // program that has no rows.
-// CHECK-LABEL: tile.kernel @sums(
+// CHECK-LABEL: tile.program @sums(
 // CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant dense<0.000000e+00> : tensor<1x256xf32>
 // CHECK:         %[[SUMS:.*]] = scf.if
 // CHECK:           %[[FIRST:.*]] = tile.load
@@ -70,7 +70,7 @@ func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
 // -----
 
 // A row that is taken apart is loaded ahead in as many loads as it takes.
-// CHECK-LABEL: tile.kernel @pieces(
+// CHECK-LABEL: tile.program @pieces(
 // CHECK:         scf.for {{.*}} iter_args(%[[LOW:.*]] = %{{.*}}, %[[HIGH:.*]] = %{{.*}})
 // CHECK:           %[[NEXT_LOW:.*]] = tile.load {{.*}} {alignment = 16 : i64, length = 256 : i64}
 // CHECK-NEXT:      %[[NEXT_HIGH:.*]] = tile.load {{.*}} {alignment = 16 : i64, length = 256 : i64, offset = 256 : i64}

@@ -2,7 +2,7 @@
 
 // A persistent program adds up its rows in registers, tile by tile, and stores one
 // row of partial results after the last. Rows past the end count as nothing.
-// CHECK-LABEL: tile.kernel @rows_in_registers(
+// CHECK-LABEL: tile.program @rows_in_registers(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}},
 // CHECK-SAME:      %[[PARTIALS:[^:]*]]: memref<?x256xf32> {tile.alignment = 16 : i64, tile.partial})
 // CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant dense<0.000000e+00> : tensor<2x256xf32>
@@ -31,7 +31,7 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x256xf32>) {
 
 // A row that takes several sweeps does not fit in registers: the program adds it to
 // its row of the partial results, which it has cleared.
-// CHECK-LABEL: tile.kernel @rows_in_memory(
+// CHECK-LABEL: tile.program @rows_in_memory(
 // CHECK-SAME:      %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[PARTIALS:[^:]*]]: memref<?x512xf32> {tile.alignment = 16 : i64, tile.partial})
 // CHECK-DAG:     %[[NEUTRAL:.*]] = arith.constant dense<0.000000e+00> : tensor<1x256xf32>
 // CHECK-DAG:     %[[ID:.*]] = tile.program_id
@@ -64,7 +64,7 @@ func.func @f(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
 
 // One program for each tile of columns combines all partial results, and what
 // follows is computed after its loop.
-// CHECK-LABEL: tile.kernel @combine_partials(
+// CHECK-LABEL: tile.program @combine_partials(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref<256xbf16>
 // CHECK-SAME:      column_blocks = 8 : i64, {{.*}}row_programs = 1 : i64
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index

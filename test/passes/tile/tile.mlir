@@ -1,7 +1,7 @@
 // RUN: tile-opt %s --tile --canonicalize --cse -split-input-file | FileCheck %s
 
 // A row that fits in a tile is loaded once and needs no mask.
-// CHECK-LABEL: tile.kernel @whole_row(
+// CHECK-LABEL: tile.program @whole_row(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index,
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x256xbf16, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
 // CHECK-SAME:      %[[W:[^:]*]]: memref<256xbf16> {tile.alignment = 16 : i64, tile.readonly},
@@ -18,11 +18,11 @@
 // CHECK-NEXT:    tile.return
 // A second program takes operands whose addresses are aligned to no more than
 // their elements.
-// CHECK:       tile.kernel @whole_row_unaligned(
+// CHECK:       tile.program @whole_row_unaligned(
 // CHECK-COUNT-3: tile.alignment = 2 : i64
 // CHECK-COUNT-2: tile.load {{.*}} {alignment = 2 : i64, invariant}
 // CHECK:         tile.store {{.*}} {alignment = 2 : i64}
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program @
 // CHECK-LABEL: func @f(
 // CHECK:         tile.launch [@whole_row, @whole_row_unaligned](
 tile.kernel @whole_row(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>)
@@ -43,7 +43,7 @@ func.func @f(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>) -> tensor<?x256xbf16>
 
 // Several rows to a tile: the program's rows start at a multiple of them. A row
 // vector is loaded once and repeated.
-// CHECK-LABEL: tile.kernel @several_rows(
+// CHECK-LABEL: tile.program @several_rows(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
@@ -70,7 +70,7 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32> {
 
 // A tile wider than the row is masked before it is reduced, and only there. The
 // statistic is a tile of one column, not aligned to vectors.
-// CHECK-LABEL: tile.kernel @masked_row(
+// CHECK-LABEL: tile.program @masked_row(
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x1xf32, strided<[?, 1]>> {tile.alignment = 4 : i64})
 // CHECK:         %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK:         %[[ROW:.*]] = tile.program_id
@@ -96,7 +96,7 @@ func.func @f(%x: tensor<?x100xf32>) -> tensor<?x1xf32> {
 
 // Columns are equal to no number beyond the row, and a sum of numbers that are not
 // exponentials below a maximum is masked itself.
-// CHECK-LABEL: tile.kernel @sums_of_part(
+// CHECK-LABEL: tile.program @sums_of_part(
 // CHECK:         %[[X:.*]] = tile.load {{.*}} -> tensor<1x128xf32>
 // CHECK:         %[[COLUMNS:.*]] = tile.iota
 // CHECK:         %[[NUMBER:.*]] = tile.broadcast
@@ -134,7 +134,7 @@ func.func @f(%x: tensor<?x100xf32>, %t: tensor<?x1xi32>, %y: tensor<?x1xf32>)
 // -----
 
 // Beyond the row, its last vector is repeated, which changes no extremum.
-// CHECK-LABEL: tile.kernel @repeated(
+// CHECK-LABEL: tile.program @repeated(
 // CHECK-NOT:     tile.mask
 // CHECK:         tile.reduce {{ *}}max
 // CHECK-NOT:     tile.mask
@@ -157,7 +157,7 @@ func.func @f(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 
 // A row wider than the tile is swept in a loop, in which each thread combines what
 // it loads, and swept once more for values that wait for the reduction.
-// CHECK-LABEL: tile.kernel @column_loop(
+// CHECK-LABEL: tile.program @column_loop(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-DAG:     %[[STEP:.*]] = arith.constant 256 : index
@@ -197,7 +197,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // What the row's end leaves of the last tile counts for nothing in the loop that
 // reduces, since its exponents are -infinity; nothing is done about it in the one
 // that stores.
-// CHECK-LABEL: tile.kernel @two_depths(
+// CHECK-LABEL: tile.program @two_depths(
 // CHECK:         scf.for {{.*}} iter_args(%[[OLD:[^ ]*]] = %[[NONE:[^ ,]*]], %[[PARTIAL:[^ ]*]] = %[[ZERO:[^ )]*]])
 // CHECK:           %[[X:.*]] = tile.load
 // CHECK-NEXT:      %[[OWN:.*]] = tile.fold {{ *}}max %[[X]]
@@ -254,7 +254,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> (tensor<?x1000xf32>, tensor<?x1xf32>) {
 // -----
 
 // Two reductions that do not wait for each other share a loop.
-// CHECK-LABEL: tile.kernel @shared_loop(
+// CHECK-LABEL: tile.program @shared_loop(
 // CHECK:         scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}})
 // CHECK:           tile.load
 // CHECK-NOT:       tile.load
@@ -276,7 +276,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 // -----
 
 // What is the same in every column is loaded before the loop.
-// CHECK-LABEL: tile.kernel @statistic_input(
+// CHECK-LABEL: tile.program @statistic_input(
 // CHECK:         tile.load {{.*}} : memref<?x1xf32, strided<[?, 1]>> -> tensor<1x1xf32>
 // CHECK:         scf.for
 // CHECK-NOT:       tile.load {{.*}}memref<?x1xf32
@@ -300,7 +300,7 @@ func.func @f(%s: tensor<?x1xf32>, %x: tensor<?x1024xf32>) -> tensor<?x1xf32> {
 
 // Without reductions each program takes one tile of a row, and there are as
 // many programs to a row as it has tiles.
-// CHECK-LABEL: tile.kernel @column_split(
+// CHECK-LABEL: tile.program @column_split(
 // CHECK-SAME:      column_blocks = 4 : i64
 // CHECK-DAG:     %[[COUNT:.*]] = arith.constant 4 : index
 // CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 256 : index
@@ -325,7 +325,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
 // -----
 
 // A persistent program goes through row groups in steps of the number of programs.
-// CHECK-LABEL: tile.kernel @persistent(
+// CHECK-LABEL: tile.program @persistent(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index
 // CHECK-DAG:     %[[TWO:.*]] = arith.constant 2 : index
 // CHECK:         %[[ID:.*]] = tile.program_id
@@ -348,7 +348,7 @@ func.func @f(%x: tensor<?x128xf32>) -> tensor<?x128xf32> {
 
 // Where programs share a row, a persistent one keeps to its columns, so that it
 // can combine what it meets there.
-// CHECK-LABEL: tile.kernel @persistent_column_split(
+// CHECK-LABEL: tile.program @persistent_column_split(
 // CHECK-SAME:      %[[ROWS:[^:]*]]: index
 // CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
 // CHECK:         %[[ID:.*]] = tile.program_id
@@ -371,16 +371,16 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
 
 // Leading dimensions that lie one after the other in memory count as one, the
 // fastest way; then one by one; then without alignment.
-// CHECK-LABEL: tile.kernel @leading
+// CHECK-LABEL: tile.program @leading
 // CHECK-SAME:      (%{{[^:]*}}: index, %{{[^:]*}}: memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 16
 // CHECK-SAME:      leading = 1 : i64
-// CHECK:       tile.kernel @leading_strided
+// CHECK:       tile.program @leading_strided
 // CHECK-SAME:      (%{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: memref<?x?x128xf32, strided<[?, ?, 1]>> {tile.alignment = 16
 // CHECK-SAME:      leading = 2 : i64
-// CHECK:       tile.kernel @leading_strided_unaligned
+// CHECK:       tile.program @leading_strided_unaligned
 // CHECK-SAME:      (%{{[^:]*}}: index, %{{[^:]*}}: index, %{{[^:]*}}: memref<?x?x128xf32, strided<[?, ?, 1]>> {tile.alignment = 4
 // CHECK-SAME:      leading = 2 : i64
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@leading, @leading_strided, @leading_strided_unaligned](
 tile.kernel @leading(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
@@ -395,7 +395,7 @@ func.func @f(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32> {
 // -----
 
 // One loop goes through the rows of all leading dimensions.
-// CHECK:       tile.kernel @leading_persistent_strided(
+// CHECK:       tile.program @leading_persistent_strided(
 // CHECK-SAME:      %[[A:[^:]*]]: index, %[[B:[^:]*]]: index, %[[C:[^:]*]]: index,
 // CHECK-DAG:     %[[AB:.*]] = arith.muli %[[A]], %[[B]]
 // CHECK-DAG:     %[[ABC:.*]] = arith.muli %[[AB]], %[[C]]
@@ -414,9 +414,9 @@ func.func @f(%x: tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32> {
 // -----
 
 // Elements that are moved one by one need no alignment beyond their own.
-// CHECK-LABEL: tile.kernel @scalar(
+// CHECK-LABEL: tile.program @scalar(
 // CHECK-SAME:      tile.alignment = 4 : i64
-// CHECK-NOT:   tile.kernel
+// CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@scalar](
 tile.kernel @scalar(%x: tensor<?x31xf32>) -> tensor<?x31xf32>
     attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
@@ -431,7 +431,7 @@ func.func @f(%x: tensor<?x31xf32>) -> tensor<?x31xf32> {
 // -----
 
 // Each operand is aligned to its own vector, at most to 16 bytes.
-// CHECK-LABEL: tile.kernel @mixed_alignment(
+// CHECK-LABEL: tile.program @mixed_alignment(
 // CHECK-SAME:      memref<?x128xbf16, strided<[?, 1]>> {tile.alignment = 8 : i64, tile.readonly}
 // CHECK-SAME:      memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 16 : i64})
 tile.kernel @mixed_alignment(%x: tensor<?x128xbf16>) -> tensor<?x128xf32>

@@ -1,4 +1,4 @@
-//===- TileTest.cpp - Kernels on tiles, on the emulator -------------------===//
+//===- TileTest.cpp - Programs on tiles, on the emulator ------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -31,7 +31,7 @@ protected:
     context.loadAllAvailableDialects();
   }
 
-  /// Lowers `source`, one kernel on tiles; the test fails if that fails.
+  /// Lowers `source`, one program; the test fails if that fails.
   void compileTiles(const std::string &source) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(source, &context,
                                                           "kernel.mlir");
@@ -69,8 +69,8 @@ constexpr Emulator::Order kOrders[] = {Emulator::Order::Forward,
 /// Sums the columns of two tiles, twice, so that a thread may come to the
 /// second reduction while others still read the result of the first.
 constexpr char kReduceRows[] = R"mlir(
-tile.kernel @kernel(%rows: index, %x: memref<?x{3}xf32, strided<[?, 1]>>,
-                    %y: memref<?x{3}xf32, strided<[?, 1]>>)
+tile.program @kernel(%rows: index, %x: memref<?x{3}xf32, strided<[?, 1]>>,
+                     %y: memref<?x{3}xf32, strided<[?, 1]>>)
     attributes {{leading = 1 : i64, schedule = #tile.schedule<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index
@@ -124,8 +124,8 @@ TEST_F(TileTest, ReduceRowsSumsColumns) {
 
 /// All rows of a statistic.
 constexpr char kReduceStatistic[] = R"mlir(
-tile.kernel @kernel(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>,
-                    %y: memref<1xf32>)
+tile.program @kernel(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>,
+                     %y: memref<1xf32>)
     attributes {{leading = 1 : i64, schedule = #tile.schedule<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index
@@ -155,8 +155,8 @@ TEST_F(TileTest, ReduceRowsOfAStatistic) {
 /// The sums of groups of columns, and each element less its group's sum and
 /// plus its group's number from memory, in steps along the row.
 constexpr char kGroups[] = R"mlir(
-tile.kernel @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
-                    %s: memref<?x{5}xf32, strided<[?, 1]>>,
+tile.program @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
+                     %s: memref<?x{5}xf32, strided<[?, 1]>>,
                     %y: memref<?x{4}xf32, strided<[?, 1]>>,
                     %z: memref<?x{5}xf32, strided<[?, 1]>>)
     attributes {{leading = 1 : i64, schedule = #tile.schedule<
@@ -232,8 +232,8 @@ TEST_F(TileTest, GroupsOfColumnsStayWithTheirThreads) {
 /// row and stores the product as the second piece. The other pieces and a
 /// margin on both sides stay.
 constexpr char kInterleaved[] = R"mlir(
-tile.kernel @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
-                    %y: memref<?x{5}xf32, strided<[?, 1]>>)
+tile.program @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
+                     %y: memref<?x{5}xf32, strided<[?, 1]>>)
     attributes {{leading = 1 : i64, schedule = #tile.schedule<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index

@@ -1,6 +1,7 @@
 // options: --pass-pipeline=builtin.module(lower-to-host)
-tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<7xf64>)
-    attributes {leading = 0 : i64} {
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+tile.program @polynomials(%p: !llvm.ptr<1>, %x: vector<7xf64>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.erf %x : vector<7xf64>
   %1 = math.erfc %0 : vector<7xf64>
   %2 = math.cos %1 : vector<7xf64>
@@ -10,8 +11,8 @@ tile.kernel @polynomials(%p: !llvm.ptr<1>, %x: vector<7xf64>)
   llvm.store %5, %p : vector<7xf64>, !llvm.ptr<1>
   tile.return
 }
-tile.kernel @sine(%p: !llvm.ptr<1>, %x: vector<7xf64>)
-    attributes {leading = 0 : i64} {
+tile.program @sine(%p: !llvm.ptr<1>, %x: vector<7xf64>)
+    attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.sin %x : vector<7xf64>
   llvm.store %0, %p : vector<7xf64>, !llvm.ptr<1>
   tile.return

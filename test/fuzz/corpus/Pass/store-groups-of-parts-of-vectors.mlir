@@ -1,5 +1,5 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles)
-tile.kernel @statistic(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>,
+tile.program @statistic(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>,
                            %y: memref<?x128xf32, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index

@@ -1,5 +1,5 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles,canonicalize,cse)
-tile.kernel @loop(%rows: index, %x: memref<?x256xf16, strided<[?, 1000]>>)
+tile.program @loop(%rows: index, %x: memref<?x256xf16, strided<[?, 1000]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

@@ -1,4 +1,4 @@
-//===- TileOps.cpp - Ops on tiles -----------------------------------------===//
+//===- ProgramOps.cpp - The ops of programs on tiles ----------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -51,15 +51,15 @@ static LogicalResult verifyPiece(Op op, MemRefType memref) {
   return success();
 }
 
-/// Checks that the rows of `op` belong to a row space of its kernel.
+/// Checks that the rows of `op` belong to a row space of its program.
 template <typename Op>
 static LogicalResult verifySpace(Op op) {
   int64_t space = op.getSpace();
-  auto kernel = op->template getParentOfType<KernelOp>();
-  int64_t spaces = kernel ? kernel.getNumSpaces() : 1;
+  auto program = op->template getParentOfType<ProgramOp>();
+  int64_t spaces = program ? program.getSpaces() : 1;
   if (space < 0 || space >= spaces)
     return op.emitOpError("is of row space ")
-           << space << ", but the kernel has " << spaces;
+           << space << ", but the program has " << spaces;
   return success();
 }
 
@@ -114,11 +114,11 @@ LogicalResult ExchangeOp::verify() {
            << getResults().size() << " results for " << operands
            << " operands, not as many for each of them";
   size_t blocks = getResults().size() / operands;
-  auto kernel = (*this)->getParentOfType<KernelOp>();
-  if (kernel && kernel.getSchedule() &&
-      kernel.getSchedule()->getBlocks() != static_cast<int64_t>(blocks))
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (program &&
+      program.getSchedule().getBlocks() != static_cast<int64_t>(blocks))
     return emitOpError("has ") << blocks << " results for each operand, but "
-                               << kernel.getSchedule()->getBlocks()
+                               << program.getSchedule().getBlocks()
                                << " blocks are in the schedule's cluster";
   for (auto [index, result] : llvm::enumerate(getResults()))
     if (Type type = getInputs()[index / blocks].getType();
