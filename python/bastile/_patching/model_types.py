@@ -21,14 +21,16 @@ class Source(NamedTuple):
 
     def load(self):
         """The module; None where this version of Transformers has none."""
-        if self.module not in sys.modules and not _is_there(self.module):
+        if not _has_module(self):
             return None
         return importlib.import_module(self.module)
 
 
-def _is_there(module):
+def _has_module(source):
+    if source.module in sys.modules:
+        return True
     try:
-        return importlib.util.find_spec(module) is not None
+        return importlib.util.find_spec(source.module) is not None
     except ModuleNotFoundError:
         return False
 
@@ -68,16 +70,38 @@ def _mapping():
 
 def _collect(config, found):
     """Adds the sources of a class of configurations and of its parts to ``found``."""
-    package = config.__module__.rpartition(".")[0]
-    name = package.rpartition(".")[2]
-    if name not in found:
-        found[name] = Source(name, f"{package}.modeling_{name}")
+    source = _of_configuration(config)
+    # A part may be of a model elsewhere, with no module of its own.
+    if not found or _has_module(source):
+        found.setdefault(source.name, source)
     parts = getattr(config, "sub_configs", None)
     made = parts and code.default_configuration(config)
     for part in parts or ():
         kind = type(getattr(made, part, None))
         if hasattr(kind, "model_type") and kind is not config:
             _collect(kind, found)
+
+
+def _of_configuration(config):
+    """The source of a class of configurations: beside it or, where another model's
+    classes serve it, as Llama's serve InternLM 3, theirs."""
+    package = config.__module__.rpartition(".")[0]
+    name = package.rpartition(".")[2]
+    source = Source(name, f"{package}.modeling_{name}")
+    if _has_module(source):
+        return source
+    from transformers.models.auto import modeling_auto
+
+    for mapping in (
+        modeling_auto.MODEL_MAPPING,
+        modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING,
+        modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    ):
+        if config in mapping:
+            found = mapping[config]
+            cls = found[0] if isinstance(found, tuple) else found
+            return of_module(cls.__module__)
+    return source
 
 
 def of_classes(classes):

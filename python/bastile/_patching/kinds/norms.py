@@ -21,15 +21,20 @@ _SIZE = 64
 
 
 @functools.cache
-def _replace(original, patch):
+def _replace(original, patch, options=None):
     casting, offset, eps = patch.casting, patch.offset, patch.eps
     rms_norm = ops.rms_norm
 
     @functools.wraps(original)
     def forward(self, hidden_states):
         weight = getattr(self, "weight", None)
+        if not getattr(self, _WITH_WEIGHT, True):
+            # Gemma 3n of Transformers 4 keeps a 1 in its place.
+            weight = None
         # What a class of another kind does without a weight is not known.
         if weight is None and not hasattr(self, _WITH_WEIGHT):
+            return original(self, hidden_states)
+        if options is not None and not _is_as_proven(self, options):
             return original(self, hidden_states)
         return rms_norm(
             hidden_states,
@@ -152,9 +157,53 @@ def _prove(original, patch, cls):
         )
 
 
+def _is_as_proven(module, options):
+    """Whether a norm has the ``options`` that its class was proven with, and no
+    parameter but a weight."""
+    given = [name for name, x in module._parameters.items() if x is not None]
+    own = vars(module)
+    return given in ([], ["weight"]) and all(own[name] == x for name, x in options)
+
+
+@functools.cache
+def _options(cls):
+    """What the class may be made with besides its size, its epsilon and whether it has a
+    weight, by attribute with the value it has by default; None where that is nothing.
+    Raises ``probes.Mismatch`` where modules do not tell what they were made with."""
+    _, *others = inspect.signature(cls).parameters.values()
+    eps = [x.name for x in others if x.name in _EPSILONS][0]
+    known = (eps, _WITH_WEIGHT, "device", "dtype")
+    names = [
+        x.name
+        for x in others
+        if x.name not in known and x.kind not in (x.VAR_POSITIONAL, x.VAR_KEYWORD)
+    ]
+    if not names:
+        return None
+    made = cls(_SIZE, **{eps: 1e-6})
+    found = {name: vars(made)[name] for name in names if name in vars(made)}
+    for name in names:
+        # Others have to change which parameters there are.
+        default = inspect.signature(cls).parameters[name].default
+        if name not in found and (
+            not isinstance(default, bool)
+            or _parameters(cls(_SIZE, **{eps: 1e-6, name: not default}))
+            == _parameters(made)
+        ):
+            raise probes.Mismatch(
+                f"its modules do not tell which '{name}' they were made with"
+            )
+    return tuple(found.items())
+
+
+def _parameters(module):
+    return {name for name, _ in module.named_parameters()}
+
+
 def _build(patch, module, ops):
     cls = kind.look_up(module, patch.cls)
-    yield kind.method(patch, cls, "forward", _replace, _prove)
+    make = functools.partial(_replace, options=_options(cls))
+    yield kind.method(patch, cls, "forward", make, _prove)
 
 
 KIND = kind.Kind(table.Norm, _find, _build)

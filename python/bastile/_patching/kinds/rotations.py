@@ -43,11 +43,15 @@ def _heads(original, patch):
     step = 1 if patch.kind == "half_angles" else 2
 
     @functools.wraps(original)
-    def apply_rotary(q, k, cos, sin, *rest, **named):
+    def apply_rotary(q, k=None, cos=None, sin=None, *rest, **named):
         place = 1
         if rest or named:
             place = named.get("unsqueeze_dim") if len(named) == 1 and not rest else None
-        if place not in (1, 2) or cos.dim() != 3 or cos.shape[-1] % step:
+        # Qwen4's indexer has queries alone.
+        is_known = k is not None and cos is not None and sin is not None
+        if not is_known or place not in (1, 2) or cos.dim() != 3:
+            return original(q, k, cos, sin, *rest, **named)
+        if cos.shape[-1] % step:
             return original(q, k, cos, sin, *rest, **named)
         cos, sin = columns(cos).unsqueeze(2), columns(sin).unsqueeze(2)
         if place == 2:
@@ -134,7 +138,7 @@ _FORMS = {
     "heads": (_heads, tuple(_KERNELS)),
     "one": (_one, tuple(name for name in _KERNELS if name != "into_halves")),
     "tokens": (_tokens, tuple(_KERNELS)),
-    "sections": (_sections, tuple(_KERNELS)),
+    "sections": (_sections, tuple(name for name in _KERNELS if name != "half_angles")),
     "complex": (_complex, ("neighbours",)),
 }
 
