@@ -102,8 +102,11 @@ public:
   /// Ends the function, which returns `results`, and gives the text of a module
   /// with it. Results of formulas are rounded to the type of the first argument
   /// of floats that has at least 16 bits; arguments, results of ops and of
-  /// `convert` keep their own types.
-  runtime::Expected<std::string> finish(const std::vector<Id> &results);
+  /// `convert` keep their own types. Of a result that is to take the memory of
+  /// an argument, `places` has the number of the argument.
+  runtime::Expected<std::string>
+  finish(const std::vector<Id> &results,
+         const std::vector<std::optional<unsigned>> &places = {});
 
 private:
   class Implementation;

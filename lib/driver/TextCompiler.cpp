@@ -144,6 +144,12 @@ static llvm::json::Object describeSignature(func::FuncOp func) {
   for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
     outputs.push_back(describeType(type));
     (*outputs.back().getAsObject())["name"] = getResultName(func, index);
+    auto place = func.getResultAttrOfType<IntegerAttr>(
+        index, tile::TileDialect::kInPlaceAttrName);
+    // Others are refused where the function is compiled.
+    if (place && place.getValue().ult(func.getNumArguments()))
+      (*outputs.back().getAsObject())["in_place"] =
+          static_cast<int64_t>(place.getValue().getZExtValue());
   }
   return llvm::json::Object{{"name", func.getSymName()},
                             {"inputs", std::move(inputs)},

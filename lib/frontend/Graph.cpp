@@ -342,10 +342,15 @@ void Graph::eraseUnused() {
       op.erase();
 }
 
-Expected<std::string> Graph::print(ArrayRef<Value> results) {
+Expected<std::string> Graph::print(ArrayRef<Value> results,
+                                   ArrayRef<std::optional<unsigned>> places) {
   func::ReturnOp::create(builder, results);
   function.setFunctionType(builder.getFunctionType(
       function.getFunctionType().getInputs(), ValueRange(results).getTypes()));
+  for (auto [index, place] : llvm::enumerate(places))
+    if (place)
+      function.setResultAttr(index, tile::TileDialect::kInPlaceAttrName,
+                             builder.getIndexAttr(*place));
   eraseUnused();
   if (failed(verify(*module)))
     return messages.fail("the function is not valid");

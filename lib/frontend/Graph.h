@@ -84,8 +84,10 @@ public:
 
   /// The value in the type in which the function returns it.
   Expected<mlir::Value> getResult(Id id);
-  /// Returns `results` and prints the module.
-  Expected<std::string> print(llvm::ArrayRef<mlir::Value> results);
+  /// Returns `results`, some in the `places` of arguments, and prints the
+  /// module.
+  Expected<std::string> print(llvm::ArrayRef<mlir::Value> results,
+                              llvm::ArrayRef<std::optional<unsigned>> places);
 
   mlir::MLIRContext context;
   Messages messages;

@@ -270,7 +270,9 @@ Expected<std::vector<GraphBuilder::Id>> GraphBuilder::applyOp(
 // The end
 //===----------------------------------------------------------------------===//
 
-Expected<std::string> GraphBuilder::finish(const std::vector<Id> &results) {
+Expected<std::string>
+GraphBuilder::finish(const std::vector<Id> &results,
+                     const std::vector<std::optional<unsigned>> &places) {
   SmallVector<Value> values;
   for (Id id : results) {
     Expected<Value> value = implementation->getResult(id);
@@ -278,5 +280,5 @@ Expected<std::string> GraphBuilder::finish(const std::vector<Id> &results) {
       return value.takeError();
     values.push_back(*value);
   }
-  return implementation->print(values);
+  return implementation->print(values, places);
 }

@@ -81,9 +81,9 @@ static std::optional<PlaceConflict> findOtherPieces(BlockArgument argument,
   return std::nullopt;
 }
 
-std::optional<PlaceConflict>
-bastile::findPlaceConflict(tile::KernelOp kernel, BlockArgument argument,
-                           unsigned index) {
+std::optional<PlaceConflict> bastile::findPlaceConflict(tile::KernelOp kernel,
+                                                        BlockArgument argument,
+                                                        unsigned index) {
   if (std::optional<PlaceConflict> conflict = findDistantRead(argument))
     return conflict;
   Block &body = kernel.getBody().front();

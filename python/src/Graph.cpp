@@ -101,8 +101,9 @@ void bastile::python::bindGraph(py::module_ &module) {
       .def("describe", &describe, "value"_a)
       .def(
           "finish",
-          [](GraphBuilder &graph, const std::vector<Id> &results) {
-            return take(graph.finish(results));
+          [](GraphBuilder &graph, const std::vector<Id> &results,
+             const std::vector<std::optional<unsigned>> &places) {
+            return take(graph.finish(results, places));
           },
-          "results"_a);
+          "results"_a, "places"_a = std::vector<std::optional<unsigned>>());
 }

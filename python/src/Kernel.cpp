@@ -6,7 +6,9 @@
 
 #include "Kernel.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <sched.h>
 #include <thread>
 
@@ -100,8 +102,9 @@ Kernel::Kernel(std::shared_ptr<Program> program, const Function &function,
 namespace {
 /// The tensors of one call.
 struct CallTensors {
-  /// Whether an input is the caller's tensor itself, with no element twice.
-  std::vector<bool> isWritable;
+  /// Whether an input is the caller's tensor itself, contiguous or with
+  /// contiguous rows.
+  std::vector<bool> isContiguous, isOriginal;
   std::vector<TensorView> inputs;
   /// Objects that own the memory of the call's tensors.
   std::vector<py::object> alive;
@@ -129,7 +132,8 @@ public:
     }
   }
   ~CallScope() {
-    tensors->isWritable.clear();
+    tensors->isContiguous.clear();
+    tensors->isOriginal.clear();
     tensors->inputs.clear();
     tensors->alive.clear();
     freeTensors().push_back(std::move(tensors));
@@ -156,7 +160,8 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     py::object keepAlive;
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
-    tensors.isWritable.push_back(view.isContiguous());
+    tensors.isContiguous.push_back(view.isContiguous());
+    tensors.isOriginal.push_back(hasContiguousRows(view));
     // A tensor without elements is contiguous to libraries, whatever its
     // strides.
     if (view.elementCount() == 0)
@@ -180,8 +185,47 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
   return common;
 }
 
+/// Whether different indices lead to different elements, as far as the order
+/// of the strides tells.
+static bool hasSeparateElements(const TensorView &view) {
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (unsigned i = 0; i != view.rank(); ++i)
+    if (view.sizes[i] != 1)
+      steps.emplace_back(std::abs(view.strides[i]), view.sizes[i]);
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 1;
+  for (auto [stride, size] : steps) {
+    if (stride < reach)
+      return false;
+    reach += (size - 1) * stride;
+  }
+  return true;
+}
+
+/// Raises for inputs whose memory outputs cannot take.
+static void requirePlaces(const Function &function, const py::sequence &inputs,
+                          const CallTensors &tensors) {
+  for (const BufferSpec &output : function.outputs) {
+    if (!output.mayAlias)
+      continue;
+    const unsigned index = *output.mayAlias;
+    const TensorView &view = tensors.inputs[index];
+    const std::string what = "'" + function.name + "' overwrites '" +
+                             function.inputs[index].name + "'";
+    py::object input = inputs[index];
+    if (!Library::of(input).isWritable(input))
+      throw py::value_error(what + ", which cannot be written to");
+    if (view.elementCount() != 0 &&
+        (!tensors.isOriginal[index] || !hasSeparateElements(view)))
+      throw py::value_error(
+          what + ", whose rows have to be contiguous and share no memory; "
+                 "call it on a contiguous copy, and copy the result back");
+  }
+}
+
 py::list Kernel::runFunction(const Function &function,
-                             const py::sequence &inputs, bool inPlace) const {
+                             const py::sequence &inputs,
+                             InPlace inPlace) const {
   CallScope scope;
   CallTensors &tensors = *scope;
   const Location location = readInputs(function, inputs, tensors);
@@ -189,6 +233,8 @@ py::list Kernel::runFunction(const Function &function,
     throw py::value_error("'" + function.name + "' was compiled for " +
                           (owner->isHost() ? "the CPU" : "GPUs") +
                           ", but its tensors are on " + print(location));
+  if (inPlace == InPlace::Always)
+    requirePlaces(function, inputs, tensors);
   py::object first = inputs[0];
   const Library &library = Library::of(first);
   Place place;
@@ -204,8 +250,10 @@ py::list Kernel::runFunction(const Function &function,
                       std::optional<unsigned> output) -> Expected<TensorView> {
     // Host code runs without the interpreter's lock.
     py::gil_scoped_acquire lock;
-    if (output && inPlace && spec.mayAlias &&
-        tensors.isWritable[*spec.mayAlias]) {
+    if (output && spec.mayAlias &&
+        (inPlace == InPlace::Always ||
+         (inPlace == InPlace::WherePossible &&
+          tensors.isContiguous[*spec.mayAlias]))) {
       outputs[*output] = inputs[*spec.mayAlias];
       return tensors.inputs[*spec.mayAlias];
     }
@@ -234,7 +282,8 @@ py::list Kernel::runFunction(const Function &function,
 }
 
 py::list Kernel::run(const py::sequence &inputs, bool inPlace) const {
-  return runFunction(*forwardFunction, inputs, inPlace);
+  return runFunction(*forwardFunction, inputs,
+                     inPlace ? InPlace::WherePossible : InPlace::Never);
 }
 
 std::vector<unsigned> Kernel::consumedInputs() const {
@@ -254,8 +303,10 @@ py::object Kernel::unwrap(const py::list &outputs) const {
   return std::move(tuple);
 }
 
-py::object Kernel::call(const py::sequence &inputs, bool inPlace) const {
-  return unwrap(run(inputs, inPlace));
+py::object Kernel::call(const py::sequence &inputs) const {
+  return unwrap(
+      runFunction(*forwardFunction, inputs,
+                  inPlace && !together ? InPlace::Always : InPlace::Never));
 }
 
 //===----------------------------------------------------------------------===//
@@ -300,7 +351,8 @@ py::tuple Kernel::backward(const py::sequence &kept,
       else
         inputs.append(kept[next++]);
     }
-    computed = runFunction(*backwardFunction, inputs, inPlace);
+    computed = runFunction(*backwardFunction, inputs,
+                           inPlace ? InPlace::WherePossible : InPlace::Never);
   }
   py::tuple result(recipe.gradients.size());
   for (size_t i = 0; i != recipe.gradients.size(); ++i) {

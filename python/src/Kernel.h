@@ -19,7 +19,8 @@ public:
   /// `function` is one of `program`. Functions for the host take tensors on the
   /// CPU, others those on a GPU. With `together`, the function returns
   /// gradients beside its results; with `inPlace`, `forward` lets them take the
-  /// memory of the inputs.
+  /// memory of the inputs. With `inPlace` alone, results take it, as the
+  /// function says.
   Kernel(std::shared_ptr<runtime::Program> program,
          const runtime::Function &function, bool together, bool inPlace);
 
@@ -30,9 +31,10 @@ public:
   /// where the function allows it. Returns one object for each output.
   pybind11::list run(const pybind11::sequence &inputs, bool inPlace) const;
 
-  /// As `run`, but without what the function returns only for its backward:
-  /// one object, or a tuple of several.
-  pybind11::object call(const pybind11::sequence &inputs, bool inPlace) const;
+  /// Calls the function and returns its results without what is only there for
+  /// its backward: one object, or a tuple of several. Raises for inputs whose
+  /// memory results are to take and cannot.
+  pybind11::object call(const pybind11::sequence &inputs) const;
 
   /// Calls the function and returns (its result or results, what `backward`
   /// has to be given of this call).
@@ -60,9 +62,12 @@ public:
 
 private:
   using Source = runtime::Backward::Source;
+  /// Whether outputs take the memory of inputs: never; where the function
+  /// allows it and the input is contiguous; or wherever the function says so.
+  enum class InPlace { Never, WherePossible, Always };
   pybind11::list runFunction(const runtime::Function &function,
                              const pybind11::sequence &inputs,
-                             bool inPlace) const;
+                             InPlace inPlace) const;
   /// The metadata of the backward; raises where no gradients were asked for.
   const runtime::Backward &recipe() const;
   pybind11::object unwrap(const pybind11::list &outputs) const;

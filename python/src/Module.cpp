@@ -271,7 +271,7 @@ static void bindKernels(py::module_ &module) {
           "name", [](const Kernel &kernel) { return kernel.function().name; })
       .def_property_readonly("result_count", &Kernel::resultCount)
       .def("run", &Kernel::run, "inputs"_a, "in_place"_a = false)
-      .def("call", &Kernel::call, "inputs"_a, "in_place"_a = false)
+      .def("call", &Kernel::call, "inputs"_a)
       .def("forward", &Kernel::forward, "inputs"_a)
       .def("keep", &Kernel::keep, "inputs"_a, "outputs"_a)
       .def("backward", &Kernel::backward, "kept"_a, "gradients"_a,

@@ -113,7 +113,7 @@ py::object Operator::run(const py::tuple &operands,
                          const py::object &attributes) {
   auto found = find(operands, attributes, py::none());
   py::object present = isFixed() ? py::object(operands) : withoutNone(operands);
-  return found->native->call(present, /*inPlace=*/false);
+  return found->native->call(present);
 }
 
 py::object Operator::record(const py::tuple &operands,

@@ -303,6 +303,10 @@ public:
     outputs[index] = adapter().attr("deliver")(like, outputs[index]);
   }
 
+  bool isWritable(py::handle object) const override {
+    return adapter().attr("is_writable")(object).cast<bool>();
+  }
+
   runtime::cuda::Stream currentStream(int device) const override {
     return reinterpret_cast<void *>(
         adapter().attr("current_stream")(device).cast<uintptr_t>());

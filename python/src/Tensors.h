@@ -85,6 +85,9 @@ public:
   virtual void deliver(pybind11::list &outputs, size_t index,
                        pybind11::handle like) const {}
 
+  /// Whether kernels may write to a tensor of a caller.
+  virtual bool isWritable(pybind11::handle object) const { return true; }
+
   /// The stream that the library works in now.
   virtual runtime::cuda::Stream currentStream(int device) const = 0;
 };
@@ -100,8 +103,9 @@ pybind11::object copyContiguous(pybind11::handle tensor);
 /// strides, device or None, owner); `allocate(like, type, sizes, device)`,
 /// which returns (tensor, address); `deliver(like, tensor)`, which returns what
 /// the caller gets of it once the call is made; `current_stream(device)`;
-/// `contiguous(tensor)`, which returns a copy; and `unusual_kind(tensor)`,
-/// which says what a tensor of PyTorch is that is not dense, or returns None.
+/// `contiguous(tensor)`, which returns a copy; `is_writable(tensor)`; and
+/// `unusual_kind(tensor)`, which says what a tensor of PyTorch is that is not
+/// dense, or returns None.
 void setTensorAdapter(pybind11::object adapter);
 
 } // namespace bastile::python

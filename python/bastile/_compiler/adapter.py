@@ -245,8 +245,21 @@ def contiguous(tensor):
     )
 
 
+def is_writable(tensor):
+    """Whether kernels may write to a tensor of a caller: NumPy's arrays may forbid it,
+    and JAX's always do. Of a library that is only known by ``__dlpack__`` it is not
+    known."""
+    if hasattr(tensor, "data_ptr") or isinstance(tensor, _bastile.Array):
+        return True
+    for protocol in ("__array_interface__", "__cuda_array_interface__"):
+        if hasattr(tensor, protocol) and _library(tensor) not in ("jax", "jaxlib"):
+            return not getattr(tensor, protocol)["data"][1]
+    return False
+
+
 class _Adapter:
     describe = staticmethod(describe)
+    is_writable = staticmethod(is_writable)
     unusual_kind = staticmethod(unusual_kind)
     allocate = staticmethod(allocate)
     deliver = staticmethod(deliver)

@@ -16,6 +16,9 @@ call_op: Callable[..., Any]
 call_kernel: Callable[..., Any]
 #: Calls a `TracedOperator` or a `Recipe`, given it, its operands and its attributes.
 call_traced: Callable[..., Any]
+#: Prepares PyTorch for a call that overwrites operands, given the function's name and
+#: those operands.
+overwrite: Callable[..., Any]
 #: Raises for operands that are leaves of autograd, whose values an op in place would
 #: overwrite; given the op's name and the operands.
 forbid_leaves: Callable[..., Any]
@@ -33,11 +36,13 @@ def connect(
     kernel: Callable[..., Any],
     traced: Callable[..., Any],
     leaves: Callable[..., Any],
+    overwriting: Callable[..., Any],
     compiling: Callable[[], bool] | None = None,
 ) -> None:
     """Sets the functions above. With ``compiling``, kernels and functions ask that in the
     place of `is_compiling`."""
-    global call_op, call_kernel, call_traced, forbid_leaves, is_compiling
+    global call_op, call_kernel, call_traced, forbid_leaves, overwrite, is_compiling
     call_op, call_kernel, call_traced, forbid_leaves = op, kernel, traced, leaves
+    overwrite = overwriting
     if compiling is not None:
         is_compiling = compiling

@@ -12,6 +12,7 @@ from bastile._compiler.recipe import Recipe, is_module
 
 _Shape = Sequence[int | None] | Mapping[str, Sequence[int | None]]
 _Grad = bool | str | Sequence[str] | None
+_InPlace = str | Sequence[str | None] | None
 
 
 @overload
@@ -24,6 +25,7 @@ def compile(
     target: str | None = None,
     schedule: str = "",
     results: Sequence[str] | None = None,
+    in_place: _InPlace = None,
     **attributes: Any,
 ) -> Kernel: ...
 
@@ -47,6 +49,7 @@ def compile(
     grad: _Grad = None,
     target: str | None = None,
     schedule: str = "",
+    in_place: _InPlace = None,
     **attributes: Any,
 ) -> Function: ...
 
@@ -74,6 +77,7 @@ def compile(
     grad: _Grad = None,
     target: str | None = None,
     schedule: str = "",
+    in_place: _InPlace = None,
     **attributes: Any,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 
@@ -87,6 +91,7 @@ def compile(
     target: str | None = None,
     schedule: str = "",
     results: Sequence[str] | None = None,
+    in_place: _InPlace = None,
     **attributes: Any,
 ) -> Kernel | Function | Callable[[Callable[..., Any]], Kernel | Function]:
     """Compiles ``op``, ahead where ``shape`` and ``dtype`` are given, otherwise when
@@ -111,6 +116,11 @@ def compile(
         schedule: fields pinned in every kernel's schedule, as in ``"rows=2"``.
         results: the types of the results as MLIR spells them, for an op where
             they do not follow from the operands.
+        in_place: for a Python function, the names of the operands whose memory
+            its results take, in the order of the results; ``None`` for a result
+            with memory of its own. Such a result has the shape and the type of
+            the operand, which a call overwrites and returns. There are no
+            gradients. MLIR says so itself, by ``tile.in_place``.
         attributes: the op's attributes, as in ``eps=1e-5``, and what parameters
             of a Python function are that are no tensors.
 
@@ -132,6 +142,7 @@ def compile(
             target=target,
             schedule=schedule,
             results=results,
+            in_place=in_place,
             **attributes,
         )
     if target is not None and target not in _bastile.targets():
@@ -143,11 +154,33 @@ def compile(
             "results are given to an op by its name; a function and a module say "
             "themselves what they return"
         )
+    places = (in_place,) if isinstance(in_place, str) else tuple(in_place or ())
     if isinstance(op, Function):
         inner = op._recipe
         op, attributes = inner.op, {**inner.attributes, **attributes}
+        places = places or inner.places
+    if places and not callable(op):
+        raise TypeError(
+            "in_place is for a Python function: MLIR says it at a result, by "
+            "tile.in_place, and an op by its name can be called in a function"
+        )
+    if any(places):
+        if grad:
+            raise ValueError(
+                "in_place and grad exclude each other: a backward would find the "
+                "results where it reads operands"
+            )
+        grad = False
     recipe = Recipe(
-        op, shape, dtype, grad, target, schedule, tuple(results or ()), attributes
+        op,
+        shape,
+        dtype,
+        grad,
+        target,
+        schedule,
+        tuple(results or ()),
+        attributes,
+        places,
     )
     if is_module(op) or (shape is not None and dtype is not None):
         return recipe.build()

@@ -43,6 +43,9 @@ class Function:
             # calls.
             gradients=recipe.grad is None or bool(recipe.grad),
         )
+        self._overwritten = [
+            self.operands.index(place) for place in recipe.places if place is not None
+        ]
         self._call = self._native.caller()
         _functions.add(self)
         operators.FUNCTIONS[recipe.key] = recipe
@@ -64,6 +67,8 @@ class Function:
         if symbols.is_tracing() and callable(recipe.op):
             # A part of another function.
             return recipe.op(*tensors, **recipe.attributes)
+        if self._overwritten:
+            capture.overwrite(recipe.name, [tensors[i] for i in self._overwritten])
         return self._call(tensors, recipe)
 
     def kernel(self, *tensors: Any, **named: Any) -> Kernel:

@@ -46,6 +46,13 @@ class Kernel:
         self.operands: tuple[str, ...] = tuple(operands)
         self.result_count: int = result_count
         self.has_gradients: bool = bool(request.gradients)
+        # A request in place with gradients is for these; they may take the memory of
+        # operands, results have to.
+        self._overwritten = [
+            x["in_place"]
+            for x in request.describe()["functions"][0]["outputs"]
+            if request.in_place and not request.together and "in_place" in x
+        ]
         #: The extension module's part of a call, which asks `_specialize` for the code
         #: of each device once.
         self.fixed: _bastile.FixedOperator = _bastile.FixedOperator(
@@ -67,7 +74,16 @@ class Kernel:
             raise TypeError(f"{self.name}: takes {', '.join(self.operands)}")
         if capture.is_compiling():
             return capture.call_kernel(self, tensors)
+        if self._overwritten:
+            if len(tensors) != len(self.operands):
+                arrange(self.name, self.operands, tensors, {})
+            capture.overwrite(self.name, [tensors[i] for i in self._overwritten])
         return self._call(tensors, self)
+
+    @property
+    def overwrites(self) -> bool:
+        """Whether a call overwrites operands, and returns them as results."""
+        return bool(self._overwritten)
 
     def require_gradients(self, wanted: Any) -> None:
         """Raises ``TypeError`` where gradients are wanted that the kernel lacks."""

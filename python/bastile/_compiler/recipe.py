@@ -31,6 +31,9 @@ class Recipe:
     schedule: str
     results: tuple[str, ...]
     attributes: dict[str, Any]
+    #: Of each result of a Python function, the operand whose memory it takes, or None;
+    #: fewer than there are results where the others take none.
+    places: tuple[str | None, ...] = ()
     #: A name that no other recipe has, in any process: programs that PyTorch has traced
     #: call recipes by it, and may be kept on disk.
     key: str = dataclasses.field(default_factory=lambda: os.urandom(16).hex())
@@ -64,6 +67,7 @@ class Recipe:
                 definition.operand_shapes(self.shape, self.dtype or "f32")
             return
         tensors = self.operands
+        tracing.check_places(self.name, tensors, self.places)
         if self.shape is not None:
             tracing.read_shapes(self.name, tensors, self.shape)
         if self.dtype is not None:
@@ -131,6 +135,13 @@ class Recipe:
             gradients=gradients,
         )
         functions = request.describe()["functions"]
+        if any("in_place" in x for f in functions for x in f["outputs"]):
+            request = dataclasses.replace(request, in_place=True)
+            if gradients:
+                raise ValueError(
+                    f"{name} has results in the memory of operands, and no gradients: "
+                    "a backward would find the results where it reads operands"
+                )
         if len(functions) != 1:
             names = ", ".join(x["name"] for x in functions) or "none"
             raise ValueError(
@@ -147,7 +158,9 @@ class Recipe:
     def _source(self, shape, dtype):
         """The name of the function and a module with it."""
         if callable(self.op):
-            return tracing.trace(self.op, shape, dtype, self.attributes)
+            return tracing.trace(
+                self.op, shape, dtype, self.attributes, self.places
+            )
         if is_module(self.op):
             return _read_module(self.op, self.attributes)
         definition = _find(self.op)

@@ -424,11 +424,12 @@ def join(pieces, interleaved, name):
     return _make(graph, name, lambda: graph.join(ids, interleaved), pieces)
 
 
-def finish(graph, name, results) -> str:
-    """The module whose function returns these symbols."""
+def finish(graph, name, results, places=()) -> str:
+    """The module whose function returns these symbols. ``places`` has the number of the
+    argument whose memory a result takes, or None."""
     _graph_of(name, results)
     try:
-        return graph.finish([result._id for result in results])
+        return graph.finish([result._id for result in results], list(places))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
 

@@ -12,13 +12,15 @@ from bastile._compiler import symbols, tensor_types
 from bastile._compiler.symbols import Symbol
 
 
-def trace(function, shape, dtype, attributes):
+def trace(function, shape, dtype, attributes, places=()):
     """The name of ``function`` and a module with what it computes.
 
     Parameters without a default are tensors, and so are those that ``shape`` or
     ``dtype`` names; all others are given their values in ``attributes``, or their
     defaults, and become constants, as everything does that the function finds in
-    its closure. Equal functions, shapes, types and attributes give equal texts.
+    its closure. Of each result, ``places`` has the name of the tensor whose memory it
+    takes, or None. Equal functions, shapes, types, attributes and places give equal
+    texts.
     """
     name = name_of(function)
     tensors, values = parameters(function, name, shape, dtype, attributes)
@@ -34,10 +36,34 @@ def trace(function, shape, dtype, attributes):
         results = _call(function, given, values)
         if not isinstance(results, (tuple, list)):
             results = (results,)
-        return name, _finish(graph, name, results)
+        check_places(name, tensors, places, len(results))
+        return name, _finish(graph, name, results, places, given)
 
 
-def _finish(graph, name, results):
+def check_places(name, tensors, places, result_count=None):
+    """Raises ``ValueError`` unless ``places`` names some of ``tensors``, each once, and
+    no more than there are results."""
+    for place in places:
+        if place is None:
+            continue
+        if place not in tensors:
+            raise ValueError(
+                f"{name}: in_place names '{place}', which is no operand; the operands "
+                f"are {', '.join(tensors)}"
+            )
+        if places.count(place) > 1:
+            raise ValueError(
+                f"{name}: in_place names '{place}' twice, but one result takes the "
+                "memory of an operand"
+            )
+    if result_count is not None and len(places) > result_count:
+        raise ValueError(
+            f"{name}: in_place is for {len(places)} results, but there are "
+            f"{result_count}"
+        )
+
+
+def _finish(graph, name, results, places, tensors):
     if not results:
         raise TypeError(f"{name} returns nothing")
     for index, result in enumerate(results):
@@ -45,7 +71,25 @@ def _finish(graph, name, results):
             raise TypeError(
                 f"{name} must return symbolic tensors, but result {index} is {result!r}"
             )
-    return symbols.finish(graph, name, results)
+    results = list(results)
+    numbers = [None] * len(results)
+    for index, place in enumerate(places):
+        if place is not None:
+            results[index] = _fit(name, index, results[index], tensors[place])
+            numbers[index] = list(tensors).index(place)
+    return symbols.finish(graph, name, results, numbers)
+
+
+def _fit(name, index, result, operand):
+    """The result, of the type of the operand whose memory it takes."""
+    if result.shape != operand.shape:
+        raise ValueError(
+            f"{name}: result {index}, {result!r}, takes the memory of an operand of "
+            f"another shape, {operand!r}"
+        )
+    if result.dtype == operand.dtype and "float" not in operand.dtype:
+        return result
+    return result.to(operand.dtype)
 
 
 def name_of(function) -> str:

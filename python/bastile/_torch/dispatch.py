@@ -20,6 +20,7 @@ from bastile._torch.operands import (
     SAME_TYPES,
     find_wanted,
     forbid_leaves,
+    overwrite,
     promote,
     refuse_unusual,
 )
@@ -71,6 +72,7 @@ def connect():
         kernel=call_kernel,
         traced=call_traced,
         leaves=forbid_leaves,
+        overwriting=overwrite,
         compiling=torch.compiler.is_compiling,
     )
     op_functions.connect(torch.compiler.is_compiling, REGISTERED)
@@ -95,6 +97,11 @@ def _dispatch(native, operands, attributes):
         return call_kernel(attributes, operands)
     traced = attributes if is_recipe else operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
+        if (is_kernel and attributes.overwrites) or (is_recipe and any(attributes.places)):
+            raise NotImplementedError(
+                f"{name}: overwrites operands, which torch.func's transformations need; "
+                "call it outside of them"
+            )
         if is_kernel or is_recipe:
             attributes.require_gradients(find_wanted(operands))
         outputs = autograd.TransformedNode.apply(

@@ -40,6 +40,11 @@ def _forbid_leaves(name, operands):
     return _enter().forbid_leaves(name, operands)
 
 
+def _overwrite(name, operands):
+    if any(_classify(type(x)) for x in operands):
+        _enter().overwrite(name, operands)
+
+
 def install():
     """Has calls on PyTorch's tensors come here."""
     _bastile.set_hooks(_classify)
@@ -48,6 +53,7 @@ def install():
         kernel=_call_kernel,
         traced=_call_traced,
         leaves=_forbid_leaves,
+        overwriting=_overwrite,
     )
     if sys.modules.get("torch") is not None:
         # Before torch.compile traces a call.

@@ -40,6 +40,27 @@ def forbid_leaves(name, operands):
                 )
 
 
+def refuse_recorded(name, overwritten):
+    """Raises ``RuntimeError`` where autograd records what happens to a tensor that a
+    call overwrites: it would not see the change."""
+    if torch.is_grad_enabled() and any(x.requires_grad for x in overwritten):
+        raise RuntimeError(
+            f"{name}: overwrites an operand that requires gradients, which autograd "
+            "does not record; call it in torch.no_grad()"
+        )
+
+
+def overwrite(name, operands):
+    """Prepares tensors of PyTorch for a call that overwrites them.
+
+    Raises as `refuse_recorded`.
+    """
+    tensors = [x for x in operands if isinstance(x, torch.Tensor)]
+    refuse_recorded(name, tensors)
+    # Whoever has kept one of them for a backward finds out by its version.
+    torch.autograd.graph.increment_version([x for x in tensors if not x.is_inference()])
+
+
 def find_wanted(operands):
     """For each operand, whether autograd records its gradient; None where it records
     none."""

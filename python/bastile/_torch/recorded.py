@@ -6,6 +6,7 @@ import sys
 import torch
 from bastile._compiler import operators
 from bastile._torch import autograd
+from bastile._torch.operands import refuse_recorded
 from bastile._torch.run_operator import run, run_in_place
 
 
@@ -14,7 +15,23 @@ def record(request, operands):
     call is recorded with them."""
     if request.gradients:
         return _Recorded.apply(request, *operands)
+    if request.in_place:
+        return _overwrite(request, operands)
     return tuple(run(request, None, operands)[: result_count(request)])
+
+
+def _overwrite(request, operands):
+    """The results of a call that PyTorch traces, some of which take the memory of
+    operands."""
+    if _is_distributed(operands):
+        raise TypeError(
+            f"{request.name}: overwrites operands, and takes no DTensor; call it on "
+            "their to_local()"
+        )
+    outputs = request.describe()["functions"][0]["outputs"]
+    overwritten = [operands[x["in_place"]] for x in outputs if "in_place" in x]
+    refuse_recorded(request.name, overwritten)
+    return tuple(run_in_place(request, operands)[: result_count(request)])
 
 
 class _Recorded(torch.autograd.Function):

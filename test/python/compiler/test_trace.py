@@ -503,12 +503,20 @@ def test_the_documentation_is_right():
     section = text.split("\n## An op in one line\n")[1].split("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     gate, up = bfloat16(random(3, 2880)), bfloat16(random(3, 2880, seed=1))
-    names = {"gate": gate, "up": up}
+    before, gradient, mean, square = (random(3, 8, seed=i) for i in range(4))
+    names = {
+        **{"gate": gate, "up": up, "parameter": before.copy(), "gradient": gradient},
+        **{"mean": mean.copy(), "square": abs(square)},
+        "rate": np.array([0.5], np.float32),
+    }
     for block in blocks:
         exec(block, names)
     wide, other = gate.astype(float), up.astype(float)
     expected = (other + 1) * wide * logistic(1.702 * wide)
     np.testing.assert_allclose(names["result"].astype(float), expected, rtol=2**-8)
+    np.testing.assert_allclose(names["mean"], 0.9 * mean + 0.1 * gradient, rtol=1e-5)
+    change = 0.5 * names["mean"] / (np.sqrt(names["square"]) + 1e-8)
+    np.testing.assert_allclose(names["parameter"], before - change, rtol=1e-4, atol=1e-5)
     assert names["norm"].operands == ("x", "weight")
     assert names["gated_norm"].operands == ("x", "gate", "weight")
 
