@@ -384,11 +384,17 @@ Value TargetRows::isTarget(const Expr &rows) const {
                                repeated);
 }
 
-Value toInteger(const Expr &operand) {
-  ImplicitLocOpBuilder &builder = operand.getBuilder();
-  return arith::FPToSIOp::create(builder,
-                                 operand.getType().clone(builder.getI8Type()),
-                                 operand.getValue());
+Expr columnNumbers(const Expr &like) {
+  ImplicitLocOpBuilder &builder = like.getBuilder();
+  RankedTensorType type = like.getType();
+  Value columns = IotaOp::create(builder, type.clone(builder.getI32Type()),
+                                 like.getValue(), Value(), Value());
+  return wrap(builder, arith::SIToFPOp::create(builder, type, columns));
+}
+
+Value toInteger(const Expr &operand, IntegerType type) {
+  return arith::FPToSIOp::create(
+      operand.getBuilder(), operand.getType().clone(type), operand.getValue());
 }
 
 LogicalResult verifyRowLength(Operation *op, Value vector, StringRef vectorName,
@@ -400,6 +406,17 @@ LogicalResult verifyRowLength(Operation *op, Value vector, StringRef vectorName,
   return op->emitOpError() << vectorName << " of type " << vectorType
                            << " does not have the row length of the "
                            << rowsName << " of type " << rowsType;
+}
+
+LogicalResult verifyGroups(Operation *op, int64_t groups, Value rows,
+                           StringRef rowsName) {
+  auto type = cast<RankedTensorType>(rows.getType());
+  int64_t length = type.getShape().back();
+  if (groups == 1 || (groups > 1 && groups < length && length % groups == 0))
+    return success();
+  return op->emitOpError() << "rows of the " << rowsName << " of type " << type
+                           << " are not " << groups
+                           << " groups of several columns of one size";
 }
 
 LogicalResult verifyScale(Operation *op, Value scale, Value rows,

@@ -173,14 +173,23 @@ private:
   mlir::Value column, ignored, inRange;
 };
 
-/// `operand` as i8, rounded towards zero.
-mlir::Value toInteger(const Expr &operand);
+/// The number of each element's column, in the shape and precision of `like`;
+/// float32 has those of 2^24 columns.
+Expr columnNumbers(const Expr &like);
+
+/// `operand` as integers, rounded towards zero.
+mlir::Value toInteger(const Expr &operand, mlir::IntegerType type);
 
 /// Checks that the row vector `vector` is as long as the rows of `rows`. An
 /// error at `op` calls both by the names given.
 llvm::LogicalResult verifyRowLength(mlir::Operation *op, mlir::Value vector,
                                     llvm::StringRef vectorName,
                                     mlir::Value rows, llvm::StringRef rowsName);
+
+/// Checks that the rows of `rows` are `groups` groups of columns of one size.
+/// An error at `op` calls them by the name given.
+llvm::LogicalResult verifyGroups(mlir::Operation *op, int64_t groups,
+                                 mlir::Value rows, llvm::StringRef rowsName);
 
 /// Checks that `scale` has one number for each row of `rows`, for each band of
 /// rows if there is a `band`, for each group of columns, or for the whole

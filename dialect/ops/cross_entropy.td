@@ -30,9 +30,13 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
     with s the `label_smoothing`, V the length of the row and w the optional
     class `weights`, all 1 otherwise. A `soft_cap` of 0, the default, leaves the
     logits as they are. A token whose target is `ignore_index` has the loss 0.
+    With `token_scaling`, each token's loss is multiplied by exp(z[t] - lse), the
+    probability of its target, taken for a constant.
+
     `reduction(mean)`, the default, divides the sum of the losses by the number
-    of tokens not ignored, or by the sum of their w[t]. If all tokens are
-    ignored, the loss and all gradients are 0.
+    of tokens not ignored, or by the sum of their w[t]. As no class weighs the
+    last term, z_loss * lse^2, its sum is divided by the number of tokens in
+    either case. If all tokens are ignored, the loss and all gradients are 0.
 
     A target outside of the row that is not `ignore_index` makes the loss of its
     token NaN; the token has no gradient, and no memory is read for it.
@@ -40,16 +44,19 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
 
     Results are float32 (float64 for float64 logits): `loss` of all tokens, or
     of each with `reduction(none)`; `lse` of each token; `correct`, an i8 that
-    is 1 where no logit is larger than the target's; `invalid`. A result that is
-    not used costs nothing. A logit of -inf is that of a token that cannot
-    occur.
+    is 1 where no logit is larger than the target's; `invalid`; and `predicted`,
+    the least number of a class whose logit is the largest, or -1 for a token
+    that is ignored or has a NaN among its logits (an i32, for rows of up to
+    2^24 logits). A result that is not used costs nothing. A logit of -inf is
+    that of a token that cannot occur.
 
     Example:
 
     ```mlir
-    %loss, %lse, %correct, %invalid = tile.cross_entropy %logits, %targets
+    %loss, %lse, %correct, %invalid, %predicted =
+        tile.cross_entropy %logits, %targets
         : tensor<?x128256xbf16>, tensor<?x1xi64>
-    %l, %lse1, %correct1, %invalid1 =
+    %l, %lse1, %correct1, %invalid1, %predicted1 =
         tile.cross_entropy %logits, %targets weights(%w) reduction(none)
         {label_smoothing = 0.1} : tensor<?x128256xbf16>, tensor<?x1xi64>,
         tensor<128256xf32>
@@ -63,9 +70,11 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
     DefaultValuedAttr<F64Attr, "0.0">:$label_smoothing,
     DefaultValuedAttr<F64Attr, "0.0">:$z_loss,
     DefaultValuedAttr<F64Attr, "0.0">:$soft_cap,
-    DefaultValuedAttr<F64Attr, "1.0">:$temperature);
+    DefaultValuedAttr<F64Attr, "1.0">:$temperature,
+    UnitAttr:$token_scaling);
   let results = (outs Tile_ComputeRows:$loss, Tile_ComputeTensor:$lse,
-                      RankedTensorOf<[I8]>:$correct, Tile_ComputeRows:$invalid);
+                      RankedTensorOf<[I8]>:$correct, Tile_ComputeRows:$invalid,
+                      RankedTensorOf<[I32]>:$predicted);
   let assemblyFormat = [{
     $logits `,` $targets (`weights` `(` $weights^ `)`)?
     (`reduction` `(` $reduction^ `)`)? attr-dict `:` type($logits) `,`
@@ -94,7 +103,8 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
       LossReductionAttr reduction = adaptor.getReductionAttr();
       bool isEach = reduction && reduction.getValue() == LossReduction::None;
       types.assign({isEach ? each : one, each,
-                    each.clone(::mlir::IntegerType::get(context, 8)), one});
+                    each.clone(::mlir::IntegerType::get(context, 8)), one,
+                    each.clone(::mlir::IntegerType::get(context, 32))});
       return ::mlir::success();
     }
 
@@ -125,7 +135,7 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
 
     ::llvm::SmallVector<::mlir::Value>
     $cppClass::decompose(::mlir::ImplicitLocOpBuilder &builder) {
-      Expr z(builder, getLogits());
+      Expr logits(builder, getLogits()), z = logits;
       double cap = getSoftCap().convertToDouble();
       double temperature = getTemperature().convertToDouble();
       if (cap != 0)
@@ -158,29 +168,58 @@ def Tile_CrossEntropyOp : Tile_ModelOp<"cross_entropy", [
           all = all * Expr(builder, getWeights());
         loss = loss * (1 - smoothing) + rowSum(all) * (smoothing / length);
       }
-      if (double scale = getZLoss().convertToDouble())
+      // What a token's loss is multiplied by, and where it is none.
+      auto finish = [&](Expr term) {
+        if (getTokenScaling())
+          term = term * stopGradient(exp(targetShifted - logSum));
+        term = select(targets.isInRange(), term, lse.constant(NAN));
+        return select(targets.isIgnored(), none, term);
+      };
+      auto count = [&](const Expr &each) {
+        Expr number = sumOfRows(select(targets.isIgnored(), none, each));
+        Expr some = number.constant(1);
+        ::mlir::Value isEmpty =
+            compare(::mlir::arith::CmpFPredicate::OEQ, number, 0.0);
+        return select(isEmpty, some, number);
+      };
+      double scale = getZLoss().convertToDouble();
+      bool isMean = getReduction() == LossReduction::Mean;
+      // Means of the two are taken over different numbers.
+      bool isApart = scale != 0 && isMean && getWeights();
+      if (scale != 0 && !isApart)
         loss = loss + lse * lse * scale;
-      loss = select(targets.isInRange(), loss, lse.constant(NAN));
-      loss = select(targets.isIgnored(), none, loss);
+      loss = finish(loss);
 
       Expr invalid = sumOfRows(
           select(targets.isIgnored(), none,
                  select(targets.isInRange(), none, one)));
+      // Logits are compared as they are: a function of them may be computed twice,
+      // and rounded in two ways.
+      Expr largest = rowMax(logits);
+      Expr targetLogit = rowSum(select(isTarget, logits, zero));
       Expr isBest = select(compare(::mlir::arith::CmpFPredicate::OGE,
-                                   targetShifted, none), one, none);
+                                   targetLogit, largest), one, none);
       ::mlir::Value correct = toInteger(
           select(targets.isIgnored(), none,
-                 select(targets.isInRange(), isBest, none)));
+                 select(targets.isInRange(), isBest, none)),
+          builder.getI8Type());
+      Expr nowhere = none.constant(length);
+      Expr best = rowMin(select(compare(::mlir::arith::CmpFPredicate::OEQ,
+                                        logits, largest),
+                                columnNumbers(z), zero.constant(length)));
+      best = select(compare(::mlir::arith::CmpFPredicate::OEQ, best, nowhere),
+                    none.constant(-1), best);
+      ::mlir::Value predicted =
+          toInteger(select(targets.isIgnored(), none.constant(-1), best),
+                    builder.getI32Type());
       if (getReduction() != LossReduction::None)
         loss = sumOfRows(loss);
-      if (getReduction() == LossReduction::Mean) {
-        Expr count = sumOfRows(select(targets.isIgnored(), none, weight));
-        Expr some = count.constant(1);
-        ::mlir::Value isEmpty =
-            compare(::mlir::arith::CmpFPredicate::OEQ, count, 0.0);
-        loss = loss / select(isEmpty, some, count);
-      }
-      return {loss.getValue(), lse.getValue(), correct, invalid.getValue()};
+      if (isMean)
+        loss = loss / count(weight);
+      if (isApart)
+        loss = loss + sumOfRows(finish(lse * lse * scale)) / count(one);
+      return {loss.getValue(), lse.getValue(), correct, invalid.getValue(),
+              predicted};
     }
   }];
 }

@@ -118,12 +118,7 @@ Expected<GraphBuilder::Id> GraphBuilder::numberColumns(Id like) {
   const SmallVector<int64_t> sizes = graph.values[like].sizes;
   if (sizes.size() < 2)
     return Error("takes rows, but the shape is " + print(sizes));
-  RankedTensorType type = expr->getType();
-  Value columns = tile::IotaOp::create(graph.builder,
-                                       type.clone(graph.builder.getI32Type()),
-                                       expr->getValue(), Value(), Value());
-  columns = arith::SIToFPOp::create(graph.builder, type, columns);
-  return graph.add({columns, sizes, Type()});
+  return graph.add({columnNumbers(*expr).getValue(), sizes, Type()});
 }
 
 Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,

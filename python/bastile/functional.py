@@ -18,7 +18,7 @@ import torch
 from bastile import ops
 from bastile._compiler import tensor_types
 from bastile._formulas.rope import rope_half_angles, rope_neighbours
-from bastile._losses import api
+from bastile._losses import api, requests
 from bastile._losses.options import Operands, Settings
 from torch import Tensor
 
@@ -29,38 +29,66 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
     *,
+    bias: Tensor | None = None,
     casting: str = "gemma",
     offset: float = 0.0,
 ) -> Tensor:
     """As ``torch.nn.functional.rms_norm``: ``input`` divided by the root of the mean of
     its squares over the last dimensions, ``normalized_shape``, times ``weight`` of that
-    shape.
+    shape, plus ``bias`` of that shape.
 
-    ``casting="llama"`` rounds before the multiplication by the weight, as Llama
-    does; ``offset`` is added to the weight, as Gemma adds 1.
+    Weight and bias may also have one more dimension in front, [heads,
+    *normalized_shape], where ``input`` is [..., heads, *normalized_shape]: each head is
+    normalized alone, and has a weight and a bias of its own.
+
+    ``casting="llama"`` rounds before the multiplication by the weight, as Llama does;
+    ``casting="none"`` rounds every step, the rows' statistics too, to the type of
+    ``input``. ``offset`` is added to the weight, as Gemma adds 1.
     """
     eps = _eps(eps, input)
-    rows, shape = _take_rows("rms_norm", input, normalized_shape)
-    weight = _flat("rms_norm", "weight", weight, normalized_shape)
-    result = ops.rms_norm(rows, weight, casting=casting, eps=eps, offset=offset)
+    vectors = {"weight": weight, "bias": bias}
+    rows, shape, heads = _take_heads("rms_norm", input, normalized_shape, vectors)
+    result = ops.rms_norm(
+        rows, **vectors, casting=casting, eps=eps, offset=offset, groups=heads
+    )
     return result if shape is None else result.reshape(shape)
 
 
 def add_rms_norm(
     input: Tensor,
     residual: Tensor,
-    weight: Tensor,
+    weight: Tensor | None = None,
     eps: float | None = None,
     *,
+    bias: Tensor | None = None,
     casting: str = "gemma",
     offset: float = 0.0,
+    residual_dtype: torch.dtype | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The norm of ``input + residual``, both [..., N], by a weight [N], and that sum,
-    in one pass over memory. The other arguments are as in `rms_norm`."""
+    """The norm of ``input + residual``, both [..., N], and that sum, in one pass over
+    memory.
+
+    The sum has the type of ``residual``, such as float32 beside an input of bfloat16,
+    or ``residual_dtype``, to which the residual is converted first; the norm has the
+    type of ``input``. Weight and bias, [N] or [heads, N], and the other arguments are
+    as in `rms_norm`.
+    """
     eps = _eps(eps, input)
-    return ops.add_rms_norm(
-        input, residual, weight, casting=casting, eps=eps, offset=offset
+    if residual_dtype is not None:
+        residual = residual.to(residual_dtype)
+    if residual.shape != input.shape:
+        raise ValueError(
+            f"add_rms_norm: 'residual' has shape {list(residual.shape)}, but "
+            f"'input' has shape {list(input.shape)}"
+        )
+    vectors = {"weight": weight, "bias": bias}
+    size = input.shape[-1:]
+    rows, shape, heads = _take_heads("add_rms_norm", input, size, vectors)
+    residual = residual.reshape(rows.shape)
+    results = ops.add_rms_norm(
+        rows, residual, **vectors, casting=casting, eps=eps, offset=offset, groups=heads
     )
+    return results if shape is None else tuple(x.reshape(shape) for x in results)
 
 
 def _eps(eps, input):
@@ -206,53 +234,87 @@ def cross_entropy(
     z_loss: float = 0.0,
     soft_cap: float = 0.0,
     temperature: float = 1.0,
+    token_scaling: bool = False,
     return_lse: bool = False,
     return_correct: bool = False,
+    return_predicted: bool = False,
+    return_z_loss: bool = False,
+    return_gradient: bool = False,
+    check_targets: bool = False,
     in_place: bool = False,
 ) -> Any:
     """As ``torch.nn.functional.cross_entropy`` with indices of classes: ``input`` is
     [C], [N, C] or [N, C, ...], ``target`` int64 or int32 without the dimension C.
-    ``z_loss``, ``soft_cap`` and ``temperature`` are those of ``cross_entropy`` in
-    docs/ops.md.
+    ``z_loss``, ``soft_cap``, ``temperature`` and ``token_scaling`` are those of
+    ``cross_entropy`` in docs/ops.md.
 
     The loss is float32, of float64 logits float64. With ``reduction`` "mean" and
     "sum" its gradient is computed in the same pass over the logits; with
     ``in_place``, in their memory. Where no token counts, the mean is 0.
 
-    With ``return_lse`` and ``return_correct``, the result is a tuple: the loss,
-    each token's log-sum-exp, which has no gradient unless ``reduction`` is
-    "none", and whether no logit is larger than the target's.
+    With any of these, the result is a tuple of the loss and, in this order:
+
+    - ``return_lse``: each token's log-sum-exp, which has no gradient unless
+      ``reduction`` is "none"
+    - ``return_correct``: whether no logit is larger than the target's
+    - ``return_predicted``: the first class that has the largest logit, int64, or -1
+      where the target is ``ignore_index``
+    - ``return_z_loss``: the part of the loss that is ``z_loss`` times the square of
+      the log-sum-exp, combined as ``reduction`` says, without a gradient
+    - ``return_gradient``, where ``reduction`` is "none": the gradient of the sum of the
+      losses with respect to ``input``, of the same pass, and with ``in_place`` in its
+      memory; nothing has a gradient of its own then
+
+    With ``check_targets``, a target that is no class and not ``ignore_index`` raises
+    ``ValueError``, which waits for the GPU; otherwise it makes the loss NaN.
     """
-    logits, columns = _take_logits(input, target)
-    names = ["loss"]
-    if return_lse:
-        names.append("lse")
-    if return_correct:
-        names.append("correct")
-    results = ops.cross_entropy(
-        logits,
-        columns,
-        weight,
-        reduction=reduction,
-        ignore_index=ignore_index,
-        label_smoothing=label_smoothing,
-        z_loss=z_loss,
-        soft_cap=soft_cap,
-        temperature=temperature,
-        returns=tuple(names),
-        together=None if reduction == "none" else True,
-        in_place=in_place and reduction != "none",
-    )
-    if len(names) == 1:
-        results = (results,)
-    loss, *others = results
-    loss = loss.reshape(target.shape if reduction == "none" else ())
-    if not others:
-        return loss
-    others = [x.reshape(target.shape) for x in others]
-    if return_correct:
-        others[-1] = others[-1].view(torch.bool)
-    return (loss, *others)
+    logits, columns = requests.take_logits(input, target)
+    names = requests.names_of(return_lse, return_correct, return_predicted, return_z_loss)
+    attributes = {
+        "ignore_index": ignore_index,
+        "label_smoothing": label_smoothing,
+        "z_loss": z_loss,
+        "soft_cap": soft_cap,
+        "temperature": temperature,
+        "token_scaling": token_scaling,
+    }
+    if check_targets:
+        requests.check_targets("cross_entropy", target, logits.shape[-1], ignore_index)
+    if return_gradient:
+        if reduction != "none":
+            raise ValueError(
+                "cross_entropy: 'return_gradient' is for the losses of tokens, but "
+                f"'reduction' is {reduction!r}"
+            )
+        results = requests.losses_and_gradient(
+            input, logits, columns, weight, attributes, names, in_place
+        )
+    else:
+        results = ops.cross_entropy(
+            logits,
+            columns,
+            weight,
+            reduction=reduction,
+            **attributes,
+            returns=names,
+            together=None if reduction == "none" else True,
+            in_place=in_place and reduction != "none",
+        )
+    results = results if isinstance(results, tuple) else (results,)
+    made = dict(zip((*names, "gradient"), results))
+    shape = target.shape
+    loss = made.pop("loss")
+    made["loss"] = loss.reshape(shape if reduction == "none" else ())
+    for name in names[1:]:
+        made[name] = made[name].reshape(shape)
+    others = {
+        "lse": return_lse,
+        "correct": return_correct,
+        "predicted": return_predicted,
+        "z_loss": return_z_loss,
+        "gradient": return_gradient,
+    }
+    return requests.answer(made, others, target, attributes, reduction)
 
 
 def linear_cross_entropy(
@@ -268,26 +330,30 @@ def linear_cross_entropy(
     z_loss: float = 0.0,
     soft_cap: float = 0.0,
     temperature: float = 1.0,
+    token_scaling: bool = False,
     num_items: float | Tensor | None = None,
     skip_ignored: bool = False,
     budget: int | None = None,
     recompute: bool = False,
     return_lse: bool = False,
     return_correct: bool = False,
+    return_predicted: bool = False,
+    return_z_loss: bool = False,
+    check_targets: bool = False,
 ) -> Any:
     """As ``cross_entropy(linear(input, linear_weight, linear_bias), target,
     weight)``, without all the logits at a time.
 
     The classes are the last dimension of the logits: ``target`` has the leading
     dimensions of ``input``. What the other arguments mean is said at
-    ``bastile.ops.linear_cross_entropy``. With ``return_lse`` and
-    ``return_correct``, the result is a tuple, as of `cross_entropy`.
+    ``bastile.ops.linear_cross_entropy``. With ``return_lse``, ``return_correct``,
+    ``return_predicted`` and ``return_z_loss``, the result is a tuple, and
+    ``check_targets`` raises an error, as in `cross_entropy`.
     """
-    names = ["loss"]
-    if return_lse:
-        names.append("lse")
-    if return_correct:
-        names.append("correct")
+    if check_targets:
+        classes = linear_weight.shape[0]
+        requests.check_targets("linear_cross_entropy", target, classes, ignore_index)
+    names = requests.names_of(return_lse, return_correct, return_predicted, return_z_loss)
     settings = Settings(
         reduction,
         ignore_index,
@@ -297,45 +363,23 @@ def linear_cross_entropy(
         temperature,
         budget,
         recompute,
+        token_scaling,
     )
     results = api.compute(
         Operands(input, linear_weight, target, linear_bias, weight),
         settings,
-        tuple(names) if len(names) > 1 else "loss",
+        names,
         num_items,
         skip_ignored,
     )
-    if not return_correct:
-        return results
-    return (*results[:-1], results[-1].view(torch.bool))
-
-
-def _take_logits(input, target):
-    """Logits as rows and targets as a column, by PyTorch's rules of shapes."""
-    if target.is_floating_point():
-        raise TypeError(
-            "cross_entropy: 'target' has elements of type "
-            f"{target.dtype}, but takes indices of classes"
-        )
-    if input.dim() == 0 or target.dim() != max(input.dim() - 1, 0):
-        _disagree(input, target)
-    if input.dim() == 1:
-        return input.unsqueeze(0), target.reshape(1, 1)
-    # Classes are dimension 1; a view whose rows are apart is copied.
-    logits = input if input.dim() == 2 else input.movedim(1, -1)
-    if logits.shape[:-1] != target.shape:
-        _disagree(input, target)
-    return logits, target.unsqueeze(-1)
-
-
-def _disagree(input, target):
-    shape = list(input.shape)
-    expected = [shape[0], *shape[2:]] if len(shape) > 1 else []
-    raise ValueError(
-        f"cross_entropy: 'target' has shape {list(target.shape)}, but for "
-        f"'input' of shape {shape}, whose classes are dimension 1, it must be "
-        f"{expected}"
-    )
+    others = {
+        "lse": return_lse,
+        "correct": return_correct,
+        "predicted": return_predicted,
+        "z_loss": return_z_loss,
+    }
+    made = dict(zip(names, results))
+    return requests.answer(made, others, target, settings.attributes, reduction, num_items)
 
 
 def quantize(
@@ -403,6 +447,23 @@ def _take_rows(name, input, normalized_shape):
     for size in sizes:
         count *= size
     return input.reshape(-1, count), input.shape
+
+
+def _take_heads(name, input, normalized_shape, vectors):
+    """As `_take_rows`, and the number of heads in a row: where the tensors of
+    ``vectors``, which become flat, are those of each head, the heads of a token are
+    one row."""
+    sizes = _sizes(normalized_shape)
+    present = [x for x in vectors.values() if x is not None]
+    if all(x.dim() == len(sizes) for x in present):
+        for operand, tensor in vectors.items():
+            vectors[operand] = _flat(name, operand, tensor, normalized_shape)
+        return *_take_rows(name, input, normalized_shape), 1
+    every = (*input.shape[-1 - len(sizes) : -len(sizes)], *sizes)
+    rows, shape = _take_rows(name, input, every)
+    for operand, tensor in vectors.items():
+        vectors[operand] = _flat(name, operand, tensor, every)
+    return rows, shape, every[0]
 
 
 def _flat(name, operand, tensor, normalized_shape):

@@ -210,7 +210,7 @@ func.func @rms_norm_rank_one(%x: tensor<8xf32>) {
 
 func.func @rms_norm_result(%x: tensor<?x8xf32>) {
   // expected-error @below {{failed to verify that all of {input, result} have same type}}
-  %0 = "tile.rms_norm"(%x) : (tensor<?x8xf32>) -> tensor<?x8xf16>
+  %0 = "tile.rms_norm"(%x) {operandSegmentSizes = array<i32: 1, 0, 0>} : (tensor<?x8xf32>) -> tensor<?x8xf16>
   return
 }
 

@@ -169,8 +169,40 @@ func.func @add_rms_norm_eps(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
 // -----
 
 func.func @add_rms_norm_residual(%x: tensor<?x8xf32>, %y: tensor<?x4xf32>, %w: tensor<8xf32>) {
-  // expected-error @below {{'tile.add_rms_norm' op failed to verify that all of {input, residual, result, sum} have same type}}
-  %0, %1 = "tile.add_rms_norm"(%x, %y, %w) : (tensor<?x8xf32>, tensor<?x4xf32>, tensor<8xf32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
+  // expected-error @below {{'tile.add_rms_norm' op residual of type 'tensor<?x4xf32>' does not have the shape of the input of type 'tensor<?x8xf32>'}}
+  %0, %1 = tile.add_rms_norm %x, %y, %w : tensor<?x8xf32> + tensor<?x4xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @add_rms_norm_precisions(%x: tensor<?x8xf32>, %y: tensor<?x8xf64>) {
+  // expected-error @below {{'tile.add_rms_norm' op residual of type 'tensor<?x8xf64>' is not computed in the precision of the input of type 'tensor<?x8xf32>'}}
+  %0, %1 = tile.add_rms_norm %x, %y : tensor<?x8xf32> + tensor<?x8xf64>
+  return
+}
+
+// -----
+
+func.func @rms_norm_groups(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.rms_norm' op rows of the input of type 'tensor<?x8xf32>' are not 3 groups of several columns of one size}}
+  %0 = tile.rms_norm %x {groups = 3} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_single_columns(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.rms_norm' op rows of the input of type 'tensor<?x8xf32>' are not 8 groups of several columns of one size}}
+  %0 = tile.rms_norm %x {groups = 8} : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_bias(%x: tensor<?x8xf32>, %b: tensor<4xf32>) {
+  // expected-error @below {{'tile.rms_norm' op bias of type 'tensor<4xf32>' does not have the row length of the input of type 'tensor<?x8xf32>'}}
+  %0 = tile.rms_norm %x bias(%b) : tensor<?x8xf32>, tensor<4xf32>
   return
 }
 
@@ -242,7 +274,7 @@ func.func @rope_sine(%q: tensor<?x?x8xf32>, %c: tensor<1x?x4xf32>, %s: tensor<1x
 
 func.func @cross_entropy_leading(%x: tensor<?x?x8xf32>, %t: tensor<?x1xi64>) {
   // expected-error @below {{'tile.cross_entropy' op targets of type 'tensor<?x1xi64>' do not have the leading sizes of the logits of type 'tensor<?x?x8xf32>'}}
-  %0:4 = tile.cross_entropy %x, %t : tensor<?x?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t : tensor<?x?x8xf32>, tensor<?x1xi64>
   return
 }
 
@@ -250,7 +282,7 @@ func.func @cross_entropy_leading(%x: tensor<?x?x8xf32>, %t: tensor<?x1xi64>) {
 
 func.func @cross_entropy_floats(%x: tensor<?x8xf32>, %t: tensor<?x1xf32>) {
   // expected-error @below {{operand #1 must be statistic of i32 or i64 (at least one leading dimension and a last dimension of 1), but got 'tensor<?x1xf32>'}}
-  %0:4 = tile.cross_entropy %x, %t : tensor<?x8xf32>, tensor<?x1xf32>
+  %0:5 = tile.cross_entropy %x, %t : tensor<?x8xf32>, tensor<?x1xf32>
   return
 }
 
@@ -258,7 +290,7 @@ func.func @cross_entropy_floats(%x: tensor<?x8xf32>, %t: tensor<?x1xf32>) {
 
 func.func @cross_entropy_row_of_targets(%x: tensor<?x8xf32>, %t: tensor<?x2xi64>) {
   // expected-error @below {{operand #1 must be statistic of i32 or i64 (at least one leading dimension and a last dimension of 1), but got 'tensor<?x2xi64>'}}
-  %0:4 = tile.cross_entropy %x, %t : tensor<?x8xf32>, tensor<?x2xi64>
+  %0:5 = tile.cross_entropy %x, %t : tensor<?x8xf32>, tensor<?x2xi64>
   return
 }
 
@@ -266,7 +298,7 @@ func.func @cross_entropy_row_of_targets(%x: tensor<?x8xf32>, %t: tensor<?x2xi64>
 
 func.func @cross_entropy_weights(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>, %w: tensor<4xf32>) {
   // expected-error @below {{'tile.cross_entropy' op weights of type 'tensor<4xf32>' does not have the row length of the logits of type 'tensor<?x8xf32>'}}
-  %0:4 = tile.cross_entropy %x, %t weights(%w) : tensor<?x8xf32>, tensor<?x1xi64>, tensor<4xf32>
+  %0:5 = tile.cross_entropy %x, %t weights(%w) : tensor<?x8xf32>, tensor<?x1xi64>, tensor<4xf32>
   return
 }
 
@@ -274,7 +306,7 @@ func.func @cross_entropy_weights(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>, %w: t
 
 func.func @cross_entropy_smoothing(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) {
   // expected-error @below {{'tile.cross_entropy' op label_smoothing must be from 0 to 1, but is 1.500000e+00}}
-  %0:4 = tile.cross_entropy %x, %t {label_smoothing = 1.5} : tensor<?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t {label_smoothing = 1.5} : tensor<?x8xf32>, tensor<?x1xi64>
   return
 }
 
@@ -282,7 +314,7 @@ func.func @cross_entropy_smoothing(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) {
 
 func.func @cross_entropy_soft_cap(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) {
   // expected-error @below {{'tile.cross_entropy' op soft_cap must be positive, or 0 for none, but is -1.000000e+00}}
-  %0:4 = tile.cross_entropy %x, %t {soft_cap = -1.0} : tensor<?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t {soft_cap = -1.0} : tensor<?x8xf32>, tensor<?x1xi64>
   return
 }
 
@@ -290,7 +322,7 @@ func.func @cross_entropy_soft_cap(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) {
 
 func.func @cross_entropy_temperature(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) {
   // expected-error @below {{'tile.cross_entropy' op temperature must be positive, but is 0.000000e+00}}
-  %0:4 = tile.cross_entropy %x, %t {temperature = 0.0} : tensor<?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t {temperature = 0.0} : tensor<?x8xf32>, tensor<?x1xi64>
   return
 }
 
@@ -298,6 +330,6 @@ func.func @cross_entropy_temperature(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) {
 
 func.func @cross_entropy_vector(%x: tensor<8xf32>, %t: tensor<?x1xi64>) {
   // expected-error @below {{logits must be a row tensor}}
-  %0:4 = tile.cross_entropy %x, %t : tensor<8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t : tensor<8xf32>, tensor<?x1xi64>
   return
 }

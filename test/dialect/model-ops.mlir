@@ -87,6 +87,25 @@ func.func @add_rms_norm(%x: tensor<?x8xbf16>, %r: tensor<?x8xbf16>, %w: tensor<8
   return
 }
 
+// A residual may have another type, and weight and bias may be absent.
+// CHECK-LABEL: func @add_rms_norm_types
+func.func @add_rms_norm_types(%x: tensor<?x8xbf16>, %r: tensor<?x8xf32>, %b: tensor<8xf32>) -> (tensor<?x8xbf16>, tensor<?x8xf32>) {
+  // CHECK: tile.add_rms_norm %{{[^ ]*}}, %{{[^ ]*}} bias(%{{[^ ]*}}) {groups = 2 : i64} : tensor<?x8xbf16> + tensor<?x8xf32>, tensor<8xf32>
+  %0, %1 = tile.add_rms_norm %x, %r bias(%b) {groups = 2} : tensor<?x8xbf16> + tensor<?x8xf32>, tensor<8xf32>
+  // CHECK: tile.add_rms_norm %{{[^ ]*}}, %{{[^ ]*}} : tensor<?x8xbf16>{{$}}
+  %2, %3 = tile.add_rms_norm %x, %x : tensor<?x8xbf16>
+  return %0, %1 : tensor<?x8xbf16>, tensor<?x8xf32>
+}
+
+// CHECK-LABEL: func @rms_norm_options
+func.func @rms_norm_options(%x: tensor<?x8xbf16>, %w: tensor<8xf32>, %b: tensor<8xbf16>) {
+  // CHECK: tile.rms_norm %{{[^ ]*}}, %{{[^ ]*}} bias(%{{[^ ]*}}) casting({{ *}}none) {groups = 4 : i64} : tensor<?x8xbf16>, tensor<8xf32>, tensor<8xbf16>
+  %0 = tile.rms_norm %x, %w bias(%b) casting(none) {groups = 4} : tensor<?x8xbf16>, tensor<8xf32>, tensor<8xbf16>
+  // CHECK: tile.rms_norm %{{[^ ]*}} bias(%{{[^ ]*}}) : tensor<?x8xbf16>, tensor<8xbf16>
+  %1 = tile.rms_norm %x bias(%b) : tensor<?x8xbf16>, tensor<8xbf16>
+  return
+}
+
 // Angles for half a row or all of it; leading sizes of 1 are shared.
 // CHECK-LABEL: func @rope
 func.func @rope(%q: tensor<?x?x?x8xbf16>, %c: tensor<1x?x1x4xf32>, %f: tensor<?x?x?x8xf32>, %h: tensor<?x?x1x2xf32>) {
@@ -106,20 +125,20 @@ func.func @rope(%q: tensor<?x?x?x8xbf16>, %c: tensor<1x?x1x4xf32>, %f: tensor<?x
 // CHECK-LABEL: func @cross_entropy
 func.func @cross_entropy(%x: tensor<?x?x8xbf16>, %t: tensor<?x?x1xi32>, %w: tensor<8xf32>, %d: tensor<?x8xf64>, %u: tensor<?x1xi64>) {
   // CHECK: tile.cross_entropy %{{[^ ]*}}, %{{[^ ]*}} : tensor<?x?x8xbf16>, tensor<?x?x1xi32>
-  %0:4 = tile.cross_entropy %x, %t : tensor<?x?x8xbf16>, tensor<?x?x1xi32>
+  %0:5 = tile.cross_entropy %x, %t : tensor<?x?x8xbf16>, tensor<?x?x1xi32>
   // CHECK: tile.cross_entropy %{{[^ ]*}}, %{{[^ ]*}} weights(%{{[^ ]*}}) reduction({{ *}}sum) {ignore_index = 0 : i64, label_smoothing = 1.000000e-01 : f64, soft_cap = 3.000000e+01 : f64, temperature = 2.000000e+00 : f64, z_loss = 1.000000e-04 : f64}
-  %1:4 = tile.cross_entropy %x, %t weights(%w) reduction(sum) {ignore_index = 0, label_smoothing = 0.1, soft_cap = 30.0, temperature = 2.0, z_loss = 1.0e-4} : tensor<?x?x8xbf16>, tensor<?x?x1xi32>, tensor<8xf32>
+  %1:5 = tile.cross_entropy %x, %t weights(%w) reduction(sum) {ignore_index = 0, label_smoothing = 0.1, soft_cap = 30.0, temperature = 2.0, z_loss = 1.0e-4} : tensor<?x?x8xbf16>, tensor<?x?x1xi32>, tensor<8xf32>
   // CHECK: tile.cross_entropy %{{[^ ]*}}, %{{[^ ]*}} reduction({{ *}}none) : tensor<?x8xf64>, tensor<?x1xi64>
-  %2:4 = tile.cross_entropy %d, %u reduction(none) : tensor<?x8xf64>, tensor<?x1xi64>
+  %2:5 = tile.cross_entropy %d, %u reduction(none) : tensor<?x8xf64>, tensor<?x1xi64>
   return
 }
 
 // The types of the losses follow from the logits and the reduction.
 // CHECK-LABEL: func @cross_entropy_types
 func.func @cross_entropy_types(%x: tensor<?x8xbf16>, %d: tensor<?x8xf64>, %t: tensor<?x1xi64>)
-    -> (tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xf64>) {
-  %0, %1, %2, %3 = tile.cross_entropy %x, %t : tensor<?x8xbf16>, tensor<?x1xi64>
-  %4, %5, %6, %7 = tile.cross_entropy %d, %t reduction(none) : tensor<?x8xf64>, tensor<?x1xi64>
-  // CHECK: return {{.*}} : tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xf64>
-  return %0, %1, %2, %3, %4 : tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xf64>
+    -> (tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xi32>, tensor<?x1xf64>) {
+  %0:5 = tile.cross_entropy %x, %t : tensor<?x8xbf16>, tensor<?x1xi64>
+  %1:5 = tile.cross_entropy %d, %t reduction(none) : tensor<?x8xf64>, tensor<?x1xi64>
+  // CHECK: return {{.*}} : tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xi32>, tensor<?x1xf64>
+  return %0#0, %0#1, %0#2, %0#3, %0#4, %1#0 : tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xi32>, tensor<?x1xf64>
 }

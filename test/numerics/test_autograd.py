@@ -104,7 +104,7 @@ def test_cross_entropy(rows, length, reduction, smoothing, weighted):
     result = "tensor<?x1xf64>" if reduction == "none" else "tensor<1xf64>"
     source = (
         f"func.func @f({inputs}) -> {result} {{\n"
-        f"  %0:4 = tile.cross_entropy %x, %t{words} {loss.operands()} : {row}, "
+        f"  %0:5 = tile.cross_entropy %x, %t{words} {loss.operands()} : {row}, "
         f"tensor<?x1xi64>{types}\n"
         f"  return %0#0 : {result}\n}}\n"
     )

@@ -18,6 +18,7 @@ SETTINGS = {
     "smoothing": {"label_smoothing": 0.1},
     "z_loss": {"z_loss": 1e-2},
     "soft_cap": {"soft_cap": 2.0},
+    "token_scaling": {"token_scaling": True, "z_loss": 1e-2},
     "temperature": {"temperature": 0.7},
     "everything": {
         "reduction": "sum",
@@ -27,7 +28,7 @@ SETTINGS = {
         "temperature": 1.5,
     },
 }
-RESULTS = ("loss", "lse", "correct", "invalid")
+RESULTS = ("loss", "lse", "correct", "invalid", "predicted")
 
 
 def source(loss, shape, kind, target_type, results, weights=False):
@@ -39,6 +40,7 @@ def source(loss, shape, kind, target_type, results, weights=False):
         "lse": each,
         "correct": tensor((None, 1), "i8"),
         "invalid": tensor((1,), computed),
+        "predicted": tensor((None, 1), "i32"),
     }
     targets = tensor((None, 1), target_type)
     weight = tensor((shape,), computed)
@@ -52,7 +54,7 @@ def source(loss, shape, kind, target_type, results, weights=False):
     names = ", ".join("%" + name for name in results)
     return (
         f"func.func @f({inputs}) -> ({outputs}) {{\n"
-        f"  %loss, %lse, %correct, %invalid = tile.cross_entropy {operands} "
+        f"  %loss, %lse, %correct, %invalid, %predicted = tile.cross_entropy {operands} "
         f"{loss.operands()} : {operand_types}\n"
         f"  return {names} : {outputs}\n}}\n"
     )
@@ -79,7 +81,7 @@ def weights_of(length, kind):
 
 
 def check(loss, got, kind, x, t, weights=None):
-    """All four results."""
+    """Every result."""
     computed = "f64" if kind == "f64" else "f32"
     expected = dict(zip(RESULTS, loss.forward(x, t, weights)))
     top = 1 + np.abs(expected["lse"]).max(initial=0) + np.abs(x).max(initial=0)

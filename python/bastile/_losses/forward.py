@@ -8,12 +8,13 @@ from bastile._losses.gradients import ChunkGradients
 from bastile._losses.products import logits_of, wide_type
 
 
-def run(operands, scale, options, wanted):
+def run(operands, penalties, scale, options, wanted):
     """The results for `Operands` of hidden states [T, H] and targets [T], and the
     gradients of the sum of the losses times ``scale`` [T] that are ``wanted`` of hidden
     states, weight and bias.
 
-    With ``scale`` None, the loss is that of each token.
+    With ``scale`` None, the loss is that of each token. ``penalties`` [T], where they
+    are given, multiply the z-loss of each token beside ``scale``.
     """
     hidden, weight, targets, bias, class_weights = operands
     tokens, classes, size = len(hidden), len(weight), hidden.element_size()
@@ -24,9 +25,10 @@ def run(operands, scale, options, wanted):
         given = logits, targets[part, None], class_weights
         if scale is None:
             return kernels.losses(*given, options)
+        of_part = None if penalties is None else penalties[part, None]
         if not is_differentiated:
-            return kernels.total(*given, scale, options)
-        return kernels.total_and_gradient(*given, scale, options)
+            return kernels.total(*given, scale, of_part, options)
+        return kernels.total_and_gradient(*given, scale, of_part, options)
 
     linear = hidden, weight, bias
     return run_chunks(linear, parts, compute, scale, options, wanted)
@@ -87,7 +89,7 @@ def empty_results(hidden, options, is_apart):
     wide = wide_type(hidden.dtype)
     tokens = (hidden.shape[0],)
     shapes = {"loss": tokens if is_apart else (), "invalid": ()}
-    types = {"correct": torch.int8}
+    types = {"correct": torch.int8, "predicted": torch.int32}
     return [
         hidden.new_zeros(shapes.get(name, tokens), dtype=types.get(name, wide))
         for name in ("loss", *options.others)

@@ -30,6 +30,7 @@ def linear_cross_entropy(
     z_loss: float = 0.0,
     soft_cap: float = 0.0,
     temperature: float = 1.0,
+    token_scaling: bool = False,
     num_items: "float | Tensor | None" = None,
     skip_ignored: bool = False,
     budget: int | None = None,
@@ -53,8 +54,8 @@ def linear_cross_entropy(
         targets: [...] of int64 or int32.
         bias: [V], or None.
         class_weights: [V], or None; they have no gradient.
-        reduction, ignore_index, label_smoothing, z_loss, soft_cap, temperature:
-            as in ``bastile.ops.cross_entropy``.
+        reduction, ignore_index, label_smoothing, z_loss, soft_cap, temperature,
+            token_scaling: as in ``bastile.ops.cross_entropy``.
         num_items: what to divide the sum of the losses by, for "mean": a number
             or a tensor of one, such as the tokens of all accumulated batches. A
             tensor on another device is copied first.
@@ -67,9 +68,10 @@ def linear_cross_entropy(
         recompute: whether the logits are computed twice, slab by slab of the
             classes, so that the weight's gradient needs no accumulator: the least
             memory, for a fourth product of matrices.
-        returns: ``"loss"``, or a tuple of names out of loss, lse, correct and
-            invalid, which makes the result a tuple. lse and correct are those of
-            each token, in the shape of ``targets``; only the loss has a gradient.
+        returns: ``"loss"``, or a tuple of names out of loss, lse, correct, invalid
+            and predicted, which makes the result a tuple. lse, correct and predicted
+            are those of each token, in the shape of ``targets``; only the loss has a
+            gradient.
 
     Memory beside the operands', for T tokens of element size e, in chunks of C:
 
@@ -101,6 +103,7 @@ def linear_cross_entropy(
         temperature,
         budget,
         recompute,
+        token_scaling,
     )
     operands = Operands(hidden, weight, targets, bias, class_weights)
     return api.compute(operands, settings, returns, num_items, skip_ignored)
@@ -122,6 +125,7 @@ def vocab_parallel_linear_cross_entropy(
     z_loss: float = 0.0,
     soft_cap: float = 0.0,
     temperature: float = 1.0,
+    token_scaling: bool = False,
     num_items: "float | Tensor | None" = None,
     skip_ignored: bool = False,
     budget: int | None = None,
@@ -161,6 +165,7 @@ def vocab_parallel_linear_cross_entropy(
         soft_cap,
         temperature,
         budget,
+        token_scaling=token_scaling,
     )
     operands = Operands(hidden, weight, targets, bias, class_weights)
     of = checks.find_slice("linear_cross_entropy", weight, group, first_class, classes)

@@ -8,11 +8,14 @@ from bastile import _bastile
 from bastile._losses import compiled
 from bastile._losses.options import RESULTS, Options, Settings
 from bastile.functions import (
+    column_numbers,
     exp,
     log,
     op,
     row_max,
+    row_min,
     row_sum,
+    square,
     stop_gradient,
     sum_of_rows,
     tanh,
@@ -26,27 +29,34 @@ def losses(logits, targets, class_weights, options):
     return _run(_losses, operands, options)
 
 
-def total(logits, targets, class_weights, scale, options):
-    """The sum of the losses times ``scale`` [rows, 1], and the other results."""
+def total(logits, targets, class_weights, scale, penalties, options):
+    """The sum of the losses times ``scale`` [rows, 1], and the other results. Where
+    there are ``penalties`` [rows, 1], they multiply the z-loss of each token, and are 0
+    for tokens that do not count."""
     operands = {"logits": logits, "targets": targets, "weights": class_weights}
-    return _run(_total, {**operands, "scale": scale}, options)
+    operands |= {"scale": scale, "penalties": penalties}
+    return _run(_total, operands, options)
 
 
-def total_and_gradient(logits, targets, class_weights, scale, options):
+def total_and_gradient(logits, targets, class_weights, scale, penalties, options):
     """As `total`, and behind the other results the gradient of that sum with respect to
     the logits, in their memory."""
     operands = {"logits": logits, "targets": targets, "weights": class_weights}
-    return _run(_total, {**operands, "scale": scale}, options, in_place=True)
+    operands |= {"scale": scale, "penalties": penalties}
+    return _run(_total, operands, options, in_place=True)
 
 
 def statistics(logits, class_weights, options):
     """By name, numbers [rows, 1] of logits of some classes: ``lse``; ``largest``,
-    where ``correct`` is wanted; and ``weighted``, the sum of w z, where labels are
-    smoothed."""
+    where ``correct`` or ``predicted`` is wanted; ``best``, the first column that has
+    the largest logit, or as many as there are columns where a NaN is, for
+    ``predicted``; and ``weighted``, the sum of w z, where labels are smoothed."""
     operands = {"logits": logits}
     names = ["lse"]
-    if "correct" in options.returns:
+    if options.compares_logits:
         names.append("largest")
+    if "predicted" in options.returns:
+        names.append("best")
     if options.settings.label_smoothing:
         operands["weights"] = class_weights
         names.append("weighted")
@@ -72,12 +82,12 @@ def scale_in_place(gradient, factor):
 
 
 def _run(formula, operands, options, in_place=False, drop_value=False):
-    kind = _formula_of(options)
+    kind = formula_options(options)
     return compiled.run(formula, operands, kind, in_place, drop_value)
 
 
 @functools.lru_cache(maxsize=256)
-def _formula_of(options):
+def formula_options(options):
     """The options without those that no kernel depends on."""
     return Options(Settings(**options.settings.attributes), options.returns)
 
@@ -96,9 +106,35 @@ def _losses(operands, options, wide):
 
 
 @_formula
+def each(operands, options, wide):
+    """The sum of the losses, which is there to be differentiated, and the results of
+    each token."""
+    results = _losses(operands, options, wide)
+    return (sum_of_rows(results[0]).to(wide), *results)
+
+
+@_formula
 def _total(operands, options, wide):
     scale = operands.pop("scale")
-    loss, *others = _losses(operands, options, wide)
+    penalties = operands.pop("penalties", None)
+    if penalties is None:
+        loss, *others = _losses(operands, options, wide)
+        return (sum_of_rows(loss * scale).to(wide), *others)
+    attributes = {**options.settings.attributes, "z_loss": 0.0}
+    results = op.cross_entropy(**operands, reduction="none", **attributes)
+    made = dict(zip(RESULTS, results))
+    loss = made["loss"]
+    penalty = options.settings.z_loss * penalties * square(made["lse"])
+    if options.settings.token_scaling:
+        plain = op.cross_entropy(
+            **{x: operands[x] for x in ("logits", "targets")},
+            reduction="none",
+            **{**attributes, "token_scaling": False, "label_smoothing": 0.0},
+        )[0]
+        penalty = penalty * stop_gradient(exp(-plain))
+    # The lse of a token that does not count may be infinite.
+    loss = loss + where(penalties == 0, 0.0, penalty)
+    others = (made[name] for name in options.others)
     return (sum_of_rows(loss * scale).to(wide), *others)
 
 
@@ -109,8 +145,12 @@ def _statistics(operands, options, wide):
     z = z_of(logits, settings.soft_cap, settings.temperature)
     top, shifted = shift(z)
     made = [(log(row_sum(exp(shifted))) + top).to(wide)]
-    if "correct" in options.returns:
-        made.append(row_max(logits).to(wide))
+    if options.compares_logits:
+        largest = row_max(logits)
+        made.append(largest.to(wide))
+    if "predicted" in options.returns:
+        columns = where(logits == largest, column_numbers(logits), logits.shape[-1])
+        made.append(row_min(columns).to(wide))
     if settings.label_smoothing:
         made.append(row_sum(z if weights is None else z * weights).to(wide))
     return tuple(made)

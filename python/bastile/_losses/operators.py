@@ -6,7 +6,8 @@ import functools
 
 from bastile._losses import forward, slabs, totals
 from bastile._losses.options import Operands, Options
-from bastile._losses.tokens import total_scale
+from bastile._losses.products import wide_type
+from bastile._losses.tokens import penalties_of, total_scale
 
 
 def _run(options):
@@ -18,17 +19,20 @@ def _run(options):
     return slabs.run if options.settings.recompute else forward.run
 
 
-def _bind(hidden, weight, targets, bias, class_weights, options):
+def _bind(hidden, weight, targets, bias, class_weights, divisor, options):
     """How the loss of these operands is computed, for `totals`."""
+    penalties = penalties_of(
+        targets, class_weights, divisor, options.settings, wide_type(hidden.dtype)
+    )
     operands = Operands(hidden, weight, targets, bias, class_weights)
     run = _run(options)
-    return lambda scale, wanted: run(operands, scale, options, wanted)
+    return lambda scale, wanted: run(operands, penalties, scale, options, wanted)
 
 
 def _forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
     *given, wanted = rest
     options = Options.read(*given)
-    run = _bind(hidden, weight, targets, bias, class_weights, options)
+    run = _bind(hidden, weight, targets, bias, class_weights, divisor, options)
     factor = functools.partial(
         total_scale, targets, class_weights, divisor, options.settings
     )
@@ -43,7 +47,7 @@ def _fake_forward(hidden, weight, targets, bias, class_weights, divisor, *rest):
 def _backward(hidden, weight, targets, bias, class_weights, upstream, *rest):
     *given, wanted = rest
     options = Options.read(*given)
-    run = _bind(hidden, weight, targets, bias, class_weights, options)
+    run = _bind(hidden, weight, targets, bias, class_weights, None, options)
     return totals.differentiate(run, hidden, upstream, wanted)
 
 

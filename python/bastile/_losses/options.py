@@ -6,7 +6,7 @@ import functools
 import math
 from typing import Any, NamedTuple
 
-RESULTS = ("loss", "lse", "correct", "invalid")
+RESULTS = ("loss", "lse", "correct", "invalid", "predicted")
 REDUCTIONS = ("none", "mean", "sum")
 _NAME = "linear_cross_entropy"
 
@@ -35,6 +35,8 @@ class Settings(NamedTuple):
     budget: int | None = None
     #: Whether logits are computed twice, slab by slab of the vocabulary.
     recompute: bool = False
+    #: Whether a token's loss is multiplied by the probability of its target.
+    token_scaling: bool = False
 
     @property
     def attributes(self):
@@ -45,6 +47,7 @@ class Settings(NamedTuple):
             "z_loss": self.z_loss,
             "soft_cap": self.soft_cap,
             "temperature": self.temperature,
+            "token_scaling": self.token_scaling,
         }
 
 
@@ -76,6 +79,11 @@ class Options:
         return tuple(x for x in RESULTS[1:] if x in self.returns)
 
     @property
+    def compares_logits(self):
+        """Whether results say which logit is the largest."""
+        return "correct" in self.returns or "predicted" in self.returns
+
+    @property
     def of_each_token(self):
         """Whether the loss is that of each token."""
         return self.settings.reduction == "none"
@@ -88,6 +96,7 @@ class Options:
         words = (
             settings.reduction,
             "recompute" if settings.recompute else "keep",
+            "scaled" if settings.token_scaling else "plain",
             "+".join(self.returns),
             # The last one, as it may be of any letters.
             self.group or "",
@@ -113,13 +122,14 @@ _NUMBERS = ("label_smoothing", "z_loss", "soft_cap", "temperature")
 
 @functools.lru_cache(maxsize=256)
 def _read(text, counts, numbers):
-    reduction, logits, returns, group = text.split(" ", 3)
+    reduction, logits, scaling, returns, group = text.split(" ", 4)
     ignore_index, first_class, classes, budget = counts or (-100, 0, 0, 0)
     settings = Settings(
         reduction=reduction,
         ignore_index=ignore_index,
         budget=budget or None,
         recompute=logits == "recompute",
+        token_scaling=scaling == "scaled",
         **dict(zip(_NUMBERS, numbers)),
     )
     returned = tuple(returns.split("+"))

@@ -12,7 +12,7 @@ from bastile._losses.tokens import Statistics, Tokens
 from torch.distributed.distributed_c10d import _resolve_process_group
 
 
-def run(operands, scale, options, wanted):
+def run(operands, penalties, scale, options, wanted):
     """As `forward.run`, with this process' classes in ``weight`` and ``bias``, and
     all classes' ``class_weights``. The gradient of the hidden states is the sum
     over the processes."""
@@ -34,7 +34,13 @@ def run(operands, scale, options, wanted):
         logits = logits_of(hidden[part], weight, bias, rows)
         slab = Slab(logits, targets[part], options.first_class, class_weights, options)
         statistics = _reduce(slab.statistics(), group)
-        of_tokens = Tokens(statistics, targets[part], class_weights, options)
+        of_tokens = Tokens(
+            statistics,
+            targets[part],
+            class_weights,
+            options,
+            None if penalties is None else penalties[part],
+        )
         results = of_tokens.results(options)
         if scale is not None:
             results[0] = (results[0] * scale[part]).sum()
@@ -63,9 +69,17 @@ def _reduce(own, group):
         sums.append(own.weighted)
     sums = torch.stack(sums)
     dist.all_reduce(sums, group=group)
+    predicted = own.predicted
+    if predicted is not None:
+        # The first class of those that have the largest logit; a NaN anywhere is -1.
+        is_best = (own.largest == largest[1]) & (predicted >= 0)
+        predicted = torch.where(is_best, predicted, torch.iinfo(torch.int32).max)
+        predicted = torch.where(own.largest.isnan(), -1, predicted)
+        dist.all_reduce(predicted, dist.ReduceOp.MIN, group=group)
     return Statistics(
         torch.log(sums[0]) + shift,
         sums[1],
         None if own.largest is None else largest[1],
         None if own.weighted is None else sums[2],
+        predicted,
     )

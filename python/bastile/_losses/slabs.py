@@ -20,6 +20,7 @@ class Slab:
         column = targets.long() - first
         self._has_target = (column >= 0) & (column < logits.shape[1])
         self._column = torch.where(self._has_target, column, 0)[:, None]
+        self._first = first
 
     def statistics(self):
         logits = self._logits
@@ -31,7 +32,15 @@ class Slab:
             torch.where(self._has_target, target, 0),
             rows.get("largest"),
             rows.get("weighted"),
+            self._predicted(rows),
         )
+
+    def _predicted(self, rows):
+        best = rows.get("best")
+        if best is None:
+            return None
+        classes = self._logits.shape[1]
+        return torch.where(best < classes, self._first + best.int(), -1)
 
     def gradient(self, tokens, scale):
         """The gradient of the losses times ``scale`` [T], in the logits' memory."""
@@ -47,7 +56,7 @@ class Slab:
         return gradient.scatter_(1, self._column, torch.where(is_here, own, there))
 
 
-def run(operands, scale, options, wanted):
+def run(operands, penalties, scale, options, wanted):
     """As `forward.run`, slab by slab of the classes, with the logits computed
     twice where gradients are wanted: first for the losses, then for them. No
     accumulator of the weight's size is needed."""
@@ -66,7 +75,7 @@ def run(operands, scale, options, wanted):
         return Slab(logits, targets, part.start, class_weights, options)
 
     statistics = combine([slab(part).statistics() for part in parts])
-    of_tokens = Tokens(statistics, targets, class_weights, options)
+    of_tokens = Tokens(statistics, targets, class_weights, options, penalties)
     results = of_tokens.results(options)
     if scale is not None:
         results[0] = (results[0] * scale).sum()

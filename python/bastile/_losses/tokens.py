@@ -21,6 +21,22 @@ def total_scale(targets, class_weights, divisor, settings, dtype):
     return torch.where(count == 0, 0, count.reciprocal())
 
 
+def penalties_of(targets, class_weights, divisor, settings, dtype):
+    """What the z-loss of each token [T] is multiplied by, so that a mean which divides
+    the sum of the losses by that of the weights divides the z-losses by the number of
+    tokens; None where it is the losses' own factor."""
+    if (
+        settings.reduction != "mean"
+        or class_weights is None
+        or divisor is not None
+        or not settings.z_loss
+    ):
+        return None
+    counts = (targets != settings.ignore_index).to(dtype)
+    weights = (_weights_of(targets, class_weights, dtype) * counts).sum()
+    return counts * (weights / counts.sum().clamp_(min=1))
+
+
 def _weights_of(targets, class_weights, dtype):
     return class_weights[targets.clamp(0, len(class_weights) - 1)].to(dtype)
 
@@ -38,6 +54,9 @@ class Statistics:
     largest: torch.Tensor | None
     #: The sum of w z, where labels are smoothed.
     weighted: torch.Tensor | None
+    #: The first class of those with the largest logit, of int32, or -1 where there is a
+    #: NaN; where it is asked for.
+    predicted: torch.Tensor | None
 
 
 def combine(parts):
@@ -54,7 +73,16 @@ def combine(parts):
         None
         if first.weighted is None
         else torch.stack([x.weighted for x in parts]).sum(0),
+        None if first.predicted is None else _first_best(parts),
     )
+
+
+def _first_best(parts):
+    """The class that a part predicts whose largest logit no other's exceeds."""
+    largest = torch.stack([x.largest for x in parts])
+    predicted = torch.stack([x.predicted for x in parts])
+    best = predicted.gather(0, largest.argmax(0)[None])[0]
+    return torch.where((predicted < 0).any(0), -1, best)
 
 
 class Tokens:
@@ -63,7 +91,7 @@ class Tokens:
     The formulas are those of `tile.cross_entropy` (docs/ops.md).
     """
 
-    def __init__(self, statistics, targets, class_weights, options):
+    def __init__(self, statistics, targets, class_weights, options, penalties=None):
         self._settings = settings = options.settings
         self._statistics = statistics
         self.lse = statistics.lse
@@ -80,11 +108,16 @@ class Tokens:
         else:
             self._weight = _weights_of(targets, class_weights, dtype)
             self._weights = class_weights.sum(dtype=dtype)
+        #: What multiplies the square of each token's lse.
+        self._penalty = settings.z_loss
+        if penalties is not None:
+            self._penalty = settings.z_loss * penalties
 
     def results(self, options):
         """The losses and the other results that are wanted."""
         made = {"loss": self._losses, "correct": self._correct}
         made["lse"] = lambda: self.lse
+        made["predicted"] = self._predicted
         made["invalid"] = lambda: self._is_outside.sum(dtype=self.lse.dtype)
         return [made[name]() for name in ("loss", *options.others)]
 
@@ -96,13 +129,25 @@ class Tokens:
             rest = self._weights * lse - self._statistics.weighted
             loss = loss + self._smoothing * rest
         if settings.z_loss:
-            loss = loss + settings.z_loss * lse * lse
+            loss = loss + self._penalty * lse * lse
+        loss = loss * self._scaling()
         loss = torch.where(self.counts, loss, 0)
         return torch.where(self._is_outside, torch.nan, loss)
 
     def _correct(self):
         found = self._statistics.of_target >= self._statistics.largest
         return (found & self.counts).to(torch.int8)
+
+    def _predicted(self):
+        is_ignored = ~(self.counts | self._is_outside)
+        return torch.where(is_ignored, -1, self._statistics.predicted)
+
+    def _scaling(self):
+        """What each token's loss is multiplied by."""
+        if not self._settings.token_scaling:
+            return 1.0
+        z, _ = self._capped()
+        return torch.exp(z - self.lse)
 
     def _capped(self):
         """z of the target's logit, and its derivative."""
@@ -119,8 +164,8 @@ class Tokens:
         settings = self._settings
         a = (1 - settings.label_smoothing) * self._weight
         a = a + self._smoothing * self._weights
-        a = a + 2 * settings.z_loss * self.lse
-        scale = torch.where(self.counts, scale, 0)
+        a = a + 2 * self._penalty * self.lse
+        scale = torch.where(self.counts, scale * self._scaling(), 0)
         return scale * a, -self._smoothing * scale
 
     def gradient_of_target(self, scale):
@@ -128,5 +173,5 @@ class Tokens:
         a, d = self.factors(scale)
         z, slope = self._capped()
         own = (1 - self._settings.label_smoothing) * self._weight
-        own = own * torch.where(self.counts, scale, 0)
+        own = own * torch.where(self.counts, scale * self._scaling(), 0)
         return (a * torch.exp(z - self.lse) - own + d * self._weight) * slope

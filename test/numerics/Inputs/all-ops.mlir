@@ -62,12 +62,12 @@ func.func @rope_interleaved(%x: tensor<?x?x?x64xf16>, %cos: tensor<1x?x1x64xf16>
   return %0 : tensor<?x?x?x64xf16>
 }
 func.func @cross_entropy(%x: tensor<?x50257xbf16>, %targets: tensor<?x1xi64>) -> tensor<1xf32> {
-  %0, %1, %2, %3 = tile.cross_entropy %x, %targets : tensor<?x50257xbf16>, tensor<?x1xi64>
-  return %0 : tensor<1xf32>
+  %0:5 = tile.cross_entropy %x, %targets : tensor<?x50257xbf16>, tensor<?x1xi64>
+  return %0#0 : tensor<1xf32>
 }
-func.func @cross_entropy_each(%x: tensor<?x128256xbf16>, %targets: tensor<?x1xi32>, %weights: tensor<128256xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>) {
-  %0, %1, %2, %3 = tile.cross_entropy %x, %targets weights(%weights) reduction(none) {label_smoothing = 0.1, soft_cap = 30.0, z_loss = 1.0e-4} : tensor<?x128256xbf16>, tensor<?x1xi32>, tensor<128256xf32>
-  return %0, %1, %2, %3 : tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>
+func.func @cross_entropy_each(%x: tensor<?x128256xbf16>, %targets: tensor<?x1xi32>, %weights: tensor<128256xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xi32>) {
+  %0:5 = tile.cross_entropy %x, %targets weights(%weights) reduction(none) {label_smoothing = 0.1, soft_cap = 30.0, z_loss = 1.0e-4} : tensor<?x128256xbf16>, tensor<?x1xi32>, tensor<128256xf32>
+  return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, tensor<1xf32>, tensor<?x1xi32>
 }
 func.func @quantize_rows(%a: tensor<?x4096xbf16>) -> (tensor<?x4096xf8E4M3FN>, tensor<?x1xf32>) {
   %0, %1 = tile.quantize %a : tensor<?x4096xbf16> -> tensor<?x4096xf8E4M3FN>, tensor<?x1xf32>

@@ -224,6 +224,12 @@ REDUCTIONS = {
         "tile.rms_norm %x {{eps = 1.0e-3}} : {row}",
         *of("rms_norm", eps=1e-3),
     ),
+    "rms_norm, bias": Case(
+        WITH_BIAS,
+        "tile.rms_norm %x, %weight bias(%bias) casting(gemma) "
+        ": {row}, {vector}, {vector}",
+        *of("rms_norm"),
+    ),
     "rms_norm, f32 weight": Case(
         {"x": "row", "weight": "f32 vector"},
         "tile.rms_norm %x, %weight : {row}, {f32_vector}",

@@ -87,6 +87,9 @@ FORMULAS = {
     "geglu, tanh, halves, bias": halves(lambda gate, up: gelu_tanh(gate) * up),
     "rms_norm": llama_norm,
     "rms_norm, gemma": gemma_norm,
+    "rms_norm, bias": lambda x, weight, bias: (
+        F.rms_norm(x, x.shape[-1:], weight, 1e-6) + bias
+    ),
     "rms_norm, plain": lambda x: F.rms_norm(x, x.shape[-1:], None, 1e-3),
     "rms_norm, f32 weight": lambda x, weight: llama_norm(x, weight).to(x.dtype),
     "add_rms_norm": add_norm(llama_norm),

@@ -124,12 +124,14 @@ def _normalize(dy, x, eps):
     return gradient, rstd * size, normalized
 
 
-def rms_norm(dy, x, weight=None, eps=1e-6, offset=0.0):
+def rms_norm(dy, x, weight=None, bias=None, eps=1e-6, offset=0.0):
     inner = dy if weight is None else dy * (offset + weight)
     gradient, size, normalized = _normalize(inner, x, eps)
     result = {"x": (gradient, size)}
     if weight is not None:
         result["weight"] = over_rows(dy * normalized)
+    if bias is not None:
+        result["bias"] = over_rows(dy)
     return result
 
 

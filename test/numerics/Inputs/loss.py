@@ -15,6 +15,7 @@ class Loss:
         soft_cap=0.0,
         temperature=1.0,
         reduction="mean",
+        token_scaling=False,
     ):
         self.ignore_index = ignore_index
         self.label_smoothing = label_smoothing
@@ -22,12 +23,15 @@ class Loss:
         self.soft_cap = soft_cap
         self.temperature = temperature
         self.reduction = reduction
+        self.token_scaling = token_scaling
 
     def operands(self):
         """The attributes of the op."""
         names = ("label_smoothing", "z_loss", "soft_cap", "temperature")
         numbers = [f"{name} = {getattr(self, name):e}" for name in names]
         numbers.append(f"ignore_index = {self.ignore_index}")
+        if self.token_scaling:
+            numbers.append("token_scaling")
         return f"reduction({self.reduction}) {{{', '.join(numbers)}}}"
 
     def _prepare(self, logits, targets, weights):
@@ -50,7 +54,8 @@ class Loss:
         return z, slope, lse, ignored, valid, is_target, weights, weight
 
     def forward(self, logits, targets, weights=None):
-        """The loss, lse, which targets are correct, and how many are invalid."""
+        """The loss, lse, which targets are correct, how many are invalid, and the
+        predicted classes."""
         z, _, lse, ignored, valid, is_target, weights, weight = self._prepare(
             logits, targets, weights
         )
@@ -61,16 +66,27 @@ class Loss:
             loss = loss + part * (weights * (lse - z)).sum(
                 axis=-1, keepdims=True
             )
-        if self.z_loss:
-            loss = loss + self.z_loss * lse**2
+        penalty = self._of_mean(ignored, weight) * self.z_loss * lse**2
+        loss = (loss + penalty) * self._scaling(target - lse)
         loss = np.where(ignored, 0, np.where(valid, loss, np.nan))
+        predicted = logits.argmax(axis=-1, keepdims=True)
+        predicted = np.where(ignored, -1, predicted)
         correct = (valid & (target >= z.max(axis=-1, keepdims=True))) * 1
         invalid = (~valid & ~ignored).sum().reshape(1)
         if self.reduction != "none":
             loss = loss.sum().reshape(1)
         if self.reduction == "mean":
             loss = loss / self._count(ignored, weight)
-        return loss, lse, correct, invalid
+        return loss, lse, correct, invalid, predicted
+
+    def _scaling(self, log_probability):
+        return np.exp(log_probability) if self.token_scaling else 1.0
+
+    def _of_mean(self, ignored, weight):
+        """What a mean over tokens is, beside one over their weights."""
+        if self.reduction != "mean":
+            return 1.0
+        return self._count(ignored, weight) / max((~ignored).sum(), 1)
 
     def _count(self, ignored, weight):
         return np.where(ignored, 0, weight).sum() or 1.0
@@ -84,11 +100,13 @@ class Loss:
         s = self.label_smoothing
         part = s / logits.shape[-1]
         ends = (1 - s) * weight * is_target + part * weights
-        pull = (1 - s) * weight + part * weights.sum() + 2 * self.z_loss * lse
+        penalty = self._of_mean(ignored, weight) * self.z_loss
+        pull = (1 - s) * weight + part * weights.sum() + 2 * penalty * lse
         scale = np.broadcast_to(np.asarray(dloss, float), lse.shape)
         if self.reduction == "mean":
             scale = scale / self._count(ignored, weight)
-        scale = np.where(valid, scale, 0)
+        target = np.where(is_target, z, 0).sum(axis=-1, keepdims=True)
+        scale = np.where(valid, scale * self._scaling(target - lse), 0)
         gradient = scale * (p * pull - ends)
         size = np.abs(scale) * (p * np.abs(pull) + np.abs(ends))
         if dlse is not None:

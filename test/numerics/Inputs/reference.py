@@ -73,9 +73,9 @@ def repeat_scales(scale, x, band=1):
     return np.repeat(scale, x.shape[-1] // scale.shape[-1], axis=-1)
 
 
-def rms_norm(x, weight=None, eps=1e-6, offset=0.0):
+def rms_norm(x, weight=None, bias=0.0, eps=1e-6, offset=0.0):
     result = normalize(x, eps)
-    return result if weight is None else result * (offset + weight)
+    return (result if weight is None else result * (offset + weight)) + bias
 
 
 def gelu_erf(x):

@@ -32,7 +32,7 @@
 // CHECK:         return %[[RESULT]], %[[LSE]]
 func.func @each(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>)
     -> (tensor<?x1xf32>, tensor<?x1xf32>) {
-  %0:4 = tile.cross_entropy %x, %t reduction(none) : tensor<?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t reduction(none) : tensor<?x8xf32>, tensor<?x1xi64>
   return %0#0, %0#1 : tensor<?x1xf32>, tensor<?x1xf32>
 }
 
@@ -43,7 +43,7 @@ func.func @each(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>)
 // CHECK-NOT:     tile.reduce_rows add {{.*}}
 // CHECK:         return %[[SUM]]
 func.func @sum(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) -> tensor<1xf32> {
-  %0:4 = tile.cross_entropy %x, %t reduction(sum) : tensor<?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t reduction(sum) : tensor<?x8xf32>, tensor<?x1xi64>
   return %0#0 : tensor<1xf32>
 }
 
@@ -58,7 +58,7 @@ func.func @sum(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) -> tensor<1xf32> {
 // CHECK-NEXT:    %[[MEAN:.*]] = arith.divf %[[LOSS]], %[[SAFE]]
 // CHECK-NEXT:    return %[[MEAN]]
 func.func @mean(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) -> tensor<1xf32> {
-  %0:4 = tile.cross_entropy %x, %t : tensor<?x8xf32>, tensor<?x1xi64>
+  %0:5 = tile.cross_entropy %x, %t : tensor<?x8xf32>, tensor<?x1xi64>
   return %0#0 : tensor<1xf32>
 }
 
@@ -79,7 +79,7 @@ func.func @mean(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) -> tensor<1xf32> {
 // CHECK-DAG:     tile.broadcast %[[ZLOSS]]
 // CHECK:         return
 func.func @attributes(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) -> tensor<1xf32> {
-  %0:4 = tile.cross_entropy %x, %t
+  %0:5 = tile.cross_entropy %x, %t
       {label_smoothing = 0.1, z_loss = 0.01, soft_cap = 30.0, temperature = 2.0}
       : tensor<?x8xf32>, tensor<?x1xi64>
   return %0#0 : tensor<1xf32>
@@ -97,7 +97,7 @@ func.func @attributes(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>) -> tensor<1xf32>
 // CHECK:         arith.select %{{.*}}, %{{.*}}, %[[WEIGHT]]
 // CHECK-NEXT:    tile.reduce_rows
 func.func @weights(%x: tensor<?x8xf32>, %t: tensor<?x1xi64>, %w: tensor<8xf32>) -> tensor<1xf32> {
-  %0:4 = tile.cross_entropy %x, %t weights(%w)
+  %0:5 = tile.cross_entropy %x, %t weights(%w)
       : tensor<?x8xf32>, tensor<?x1xi64>, tensor<8xf32>
   return %0#0 : tensor<1xf32>
 }

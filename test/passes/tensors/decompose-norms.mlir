@@ -70,3 +70,49 @@ func.func @add_rms_norm(%x: tensor<?x8xbf16>, %r: tensor<?x8xbf16>, %w: tensor<8
       : tensor<?x8xbf16>, tensor<8xbf16>
   return %0, %1 : tensor<?x8xbf16>, tensor<?x8xbf16>
 }
+
+// -----
+
+// A wider residual is added, kept and normalized in its type.
+// CHECK-LABEL: func @add_wide_residual(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xbf16>, %[[R:[^:]*]]: tensor<?x8xf32>)
+// CHECK:         %[[WIDE:.*]] = arith.extf %[[X]]
+// CHECK-NEXT:    %[[SUM:.*]] = arith.addf %[[WIDE]], %[[R]]
+// CHECK-NEXT:    arith.mulf %[[SUM]], %[[SUM]]
+// CHECK:         %[[RESULT:.*]] = arith.truncf
+// CHECK-NEXT:    return %[[RESULT]], %[[SUM]]
+func.func @add_wide_residual(%x: tensor<?x8xbf16>, %r: tensor<?x8xf32>)
+    -> (tensor<?x8xbf16>, tensor<?x8xf32>) {
+  %0, %1 = tile.add_rms_norm %x, %r : tensor<?x8xbf16> + tensor<?x8xf32>
+  return %0, %1 : tensor<?x8xbf16>, tensor<?x8xf32>
+}
+
+// -----
+
+// Each group has a mean, which its elements share.
+// CHECK-LABEL: func @norm_of_groups(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>, %[[B:[^:]*]]: tensor<8xf32>)
+// CHECK:         %[[SQUARE:.*]] = arith.mulf %[[X]], %[[X]]
+// CHECK-NEXT:    tile.reduce {{ *}}add %[[SQUARE]] : tensor<?x8xf32> -> tensor<?x2xf32>
+// CHECK:         %[[RSTD:.*]] = math.rsqrt
+// CHECK-NEXT:    %[[RSTDS:.*]] = tile.broadcast %[[RSTD]]
+// CHECK-NEXT:    %[[NORM:.*]] = arith.mulf %[[X]], %[[RSTDS]]
+// CHECK-NEXT:    %[[BS:.*]] = tile.broadcast %[[B]]
+// CHECK-NEXT:    %[[RESULT:.*]] = arith.addf %[[NORM]], %[[BS]]
+// CHECK-NEXT:    return %[[RESULT]]
+func.func @norm_of_groups(%x: tensor<?x8xf32>, %b: tensor<8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.rms_norm %x bias(%b) casting(gemma) {groups = 2} : tensor<?x8xf32>, tensor<8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// Squares, mean, sum, root and product are rounded one by one.
+// CHECK-LABEL: func @norm_that_casts_nothing(
+// CHECK-COUNT-5: arith.truncf
+// CHECK-NOT:     arith.truncf
+// CHECK:         return
+func.func @norm_that_casts_nothing(%x: tensor<?x8xbf16>) -> tensor<?x8xbf16> {
+  %0 = tile.rms_norm %x casting(none) : tensor<?x8xbf16>
+  return %0 : tensor<?x8xbf16>
+}

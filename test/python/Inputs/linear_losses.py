@@ -85,16 +85,18 @@ def loss_of(
         ignore_index=ignore_index,
         label_smoothing=label_smoothing,
     )
-    loss = loss + z_loss * torch.where(counted, torch.logsumexp(z, -1).square(), 0)
+    penalty = z_loss * torch.where(counted, torch.logsumexp(z, -1).square(), 0)
     if reduction == "none":
-        return loss, z
+        return loss + penalty, z
+    loss, penalty = loss.sum(), penalty.sum()
     if reduction == "sum":
-        return loss.sum(), z
+        return loss + penalty, z
     if num_items is not None:
-        return loss.sum() / num_items, z
-    if problem.class_weights is None:
-        return loss.sum() / counted.sum(), z
-    return loss.sum() / problem.class_weights[problem.targets[counted]].sum(), z
+        return (loss + penalty) / num_items, z
+    count = share = counted.sum()
+    if problem.class_weights is not None:
+        share = problem.class_weights[problem.targets[counted]].sum()
+    return loss / share + penalty / count, z
 
 
 def distribution_of(problem, scale=1.0, soft_cap=0.0, temperature=1.0, ignore=-100):

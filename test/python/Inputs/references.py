@@ -36,6 +36,7 @@ def cross_entropy(
     z_loss=0.0,
     soft_cap=0.0,
     temperature=1.0,
+    token_scaling=False,
     returns=None,
     **attributes,
 ):
@@ -45,6 +46,9 @@ def cross_entropy(
     kept = targets[:, 0] != attributes.get("ignore_index", -100)
     lse = z.logsumexp(-1)
     loss = loss + torch.where(kept, z_loss * lse.square(), 0.0)
+    if token_scaling:
+        chosen = z.softmax(-1).gather(1, targets.clamp(min=0))[:, 0]
+        loss = loss * chosen.detach()
     if reduction == "none":
         return loss[:, None]
     if reduction == "sum":
@@ -84,6 +88,7 @@ CASES = [
         "rt",
         {"returns": "loss", "label_smoothing": 0.2, "together": False},
     ),
+    ("cross_entropy", cross_entropy, "rt", {"returns": "loss", "token_scaling": True}),
     ("geglu", gpt_oss_geglu, "rr", {}),
     ("geglu", lambda g, u, form: F.gelu(g) * u, "rr", {"form": "erf"}),
     (

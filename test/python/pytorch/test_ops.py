@@ -75,6 +75,8 @@ def test_gradients(name, reference, kinds, attributes, device):
 
 @pytest.mark.parametrize(("name", "reference", "kinds", "attributes"), CASES, ids=IDS)
 def test_gradcheck(name, reference, kinds, attributes):
+    if "token_scaling" in attributes:
+        pytest.skip("what scales the losses is a constant to derivatives")
     operands = make_operands(kinds, torch.float64, rows=2)
     operands = [x.requires_grad_() if x.is_floating_point() else x for x in operands]
     assert torch.autograd.gradcheck(
@@ -141,12 +143,15 @@ def test_targets_without_their_last_dimension(device):
 
 def test_results_that_are_returned():
     logits, targets = make_operands("rt")
-    loss, lse, correct, invalid = bastile.ops.cross_entropy(logits, targets)
+    results = bastile.ops.cross_entropy(logits, targets)
+    loss, lse, correct, invalid, predicted = results
     torch.testing.assert_close(lse[:, 0], logits.logsumexp(-1))
     kept = targets[:, 0] >= 0
     hit = logits.argmax(-1) == targets[:, 0]
     assert torch.equal(correct[kept, 0].bool(), hit[kept])
     assert invalid.item() == 0
+    expected = torch.where(kept, logits.argmax(-1), -1)
+    assert torch.equal(predicted[:, 0], expected.int())
     alone = bastile.ops.cross_entropy(logits, targets, returns=["correct"])
     assert torch.equal(alone, correct)
     two = bastile.ops.cross_entropy(logits, targets, returns=("lse", "loss"))

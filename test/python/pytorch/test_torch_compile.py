@@ -31,7 +31,7 @@ def loss(x, t):
 
 
 def every_result(x, t):
-    loss, lse, correct, invalid = ops.cross_entropy(x, t)
+    loss, lse, correct, invalid, predicted = ops.cross_entropy(x, t)
     return loss + lse.sum() * 0.5
 
 
@@ -221,10 +221,12 @@ def test_operators_are_registered_as_pytorch_asks():
     tests = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
     x, w = (x.requires_grad_() for x in make_operands("rv"))
     torch.library.opcheck(
-        torch.ops.bastile.rms_norm.default, (x, w, "llama", 1e-6, 0.0), test_utils=tests
+        torch.ops.bastile.rms_norm.default,
+        (x, w, None, "llama", 1e-6, 0.0, 1),
+        test_utils=tests,
     )
     logits, targets = make_operands("rt")
-    attributes = ("mean", -100, 0.0, 0.0, 0.0, 1.0, ["loss"], None, False)
+    attributes = ("mean", -100, 0.0, 0.0, 0.0, 1.0, False, ["loss"], None, False)
     torch.library.opcheck(
         torch.ops.bastile.cross_entropy.default,
         (logits.requires_grad_(), targets, None, *attributes),

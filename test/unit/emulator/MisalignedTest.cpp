@@ -32,7 +32,7 @@ constexpr char kScale[] = R"mlir(
 
 constexpr char kCrossEntropy[] = R"mlir(
   func.func @loss(%x: tensor<?x{0}x{1}>, %t: tensor<?x1xi64>) -> tensor<1xf32> {{
-    %loss, %lse, %correct, %invalid =
+    %loss, %lse, %correct, %invalid, %predicted =
         tile.cross_entropy %x, %t reduction(sum)
         : tensor<?x{0}x{1}>, tensor<?x1xi64>
     return %loss : tensor<1xf32>

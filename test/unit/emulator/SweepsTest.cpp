@@ -26,7 +26,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr char kCrossEntropy[] = R"mlir(
   func.func @loss(%x: tensor<?x{0}x{1}>, %t: tensor<?x1xi64>)
       -> (tensor<?x1xf32>, tensor<?x1xf32>) {{
-    %loss, %lse, %correct, %invalid =
+    %loss, %lse, %correct, %invalid, %predicted =
         tile.cross_entropy %x, %t reduction(none)
         : tensor<?x{0}x{1}>, tensor<?x1xi64>
     return %loss, %lse : tensor<?x1xf32>, tensor<?x1xf32>
