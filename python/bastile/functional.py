@@ -20,6 +20,7 @@ from bastile._compiler import tensor_types
 from bastile._formulas.rope import rope_half_angles, rope_neighbours
 from bastile._losses import api, requests
 from bastile._losses.options import Operands, Settings
+from bastile._torch.in_place import put
 from torch import Tensor
 
 
@@ -176,14 +177,15 @@ def gelu_form(approximate: str) -> str:
 
 def rope(
     q: Tensor,
-    k: Tensor,
+    k: Tensor | None,
     cos: Tensor,
     sin: Tensor,
     *,
     interleaved: bool = False,
     rotary: int | None = None,
     unsqueeze_dim: int = 1,
-) -> tuple[Tensor, Tensor]:
+    in_place: bool = False,
+) -> Any:
     """The heads of ``q`` and ``k``, rotated by the angles of their positions (RoFormer,
     https://arxiv.org/abs/2104.09864).
 
@@ -192,18 +194,33 @@ def rope(
     ``sin`` have one number for each pair of elements in their last dimension or, as
     some models repeat them, one for each element of the two halves. Where they lack the
     dimension of the heads, it is put at ``unsqueeze_dim``. ``rotary`` is how many
-    elements of a head turn, by default all of them. Both are turned by one kernel.
+    elements of a head turn, by default all of them. Both are turned by one kernel;
+    without ``k``, the result is ``q`` alone.
+
+    With ``in_place``, the results take the memory of ``q`` and ``k``, which may be
+    slices of larger tensors and, outside of torch.compile, leaves: the gradient is that
+    of what they were before. During the call, there is memory for both.
     """
     length = q.shape[-1] if rotary is None else rotary
     cos = _angles("cos", cos, q, length, interleaved, unsqueeze_dim)
     sin = _angles("sin", sin, q, length, interleaved, unsqueeze_dim)
-    if q.dim() == k.dim() and q.dtype == k.dtype and cos.dtype == sin.dtype:
+    given = (q,) if k is None else (q, k)
+    if (
+        k is not None
+        and q.dim() == k.dim()
+        and q.dtype == k.dtype
+        and cos.dtype == sin.dtype
+    ):
         turn = rope_neighbours if interleaved else rope_half_angles
-        return turn(q, k, cos, sin)
-    return tuple(
-        ops.rope(heads, cos, sin, interleaved=interleaved, rotary=rotary)
-        for heads in (q, k)
-    )
+        turned = turn(q, k, cos, sin)
+    else:
+        turned = tuple(
+            ops.rope(heads, cos, sin, interleaved=interleaved, rotary=rotary)
+            for heads in given
+        )
+    if in_place:
+        turned = tuple(put(*pair) for pair in zip(given, turned))
+    return turned[0] if k is None else turned
 
 
 def _angles(name, angles, heads, length, interleaved, unsqueeze_dim):
