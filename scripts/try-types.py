@@ -29,6 +29,7 @@ COLUMNS = {
     "rotation": ["rope"],
     "MLP": ["swiglu", "geglu"],
     "experts": ["moe"],
+    "attention": ["attention"],
     "loss": ["fused_linear_cross_entropy"],
 }
 _LENGTH = 96

@@ -17,6 +17,7 @@ from bastile._patching.registry import Patched
 from bastile._patching.table import (
     CausalLoss,
     Experts,
+    GatedNorm,
     Masks,
     Mlp,
     Norm,
@@ -29,6 +30,7 @@ __all__ = [
     "OPS",
     "CausalLoss",
     "Experts",
+    "GatedNorm",
     "Masks",
     "Mlp",
     "Norm",

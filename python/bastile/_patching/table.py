@@ -50,6 +50,36 @@ class Norm:
 
 
 @dataclasses.dataclass(frozen=True)
+class GatedNorm:
+    """A class ``cls(size, eps)`` with ``weight`` whose forward takes a tensor and a gate.
+
+    ``activation`` is that of the gate, "silu" or "sigmoid". ``order`` says which comes
+    first: "norm" for ``norm(x) * weight * act(gate)``, "gate" for
+    ``norm(x * act(gate)) * weight``, and "norm_before_gate" where an attribute of this
+    name says it. ``casting`` and ``eps`` are as in `Norm`. Where a norm has ``n_groups``
+    or ``group_size``, each group of a row has a norm of its own.
+    """
+
+    cls: str
+    activation: str = "silu"
+    casting: str = "llama"
+    order: str = "norm"
+    eps: str = "variance_epsilon"
+
+    ops: ClassVar[tuple[str, ...]] = ("rms_norm",)
+
+    def __post_init__(self) -> None:
+        _expect("GatedNorm", "activation", self.activation, ("silu", "sigmoid"))
+        _expect("GatedNorm", "casting", self.casting, ("llama", "gemma"))
+        known = "norm", "gate", "norm_before_gate"
+        _expect("GatedNorm", "order", self.order, known)
+
+    @property
+    def target(self) -> str:
+        return f"{self.cls}.forward"
+
+
+@dataclasses.dataclass(frozen=True)
 class Rope:
     """A function of the module that turns queries and keys.
 
@@ -215,10 +245,10 @@ class PatchInfo:
     __module__ = "bastile.patching"
 
 
-KINDS = (Norm, Rope, Mlp, Experts, Masks, CausalLoss)
+KINDS = (Norm, GatedNorm, Rope, Mlp, Experts, Masks, CausalLoss)
 
 #: What a model's entry is made of.
-Patch = Norm | Rope | Mlp | Experts | Masks | CausalLoss
+Patch = Norm | GatedNorm | Rope | Mlp | Experts | Masks | CausalLoss
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,11 +7,20 @@ functions that take their place. It ends in ``KIND``, which `KINDS` lists. What 
 says is in `bastile._patching.table`.
 """
 
-from bastile._patching.kinds import experts, losses, masks, mlps, norms, rotations
+from bastile._patching.kinds import (
+    experts,
+    gated_norms,
+    losses,
+    masks,
+    mlps,
+    norms,
+    rotations,
+)
 
 #: In the order in which patches are listed.
 KINDS = (
     norms.KIND,
+    gated_norms.KIND,
     rotations.KIND,
     mlps.KIND,
     experts.KIND,

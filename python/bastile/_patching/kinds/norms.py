@@ -13,10 +13,10 @@ from bastile._patching import code, kind, probes, table
 #: weight, and the attribute that keeps it.
 _WITH_WEIGHT = "with_scale"
 #: What classes call the parameter that epsilon is given by.
-_EPSILONS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "rms_norm_eps")
+EPSILONS = ("eps", "epsilon", "variance_epsilon", "norm_eps", "rms_norm_eps")
 #: What operands are multiplied by, and epsilon. Of small operands, epsilon is most of
 #: what they are divided by.
-_PROBES = ((1.0, 1e-3), (0.01, 1e-5), (0.01, 1e-3))
+PROBES = ((1.0, 1e-3), (0.01, 1e-5), (0.01, 1e-3))
 _SIZE = 64
 
 
@@ -50,7 +50,7 @@ def _replace(original, patch, options=None):
 def _find(module):
     for cls in code.layers(module):
         forward = code.own_forward(cls)
-        if forward is None or not _looks_like_one(cls):
+        if forward is None or not _looks_like_one(cls) or _has_gate(forward):
             continue
         target = f"{cls.__qualname__}.forward"
         try:
@@ -73,6 +73,11 @@ def _looks_like_one(cls):
     return bool(used & {"rsqrt", "rms_norm"})
 
 
+def _has_gate(forward):
+    """Whether it is one of `gated_norms`."""
+    return [x.name for x in code.operands(forward)[0]][2:] == ["gate"]
+
+
 @functools.cache
 def _measure(original, cls):
     """Casting, offset and the attribute of epsilon of the norm that ``cls`` computes,
@@ -83,7 +88,7 @@ def _measure(original, cls):
     if len(needed) != 1 or len(by_place) > 2:
         names = ", ".join(x.name for x in by_place[1:])
         raise probes.Mismatch(f"it is no {kind_of}: its forward takes {names}")
-    given = [x for x in inspect.signature(cls).parameters if x in _EPSILONS]
+    given = [x for x in inspect.signature(cls).parameters if x in EPSILONS]
     if not given:
         raise probes.Mismatch(f"it is no {kind_of}: its class takes no epsilon")
     eps = _attribute_of_epsilon(cls, given[0], kind_of)
@@ -121,7 +126,7 @@ def _errors(original, cls, parameter, attribute, kind_of):
         return (factor.float() * wide).bfloat16()
 
     errors = {}
-    for scale, eps in _PROBES:
+    for scale, eps in PROBES:
         x = (scale * probes.numbers(16, _SIZE, seed=2)).bfloat16()
         result = probes.run(kind_of, make_and_run, x, eps)
         for casting in ("llama", "gemma"):
@@ -171,7 +176,7 @@ def _options(cls):
     weight, by attribute with the value it has by default; None where that is nothing.
     Raises ``probes.Mismatch`` where modules do not tell what they were made with."""
     _, *others = inspect.signature(cls).parameters.values()
-    eps = [x.name for x in others if x.name in _EPSILONS][0]
+    eps = [x.name for x in others if x.name in EPSILONS][0]
     known = (eps, _WITH_WEIGHT, "device", "dtype")
     names = [
         x.name
