@@ -23,6 +23,7 @@ from bastile._patching.table import (
     Norm,
     PatchError,
     PatchInfo,
+    Residual,
     Rope,
 )
 
@@ -37,6 +38,7 @@ __all__ = [
     "PatchError",
     "PatchInfo",
     "Patched",
+    "Residual",
     "Rope",
     "apply",
     "apply_to_model",

@@ -1,36 +1,64 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""RMS norms with a gate, in one launch forward and one or two backward."""
+"""RMS norms together with what stands beside them in a decoder: sums with the residual,
+and the rotation of queries and keys.
 
-import functools
+The casting order of `tile.rms_norm` is part of an operator's name; epsilons and the
+offset of weights are numbers that calls give.
+"""
 
 from bastile._compiler.traced_operators import TracedOperator
-from bastile.functions import row_mean, rsqrt, sigmoid, silu
+from bastile.functions import op
 
-_ACTIVATIONS = {"silu": silu, "sigmoid": sigmoid}
+#: The orders of casting.
+CASTINGS = ("llama", "gemma")
 
 
-@functools.cache
-def gated_rms_norm(activation: str, casting: str, gates_first: bool) -> TracedOperator:
-    """An operator of ``x``, ``gate`` and ``weight`` of one dtype, and of ``eps``.
+def _norm_add(casting):
+    def norm_add(x, residual, weight, eps=1e-6, offset=0.0):
+        normed = op.rms_norm(x, weight, casting=casting, eps=eps, offset=offset)
+        return (residual + normed).to(x.dtype)
 
-    ``x`` and ``gate`` have the shape [..., N], and ``weight`` one that broadcasts to it.
-    With ``n(x) = x / sqrt(mean(x^2) + eps)`` over N, the result is
-    ``n(x) * weight * act(gate)`` or, where it ``gates_first``,
-    ``n(x * act(gate)) * weight``. ``act`` is "silu" or "sigmoid", computed in float32
-    as all is; ``casting`` says whether the norm is rounded before the weight multiplies
-    it and behind that ("llama"), or the result alone ("gemma").
-    """
-    act = _ACTIVATIONS[activation]
+    return norm_add
 
-    def norm(x, gate, weight, eps=1e-6):
-        wide = x * act(gate) if gates_first else x
-        wide = wide * rsqrt(row_mean(wide * wide) + eps)
-        if casting == "llama":
-            wide = (wide.to(x.dtype) * weight).to(x.dtype)
-        else:
-            wide = wide * weight
-        return (wide if gates_first else wide * act(gate)).to(x.dtype)
 
-    order = "gate_first" if gates_first else "norm_first"
-    norm.__name__ = f"gated_rms_norm_{activation}_{casting}_{order}"
-    return TracedOperator(norm)
+def _norm_add_norm(casting):
+    first = _norm_add(casting)
+
+    def norm_add_norm(x, residual, weight, after, eps=1e-6, eps_after=1e-6, offset=0.0):
+        sums = first(x, residual, weight, eps, offset)
+        normed = op.rms_norm(sums, after, casting=casting, eps=eps_after, offset=offset)
+        return normed, sums
+
+    return norm_add_norm
+
+
+def _norm_rope(casting):
+    def norm_rope(
+        q, k, q_weight, k_weight, cosine, sine, q_eps=1e-6, k_eps=1e-6, offset=0.0
+    ):
+        normed = (
+            op.rms_norm(x, weight, casting=casting, eps=eps, offset=offset)
+            for x, weight, eps in ((q, q_weight, q_eps), (k, k_weight, k_eps))
+        )
+        length = cosine.shape[-1]
+        return tuple(op.rope(x, cosine, sine, rotary=length) for x in normed)
+
+    return norm_rope
+
+
+def _for_each_casting(make):
+    found = {}
+    for casting in CASTINGS:
+        function = make(casting)
+        function.__name__ += f"_{casting}"
+        found[casting] = TracedOperator(function)
+    return found
+
+
+#: By casting: ``residual + rms_norm(x, weight)``.
+norm_add = _for_each_casting(_norm_add)
+#: By casting: the norm by ``after`` of that sum, and the sum.
+norm_add_norm = _for_each_casting(_norm_add_norm)
+#: By casting: queries and keys [..., D], each normed by a weight [D] and then turned as
+#: `bastile._formulas.rope.rope_halves` does it.
+norm_rope = _for_each_casting(_norm_rope)

@@ -19,6 +19,7 @@ OPS = (
     "swiglu",
     "geglu",
     "moe",
+    "add_rms_norm",
     "attention",
     "cross_entropy",
     "fused_linear_cross_entropy",
@@ -34,6 +35,7 @@ def apply(
     swiglu: bool = True,
     geglu: bool = True,
     moe: bool = True,
+    add_rms_norm: bool = True,
     attention: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
@@ -56,6 +58,8 @@ def apply(
             ``"trl"`` is for TRL's trainers alone.
         rms_norm, rope, swiglu, geglu, moe: which ops are patched, in models that
             have them.
+        add_rms_norm: sums with the residual, each in one kernel with the norms that
+            stand beside it.
         attention: masks that the host does not wait for, and attention within a
             window by PyTorch's flash kernel.
         cross_entropy: the loss on logits.
@@ -110,6 +114,7 @@ def apply_to_model(
     swiglu: bool = True,
     geglu: bool = True,
     moe: bool = True,
+    add_rms_norm: bool = True,
     attention: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
@@ -236,7 +241,7 @@ def register_patch(
         model_type: what its ``config.model_type`` says.
         module: the name of the module that has its classes.
         patches: what they compute: ``bastile.patching.Norm``, ``Rope``, ``Mlp``,
-            ``Experts``, ``Masks`` and ``CausalLoss``.
+            ``Experts``, ``Residual``, ``Masks`` and ``CausalLoss``.
         aliases: further model types that the classes serve.
     """
     if model_type in get_patched_ops():

@@ -1,11 +1,15 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Reading modules of Python for what may be patched, without running anything."""
 
+import ast
 import functools
 import inspect
+import textwrap
 import types
 
 import torch
+
+from bastile._patching import probes
 
 
 def layers(module):
@@ -40,6 +44,16 @@ def own_forward(cls):
 def names_in(function):
     """Names of globals and attributes that the function's code uses."""
     return set(inspect.unwrap(function).__code__.co_names)
+
+
+def tree_of(function):
+    """The syntax tree of a function's definition, with the lines of its file."""
+    inner = inspect.unwrap(function)
+    lines, first = probes.run(
+        "function with a source", inspect.getsourcelines, inner
+    )
+    tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+    return ast.increment_lineno(tree, first - 1)
 
 
 def operands(function):

@@ -205,6 +205,20 @@ class CausalLoss:
 
 
 @dataclasses.dataclass(frozen=True)
+class Residual:
+    """A class of layers that adds a residual beside norms of the module, in statements
+    as ``x = residual + x; residual = x; x = self.norm(x)``."""
+
+    cls: str
+
+    ops: ClassVar[tuple[str, ...]] = ("add_rms_norm",)
+
+    @property
+    def target(self) -> str:
+        return f"{self.cls}.forward"
+
+
+@dataclasses.dataclass(frozen=True)
 class Masks:
     """A class of decoders whose forward makes masks of attention by Transformers'
     functions.
@@ -245,10 +259,10 @@ class PatchInfo:
     __module__ = "bastile.patching"
 
 
-KINDS = (Norm, GatedNorm, Rope, Mlp, Experts, Masks, CausalLoss)
+KINDS = (Norm, GatedNorm, Rope, Mlp, Experts, Residual, Masks, CausalLoss)
 
 #: What a model's entry is made of.
-Patch = Norm | GatedNorm | Rope | Mlp | Experts | Masks | CausalLoss
+Patch = Norm | GatedNorm | Rope | Mlp | Experts | Residual | Masks | CausalLoss
 
 
 @dataclasses.dataclass(frozen=True)

@@ -325,7 +325,9 @@ def test_a_model_that_is_sharded_first(patched, model, mesh):
         results, found = tiny_models.run(model, tiny_models.batch())
     assert torch.equal(results.loss, expected.loss)
     for name, gradient in gradients.items():
-        assert torch.allclose(found[name].full_tensor(), gradient), name
+        # Layers of FSDP's classes add residuals apart from norms.
+        difference = (found[name].full_tensor() - gradient).abs().max()
+        assert difference < 1e-5 * gradient.abs().max(), name
 
 
 def test_the_model_is_patched_beneath_peft(patched, model):

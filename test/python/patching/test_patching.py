@@ -63,9 +63,11 @@ def test_apply_twice_is_apply_once():
 
 def test_ops_add_up():
     others = {
+        "add_rms_norm": False,
         "attention": False,
         "fused_linear_cross_entropy": False,
         "linear_log_probs": False,
+        "linear_jsd": False,
     }
     bastile.apply("llama", rope=False, swiglu=False, **others)
     assert bastile.get_patched_ops() == {"llama": ["rms_norm"]}
@@ -83,7 +85,12 @@ def test_reset_by_name():
     bastile.apply("gemma3", rope=False)
     bastile.reset(["rms_norm", "llama", "gemma3_text", "trl"])
     assert bastile.get_patched_ops() == {
-        "qwen3": ["attention", "fused_linear_cross_entropy", "swiglu"]
+        "qwen3": [
+            "add_rms_norm",
+            "attention",
+            "fused_linear_cross_entropy",
+            "swiglu",
+        ]
     }
 
 

@@ -12,7 +12,14 @@ import pytest
 import tiny_models
 import torch
 
-ALL = ["attention", "fused_linear_cross_entropy", "rms_norm", "rope", "swiglu"]
+ALL = [
+    "add_rms_norm",
+    "attention",
+    "fused_linear_cross_entropy",
+    "rms_norm",
+    "rope",
+    "swiglu",
+]
 NO_LOSS = [op for op in ALL if op != "fused_linear_cross_entropy"]
 
 

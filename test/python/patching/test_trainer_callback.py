@@ -15,6 +15,7 @@ import transformers
 pytest.importorskip("accelerate")
 
 ALL = [
+    "qwen3.add_rms_norm",
     "qwen3.attention",
     "qwen3.fused_linear_cross_entropy",
     "qwen3.rms_norm",
@@ -82,7 +83,7 @@ def test_patches_the_model_and_says_so(tmp_path, bf16):
 
 def test_leaves_out_what_it_is_told(tmp_path):
     callback = bastile.trainer.BastileCallback(
-        attention=False, rope=False, swiglu=False
+        add_rms_norm=False, attention=False, rope=False, swiglu=False
     )
     trainer = make_trainer(tmp_path, callback, max_steps=1)
     trainer.train()

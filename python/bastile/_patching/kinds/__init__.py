@@ -14,6 +14,7 @@ from bastile._patching.kinds import (
     masks,
     mlps,
     norms,
+    residuals,
     rotations,
 )
 
@@ -24,6 +25,7 @@ KINDS = (
     rotations.KIND,
     mlps.KIND,
     experts.KIND,
+    residuals.KIND,
     masks.KIND,
     losses.KIND,
 )

@@ -7,7 +7,7 @@ import itertools
 
 import torch
 
-from bastile._formulas.norms import gated_rms_norm
+from bastile._formulas.gated_norms import gated_rms_norm
 from bastile._patching import code, kind, probes, table
 from bastile._patching.kinds import norms
 

@@ -4,7 +4,6 @@
 import ast
 import functools
 import inspect
-import textwrap
 import weakref
 
 import torch
@@ -75,7 +74,7 @@ def _find(module):
 def _look(original):
     """The parameters of a forward without which tokens have consecutive positions; None
     where it makes no positions."""
-    tree = _tree_of(inspect.unwrap(original))
+    tree = code.tree_of(original)
     blocks = _blocks_for_none(tree)
     if _POSITIONS not in blocks:
         return None
@@ -95,11 +94,6 @@ def _look(original):
     if made.shape[1] != _SHAPE[1] or not (made.diff() == 1).all():
         raise probes.Mismatch("the positions that it makes are not consecutive")
     return tuple(needed)
-
-
-def _tree_of(function):
-    source = probes.run("function with a source", inspect.getsource, function)
-    return ast.parse(textwrap.dedent(source)).body[0]
 
 
 def _blocks_for_none(tree):

@@ -1,0 +1,88 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Norms of a module of Python, and whether one of them is called in the plain way, so
+that a kernel may compute it together with something else."""
+
+import ast
+from typing import NamedTuple
+
+import torch
+from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
+
+from bastile._patching import code, kind, modules, probes, table
+
+
+class Norm(NamedTuple):
+    """What a class of norms computes, as its entry says."""
+
+    casting: str
+    offset: float
+    eps: str
+    #: The forwards that compute this: the original and Bastile's.
+    forwards: tuple
+
+
+class Norms(dict):
+    """By class, the norms of a module that `table.Norm` has entries of."""
+
+    def plain(self, norm):
+        """What ``norm`` computes, if a call of it computes this and no more: no hooks,
+        adapters or functions in its place, and a weight that lies here."""
+        found = self.get(type(norm))
+        if found is None or modules.has_hooks(norm) or has_global_hooks():
+            return None
+        own = vars(norm).get("forward")
+        own = type(norm).forward if own is None else getattr(own, "__func__", None)
+        if not any(own is x for x in found.forwards):
+            return None
+        weight = norm._parameters.get("weight")
+        is_whole = type(weight) is torch.nn.Parameter and weight.dim() == 1
+        return found if is_whole else None
+
+    def are_plain(self, owner, names):
+        """Whether the norms that ``owner`` has by these names are plain, and compute
+        the same but for epsilon."""
+        found = [self.plain(owner._modules.get(name)) for name in names]
+        return None not in found and len({x[:2] for x in found}) == 1
+
+
+def of_module(module, find, replace):
+    """The `Norms` of a module: ``find(module)`` gives entries, and ``replace(original,
+    entry)`` what takes the original's place."""
+    found = Norms()
+    for entry in find(module):
+        if isinstance(entry, table.Norm):
+            cls = getattr(module, entry.cls)
+            original = kind.original_of(cls, "forward")
+            forwards = original, replace(original, entry)
+            found[cls] = Norm(entry.casting, entry.offset, entry.eps, forwards)
+    return found
+
+
+def names_of(cls, classes):
+    """The attributes that ``cls`` sets to norms of ``classes`` when it is made."""
+    constructors = {x.__name__ for x in classes}
+    found = set()
+    for parent in cls.__mro__:
+        make = vars(parent).get("__init__")
+        if make is None or parent is torch.nn.Module:
+            continue
+        try:
+            tree = code.tree_of(make)
+        except probes.Mismatch:
+            continue
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.targets[0], ast.Attribute)
+                and isinstance(node.value, ast.Call)
+                and getattr(node.value.func, "id", None) in constructors
+            ):
+                found.add(node.targets[0].attr)
+    return found
+
+
+def example(norm_class, size, seed):
+    """A norm of a class, with some weight, for probes."""
+    made = norm_class(size)
+    made.weight.data = probes.numbers(size, seed=seed)
+    return made
