@@ -56,12 +56,13 @@ def _overwrite(logits, results, targets, class_weights, *given):
         torch.autograd.graph.increment_version(logits)
 
 
-def _imitate(logits, targets, class_weights, *given):
+def _imitate(logits, targets, class_weights, words, *_):
+    # Numbers may be symbols here, and say nothing of the results.
     types = {"correct": torch.int8, "predicted": torch.int32}
     wide = wide_type(logits.dtype)
     return [
         logits.new_empty(logits.shape[0], dtype=types.get(name, wide))
-        for name in ("loss", *Options.read(*given).others)
+        for name in ("loss", *Options.read(words).others)
     ]
 
 

@@ -4,13 +4,12 @@
 import torch
 
 
-class _Overwrite(torch.autograd.Function):
-    """A leaf in whose memory a value was put that has its own way back to the leaf."""
+class _Stored(torch.autograd.Function):
+    """Memory that a value was copied to, with the value's way back."""
 
     @staticmethod
-    def forward(ctx, leaf, value):
-        leaf.copy_(value)
-        return leaf.view_as(leaf)
+    def forward(ctx, memory, value):
+        return memory.view_as(memory)
 
     @staticmethod
     def backward(ctx, upstream):
@@ -22,7 +21,16 @@ def put(place: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
 
     The gradient of a leaf is that of what it was before. PyTorch refuses views of
     leaves, and whoever kept the old values for a backward gets PyTorch's error.
+
+    Raises ``RuntimeError`` for a leaf under torch.compile, which puts nothing there.
     """
-    if torch.is_grad_enabled() and place.is_leaf and place.requires_grad:
-        return _Overwrite.apply(place, value)
-    return place.copy_(value)
+    if not (torch.is_grad_enabled() and place.is_leaf and place.requires_grad):
+        return place.copy_(value)
+    if torch.compiler.is_compiling():
+        raise RuntimeError(
+            "torch.compile cannot overwrite a leaf that requires gradients; "
+            "'in_place' has to be False"
+        )
+    with torch.no_grad():
+        place.copy_(value)
+    return _Stored.apply(place.detach(), value)

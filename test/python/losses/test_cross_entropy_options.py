@@ -228,6 +228,26 @@ def test_gradients_of_tokens(compiled, is_weighted, in_place, dtype, device):
     torch.testing.assert_close(gradient.double(), wide.grad, rtol=limit, atol=1e-6)
 
 
+def test_gradients_of_tokens_for_numbers_that_vary():
+    """To a compiler of graphs, an option that has had two values is a symbol."""
+    logits, targets = make()
+
+    @torch.compile(fullgraph=True, backend="aot_eager", dynamic=True)
+    def call(x, ignored):
+        return F.cross_entropy(
+            x, targets, ignore_index=ignored, reduction="none", return_gradient=True
+        )
+
+    for ignored in (-100, 3, 7):
+        loss, gradient = call(logits, ignored)
+        expected = torch.nn.functional.cross_entropy(
+            logits, targets.clamp(min=0), ignore_index=ignored, reduction="none"
+        )
+        kept = targets != -100
+        torch.testing.assert_close(loss[kept], expected[kept])
+        assert gradient.shape == logits.shape
+
+
 @pytest.mark.parametrize("shape", [(CLASSES,), (4, CLASSES, 3)])
 @pytest.mark.parametrize("in_place", [False, True])
 def test_gradients_of_tokens_in_other_shapes(in_place, shape, device):

@@ -66,3 +66,20 @@ def test_what_needs_the_old_values_is_refused(device):
         kept.backward()
     with pytest.raises(RuntimeError, match="view of a leaf"):
         F.rope(x[:1], None, cos, sin, in_place=True)
+
+
+def test_leaves_in_torch_compile():
+    """They are overwritten outside of the graph, and not at all where there may be no
+    outside."""
+    x, cos, sin = make(2, 3, 5, 8, device="cpu")
+
+    def call(x):
+        return F.rope(x, None, cos, sin, in_place=True)
+
+    leaf = x.clone().requires_grad_()
+    with pytest.raises(RuntimeError, match="leaf"):
+        torch.compile(call, fullgraph=True, backend="aot_eager")(leaf)
+    assert torch.equal(leaf, x)
+    result = torch.compile(call, backend="aot_eager")(leaf)
+    assert result.data_ptr() == leaf.data_ptr()
+    torch.testing.assert_close(result, turn(x, cos, sin))
