@@ -2,6 +2,7 @@
 """Reading modules of Python for what may be patched, without running anything."""
 
 import ast
+import dis
 import functools
 import inspect
 import textwrap
@@ -43,7 +44,28 @@ def own_forward(cls):
 
 def names_in(function):
     """Names of globals and attributes that the function's code uses."""
-    return set(inspect.unwrap(function).__code__.co_names)
+    return _names_in(inspect.unwrap(function).__code__)
+
+
+def _names_in(compiled):
+    # Comprehensions and inner functions have code of their own.
+    inner = (x for x in compiled.co_consts if isinstance(x, types.CodeType))
+    return set(compiled.co_names).union(*map(_names_in, inner))
+
+
+#: Instructions that load parameters which inner functions use.
+_LOADS_OF_CELLS = ("LOAD_DEREF", "LOAD_CLOSURE")
+
+
+def unused_parameters(function):
+    """Names of parameters that nothing in the function reads."""
+    function = inspect.unwrap(function)
+    read = set()
+    for each in dis.get_instructions(function):
+        if "LOAD_FAST" in each.opname or each.opname in _LOADS_OF_CELLS:
+            # Newer versions of Python load two at once.
+            read.update([each.argval] if isinstance(each.argval, str) else each.argval)
+    return set(inspect.signature(function).parameters) - read
 
 
 def tree_of(function):

@@ -19,7 +19,7 @@ import torch
 import transformers
 from transformers.loss import loss_utils
 
-from bastile._patching import losses, probes, table
+from bastile._patching import code, losses, probes, table
 
 _BATCH, _TOKENS, _SIZE, _CLASSES = 2, 5, 8, 12
 #: What models and configurations say of a router, by the names they have for it.
@@ -194,9 +194,12 @@ class _WithoutInit:
             if name in _ROUTER:
                 self.read.add(name)
                 return _ROUTER[name]
-            if name.startswith("_") or not hasattr(self.config, name):
+            if name.startswith("_"):
                 raise
-            return getattr(self.config, name)
+            for config in (self.config, self.config.get_text_config()):
+                if hasattr(config, name):
+                    return getattr(config, name)
+            raise
 
 
 #: Outputs that are not the decoder's.
@@ -218,6 +221,8 @@ class Run:
         if patch.router:
             self.router = table.ROUTER if patch.router is True else patch.router
         self._defaults, self._handed_on = set(), set()
+        #: Parameters of the forward that it makes nothing of.
+        self.unused = code.unused_parameters(original) - _KNOWN
         # The smaller, the more exactly a cap of the logits can be told.
         hidden = 0.5 * probes.numbers(_BATCH, _TOKENS, _SIZE, seed=1)
         self.hidden = hidden.requires_grad_()
@@ -286,7 +291,7 @@ class Run:
         }
         taken = list(self._parameters.values())[1:]
         for each in taken:
-            if each.name in (*made, *_KNOWN):
+            if each.name in (*made, *_KNOWN) or each.name in self.unused:
                 continue
             # The annotation may be text.
             words = str(each.annotation)
@@ -321,6 +326,7 @@ class Run:
             tuple(fields),
             tuple(sorted(self._handed_on)),
             tuple(sorted(self._defaults)),
+            tuple(sorted(self.unused)),
         )
 
     def route_by_default(self, wanted):
@@ -418,12 +424,17 @@ class Run:
                 self._handed_on.add(name)
             if name in (*handed_on, *_KNOWN) or value is None:
                 continue
-            if name in self._parameters and value is self.get(name):
+            if self._takes(name) and value is self.get(name):
                 self._defaults.add(name)
                 continue
             raise probes.Mismatch(
                 f"its forward gives its decoder '{name}', which Bastile's would not do"
             )
+
+    def _takes(self, name):
+        """Whether a call of the forward may give it ``name``."""
+        kinds = {x.kind for x in self._parameters.values()}
+        return name in self._parameters or inspect.Parameter.VAR_KEYWORD in kinds
 
     def change_numbers(self):
         """Other values for what the forward reads of the configuration and the

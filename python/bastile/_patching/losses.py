@@ -51,6 +51,8 @@ class Form(NamedTuple):
     handed_on: tuple[str, ...] = ()
     #: What it gives the decoder of its configuration, unless it is given another value.
     defaults: tuple[str, ...] = ()
+    #: Its parameters that nothing reads.
+    unused: tuple[str, ...] = ()
 
 
 @functools.cache
@@ -181,6 +183,8 @@ def _forward(model, details, given, is_asked):
             text = model.config.get_text_config()
             routes = getattr(text, "output_router_logits", False)
         given["output_router_logits"] = routes
+    for name in form.unused:
+        given.pop(name, None)
     for name in form.defaults:
         if given.get(name) is None:
             given[name] = getattr(model.config, name)

@@ -32,12 +32,14 @@ class Norm:
     ``casting`` and ``offset`` are those of `bastile.ops.rms_norm`; ``eps`` is the
     attribute that holds epsilon. Where the class takes ``with_scale``, as Gemma 4's
     does, there may be norms without a weight; those of other classes run as they are.
+    ``weight`` is False for a class whose norms have none, which need take no size.
     """
 
     cls: str
     casting: str = "llama"
     offset: float = 0.0
     eps: str = "variance_epsilon"
+    weight: bool = True
 
     ops: ClassVar[tuple[str, ...]] = ("rms_norm",)
 

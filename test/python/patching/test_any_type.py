@@ -10,23 +10,31 @@ import bastile
 import pytest
 import torch
 import try_types
+from bastile import patching
+from bastile._patching import code, probes, table
+from bastile._patching.kinds import norms
 from transformers.models.qwen3 import modeling_qwen3
 
-#: Each has something that few others have.
-NAMES = [
-    "deepseek_v3",
-    "gemma4",
-    "internlm3",
-    "kimi_linear",
-    "qwen2_5_vl",
-    "qwen4_exp_text",
-]
+#: Each has something that few others have: targets that are patched and run.
+TYPES = {
+    "deepseek_v3": ["DeepseekV3MLP.forward", "apply_rotary_pos_emb_interleave"],
+    "falcon_mamba": ["FalconMambaWeightlessRMSNorm.forward"],
+    "gemma4": ["Gemma4RMSNorm.forward", "apply_rotary_pos_emb"],
+    "glm4v": ["apply_rotary_pos_emb", "apply_rotary_pos_emb_vision"],
+    "hunyuan_vl": ["HunYuanVLForConditionalGeneration.forward"],
+    "internlm3": ["LlamaForCausalLM.forward"],
+    "kimi_linear": ["KimiLinearRMSNormGated.forward"],
+    "mistral3": ["Mistral3ForConditionalGeneration.forward"],
+    "qwen2_5_vl": ["Qwen2_5_VLForConditionalGeneration.forward"],
+    "qwen4_exp_text": ["Qwen4ExpTextRMSNorm.forward", "apply_rotary_pos_emb"],
+}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TYPES)
 def test_type(name):
     tried = try_types.try_type(name)
-    assert tried.ran
+    ran = {x.target for x in tried.ran}
+    assert ran.issuperset(TYPES[name])
     assert not tried.towers
 
 
@@ -79,6 +87,49 @@ def test_norms_that_are_made_in_another_way_run_as_they_are():
         with bastile.apply("qwen4_exp") as patched:
             assert "qwen4_exp.rms_norm" in patched.ops
             assert (norm(x) - expected).abs().max() < 1e-5, options
+
+
+class Weightless(torch.nn.Module):
+    """A norm without a weight, which multiplies by a buffer where ``USED`` is true."""
+
+    USED = False
+
+    def __init__(self, eps=1e-6):
+        super().__init__()
+        self.eps = eps
+        self.register_buffer("weight", torch.ones(()))
+
+    def forward(self, x):
+        wide = x.float()
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.eps)
+        return (wide * self.weight if self.USED else wide).type_as(x)
+
+
+def test_a_buffer_is_no_weight_of_a_norm(monkeypatch):
+    entry = patching.Norm("Weightless", "gemma", eps="eps", weight=False)
+    patching.register_patch("weightless", __name__, entry)
+    monkeypatch.setattr(Weightless, "__module__", __name__)
+    try:
+        norm, x = Weightless(0.5), torch.randn(3, 16)
+        expected = norm(x)
+        with bastile.apply("weightless") as patched:
+            assert "weightless.rms_norm" in patched.ops
+            assert (norm(x) - expected).abs().max() < 1e-6
+    finally:
+        del table.MODELS["weightless"]
+    Used = type("Weightless", (Weightless,), {"USED": True})
+    with pytest.raises(probes.Mismatch, match="those of no RMS norm"):
+        norms._measure(Used.forward, Used)
+
+
+def test_parameters_that_nothing_reads():
+    def outer(self, read, unread, inner, handed=None, **named):
+        def of_inner():
+            return inner
+
+        return self.unread(read, of_inner, unread_name=handed, unread=named)
+
+    assert code.unused_parameters(outer) == {"unread"}
 
 
 def test_a_model_is_small():

@@ -23,10 +23,13 @@ _SIZE = 64
 @functools.cache
 def _replace(original, patch, options=None):
     casting, offset, eps = patch.casting, patch.offset, patch.eps
+    has_weight = patch.weight
     rms_norm = ops.rms_norm
 
     @functools.wraps(original)
     def forward(self, hidden_states):
+        if not has_weight:
+            return rms_norm(hidden_states, None, eps=getattr(self, eps))
         weight = getattr(self, "weight", None)
         if not getattr(self, _WITH_WEIGHT, True):
             # Gemma 3n of Transformers 4 keeps a 1 in its place.
@@ -55,11 +58,11 @@ def _find(module):
         target = f"{cls.__qualname__}.forward"
         try:
             original = kind.original_of(cls, "forward")
-            casting, offset, eps = _measure(original, cls)
+            fields = _measure(original, cls)
         except probes.Mismatch as problem:
             yield kind.LeftAlone(table.Norm.ops, target, str(problem))
         else:
-            yield table.Norm(cls.__name__, casting, offset, eps)
+            yield table.Norm(cls.__name__, *fields)
 
 
 def _looks_like_one(cls):
@@ -80,8 +83,8 @@ def _has_gate(forward):
 
 @functools.cache
 def _measure(original, cls):
-    """Casting, offset and the attribute of epsilon of the norm that ``cls`` computes,
-    after its numbers."""
+    """Casting, offset, the attribute of epsilon and whether there is a weight, of the
+    norm that ``cls`` computes, after its numbers."""
     kind_of = "norm of one tensor with a size, an epsilon and 'weight'"
     by_place, _ = code.operands(original)
     needed = [x for x in by_place[1:] if x.default is x.empty]
@@ -92,12 +95,40 @@ def _measure(original, cls):
     if not given:
         raise probes.Mismatch(f"it is no {kind_of}: its class takes no epsilon")
     eps = _attribute_of_epsilon(cls, given[0], kind_of)
-    return (*_errors(original, cls, given[0], eps, kind_of), eps)
+    module = probes.run(kind_of, lambda: _new(cls, **{given[0]: 1e-6}))
+    if not _parameters(module):
+        _prove_weightless(original, cls, given[0], kind_of)
+        return "gemma", 0.0, eps, False
+    return (*_errors(original, cls, given[0], eps, kind_of), eps, True)
+
+
+def _new(cls, **options):
+    """A norm of a class, which may take no size."""
+    first = next(iter(inspect.signature(cls).parameters))
+    return cls(**options) if first in EPSILONS else cls(_SIZE, **options)
+
+
+def _prove_weightless(original, cls, parameter, kind_of):
+    for scale, eps in PROBES:
+        x = (scale * probes.numbers(16, _SIZE, seed=2)).bfloat16()
+        module = _new(cls, **{parameter: eps})
+        for buffer in module.buffers():
+            # What looks like a weight must not count.
+            buffer.normal_()
+        result = probes.run(kind_of, original, module, x)
+        expected = _normalized(x, eps).bfloat16()
+        if probes.difference(result, expected) > 1e-3:
+            raise probes.Mismatch("its numbers are those of no RMS norm")
+
+
+def _normalized(x, eps):
+    wide = x.float()
+    return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
 
 
 def _attribute_of_epsilon(cls, parameter, kind_of):
     value = 0.0123
-    module = probes.run(kind_of, lambda: cls(_SIZE, **{parameter: value}))
+    module = probes.run(kind_of, lambda: _new(cls, **{parameter: value}))
     names = [name for name, x in vars(module).items() if x == value]
     if not names:
         raise probes.Mismatch(f"it is no {kind_of}: it keeps no epsilon")
@@ -119,8 +150,7 @@ def _errors(original, cls, parameter, attribute, kind_of):
         return original(module, x)
 
     def formula(x, eps, casting, factor):
-        wide = x.float()
-        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+        wide = _normalized(x, eps)
         if casting == "llama":
             return factor * wide.bfloat16()
         return (factor.float() * wide).bfloat16()
@@ -152,10 +182,11 @@ def _errors(original, cls, parameter, attribute, kind_of):
 
 
 def _prove(original, patch, cls):
-    casting, offset, eps = _measure(original, cls)
-    if eps != patch.eps:
-        raise probes.Mismatch(f"it is no norm with 'weight' and '{patch.eps}'")
-    if (casting, offset) != (patch.casting, patch.offset):
+    casting, offset, eps, has_weight = _measure(original, cls)
+    if eps != patch.eps or has_weight != patch.weight:
+        given = "'weight' and " if patch.weight else "no weight and "
+        raise probes.Mismatch(f"it is no norm with {given}'{patch.eps}'")
+    if has_weight and (casting, offset) != (patch.casting, patch.offset):
         raise probes.Mismatch(
             f"the table says casting={patch.casting!r} and offset={patch.offset}, "
             f"but its numbers are those of casting={casting!r} and offset={offset}"
@@ -175,7 +206,9 @@ def _options(cls):
     """What the class may be made with besides its size, its epsilon and whether it has a
     weight, by attribute with the value it has by default; None where that is nothing.
     Raises ``probes.Mismatch`` where modules do not tell what they were made with."""
-    _, *others = inspect.signature(cls).parameters.values()
+    first, *others = inspect.signature(cls).parameters.values()
+    if first.name in EPSILONS:
+        others = [first, *others]
     eps = [x.name for x in others if x.name in EPSILONS][0]
     known = (eps, _WITH_WEIGHT, "device", "dtype")
     names = [
@@ -185,14 +218,14 @@ def _options(cls):
     ]
     if not names:
         return None
-    made = cls(_SIZE, **{eps: 1e-6})
+    made = _new(cls, **{eps: 1e-6})
     found = {name: vars(made)[name] for name in names if name in vars(made)}
     for name in names:
         # Others have to change which parameters there are.
         default = inspect.signature(cls).parameters[name].default
         if name not in found and (
             not isinstance(default, bool)
-            or _parameters(cls(_SIZE, **{eps: 1e-6, name: not default}))
+            or _parameters(_new(cls, **{eps: 1e-6, name: not default}))
             == _parameters(made)
         ):
             raise probes.Mismatch(

@@ -156,9 +156,14 @@ def _find(module):
         else:
             left.append(kind.LeftAlone(table.Rope.ops, name, reason))
     yield from (patch for patch, _ in found)
-    # What only another one is made of is not called any more.
+    # What only another one is made of is not called any more, and what is made of
+    # another one calls that.
     inner = set().union(*(code.names_in(original) for _, original in found))
-    yield from (each for each in left if each.target not in inner)
+    names = {patch.function for patch, _ in found}
+    for each in left:
+        outer = code.names_in(kind.original_of(module, each.target))
+        if each.target not in inner and names.isdisjoint(outer):
+            yield each
 
 
 def _match(name, original, names, module):
@@ -212,7 +217,7 @@ def _prove(original, patch, module):
                 + (f" where {turned} of {size} elements turn" if size > turned else "")
             )
     if patch.kind == "neighbours_in_turn":
-        _prove_angles(module)
+        _prove_angles(module, 2 if patch.operands == "tokens" else 3)
 
 
 def _run(original, patch, size, turned):
@@ -296,9 +301,9 @@ def _rotate(x, cos, sin, kind, half):
     return torch.cat((turned, others), -1)
 
 
-def _prove_angles(module):
-    """That columns 2 i and 2 i + 1 of the module's angles are the same, which the
-    function alone does not say."""
+def _prove_angles(module, rank):
+    """That columns 2 i and 2 i + 1 of the module's angles of ``rank`` dimensions are the
+    same, which the function alone does not say."""
     words = "layer of angles"
     checked = 0
     for cls in code.layers(module):
@@ -306,15 +311,30 @@ def _prove_angles(module):
             continue
         for config in code.configurations(module):
             try:
-                made = cls(config)(probes.numbers(1, 4, 8), torch.arange(4)[None])
+                made = _angles(cls, config)
             except Exception:  # it is of another configuration
                 continue
             for angles in probes.run(words, tuple, made):
+                if angles.dim() != rank:
+                    # Of pictures, where others are of text: another function's.
+                    continue
                 if not torch.equal(angles[..., ::2], angles[..., 1::2]):
                     raise probes.Mismatch("columns of its angles are not in pairs")
                 checked += 1
     if not checked:
         raise probes.Mismatch("where its angles come from is not known")
+
+
+def _angles(cls, config):
+    """Cosines and sines that a layer of angles makes of a few positions."""
+    layer = cls(config)
+    sections = getattr(layer, "mrope_section", None)
+    if sections:
+        # Those of a default configuration may be of another size of heads.
+        half = layer.inv_freq.numel()
+        third = 3 * half // 8
+        layer.mrope_section = [third, third, half - 2 * third]
+    return layer(probes.numbers(1, 4, 8), torch.arange(4)[None])
 
 
 def _build(patch, module, ops):
