@@ -3,7 +3,7 @@
 
 `ops` has the ops of the dialect, called on tensors of any library; `functional` and `nn`
 have them with the signatures and classes of PyTorch, and `losses` has what trainers make
-of log-probabilities. `compile` makes kernels of ops, of MLIR and of Python functions,
+of log-probabilities; `optim` has optimizers. `compile` makes kernels of ops, of MLIR and of Python functions,
 which compute with what `functions` has. `apply` patches models of Transformers
 (`patching`), `trainer` does so in a ``Trainer``, and `autotune` chooses schedules by
 measurement.
@@ -30,12 +30,13 @@ from bastile._tuning import gate as _tuning_gate
 
 if TYPE_CHECKING:
     # What `__getattr__` imports when it is asked for.
-    from bastile import functional, losses, nn, patching, trainer
+    from bastile import functional, losses, nn, optim, patching, trainer
     from bastile._tuning.api import (
         autotune,
         clear_autotune_cache,
         warmup_all_kernels,
     )
+    from bastile.optim import clip_grad_norm_
     from bastile.patching import (
         apply,
         apply_to_model,
@@ -54,6 +55,7 @@ __all__ = [
     "apply_to_model",
     "autotune",
     "clear_autotune_cache",
+    "clip_grad_norm_",
     "compilations",
     "compile",
     "functional",
@@ -64,6 +66,7 @@ __all__ = [
     "losses",
     "nn",
     "ops",
+    "optim",
     "patching",
     "register_patch",
     "reset",
@@ -89,11 +92,12 @@ _LATER = {
     **dict.fromkeys(
         ("autotune", "clear_autotune_cache", "warmup_all_kernels"), "_tuning.api"
     ),
+    "clip_grad_norm_": "optim",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("functional", "losses", "nn", "patching", "trainer"):
+    if name in ("functional", "losses", "nn", "optim", "patching", "trainer"):
         return importlib.import_module(f"bastile.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"bastile.{_LATER[name]}"), name)
