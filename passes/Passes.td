@@ -126,8 +126,13 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     elementwise ops that follow on the rows that are left.
 
     A function that returns an argument, or one value twice, gets a copy of it.
-    A result that may take the memory of an operand is marked so in its kernel,
-    unless a later kernel reads that operand.
+
+    A result with `tile.in_place` takes the memory of an argument, and is marked
+    so in its kernel. Kernels that read the argument are launched first. It is
+    an error if another kernel has to read it later, or if the result's kernel
+    reads an element of it for elements at other places, as in a statistic that
+    is repeated along its row. Gradients, which `differentiate` places, have
+    memory of their own then.
   }];
   let dependentDialects = ["::bastile::tile::TileDialect"];
 }

@@ -58,7 +58,7 @@ def overwrite(name, operands):
     tensors = [x for x in operands if isinstance(x, torch.Tensor)]
     refuse_recorded(name, tensors)
     # Whoever has kept one of them for a backward finds out by its version.
-    torch.autograd.graph.increment_version([x for x in tensors if not x.is_inference()])
+    torch.autograd.graph.increment_version(tensors)
 
 
 def find_wanted(operands):
