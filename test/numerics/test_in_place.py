@@ -183,3 +183,36 @@ def test_pieces(source, length):
 def test_memory_with_gaps(options):
     on_all_machines(make_adamw("bf16", 96), *options)
     on_all_machines(_SOFTMAX.format(n=4097), *options)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    (
+        "persistent=2,stages=2",
+        "persistent=1,stages=3",
+        "rows=4,threads=64",
+        "columns=256",
+        "columns=256,reread=shared",
+        "cluster=2",
+    ),
+)
+def test_schedules(schedule):
+    """Rows that are loaded ahead, in parts or by several blocks are overwritten once
+    nobody reads them any more."""
+    options = "--emulate", f"--schedule={schedule}"
+    check(_SOFTMAX.format(n=1024), (1, 5, 9), *options)
+    # There is one sweep over rows of these, which no blocks share.
+    if "reread" not in schedule and "cluster" not in schedule:
+        check(_NORMALIZE.format(n=1024), (1, 5, 9), *options)
+        check(make_adamw("bf16", 1024), (1, 5, 9), *options)
+
+
+def test_arguments_that_change_places_in_several_kernels_are_refused():
+    source = """
+func.func @swap(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
+    -> (tensor<?x8xf32> {tile.in_place = 0 : index}, tensor<?x8xf32> {tile.in_place = 1 : index}) {
+  return %y, %x : tensor<?x8xf32>, tensor<?x8xf32>
+}
+"""
+    with pytest.raises(AssertionError, match="cannot take the memory of argument 0"):
+        check(source, (3,))
