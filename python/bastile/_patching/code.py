@@ -71,9 +71,7 @@ def unused_parameters(function):
 def tree_of(function):
     """The syntax tree of a function's definition, with the lines of its file."""
     inner = inspect.unwrap(function)
-    lines, first = probes.run(
-        "function with a source", inspect.getsourcelines, inner
-    )
+    lines, first = probes.run("function with a source", inspect.getsourcelines, inner)
     tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
     return ast.increment_lineno(tree, first - 1)
 

@@ -139,10 +139,8 @@ class _Details:
         self.decoder = _reader(patch.decoder)
         self.head, self.form = patch.head, form
         # Made ahead of the calls: `torch.compile` does not follow how a class is made.
-        self.outputs = {
-            entry: outputs.kind(form.outputs, entry)
-            for entry in (None, "logits", "logits_on_request")
-        }
+        entries = (None, "logits", "logits_on_request") if form.outputs else ()
+        self.outputs = {entry: outputs.kind(form.outputs, entry) for entry in entries}
         self.balance = balance
         names = table.ROUTER if patch.router is True else patch.router or ()
         self._router = [_reader(name) for name in names]

@@ -59,10 +59,21 @@ def _find(module):
         try:
             original = kind.original_of(cls, "forward")
             fields = _measure(original, cls)
+            _options(cls)
         except probes.Mismatch as problem:
             yield kind.LeftAlone(table.Norm.ops, target, str(problem))
         else:
             yield table.Norm(cls.__name__, *fields)
+
+
+def find_uniform(module):
+    """Entries for those classes of norms that all have a weight and differ in their size
+    and epsilon alone."""
+    for entry in _find(module):
+        if isinstance(entry, table.Norm) and entry.weight:
+            cls = getattr(module, entry.cls)
+            if _options(cls) is None:
+                yield entry
 
 
 def _looks_like_one(cls):
@@ -240,7 +251,9 @@ def _parameters(module):
 
 def _build(patch, module, ops):
     cls = kind.look_up(module, patch.cls)
-    make = functools.partial(_replace, options=_options(cls))
+    options, make = _options(cls), _replace
+    if options is not None:
+        make = functools.partial(_replace, options=options)
     yield kind.method(patch, cls, "forward", make, _prove)
 
 

@@ -143,7 +143,7 @@ def _is_sum(statement):
 def _norms_of(module):
     return norms.of_module(
         module,
-        norm_kind.KIND.find,
+        norm_kind.find_uniform,
         functools.partial(kind.made, norm_kind._replace),
     )
 
