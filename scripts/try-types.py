@@ -26,6 +26,7 @@ BEGIN, END = "<!-- scripts/try-types.py: begin -->\n", "<!-- end -->\n"
 #: By column, the ops.
 COLUMNS = {
     "norms": ["rms_norm"],
+    "sums and norms": ["add_rms_norm"],
     "rotation": ["rope"],
     "MLP": ["swiglu", "geglu"],
     "experts": ["moe"],

@@ -76,6 +76,24 @@ def packed_forward(original, patch):
 
 
 @functools.cache
+def sorted_forward(original, patch):
+    """A forward of experts that are given their tokens in their order, as many each."""
+    by_class = activations.by_class(packed=True)
+
+    @functools.wraps(original)
+    def forward(self, hidden_states):
+        activation = by_class.get(type(self.act_fn))
+        if activation is None:
+            return original(self, hidden_states)
+        first, last = self.gate_up_proj, self.down_proj
+        rows = hidden_states.view(first.shape[0], -1, self.hidden_size)
+        hidden = activation.call(torch.bmm(rows, first))
+        return torch.bmm(hidden, last).view(-1, self.hidden_size)
+
+    return forward
+
+
+@functools.cache
 def gpt_oss_forward(original, patch):
     """A forward of GPT-OSS's experts, in which the kernel adds the bias as well."""
     from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS

@@ -159,8 +159,9 @@ class Experts:
     """A class that holds the weights of all experts of a layer.
 
     ``kind``: "packed" for a projection to the gate and then up, whose activation is
-    ``act_fn``; "gpt_oss" for one with a bias to gate and up in turn, and the
-    activation of GPT-OSS with ``alpha`` and ``limit``.
+    ``act_fn``; "sorted" for the same whose forward takes the tokens of all experts in
+    their order, as many each, as Llama 4's does; "gpt_oss" for one with a bias to gate
+    and up in turn, and the activation of GPT-OSS with ``alpha`` and ``limit``.
     """
 
     cls: str
@@ -170,7 +171,7 @@ class Experts:
     ops: ClassVar[tuple[str, ...]] = ("moe",)
 
     def __post_init__(self) -> None:
-        _expect("Experts", "kind", self.kind, ("packed", "gpt_oss"))
+        _expect("Experts", "kind", self.kind, ("packed", "sorted", "gpt_oss"))
 
     @property
     def target(self) -> str:

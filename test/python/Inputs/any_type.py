@@ -17,7 +17,8 @@ _SPECIAL = 96
 
 _SIZES = {
     64: (
-        "adapter_in_dim adapter_input_size attention_hidden_size cross_attention_hidden_size d_model dim "
+        "adapter_in_dim adapter_input_size projector_input_dim projector_output_dim "
+        "vision_output_dim attention_hidden_size cross_attention_hidden_size d_model dim "
         "decoder_hidden_size embed_dim embedding_size encoder_hidden_size "
         "encoder_stack_hidden_size hidden_dim hidden_size "
         "lm_embed_dim lru_width n_embd out_hidden_size proj_dim project_dim "

@@ -60,6 +60,7 @@ SETTINGS = {
     "gptj": {"rotary_dim": 8},
     "granitemoehybrid": {"layer_types": _KINDS},
     "jamba": {"attn_layer_period": 2, "attn_layer_offset": 1},
+    "llama4:pictures": {"vision_config": {"intermediate_size": 256}},
     "longcat_flash": {**_AS_MANY_HEADS, "head_dim": 8},
     "mistral_large4": {"text_config": _AS_MANY_HEADS},
     "paddleocr_vl": {"text_config": _MROPE},

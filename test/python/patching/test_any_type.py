@@ -23,6 +23,7 @@ TYPES = {
     "glm4v": ["apply_rotary_pos_emb", "apply_rotary_pos_emb_vision"],
     "hunyuan_vl": ["HunYuanVLForConditionalGeneration.forward"],
     "internlm3": ["LlamaForCausalLM.forward"],
+    "llama4": ["Llama4TextExperts.forward", "Llama4TextL2Norm.forward"],
     "kimi_linear": ["KimiLinearRMSNormGated.forward"],
     "mistral3": ["Mistral3ForConditionalGeneration.forward"],
     "qwen2_5_vl": ["Qwen2_5_VLForConditionalGeneration.forward"],
@@ -87,6 +88,10 @@ def test_norms_that_are_made_in_another_way_run_as_they_are():
         with bastile.apply("qwen4_exp") as patched:
             assert "qwen4_exp.rms_norm" in patched.ops
             assert (norm(x) - expected).abs().max() < 1e-5, options
+    uniform = [x.cls for x in norms.find_uniform(module)]
+    assert "Qwen4ExpTextRMSNorm" not in uniform
+    llama = importlib.import_module("transformers.models.llama.modeling_llama")
+    assert [x.cls for x in norms.find_uniform(llama)] == ["LlamaRMSNorm"]
 
 
 class Weightless(torch.nn.Module):

@@ -13,7 +13,7 @@ def _find(module):
         if not _looks_like_one(cls):
             continue
         reasons = []
-        for name in _FORMULAS:
+        for name in (*_FORMULAS, "sorted"):
             patch = table.Experts(cls.__name__, name)
             try:
                 _prove(patch, cls)
@@ -91,6 +91,24 @@ def _prove_gpt_oss(original, patch, cls):
     _check(original, cls, weights, expert, alpha=1.5, limit=2.0)
 
 
+def _prove_sorted(original, patch, cls):
+    """Two experts of three tokens each."""
+    first, last = probes.numbers(2, 4, 6, seed=6), probes.numbers(2, 3, 4, seed=7)
+    stub = types.SimpleNamespace(
+        gate_up_proj=first,
+        down_proj=last,
+        act_fn=torch.sigmoid,
+        hidden_size=4,
+        num_experts=2,
+    )
+    x = probes.numbers(6, 4, seed=10)
+    result = probes.run("layer of gate_up_proj and down_proj", original, stub, x)
+    gate, up = torch.bmm(x.view(2, 3, 4), first).chunk(2, -1)
+    expected = torch.bmm(torch.sigmoid(gate) * up, last).view(6, 4)
+    if probes.difference(result, expected) > 1e-5:
+        raise probes.Mismatch("its numbers are those of no experts with a gate and up")
+
+
 def _check(original, cls, weights, expert, **others):
     stub = types.SimpleNamespace(
         config=types.SimpleNamespace(_experts_implementation="eager"),
@@ -140,6 +158,10 @@ def _build(patch, module, ops):
     if patch.optional and not hasattr(module, patch.cls):
         return
     cls = kind.look_up(module, patch.cls)
+    if patch.kind == "sorted":
+        make = experts.sorted_forward
+        yield kind.method(patch, cls, "forward", make, _prove_sorted)
+        return
     if hasattr(cls, "_apply_gate"):
         make_gate, prove_gate, make_forward, prove_forward = _FORMULAS[patch.kind]
         yield kind.method(patch, cls, "_apply_gate", make_gate, prove_gate)
