@@ -28,6 +28,8 @@ WINDOWED = {
 
 @pytest.fixture(autouse=True)
 def leave_nothing():
+    # They stay in place, and idle, behind the last patch of a test of another file.
+    bastile.reset()
     before = _shared_functions()
     yield
     bastile.reset()
