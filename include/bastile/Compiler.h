@@ -23,14 +23,30 @@ namespace bastile {
 
 /// How far to lower a module, in the order that it goes through.
 enum class Level {
-  Tile,        ///< as written: model ops on tensors
-  Decomposed,  ///< primitives on tensors
-  Fused,       ///< kernels on tensors, and their launches
-  Scheduled,   ///< each kernel with its schedule
-  Tiled,       ///< programs on tiles
-  Distributed, ///< tiles with a layout over threads
-  NVVM,        ///< the LLVM dialect (with NVVM ops on a GPU)
+  Tile,
+  Decomposed,
+  Fused,
+  Scheduled,
+  Tiled,
+  Distributed,
+  NVVM
 };
+
+/// A level as command lines and Python call it, and what a module there has.
+struct LevelName {
+  Level level;
+  const char *name, *description;
+};
+
+/// All levels, in their order.
+inline constexpr LevelName levelNames[] = {
+    {Level::Tile, "tile", "the input, parsed and verified"},
+    {Level::Decomposed, "decomposed", "primitives on tensors"},
+    {Level::Fused, "fused", "kernels on tensors"},
+    {Level::Scheduled, "scheduled", "kernels with schedules"},
+    {Level::Tiled, "tiled", "programs on tiles"},
+    {Level::Distributed, "distributed", "tiles with layouts"},
+    {Level::NVVM, "nvvm", "the LLVM and NVVM dialects"}};
 
 struct CompileOptions {
   /// What to compile for; must be set.

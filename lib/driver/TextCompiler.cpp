@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "passes/tensors/Names.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -207,26 +206,24 @@ Expected<std::string> bastile::describeSharing(const CompileRequest &request) {
 
 Expected<std::string> bastile::lowerText(const CompileRequest &request,
                                          std::string_view name) {
-  // The last one is beyond MLIR.
-  auto level = llvm::StringSwitch<std::optional<Level>>(llvm::StringRef(name))
-                   .Case("tile", Level::Tile)
-                   .Case("decomposed", Level::Decomposed)
-                   .Case("fused", Level::Fused)
-                   .Case("scheduled", Level::Scheduled)
-                   .Case("tiled", Level::Tiled)
-                   .Case("distributed", Level::Distributed)
-                   .Cases({"nvvm", "llvm"}, Level::NVVM)
-                   .Default(std::nullopt);
-  if (!level)
+  // LLVM IR follows the last level, and is no MLIR module.
+  const bool isLLVM = name == "llvm";
+  const LevelName *level = llvm::find_if(
+      levelNames, [&](const LevelName &level) { return level.name == name; });
+  if (!isLLVM && level == std::end(levelNames)) {
+    std::string names;
+    for (const LevelName &known : levelNames)
+      names.append(known.name).append(", ");
     return Error("unknown level '" + std::string(name) +
-                 "', expected one of: tile, decomposed, fused, scheduled, "
-                 "tiled, distributed, nvvm, llvm");
+                 "', expected one of: " + names + "llvm");
+  }
   Compilation compilation(request);
   if (Error error = compilation.open(request))
     return error;
-  if (failed(lower(*compilation.module, *level, compilation.options)))
+  if (failed(lower(*compilation.module, isLLVM ? Level::NVVM : level->level,
+                   compilation.options)))
     return compilation.fail();
-  if (name == "llvm") {
+  if (isLLVM) {
     auto text = generateLLVM(*compilation.module, *compilation.options.target);
     if (!text)
       return take(text.takeError());

@@ -27,20 +27,25 @@ namespace cl = llvm::cl;
 
 namespace {
 
+/// What tilec writes: the module at one of the levels, which come first and
+/// have their own numbers, or code.
 enum class Emit {
-  Default,
-  Tile,
-  Decomposed,
-  Fused,
-  Scheduled,
-  Tiled,
-  Distributed,
-  NVVM,
-  LLVM,
+  LLVM = std::size(levelNames),
   PTX,
   Cubin,
   Object,
   Assembly,
+  Default,
+};
+
+/// Lets a flag take the name of any level.
+struct LevelValues {
+  template <typename Option>
+  void apply(Option &option) const {
+    for (const LevelName &level : levelNames)
+      option.getParser().addLiteralOption(
+          level.name, static_cast<Emit>(level.level), level.description);
+  }
 };
 
 cl::OptionCategory category("tilec options");
@@ -72,15 +77,8 @@ cl::opt<Emit> emit(
     "emit",
     cl::desc("What to write (by default what the output's suffix says, "
              "else PTX, or assembly for the host)"),
-    cl::init(Emit::Default), cl::cat(category),
+    cl::init(Emit::Default), cl::cat(category), LevelValues(),
     cl::values(
-        clEnumValN(Emit::Tile, "tile", "the input, parsed and verified"),
-        clEnumValN(Emit::Decomposed, "decomposed", "primitives on tensors"),
-        clEnumValN(Emit::Fused, "fused", "kernels on tensors"),
-        clEnumValN(Emit::Scheduled, "scheduled", "kernels with schedules"),
-        clEnumValN(Emit::Tiled, "tiled", "programs on tiles"),
-        clEnumValN(Emit::Distributed, "distributed", "tiles with layouts"),
-        clEnumValN(Emit::NVVM, "nvvm", "the LLVM and NVVM dialects"),
         clEnumValN(Emit::LLVM, "llvm", "LLVM IR, optimized"),
         clEnumValN(Emit::PTX, "ptx", "PTX with its launch metadata"),
         clEnumValN(Emit::Cubin, "cubin",
@@ -125,23 +123,11 @@ Emit getDefaultEmit(const Target &target) {
   return target.isHost() ? Emit::Assembly : Emit::PTX;
 }
 
+/// Whether the module at a level is written, not code.
+bool isLevel(Emit emit) { return emit < Emit::LLVM; }
+
 Level getLevel(Emit emit) {
-  switch (emit) {
-  case Emit::Tile:
-    return Level::Tile;
-  case Emit::Decomposed:
-    return Level::Decomposed;
-  case Emit::Fused:
-    return Level::Fused;
-  case Emit::Scheduled:
-    return Level::Scheduled;
-  case Emit::Tiled:
-    return Level::Tiled;
-  case Emit::Distributed:
-    return Level::Distributed;
-  default:
-    return Level::NVVM;
-  }
+  return isLevel(emit) ? static_cast<Level>(emit) : Level::NVVM;
 }
 
 /// The contents that a compilation writes.
@@ -274,7 +260,7 @@ LogicalResult compile(SourceFile &source, const Target &target) {
   if (failed(lower(*module, getLevel(what), options, &metadata)))
     return failure();
   scopes.clear();
-  if (what <= Emit::NVVM)
+  if (isLevel(what))
     llvm::raw_string_ostream(result.content) << *module << "\n";
   else if (auto generated = generate(*module, what, target, metadata, total))
     result = std::move(*generated);
