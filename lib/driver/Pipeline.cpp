@@ -12,7 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
-#include "passes/tensors/KernelSource.h"
+#include "passes/tensors/FunctionVerifier.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;

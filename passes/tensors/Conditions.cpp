@@ -12,7 +12,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/CastInterfaces.h"
-#include "passes/tensors/KernelSource.h"
+#include "passes/tensors/FunctionVerifier.h"
 
 using namespace mlir;
 using namespace bastile;

@@ -22,7 +22,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/tensors/BackwardCut.h"
 #include "passes/tensors/Derivatives.h"
-#include "passes/tensors/KernelSource.h"
+#include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Names.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -420,7 +420,7 @@ struct DifferentiatePass
     bool isAll = llvm::is_contained(gradients, "all");
     llvm::StringSet<> found;
     for (func::FuncOp func : functions) {
-      if (failed(verifyKernelSignature(func)))
+      if (failed(verifySignature(func)))
         return failure();
       SmallVector<unsigned> arguments;
       for (unsigned index = 0; index < func.getNumArguments(); ++index) {

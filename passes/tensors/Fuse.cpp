@@ -17,9 +17,9 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/tensors/Conditions.h"
+#include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Grouping.h"
 #include "passes/tensors/InPlace.h"
-#include "passes/tensors/KernelSource.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace bastile {
@@ -315,7 +315,7 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
 }
 
 LogicalResult FunctionFuser::run() {
-  if (failed(verifyKernelSource(func)))
+  if (failed(verifyFunction(func)))
     return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   builder.setInsertionPoint(returnOp);

@@ -1,10 +1,10 @@
-//===- KernelSource.cpp - What a function may hold ------------------------===//
+//===- FunctionVerifier.cpp - What a function may hold --------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tensors/KernelSource.h"
+#include "passes/tensors/FunctionVerifier.h"
 
 #include "bastile/runtime/Limits.h"
 #include "dialect/RowLength.h"
@@ -172,7 +172,7 @@ static LogicalResult verifyAttributes(func::FuncOp func) {
   return success();
 }
 
-LogicalResult bastile::verifyKernelSignature(func::FuncOp func) {
+LogicalResult bastile::verifySignature(func::FuncOp func) {
   if (func.isExternal())
     return func.emitOpError("has no body to compile");
   if (failed(verifyAttributes(func)))
@@ -191,8 +191,8 @@ LogicalResult bastile::verifyKernelSignature(func::FuncOp func) {
   return verifyInPlace(func);
 }
 
-LogicalResult bastile::verifyKernelSource(func::FuncOp func) {
-  if (failed(verifyKernelSignature(func)))
+LogicalResult bastile::verifyFunction(func::FuncOp func) {
+  if (failed(verifySignature(func)))
     return failure();
   for (Operation &op : func.front().without_terminator())
     if (failed(verifyOp(op)))

@@ -1,11 +1,11 @@
-//===- KernelSource.h - What a function may hold ----------------*- C++ -*-===//
+//===- FunctionVerifier.h - What a function may hold ------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_TENSORS_KERNELSOURCE_H
-#define BASTILE_PASSES_TENSORS_KERNELSOURCE_H
+#ifndef BASTILE_PASSES_TENSORS_FUNCTIONVERIFIER_H
+#define BASTILE_PASSES_TENSORS_FUNCTIONVERIFIER_H
 
 #include "mlir/Support/LLVM.h"
 
@@ -24,11 +24,11 @@ llvm::LogicalResult verifyOnlyFunctions(mlir::ModuleOp module);
 
 /// Checks that `func` takes and returns row tensors and row vectors, in
 /// straight-line code. Reports the first thing that is not so.
-llvm::LogicalResult verifyKernelSignature(mlir::func::FuncOp func);
+llvm::LogicalResult verifySignature(mlir::func::FuncOp func);
 
 /// Checks that `func`, of decomposed ops, can become kernels: straight-line
 /// code on row tensors and row vectors. Reports the first thing that cannot.
-llvm::LogicalResult verifyKernelSource(mlir::func::FuncOp func);
+llvm::LogicalResult verifyFunction(mlir::func::FuncOp func);
 
 /// Whether tensors in memory (arguments and results of functions and kernels)
 /// may have elements of this type. Conditions may only be computed with.
@@ -36,4 +36,4 @@ bool isOperandType(mlir::Type elementType);
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_TENSORS_KERNELSOURCE_H
+#endif // BASTILE_PASSES_TENSORS_FUNCTIONVERIFIER_H
