@@ -28,6 +28,26 @@ std::string getTypeName(Type elementType) {
   return name;
 }
 
+/// Describes an argument or a result of a function. A size that differs from
+/// call to call is null, and what is no tensor has no sizes.
+json::Object describeValue(std::string name, Type type) {
+  json::Array shape;
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    for (int64_t size : tensor.getShape())
+      shape.push_back(ShapedType::isDynamic(size) ? json::Value(nullptr)
+                                                  : json::Value(size));
+  return json::Object{{"name", std::move(name)},
+                      {"type", getTypeName(getElementTypeOrSelf(type))},
+                      {"shape", std::move(shape)}};
+}
+
+json::Array describeInputs(func::FuncOp func) {
+  json::Array inputs;
+  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes()))
+    inputs.push_back(describeValue(getInputName(func, index), type));
+  return inputs;
+}
+
 /// Writes dictionaries, lists, symbols and integers in the form that JSON has
 /// for them.
 json::Value describeAttribute(Attribute attribute) {
@@ -80,7 +100,6 @@ public:
   json::Object describe();
 
 private:
-  json::Array describeInputs();
   json::Object describeBuffer(Value value);
   json::Object describeOperand(Value value, bool isPartial,
                                std::optional<int64_t> band, int64_t space);
@@ -105,22 +124,6 @@ private:
   const Target &target;
   DenseMap<Value, int64_t> outputs, temporaries;
 };
-
-json::Array FunctionDescriber::describeInputs() {
-  json::Array inputs;
-  for (BlockArgument argument : func.getArguments()) {
-    auto type = cast<RankedTensorType>(argument.getType());
-    json::Array shape;
-    for (int64_t size : type.getShape())
-      shape.push_back(ShapedType::isDynamic(size) ? json::Value(nullptr)
-                                                  : json::Value(size));
-    inputs.push_back(
-        json::Object{{"name", getInputName(func, argument.getArgNumber())},
-                     {"type", getTypeName(type.getElementType())},
-                     {"shape", std::move(shape)}});
-  }
-  return inputs;
-}
 
 /// An operand of the launch with the size of its `result` in `dimension`. All
 /// row tensors of a row space have the same leading sizes, except those that
@@ -426,7 +429,7 @@ json::Object FunctionDescriber::describe() {
   for (auto launch : func.front().getOps<tile::LaunchOp>())
     launches.push_back(describeLaunch(launch));
   json::Object function{{"name", func.getSymName()},
-                        {"inputs", describeInputs()},
+                        {"inputs", describeInputs(func)},
                         {"outputs", std::move(outputBuffers)},
                         {"temporaries", std::move(temporaryBuffers)},
                         {"launches", std::move(launches)}};
@@ -456,6 +459,23 @@ int64_t getSchemaVersion(ModuleOp module, const Target &target) {
 }
 
 } // namespace
+
+json::Object bastile::describeSignature(func::FuncOp func) {
+  json::Array outputs;
+  for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
+    json::Object output = describeValue(getResultName(func, index), type);
+    auto place = func.getResultAttrOfType<IntegerAttr>(
+        index, tile::TileDialect::kInPlaceAttrName);
+    // Others are refused where the function is compiled.
+    if (place && place.getValue().ult(func.getNumArguments()))
+      output["in_place"] =
+          static_cast<int64_t>(place.getValue().getZExtValue());
+    outputs.push_back(std::move(output));
+  }
+  return json::Object{{"name", func.getSymName()},
+                      {"inputs", describeInputs(func)},
+                      {"outputs", std::move(outputs)}};
+}
 
 json::Value bastile::buildMetadata(ModuleOp module, const Target &target) {
   SymbolTable symbols(module);

@@ -12,6 +12,9 @@
 
 namespace mlir {
 class ModuleOp;
+namespace func {
+class FuncOp;
+} // namespace func
 } // namespace mlir
 
 namespace bastile {
@@ -19,6 +22,12 @@ namespace bastile {
 /// Describes the functions of a module whose kernels are tiled, in the format
 /// of docs/metadata.md.
 llvm::json::Value buildMetadata(mlir::ModuleOp module, const Target &target);
+
+/// Describes what `func` takes and returns, whether it is lowered or not: its
+/// name, and its inputs and outputs in the form that metadata has for inputs.
+/// An output that is to take the memory of an input has its number as
+/// "in_place".
+llvm::json::Object describeSignature(mlir::func::FuncOp func);
 
 } // namespace bastile
 

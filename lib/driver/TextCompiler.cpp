@@ -14,11 +14,11 @@
 #include "bastile/Source.h"
 #include "bastile/SourceDiagnostics.h"
 #include "dialect/Tile.h"
+#include "lib/driver/Metadata.h"
 #include "lib/driver/RowSharing.h"
 #include "lib/driver/StructuralKey.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "passes/tensors/Names.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -119,40 +119,6 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
   if (!ptx)
     return take(ptx.takeError());
   return CompiledText{formatMetadataComment(metadata) + *ptx, print(metadata)};
-}
-
-/// The element type and the sizes of a value, as metadata has those of buffers.
-static llvm::json::Object describeType(Type type) {
-  llvm::json::Array shape;
-  if (auto shaped = dyn_cast<RankedTensorType>(type))
-    for (int64_t size : shaped.getShape())
-      shape.push_back(ShapedType::isDynamic(size) ? llvm::json::Value(nullptr)
-                                                  : llvm::json::Value(size));
-  std::string element;
-  llvm::raw_string_ostream(element) << getElementTypeOrSelf(type);
-  return llvm::json::Object{{"type", std::move(element)},
-                            {"shape", std::move(shape)}};
-}
-
-static llvm::json::Object describeSignature(func::FuncOp func) {
-  llvm::json::Array inputs, outputs;
-  for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
-    inputs.push_back(describeType(type));
-    (*inputs.back().getAsObject())["name"] = getInputName(func, index);
-  }
-  for (auto [index, type] : llvm::enumerate(func.getResultTypes())) {
-    outputs.push_back(describeType(type));
-    (*outputs.back().getAsObject())["name"] = getResultName(func, index);
-    auto place = func.getResultAttrOfType<IntegerAttr>(
-        index, tile::TileDialect::kInPlaceAttrName);
-    // Others are refused where the function is compiled.
-    if (place && place.getValue().ult(func.getNumArguments()))
-      (*outputs.back().getAsObject())["in_place"] =
-          static_cast<int64_t>(place.getValue().getZExtValue());
-  }
-  return llvm::json::Object{{"name", func.getSymName()},
-                            {"inputs", std::move(inputs)},
-                            {"outputs", std::move(outputs)}};
 }
 
 Expected<std::string> bastile::describeSource(const std::string &source,
