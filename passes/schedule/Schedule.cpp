@@ -108,14 +108,10 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       fields.persistent =
           std::max<int64_t>(1, target.residentThreads / fields.threads);
     MLIRContext *context = &getContext();
-    auto error = [&] {
-      return kernel.emitError() << "schedule " << fields.getAttr(context)
-                                << " does not fit " << target.name << ": ";
-    };
     if (pinned == ScheduleFields().getAttr(context) && !shape.groups.empty() &&
         !isValidSchedule(fields, shape, target, context))
       return reportGroups(kernel, shape, target);
-    if (failed(verifySchedule(error, fields, shape, target, context)))
+    if (failed(verifySchedule(kernel, fields, shape, target)))
       return failure();
     kernel.setScheduleAttr(fields.getAttr(context));
     bool isMisaligned = shape.isMisaligned(fields.vector);
@@ -124,7 +120,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       return success();
     fields = getUnaligned(fields, shape, target, context);
     kernel.setUnalignedScheduleAttr(fields.getAttr(context));
-    return isMisaligned ? verifySchedule(error, fields, shape, target, context)
+    return isMisaligned ? verifySchedule(kernel, fields, shape, target)
                         : success();
   }
 

@@ -44,17 +44,18 @@ void completeForGPU(ScheduleFields &fields, const KernelShape &shape,
 void completeForHost(ScheduleFields &fields, const KernelShape &shape,
                      const Target &target);
 
-/// Whether a kernel of `shape` can run on `target` by complete `fields`; if
-/// not, `error` begins the diagnostic that says why.
-mlir::LogicalResult
-verifySchedule(llvm::function_ref<mlir::InFlightDiagnostic()> error,
-               const ScheduleFields &fields, const KernelShape &shape,
-               const Target &target, mlir::MLIRContext *context);
+/// Whether `kernel`, of `shape`, can run on `target` by complete `fields`; if
+/// not, a diagnostic says why.
+mlir::LogicalResult verifySchedule(tile::KernelOp kernel,
+                                   const ScheduleFields &fields,
+                                   const KernelShape &shape,
+                                   const Target &target);
 
 /// Checks that `kernel` has a complete schedule, as `schedule` gives it one.
 mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
 
-/// Whether `verifySchedule` has nothing to say against `fields`.
+/// Whether a kernel of `shape` can run by `fields`, which `verifySchedule`
+/// would have nothing to say against.
 bool isValidSchedule(const ScheduleFields &fields, const KernelShape &shape,
                      const Target &target, mlir::MLIRContext *context);
 

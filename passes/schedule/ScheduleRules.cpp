@@ -71,11 +71,12 @@ LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
   return success();
 }
 
-LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
-                                      const ScheduleFields &fields,
-                                      const KernelShape &shape,
-                                      const Target &target,
-                                      MLIRContext *context) {
+/// Whether a kernel of `shape` can run on `target` by complete `fields`; if
+/// not, `error` begins the diagnostic that says why.
+static LogicalResult verifyRules(function_ref<InFlightDiagnostic()> error,
+                                 const ScheduleFields &fields,
+                                 const KernelShape &shape, const Target &target,
+                                 MLIRContext *context) {
   if (shape.combinesLongRows() && !fields.persistent)
     return error() << "programs that combine rows are persistent; set "
                       "'persistent'";
@@ -178,6 +179,19 @@ LogicalResult bastile::verifySchedule(function_ref<InFlightDiagnostic()> error,
   return success();
 }
 
+LogicalResult bastile::verifySchedule(tile::KernelOp kernel,
+                                      const ScheduleFields &fields,
+                                      const KernelShape &shape,
+                                      const Target &target) {
+  MLIRContext *context = kernel.getContext();
+  auto error = [&]() -> InFlightDiagnostic {
+    return kernel.emitError("schedule ")
+           << fields.getAttr(context) << " does not fit " << target.name
+           << ": ";
+  };
+  return verifyRules(error, fields, shape, target, context);
+}
+
 int64_t bastile::countUnrolledOps(const ScheduleFields &fields,
                                   const KernelShape &shape) {
   int64_t pieces = fields.rows * fields.columns / fields.vector;
@@ -189,7 +203,7 @@ bool bastile::isValidSchedule(const ScheduleFields &fields,
                               MLIRContext *context) {
   ScopedDiagnosticHandler silence(context, [](Diagnostic &) {});
   auto error = [&] { return emitError(UnknownLoc::get(context)); };
-  return succeeded(verifySchedule(error, fields, shape, target, context));
+  return succeeded(verifyRules(error, fields, shape, target, context));
 }
 
 int64_t bastile::getStagedBytes(const ScheduleFields &fields,

@@ -43,7 +43,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       KernelShape shape = KernelShape::get(kernel);
       for (std::optional<tile::ScheduleAttr> schedule :
            {kernel.getSchedule(), kernel.getUnalignedSchedule()})
-        if (schedule && failed(verifyFits(kernel, *schedule, shape, *target)))
+        if (schedule && failed(verifySchedule(kernel, ScheduleFields(*schedule),
+                                              shape, *target)))
           return WalkResult::interrupt();
       SmallVector<Attribute> names;
       SmallVector<tile::ProgramOp> programs;
@@ -63,19 +64,6 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     });
     if (result.wasInterrupted())
       signalPassFailure();
-  }
-
-  /// Checks that `kernel`, of `shape`, can run on `target` by `schedule`.
-  static LogicalResult verifyFits(tile::KernelOp kernel,
-                                  tile::ScheduleAttr schedule,
-                                  const KernelShape &shape,
-                                  const Target &target) {
-    auto error = [&]() -> InFlightDiagnostic {
-      return kernel.emitError("schedule ")
-             << schedule << " does not fit " << target.name << ": ";
-    };
-    return verifySchedule(error, ScheduleFields(schedule), shape, target,
-                          kernel.getContext());
   }
 
   /// Whether some operand's rows serve several of another's.
