@@ -25,7 +25,7 @@ def Tile_ReduceKind : I32EnumAttr<"ReduceKind", "how a reduction combines", [
   let cppNamespace = "::bastile::tile";
 }
 
-def Tile_Reread : I32EnumAttr<"Reread", "where a row that is walked again is", [
+def Tile_Reread : I32EnumAttr<"Reread", "where a row is that later sweeps read again", [
     I32EnumAttrCase<"Unset", 0, "unset">,
     I32EnumAttrCase<"Memory", 1, "memory">,
     I32EnumAttrCase<"Shared", 2, "shared">,
@@ -86,7 +86,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
         "groups of rows that are loaded or computed on at a time">:$stages,
     DefaultValuedParameter<"::bastile::tile::Reread",
         "::bastile::tile::Reread::Unset",
-        "where a row that is walked again is">:$reread);
+        "where a row is that later sweeps read again">:$reread);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

@@ -225,7 +225,7 @@ bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
     if (space.merged.size() <= variant.leading)
       continue;
     if (reason)
-      *reason = concat("'", variant.entry, "' walks ", variant.leading,
+      *reason = concat("'", variant.entry, "' takes rows of ", variant.leading,
                        " leading dimensions, but these strides need ",
                        space.merged.size());
     return false;

@@ -244,8 +244,8 @@ static Operand readOperand(const JsonCursor &cursor, const Function &function,
   }
   if (result.rows && rank != leading + 1)
     cursor.fail(concat(describe(function, result), " has rank ", rank,
-                       ", but the launch walks ", leading,
-                       " leading dimensions and a row"));
+                       ", but the rows of the launch have ", leading,
+                       " leading dimensions"));
   return result;
 }
 

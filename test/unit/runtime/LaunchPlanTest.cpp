@@ -123,7 +123,7 @@ TEST(LaunchPlanTest, mergesRowsWithGaps) {
             (std::vector<int64_t>{15, 16, 8, 0x1000, 0x2000, 0x3000}));
 }
 
-TEST(LaunchPlanTest, walksTransposedDimensions) {
+TEST(LaunchPlanTest, goesThroughTransposedDimensions) {
   CopyPlan copy(makeInput({3, 5, 8}, {8, 24, 1}));
   copy.prepare();
   ASSERT_EQ(copy.entry(), "strided");
@@ -275,9 +275,10 @@ TEST(LaunchPlanTest, reportsWhyNoVariantFits) {
 
   CopyPlan strided(makeInput({3, 5, 8}, {8, 24, 1}));
   strided.function.launches[0].variants.pop_back();
-  expectError(strided.plan.prepare(strided.function,
-                                   {strided.inputs, strided.outputs, {}}, 132),
-              "'rows' walks 1 leading dimensions, but these strides need 2");
+  expectError(
+      strided.plan.prepare(strided.function,
+                           {strided.inputs, strided.outputs, {}}, 132),
+      "'rows' takes rows of 1 leading dimensions, but these strides need 2");
 }
 
 TEST(LaunchPlanTest, launchesNothingForNoRows) {
