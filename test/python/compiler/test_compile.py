@@ -69,7 +69,8 @@ def test_bfloat16():
 
 
 def test_several_results():
-    kernel = bastile.compile("add_rms_norm", (8, 64), dtype="f32")
+    shapes = {"input": (8, 64), "residual": (8, 64), "weight": (64,)}
+    kernel = bastile.compile("add_rms_norm", shapes, dtype="f32")
     x, weight = random(8, 64), random(64, seed=1)
     result, total = kernel(x, x, weight)
     np.testing.assert_array_equal(total, 2 * x)

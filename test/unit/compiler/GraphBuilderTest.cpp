@@ -170,7 +170,7 @@ TEST_F(GraphBuilderTest, ResultsOfOpsKeepTypesThatNoOperandHas) {
   ASSERT_TRUE(bool(results)) << results.takeError().message();
   EXPECT_TRUE(contains(finish(*results),
                        "(tensor<1xf32>, tensor<?x1xf32>, tensor<?x1xi8>, "
-                       "tensor<1xf32>)"));
+                       "tensor<1xf32>, tensor<?x1xi32>)"));
 }
 
 TEST_F(GraphBuilderTest, FailedOpsLeaveNothing) {
