@@ -108,6 +108,8 @@ class AdamW(torch.optim.AdamW):
                 self._step_group(group)
         return loss
 
+    # Compilers of graphs have nothing to gain from what runs kernels by itself.
+    @torch._disable_dynamo
     def _step_group(self, group):
         lr, betas = float(group["lr"]), tuple(map(float, group["betas"]))
         known = {}

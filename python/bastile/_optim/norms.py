@@ -29,6 +29,7 @@ def _wide(x):
     return "f64" if x.dtype == "float64" else "f32"
 
 
+@torch._disable_dynamo
 def norm(tensors, order) -> torch.Tensor:
     """The norm of all elements of ``tensors``, of which there is at least one, as one
     number of float32 (float64 where a tensor is) on the device of the first.
@@ -52,6 +53,7 @@ def norm(tensors, order) -> torch.Tensor:
     return parts.amax() if order == math.inf else parts.sum() ** (1 / order)
 
 
+@torch._disable_dynamo
 def scale(tensors, factor) -> None:
     """Multiplies ``tensors`` by a number on a device, where they lie. Where it is 1,
     kernels neither read nor write them."""

@@ -13,16 +13,16 @@ import torch
 SHAPES = ((), (1,), (7,), (64,), (2880,), (1027,), (3, 5), (48, 64), (2, 3, 33), (0, 4))
 
 
-def make_parameters(dtype=torch.float32, seed=0):
+def make_parameters(dtype=torch.float32, seed=0, device="cpu"):
     generator = torch.Generator().manual_seed(seed)
-    made = [torch.randn(shape, generator=generator).to(dtype) for shape in SHAPES]
+    made = [torch.randn(x, generator=generator).to(device, dtype) for x in SHAPES]
     return [x.requires_grad_() for x in made]
 
 
 def set_gradients(parameters, seed):
     generator = torch.Generator().manual_seed(seed)
     for p in parameters:
-        p.grad = torch.randn(p.shape, generator=generator).to(p.dtype)
+        p.grad = torch.randn(p.shape, generator=generator).to(p.device, p.dtype)
 
 
 def run(optimizer, parameters, steps, start=0):
@@ -49,8 +49,8 @@ OPTIONS = (
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_adamw_is_that_of_pytorch(options):
-    ours, theirs = make_parameters(), make_parameters()
+def test_adamw_is_that_of_pytorch(options, device):
+    ours, theirs = (make_parameters(device=device) for _ in range(2))
     run(bastile.optim.AdamW(ours, **options), ours, 5)
     run(torch.optim.AdamW(theirs, **options), theirs, 5)
     assert_alike(ours, theirs, rtol=2e-6, atol=2e-7)
@@ -65,8 +65,8 @@ def test_float64():
 
 
 @pytest.mark.parametrize("dtype", (torch.bfloat16, torch.float16))
-def test_parameters_of_16_bits_are_rounded_once_a_step(dtype):
-    ours = make_parameters(dtype)
+def test_parameters_of_16_bits_are_rounded_once_a_step(dtype, device):
+    ours = make_parameters(dtype, device=device)
     optimizer = bastile.optim.AdamW(ours, lr=0.05, weight_decay=0.1)
     wide = [p.detach().float().requires_grad_() for p in ours]
     theirs = torch.optim.AdamW(wide, lr=0.05, weight_decay=0.1)
@@ -231,18 +231,16 @@ def test_sparse_gradients_are_refused():
         bastile.optim.AdamW([p]).step()
 
 
-def make_gradients(dtype=torch.float32, factor=1.0):
-    parameters = make_parameters(dtype)
+def make_gradients(dtype=torch.float32, device="cpu"):
+    parameters = make_parameters(dtype, device=device)
     set_gradients(parameters, 0)
-    for p in parameters:
-        p.grad.mul_(factor)
     return parameters
 
 
 @pytest.mark.parametrize("norm_type", (2, 2.0, 1, 3.5, math.inf, "inf"))
 @pytest.mark.parametrize("max_norm", (0.5, 1e4))
-def test_clipping_is_that_of_pytorch(max_norm, norm_type):
-    ours, theirs = make_gradients(), make_gradients()
+def test_clipping_is_that_of_pytorch(max_norm, norm_type, device):
+    ours, theirs = (make_gradients(device=device) for _ in range(2))
     norm = bastile.clip_grad_norm_(ours, max_norm, norm_type)
     # Without tensors without elements, of which there is no largest.
     expected = torch.nn.utils.clip_grad_norm_(
@@ -301,6 +299,22 @@ def test_norms_that_are_not_finite():
             assert check(bastile.clip_grad_norm_(other, 1.0, order).item())
     with pytest.raises(ValueError, match="'norm_type' must be positive"):
         bastile.clip_grad_norm_(p, 1.0, 0)
+
+
+def test_under_torch_compile():
+    ours, theirs = make_parameters(), make_parameters()
+    optimizer = bastile.optim.AdamW(ours, lr=0.1)
+    step = torch.compile(optimizer.step, backend="aot_eager")
+    clip = torch.compile(bastile.clip_grad_norm_, backend="aot_eager")
+    other = torch.optim.AdamW(theirs, lr=0.1)
+    for i in range(3):
+        set_gradients(ours, i)
+        set_gradients(theirs, i)
+        clip(ours, 1.0)
+        torch.nn.utils.clip_grad_norm_(theirs, 1.0)
+        step()
+        other.step()
+    assert_alike(ours, theirs, rtol=2e-5, atol=2e-6)
 
 
 def test_distributed_parameters():
