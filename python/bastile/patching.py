@@ -17,6 +17,7 @@ from bastile._patching.registry import Patched
 from bastile._patching.table import (
     CausalLoss,
     Experts,
+    Heads,
     GatedNorm,
     Masks,
     Mlp,
@@ -31,6 +32,7 @@ __all__ = [
     "OPS",
     "CausalLoss",
     "Experts",
+    "Heads",
     "GatedNorm",
     "Masks",
     "Mlp",

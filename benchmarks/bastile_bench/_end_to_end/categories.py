@@ -49,7 +49,7 @@ _COMPILED_NAME = re.compile(r"^(triton_(poi|red|per|tem)_|cpp_)?fused_|^triton_|
 # Kernels made for one thing, as libraries name them.
 _MADE_FOR = (
     ("loss", r"cross_entropy|nll_loss|linear_loss"),
-    ("norm", r"rms_?norm|layer_?norm"),
+    ("norm", r"rms_?norm|layer_?norm|norm_(add|rope)"),
     ("rope", r"rope_|_rope|rotary"),
     ("activation", r"swiglu|geglu|reglu|silu|gelu"),
 )

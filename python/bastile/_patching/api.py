@@ -20,6 +20,7 @@ OPS = (
     "geglu",
     "moe",
     "add_rms_norm",
+    "norm_rope",
     "attention",
     "cross_entropy",
     "fused_linear_cross_entropy",
@@ -36,6 +37,7 @@ def apply(
     geglu: bool = True,
     moe: bool = True,
     add_rms_norm: bool = True,
+    norm_rope: bool = True,
     attention: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
@@ -60,6 +62,7 @@ def apply(
             have them.
         add_rms_norm: sums with the residual, each in one kernel with the norms that
             stand beside it.
+        norm_rope: norms of queries and keys in one kernel with their rotation.
         attention: masks that the host does not wait for, and attention within a
             window by PyTorch's flash kernel.
         cross_entropy: the loss on logits.
@@ -115,6 +118,7 @@ def apply_to_model(
     geglu: bool = True,
     moe: bool = True,
     add_rms_norm: bool = True,
+    norm_rope: bool = True,
     attention: bool = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
@@ -241,7 +245,7 @@ def register_patch(
         model_type: what its ``config.model_type`` says.
         module: the name of the module that has its classes.
         patches: what they compute: ``bastile.patching.Norm``, ``Rope``, ``Mlp``,
-            ``Experts``, ``Residual``, ``Masks`` and ``CausalLoss``.
+            ``Heads``, ``Experts``, ``Residual``, ``Masks`` and ``CausalLoss``.
         aliases: further model types that the classes serve.
     """
     if model_type in get_patched_ops():

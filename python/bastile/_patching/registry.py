@@ -202,6 +202,9 @@ def patch_instance(model, wanted):
                 name, present = _present(module, name)
                 if present is function:
                     continue
+                if present in _set_on_modules:
+                    # What another patch has set here is of this op as well.
+                    continue
                 if present is not _MISSING:
                     left[replacement.target, replacement.op] = present
                     continue

@@ -222,6 +222,20 @@ class Residual:
 
 
 @dataclasses.dataclass(frozen=True)
+class Heads:
+    """A class of attention that norms queries and keys, head by head, and then turns
+    them by a function of the kind "halves" (`Rope`)."""
+
+    cls: str
+
+    ops: ClassVar[tuple[str, ...]] = ("norm_rope",)
+
+    @property
+    def target(self) -> str:
+        return f"{self.cls}.forward"
+
+
+@dataclasses.dataclass(frozen=True)
 class Masks:
     """A class of decoders whose forward makes masks of attention by Transformers'
     functions.
@@ -262,10 +276,12 @@ class PatchInfo:
     __module__ = "bastile.patching"
 
 
-KINDS = (Norm, GatedNorm, Rope, Mlp, Experts, Residual, Masks, CausalLoss)
+KINDS = (Norm, GatedNorm, Heads, Rope, Mlp, Experts, Residual, Masks, CausalLoss)
 
 #: What a model's entry is made of.
-Patch = Norm | GatedNorm | Rope | Mlp | Experts | Residual | Masks | CausalLoss
+Patch = (
+    Norm | GatedNorm | Heads | Rope | Mlp | Experts | Residual | Masks | CausalLoss
+)
 
 
 @dataclasses.dataclass(frozen=True)

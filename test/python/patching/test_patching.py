@@ -68,6 +68,7 @@ def test_ops_add_up():
         "fused_linear_cross_entropy": False,
         "linear_log_probs": False,
         "linear_jsd": False,
+        "norm_rope": False,
     }
     bastile.apply("llama", rope=False, swiglu=False, **others)
     assert bastile.get_patched_ops() == {"llama": ["rms_norm"]}
@@ -89,6 +90,7 @@ def test_reset_by_name():
             "add_rms_norm",
             "attention",
             "fused_linear_cross_entropy",
+            "norm_rope",
             "swiglu",
         ]
     }
@@ -411,7 +413,7 @@ def test_registering_a_model(monkeypatch):
         with pytest.raises(ValueError, match="'own' is patched"):
             bastile.register_patch("own", "modeling_own")
     assert "forward" not in vars(own.Norm)
-    with pytest.raises(TypeError, match="a patch is one of Norm, GatedNorm, Rope"):
+    with pytest.raises(TypeError, match="a patch is one of Norm, GatedNorm, Heads, Rope"):
         bastile.register_patch("own", "modeling_own", "Norm")
 
 

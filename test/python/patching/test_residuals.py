@@ -388,7 +388,7 @@ def test_tracebacks_name_the_line():
     cls = type(model.model.layers[0])
     original = inspect.unwrap(kind.original_of(cls, "forward"))
     module = sys.modules[cls.__module__]
-    fused, names = residuals._rewrite(original, cls, residuals._norms_of(module))
+    fused, names = residuals._rewrite(original, cls, residuals.of_module(module))
     assert names == ("post_attention_layernorm",)
     made = inspect.unwrap(fused).__code__
     assert made.co_filename == original.__code__.co_filename

@@ -18,8 +18,8 @@ ALL = [
     "qwen3.add_rms_norm",
     "qwen3.attention",
     "qwen3.fused_linear_cross_entropy",
+    "qwen3.norm_rope",
     "qwen3.rms_norm",
-    "qwen3.rope",
     "qwen3.swiglu",
 ]
 
@@ -83,7 +83,8 @@ def test_patches_the_model_and_says_so(tmp_path, bf16):
 
 def test_leaves_out_what_it_is_told(tmp_path):
     callback = bastile.trainer.BastileCallback(
-        add_rms_norm=False, attention=False, rope=False, swiglu=False
+        **dict.fromkeys(["add_rms_norm", "attention", "norm_rope", "rope"], False),
+        swiglu=False,
     )
     trainer = make_trainer(tmp_path, callback, max_steps=1)
     trainer.train()

@@ -10,6 +10,7 @@ says is in `bastile._patching.table`.
 from bastile._patching.kinds import (
     experts,
     gated_norms,
+    heads,
     losses,
     masks,
     mlps,
@@ -22,6 +23,8 @@ from bastile._patching.kinds import (
 KINDS = (
     norms.KIND,
     gated_norms.KIND,
+    # Where a layer alone is patched, its rotation is part of this.
+    heads.KIND,
     rotations.KIND,
     mlps.KIND,
     experts.KIND,

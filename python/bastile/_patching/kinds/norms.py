@@ -8,6 +8,7 @@ import torch
 
 from bastile import ops
 from bastile._patching import code, kind, probes, table
+from bastile._patching.fused import norms
 
 #: The parameter of a norm's class, where it has one, that says whether there is a
 #: weight, and the attribute that keeps it.
@@ -74,6 +75,12 @@ def find_uniform(module):
             cls = getattr(module, entry.cls)
             if _options(cls) is None:
                 yield entry
+
+
+def of_module(module):
+    """The norms of a module that may be part of another patch."""
+    make = functools.partial(kind.made, _replace)
+    return norms.of_module(module, find_uniform, make)
 
 
 def _looks_like_one(cls):

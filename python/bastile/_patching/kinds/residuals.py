@@ -12,7 +12,7 @@ from bastile import ops
 from bastile._formulas.norms import norm_add, norm_add_norm
 from bastile._patching import code, kind, probes, table
 from bastile._patching.fused import norms, rewriting
-from bastile._patching.kinds import norms as norm_kind
+from bastile._patching.kinds.norms import of_module
 
 #: By whether there is a norm before a sum and after it, the helper that stands for the
 #: statements.
@@ -140,16 +140,8 @@ def _is_sum(statement):
     )
 
 
-def _norms_of(module):
-    return norms.of_module(
-        module,
-        norm_kind.find_uniform,
-        functools.partial(kind.made, norm_kind._replace),
-    )
-
-
 def _find(module):
-    known = _norms_of(module)
+    known = of_module(module)
     if not known:
         return
     for cls in code.layers(module):
@@ -262,7 +254,7 @@ def _helpers(known):
 
 @functools.cache
 def _replace(original, patch, cls, module):
-    known = _norms_of(module)
+    known = of_module(module)
     fused, names = _rewrite(original, cls, known)
 
     @functools.wraps(original)
