@@ -54,7 +54,7 @@ def watch(run, budget, is_logits):
         TOKENS
     )
     with torch.no_grad(), Watch(is_logits) as found:
-        run(operands, scale, options, [True] * 3)
+        run(operands, None, scale, options, [True] * 3)
     return found
 
 

@@ -57,7 +57,7 @@ def run_arguments(x, w):
     """What a compiled program would call the kernel of a norm with."""
     op = operators.OPERATORS["rms_norm"]
     values = tuple(attribute.default for attribute in op.definition.attributes)
-    return *run_operator.describe(op.request(values, (x, w)), None), [x, w]
+    return *run_operator.describe(op.request(values, (x, w, None)), None), [x, w]
 
 
 # Compiled programs
