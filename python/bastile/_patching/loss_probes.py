@@ -100,7 +100,7 @@ def _compare(original, patch, cls, parameters):
         run.route_by_default(True)
         run.check(handed_on, output_router_logits=None)
         run.route_by_default(False)
-    form = run.form(outputs)
+    form = run.form(outputs)._replace(casts=run.casts(handed_on))
     # The loss must not change with a number of the configuration that is not in the
     # table.
     run.change_numbers()
@@ -449,6 +449,18 @@ class Run:
                     self.set(name, 1.5 * value + 0.5)
                 elif value is None and "logit" in name:
                     self.set(name, 1.5)
+
+    def casts(self, handed_on):
+        """Whether hidden states of another type than the last layer's are converted."""
+        weight = self._head.weight
+        self._head.weight = torch.nn.Parameter(weight.detach().bfloat16())
+        try:
+            self.call(handed_on)
+        except RuntimeError:
+            return False
+        finally:
+            self._head.weight = weight
+        return True
 
     def pad_last_layer(self):
         more = probes.numbers(4, _SIZE, seed=5)

@@ -53,6 +53,8 @@ class Form(NamedTuple):
     defaults: tuple[str, ...] = ()
     #: Its parameters that nothing reads.
     unused: tuple[str, ...] = ()
+    #: Whether it converts hidden states to the type of the last layer.
+    casts: bool = False
 
 
 @functools.cache
@@ -189,6 +191,9 @@ def _forward(model, details, given, is_asked):
 
     made = details.decoder(model)(**given, **kept, return_dict=True)
     hidden = made.last_hidden_state
+    if form.casts:
+        # Mamba's may be float32 whatever the weights are.
+        hidden = hidden.to(getattr(model, details.head).weight.dtype)
     of_logits = details.of_logits(model.config)
     if targets is None:
         targets = shift(labels, ignore_index)

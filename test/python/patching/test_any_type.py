@@ -137,6 +137,19 @@ def test_parameters_that_nothing_reads():
     assert code.unused_parameters(outer) == {"unread"}
 
 
+def test_hidden_states_of_another_type_than_the_weights():
+    """Mamba 2 adds residuals in float32, whatever its weights are."""
+    model = try_types.make("mamba2").bfloat16()
+    inputs = any_type.inputs("mamba2", model)
+    expected = model(**inputs)
+    with bastile.apply("mamba2"):
+        outputs = model(**inputs)
+        assert torch.allclose(outputs.loss, expected.loss, rtol=1e-2)
+        assert not isinstance(dict(outputs.items())["logits"], torch.Tensor)
+        error = (outputs.logits.float() - expected.logits).abs().max()
+    assert error < 2e-2 * expected.logits.abs().max()
+
+
 def test_a_model_is_small():
     model = try_types.make("llama4:pictures")
     assert sum(x.numel() for x in model.parameters()) < 5e7
