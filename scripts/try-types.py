@@ -28,6 +28,7 @@ COLUMNS = {
     "norms": ["rms_norm"],
     "sums and norms": ["add_rms_norm"],
     "rotation": ["rope"],
+    "norms and rotation": ["norm_rope"],
     "MLP": ["swiglu", "geglu"],
     "experts": ["moe"],
     "attention": ["attention"],
