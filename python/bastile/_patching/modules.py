@@ -6,14 +6,13 @@ import torch
 #: The forward of a linear layer, unless somebody has put something in its place.
 LINEAR = torch.nn.Linear.forward
 
-_HOOKS = (
-    "_forward_hooks",
-    "_forward_pre_hooks",
-    "_backward_hooks",
-    "_backward_pre_hooks",
-)
-
 
 def has_hooks(module):
     """Whether something of its own runs with each call of ``module``."""
-    return any(getattr(module, name) for name in _HOOKS)
+    own = vars(module)
+    return bool(
+        own["_forward_hooks"]
+        or own["_forward_pre_hooks"]
+        or own["_backward_hooks"]
+        or own["_backward_pre_hooks"]
+    )

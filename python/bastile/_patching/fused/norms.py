@@ -24,25 +24,32 @@ class Norm(NamedTuple):
 class Norms(dict):
     """By class, the norms of a module that `table.Norm` has entries of."""
 
-    def plain(self, norm):
+    def are_plain(self, owner, names):
+        """Whether the norms that ``owner`` has by these names are called in the plain
+        way, and compute the same but for epsilon."""
+        if has_global_hooks():
+            return False
+        first = None
+        for name in names:
+            found = self._plain(owner._modules.get(name))
+            if found is None:
+                return False
+            if first is not None and found[:2] != first[:2]:
+                return False
+            first = found
+        return True
+
+    def _plain(self, norm):
         """What ``norm`` computes, if a call of it computes this and no more: no hooks,
         adapters or functions in its place, and a weight that lies here."""
         found = self.get(type(norm))
-        if found is None or modules.has_hooks(norm) or has_global_hooks():
+        if found is None or modules.has_hooks(norm):
             return None
         own = vars(norm).get("forward")
         own = type(norm).forward if own is None else getattr(own, "__func__", None)
-        if not any(own is x for x in found.forwards):
-            return None
         weight = norm._parameters.get("weight")
-        is_whole = type(weight) is torch.nn.Parameter and weight.dim() == 1
-        return found if is_whole else None
-
-    def are_plain(self, owner, names):
-        """Whether the norms that ``owner`` has by these names are plain, and compute
-        the same but for epsilon."""
-        found = [self.plain(owner._modules.get(name)) for name in names]
-        return None not in found and len({x[:2] for x in found}) == 1
+        is_plain = own in found.forwards and type(weight) is torch.nn.Parameter
+        return found if is_plain and weight.dim() == 1 else None
 
 
 def of_module(module, find, replace):
