@@ -72,7 +72,11 @@ def _rope_kernel(shape, dtype):
 
 
 #: Vectors that calls give to an op, which could do without them.
-_VECTORS = {"rms_norm": ("weight",), "layer_norm": ("weight", "bias")}
+_VECTORS = {
+    "rms_norm": ("weight",),
+    "add_rms_norm": ("weight",),
+    "layer_norm": ("weight", "bias"),
+}
 
 #: What differs from the op of the same name, with gradients of all operands.
 _SPECS = {
@@ -88,9 +92,9 @@ _SPECS = {
 #: A call that wants the loss alone: what else the op could return costs nothing.
 _LOSS = """func.func @cross_entropy(%logits: tensor<?x{columns}x{type}>,
     %targets: tensor<?x1xi64>) -> tensor<1xf32> {{
-  %loss, %lse, %correct, %invalid = tile.cross_entropy %logits, %targets
+  %0:5 = tile.cross_entropy %logits, %targets
       : tensor<?x{columns}x{type}>, tensor<?x1xi64>
-  return %loss : tensor<1xf32>
+  return %0#0 : tensor<1xf32>
 }}"""
 
 
