@@ -3,6 +3,7 @@
 
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 
 # Threads cost more than they bring at these sizes.
 torch.set_num_threads(1)
@@ -87,6 +88,34 @@ def run(model, inputs, **options):
         for name, parameter in model.named_parameters()
         if parameter.grad is not None
     }
+
+
+class Calls(TorchDispatchMode):
+    """Counts calls of kernels."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, operands=(), named=None):
+        self.count += str(function).startswith("bastile.")
+        return function(*operands, **(named or {}))
+
+
+def calls(model, inputs):
+    """How many kernels a forward calls."""
+    with Calls() as found, torch.no_grad():
+        model(**inputs)
+    return found.count
+
+
+def assert_alike(results, expected, bound=2e-5):
+    """Compares what `run` has returned with what it returned for another model."""
+    (outputs, gradients), (original, original_gradients) = results, expected
+    assert (outputs.loss - original.loss).abs() < bound * original.loss
+    assert gradients.keys() == original_gradients.keys()
+    scale = max(x.abs().max() for x in original_gradients.values())
+    for name, gradient in gradients.items():
+        difference = (gradient - original_gradients[name]).abs().max()
+        assert difference < bound * scale, name
 
 
 def has_logits(outputs):

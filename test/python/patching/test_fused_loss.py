@@ -3,13 +3,10 @@
 """The loss without logits: what a forward takes and returns, and last layers that
 are adapted, wrapped, hooked or sharded."""
 
-import gc
-
 import bastile
 import pytest
 import tiny_models
 import torch
-import torch.distributed as dist
 import torch.nn.utils.prune
 import transformers
 from bastile._patching import heads
@@ -24,15 +21,6 @@ def patched():
 @pytest.fixture
 def model():
     return tiny_models.make("llama")
-
-
-@pytest.fixture
-def mesh():
-    """One process, as torch.distributed has them."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield dist.device_mesh.init_device_mesh("cpu", (1,))
-    gc.collect()
-    dist.destroy_process_group()
 
 
 def loss_of_logits(model, inputs, **options):

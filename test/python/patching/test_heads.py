@@ -13,7 +13,7 @@ from bastile import ops, patching
 from bastile._patching import probes
 from bastile._patching.kinds import heads
 from bastile._formulas.rope import rope_halves
-from torch.utils._python_dispatch import TorchDispatchMode
+from tiny_models import assert_alike, calls
 
 OF_ONE = {x: x == "norm_rope" for x in patching.OPS if not x.startswith("linear")}
 ONLY = {x: x == "norm_rope" for x in patching.OPS}
@@ -26,22 +26,6 @@ def leave_nothing():
     bastile.reset()
 
 
-class Calls(TorchDispatchMode):
-    """Counts calls of kernels."""
-
-    count = 0
-
-    def __torch_dispatch__(self, function, types, operands=(), named=None):
-        self.count += str(function).startswith("bastile.")
-        return function(*operands, **(named or {}))
-
-
-def calls(model, inputs):
-    with Calls() as found, torch.no_grad():
-        model(**inputs)
-    return found.count
-
-
 def make(name):
     """A model in which norms have weights of their own."""
     model = tiny_models.make(name, **tiny_models.ALL_EXPERTS[name])
@@ -50,16 +34,6 @@ def make(name):
             if "norm" in key:
                 parameter.add_(0.3 * torch.randn_like(parameter))
     return model
-
-
-def assert_alike(results, expected, bound=2e-5):
-    (outputs, gradients), (original, original_gradients) = results, expected
-    assert (outputs.loss - original.loss).abs() < bound * original.loss
-    assert gradients.keys() == original_gradients.keys()
-    scale = max(x.abs().max() for x in original_gradients.values())
-    for name, gradient in gradients.items():
-        difference = (gradient - original_gradients[name]).abs().max()
-        assert difference < bound * scale, name
 
 
 @pytest.mark.parametrize("name", NAMES)

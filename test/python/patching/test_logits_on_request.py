@@ -5,7 +5,6 @@ read, and nobody makes them who does not read them."""
 
 import copy
 import dataclasses
-import gc
 import pickle
 import weakref
 
@@ -13,7 +12,6 @@ import bastile
 import pytest
 import tiny_models
 import torch
-import torch.distributed as dist
 from bastile._patching import outputs as kinds
 from torch.utils import _pytree as pytree
 from transformers import modeling_outputs
@@ -25,15 +23,6 @@ NAMES = ["llama", "gemma2", "granite", "mixtral"]
 def model():
     with bastile.apply("llama"):
         yield tiny_models.make("llama")
-
-
-@pytest.fixture
-def mesh():
-    """One process, as torch.distributed has them."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield dist.device_mesh.init_device_mesh("cpu", (1,))
-    gc.collect()
-    dist.destroy_process_group()
 
 
 def index_of_logits(outputs):

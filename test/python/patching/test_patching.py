@@ -413,7 +413,9 @@ def test_registering_a_model(monkeypatch):
         with pytest.raises(ValueError, match="'own' is patched"):
             bastile.register_patch("own", "modeling_own")
     assert "forward" not in vars(own.Norm)
-    with pytest.raises(TypeError, match="a patch is one of Norm, GatedNorm, Heads, Rope"):
+    with pytest.raises(
+        TypeError, match="a patch is one of Norm, GatedNorm, Heads, Rope"
+    ):
         bastile.register_patch("own", "modeling_own", "Norm")
 
 

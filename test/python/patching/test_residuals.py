@@ -3,7 +3,6 @@
 """Sums with the residual and the norms beside them as one call."""
 
 import ast
-import gc
 import inspect
 import sys
 import types
@@ -12,11 +11,10 @@ import bastile
 import pytest
 import tiny_models
 import torch
-import torch.distributed as dist
 from bastile import ops, patching
 from bastile._patching import code, kind, probes
 from bastile._patching.kinds import residuals
-from torch.utils._python_dispatch import TorchDispatchMode
+from tiny_models import assert_alike, calls
 
 #: By model type, how many nodes of PyTorch's graph stand for the norms and sums of a
 #: layer: before a sum, behind it, or both.
@@ -32,32 +30,6 @@ ONLY = {x: x == "add_rms_norm" for x in patching.OPS}
 def leave_nothing():
     yield
     bastile.reset()
-
-
-class Calls(TorchDispatchMode):
-    """Counts calls of kernels."""
-
-    count = 0
-
-    def __torch_dispatch__(self, function, types, operands=(), named=None):
-        self.count += str(function).startswith("bastile.")
-        return function(*operands, **(named or {}))
-
-
-def calls(model, inputs):
-    with Calls() as found, torch.no_grad():
-        model(**inputs)
-    return found.count
-
-
-def assert_alike(results, expected, bound=2e-5):
-    (outputs, gradients), (original, original_gradients) = results, expected
-    assert (outputs.loss - original.loss).abs() < bound * original.loss
-    assert gradients.keys() == original_gradients.keys()
-    scale = max(x.abs().max() for x in original_gradients.values())
-    for name, gradient in gradients.items():
-        difference = (gradient - original_gradients[name]).abs().max()
-        assert difference < bound * scale, name
 
 
 @pytest.mark.parametrize("name", list(NODES))
@@ -166,15 +138,6 @@ def test_gradient_checkpointing(patch, use_reentrant):
     with patched:
         assert_alike(tiny_models.run(model, inputs), expected)
     assert len(seen) == 4
-
-
-@pytest.fixture
-def mesh():
-    """One process, as torch.distributed has them."""
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    yield dist.device_mesh.init_device_mesh("cpu", (1,))
-    gc.collect()
-    dist.destroy_process_group()
 
 
 @pytest.mark.parametrize("has_checkpoints", [False, True])
