@@ -79,9 +79,7 @@ def train(options, device):
         with torch.autocast(
             device.type, torch.bfloat16, enabled=options.bf16 and options.way == "ddp"
         ):
-            loss = model(
-                input_ids=tokens, labels=tokens, num_items_in_batch=items
-            ).loss
+            loss = model(input_ids=tokens, labels=tokens, num_items_in_batch=items).loss
         # Gradients are averaged over the processes, of which each has a share.
         (loss * size).backward()
         optimizer.step()

@@ -66,7 +66,10 @@ check_tidy() {
 }
 
 check_ruff() {
-  "$bin/ruff" check --no-cache --quiet
+  found=0
+  "$bin/ruff" check --no-cache --quiet || found=1
+  "$bin/ruff" format --no-cache --check || found=1
+  return $found
 }
 
 # Pyright finds packages by the active environment.

@@ -286,7 +286,9 @@ def cross_entropy(
     ``ValueError``, which waits for the GPU; otherwise it makes the loss NaN.
     """
     logits, columns = requests.take_logits(input, target)
-    names = requests.names_of(return_lse, return_correct, return_predicted, return_z_loss)
+    names = requests.names_of(
+        return_lse, return_correct, return_predicted, return_z_loss
+    )
     attributes = {
         "ignore_index": ignore_index,
         "label_smoothing": label_smoothing,
@@ -370,7 +372,9 @@ def linear_cross_entropy(
     if check_targets:
         classes = linear_weight.shape[0]
         requests.check_targets("linear_cross_entropy", target, classes, ignore_index)
-    names = requests.names_of(return_lse, return_correct, return_predicted, return_z_loss)
+    names = requests.names_of(
+        return_lse, return_correct, return_predicted, return_z_loss
+    )
     settings = Settings(
         reduction,
         ignore_index,
@@ -396,7 +400,9 @@ def linear_cross_entropy(
         "z_loss": return_z_loss,
     }
     made = dict(zip(names, results))
-    return requests.answer(made, others, target, settings.attributes, reduction, num_items)
+    return requests.answer(
+        made, others, target, settings.attributes, reduction, num_items
+    )
 
 
 def quantize(

@@ -66,7 +66,9 @@ class AdamW(torch.optim.AdamW):
         state_dtype: torch.dtype | None = None,
     ) -> None:
         if state_dtype is not None and not state_dtype.is_floating_point:
-            raise ValueError(f"AdamW: 'state_dtype' is no type of floats: {state_dtype}")
+            raise ValueError(
+                f"AdamW: 'state_dtype' is no type of floats: {state_dtype}"
+            )
         self._state_dtype = state_dtype
         super().__init__(
             params,
@@ -219,7 +221,9 @@ def clip_grad_norm_(
     gradients = [p.grad for p in parameters if p.grad is not None]
     order = float(norm_type)
     if not order > 0:
-        raise ValueError(f"clip_grad_norm_: 'norm_type' must be positive, but is {order}")
+        raise ValueError(
+            f"clip_grad_norm_: 'norm_type' must be positive, but is {order}"
+        )
     if any(map(_is_distributed, gradients)):
         raise TypeError(
             "clip_grad_norm_: takes no DTensor, whose norm takes all processes; "

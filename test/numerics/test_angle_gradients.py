@@ -34,9 +34,7 @@ def slopes(name, values, kind, options):
     row = tensor((None, values["x"].shape[-1]), kind)
     operands = ", ".join(f"%{one}" for one in names)
     _, got = run_backward(
-        function(
-            [(one, row) for one in names], [row], [f"{name} {operands} : {row}"]
-        ),
+        function([(one, row) for one in names], [row], [f"{name} {operands} : {row}"]),
         {one: (kind, array) for one, array in values.items()},
         {"grad_result0": (kind, np.ones_like(values["x"]))},
         [kind],

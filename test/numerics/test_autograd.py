@@ -35,8 +35,7 @@ def test_autograd(name, rows, length):
     case = CASES[name]
     values = case.values(rows, length, "f64")
     cotangents = [
-        floats.random("f64", (rows, length), seed)
-        for seed in range(len(case.results))
+        floats.random("f64", (rows, length), seed) for seed in range(len(case.results))
     ]
     expected, gradients = differentiate(
         FORMULAS[name],
@@ -66,9 +65,7 @@ def test_rope(size):
     }
     dy = floats.random("f64", (2, 3, 5, size), 4)
     tensors = {name: torch.from_numpy(array) for name, array in values.items()}
-    (expected,), gradients = differentiate(
-        rope, tensors, [torch.from_numpy(dy)]
-    )
+    (expected,), gradients = differentiate(rope, tensors, [torch.from_numpy(dy)])
     results, got = run_backward(
         f"func.func @f(%x: {row}, %cosine: {angle}, %sine: {angle}) -> {row} {{\n"
         f"  %0 = tile.rope %x, %cosine, %sine : {row}, {angle}\n"

@@ -96,9 +96,7 @@ def check(loss, got, kind, x, t, weights=None):
 
 def run_all(loss, kind, x, t, target_type="i64", weights=None, *arguments):
     computed = "f64" if kind == "f64" else "f32"
-    text = source(
-        loss, x.shape[-1], kind, target_type, RESULTS, weights is not None
-    )
+    text = source(loss, x.shape[-1], kind, target_type, RESULTS, weights is not None)
     kinds = (computed, computed, "i8", computed)
     got = run(text, inputs(kind, x, t, weights), kinds, *arguments)
     return dict(zip(RESULTS, got))
@@ -112,9 +110,7 @@ def test_float64(name, weighted):
     length = 33
     x, t = make(5, length, "f64", ignored=loss.ignore_index)
     weights = weights_of(length, "f64") if weighted else None
-    check(
-        loss, run_all(loss, "f64", x, t, "i64", weights), "f64", x, t, weights
-    )
+    check(loss, run_all(loss, "f64", x, t, "i64", weights), "f64", x, t, weights)
     (got,) = run(
         source(loss, length, "f64", "i64", ["loss"], weighted),
         inputs("f64", x, t, weights),
@@ -149,9 +145,7 @@ def test_backward(name, kind, target_type, length, rows):
     loss = Loss(**SETTINGS[name])
     x, t = make(rows, length, kind, target_type)
     each = (rows, 1) if name == "none" else (1,)
-    dloss, dlse = floats.random("f32", each, 1), floats.random(
-        "f32", (rows, 1), 2
-    )
+    dloss, dlse = floats.random("f32", each, 1), floats.random("f32", (rows, 1), 2)
     (got_loss, lse), gradients = run_backward(
         source(loss, length, kind, target_type, ["loss", "lse"]),
         inputs(kind, x, t),

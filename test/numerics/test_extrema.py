@@ -79,9 +79,7 @@ func.func @{formula}_{extremum}(%x: {NARROW}, %y: {NARROW}, %z: {ROW})
 @pytest.mark.parametrize("arguments", RUNS, ids=" ".join)
 def test_gradients(arguments):
     source = "".join(
-        function(formula, extremum)
-        for formula in FORMULAS
-        for extremum in EXTREMA
+        function(formula, extremum) for formula in FORMULAS for extremum in EXTREMA
     )
     run = execute(source, "--rows=5", "--check", *arguments)
     assert run.returncode == 0, (run.stdout, run.stderr)

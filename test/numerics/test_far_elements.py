@@ -46,9 +46,7 @@ def test_far_elements(op, shape, rows):
     row, vector = tensor((None, length), "bf16"), tensor((length,), "bf16")
     types = {"x": row, "y": row, "w": vector}
     used = {name: kind for name, kind in types.items() if f"%{name}" in formula}
-    source = function(
-        used.items(), [row], [formula.format(row=row, vector=vector)]
-    )
+    source = function(used.items(), [row], [formula.format(row=row, vector=vector)])
     with Files() as files:
         tensors = {
             name: fill(files.path(name), shape, seed)
@@ -63,9 +61,7 @@ def test_far_elements(op, shape, rows):
         if "w" in used:
             values["w"] = floats.random("bf16", (length,), 7)
             options += files.inputs({"w": ("bf16", values["w"])})
-        done = execute(
-            source, *options, f"--output=result0={files.path('result0')}"
-        )
+        done = execute(source, *options, f"--output=result0={files.path('result0')}")
         assert done.returncode == 0, done.stderr + done.stdout
         result = np.load(files.path("result0"), mmap_mode="r")
         assert result.shape == shape

@@ -69,9 +69,7 @@ def test_division_by_zero_does_not_end_the_process(kind, options):
     x = np.array([[7, -7, 0, least, least, 5, -5, 6]])
     y = np.array([[0, 0, 0, -1, 0, 2, 2, -1]])
     row = tensor((None, 8), kind)
-    names = (
-        "divsi remsi floordivsi ceildivsi divui remui ceildivui"
-    ).split()
+    names = ("divsi remsi floordivsi ceildivsi divui remui ceildivui").split()
     inputs = {"x": (kind, x), "y": (kind, y)}
     results = run(
         function(

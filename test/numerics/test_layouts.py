@@ -42,9 +42,7 @@ def test_layout(leading, length, gap, offset, kind):
     weight = floats.random(kind, length, 2)
     up = floats.random(kind, (*leading, length), 3)
     values = {"x": (kind, x), "weight": (kind, weight), "up": (kind, up)}
-    results = run(
-        source, values, [kind] * 2, f"--gap={gap}", f"--offset={offset}"
-    )
+    results = run(source, values, [kind] * 2, f"--gap={gap}", f"--offset={offset}")
     bound = 0.51 if kind in floats.NARROW else 32
     for result, expected in zip(
         results, (reference.rms_norm(x, weight), reference.geglu(x, up))

@@ -237,7 +237,10 @@ func.func @f(%x: {row}, %cos: {quarter}, %sin: {quarter}) -> {row} {{
 
     (result,), got = run_backward(
         source,
-        {name: ("f32", value) for name, value in zip(("x", "cos", "sin"), (x, cos, sin))},
+        {
+            name: ("f32", value)
+            for name, value in zip(("x", "cos", "sin"), (x, cos, sin))
+        },
         {"grad_result0": ("f32", dy)},
         ["f32"],
         {"x": "f32"},

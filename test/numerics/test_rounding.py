@@ -63,7 +63,11 @@ def samples(kind, source):
     if kind in ("f8E4M3FN", "f8E5M2"):
         numbers = np.concatenate([numbers, codes(kind)])
     with np.errstate(over="ignore"):
-        numbers = numbers.astype(np.float32).astype(np.float64) if source == "bf16" else numbers
+        numbers = (
+            numbers.astype(np.float32).astype(np.float64)
+            if source == "bf16"
+            else numbers
+        )
         numbers = floats.round_to(source, numbers)
     if source == "f16":
         all_halves = np.arange(65536, dtype=np.uint16).view(np.float16)
@@ -96,5 +100,6 @@ def test_rounding(source, kind):
         for i in map(tuple, np.argwhere(~((got == expected) | np.isnan(got))))
     ][:8]
     known = ~np.isnan(x)
-    assert np.array_equal(np.signbit(got[known & ~np.isnan(got)]),
-                          np.signbit(x[known & ~np.isnan(got)]))
+    assert np.array_equal(
+        np.signbit(got[known & ~np.isnan(got)]), np.signbit(x[known & ~np.isnan(got)])
+    )

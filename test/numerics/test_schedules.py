@@ -61,9 +61,7 @@ def test_schedule(schedule, kind):
     if "cluster" in schedule:
         return
     check_rows(
-        function(
-            [("x", row), ("up", row)], [row], [f"tile.geglu %x, %up : {row}"]
-        ),
+        function([("x", row), ("up", row)], [row], [f"tile.geglu %x, %up : {row}"]),
         {"x": (kind, x), "up": (kind, up)},
         [reference.geglu(x, up)],
         bound,

@@ -78,9 +78,7 @@ def test_norms(name):
     assert np.isnan(got[1]).all()
     assert np.isnan(got[2, 3])
     rest = [0, 3, 4]
-    gradient, size = CASES[name].gradients([dy[rest]], {"x": x[rest]}, "f32")[
-        "x"
-    ]
+    gradient, size = CASES[name].gradients([dy[rest]], {"x": x[rest]}, "f32")["x"]
     got = floats.encode("f32", got[rest])
     assert_within("f32", got, gradient, size, "x")
 

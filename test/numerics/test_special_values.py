@@ -65,7 +65,8 @@ def test_geglu(form, formula, kind, length):
     gate = np.stack([fill(length, SPECIAL)] * len(SPECIAL))
     up = np.stack([np.full(length, value) for value in SPECIAL])
     gate, up = (
-        floats.round_to(kind, numbers.astype(np.float32)) if kind == "bf16"
+        floats.round_to(kind, numbers.astype(np.float32))
+        if kind == "bf16"
         else floats.round_to(kind, numbers)
         for numbers in (gate, up)
     )

@@ -30,9 +30,7 @@ def test_together(name, length):
         {one: "f64" for one in ["result0", *("grad_" + one for one in values)]},
         "--value-and-grad=" + ",".join(values),
     )
-    products = [
-        dy * y for dy, y in zip(cotangents, case.expected(values, "f64"))
-    ]
+    products = [dy * y for dy, y in zip(cotangents, case.expected(values, "f64"))]
     size = 1 + sum(map(np.abs, products))
     assert_within("f64", result, sum(products), size, "result")
     check_gradients(case, dict(zip(values, got)), cotangents, values, "f64")

@@ -158,9 +158,7 @@ class Recipe:
     def _source(self, shape, dtype):
         """The name of the function and a module with it."""
         if callable(self.op):
-            return tracing.trace(
-                self.op, shape, dtype, self.attributes, self.places
-            )
+            return tracing.trace(self.op, shape, dtype, self.attributes, self.places)
         if is_module(self.op):
             return _read_module(self.op, self.attributes)
         definition = _find(self.op)

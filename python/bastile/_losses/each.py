@@ -12,8 +12,7 @@ from bastile._losses.options import Options
 from bastile._losses.products import wide_type
 
 _OPERANDS = (
-    "Tensor targets, Tensor? class_weights, str words, SymInt[] counts, "
-    "float[] numbers"
+    "Tensor targets, Tensor? class_weights, str words, SymInt[] counts, float[] numbers"
 )
 
 

@@ -18,7 +18,9 @@ def _adamw(p, g, m, v, keep, rate, root, rest1, beta2, rest2, eps, maximize=Fals
     return keep * p - rate * m / (sqrt(v) / root + eps), m, v
 
 
-def _amsgrad(p, g, m, v, top, keep, rate, root, rest1, beta2, rest2, eps, maximize=False):
+def _amsgrad(
+    p, g, m, v, top, keep, rate, root, rest1, beta2, rest2, eps, maximize=False
+):
     """As `_adamw`, divided by the largest mean of squares so far."""
     m, v = _means(g, m, v, rest1, beta2, rest2, maximize)
     top = maximum(top, v)

@@ -279,9 +279,7 @@ class PatchInfo:
 KINDS = (Norm, GatedNorm, Heads, Rope, Mlp, Experts, Residual, Masks, CausalLoss)
 
 #: What a model's entry is made of.
-Patch = (
-    Norm | GatedNorm | Heads | Rope | Mlp | Experts | Residual | Masks | CausalLoss
-)
+Patch = Norm | GatedNorm | Heads | Rope | Mlp | Experts | Residual | Masks | CausalLoss
 
 
 @dataclasses.dataclass(frozen=True)

@@ -97,7 +97,9 @@ def _dispatch(native, operands, attributes):
         return call_kernel(attributes, operands)
     traced = attributes if is_recipe else operators.TRACED.get(name)
     if torch._C._are_functorch_transforms_active():
-        if (is_kernel and attributes.overwrites) or (is_recipe and any(attributes.places)):
+        if (is_kernel and attributes.overwrites) or (
+            is_recipe and any(attributes.places)
+        ):
             raise NotImplementedError(
                 f"{name}: overwrites operands, which torch.func's transformations need; "
                 "call it outside of them"

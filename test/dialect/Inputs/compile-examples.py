@@ -68,8 +68,7 @@ def wrap_statement(statement, number, align_last):
         arguments[name] = types[place]
     signature = ", ".join(f"{name}: {type}" for name, type in arguments.items())
     module = (
-        f"func.func @example{number}({signature}) {{\n"
-        f"  {statement}\n  return\n}}\n"
+        f"func.func @example{number}({signature}) {{\n  {statement}\n  return\n}}\n"
     )
     for kernel in re.findall(r"@(\w+)", operation):
         # A program whose operands have been lowered to addresses fits any launch.

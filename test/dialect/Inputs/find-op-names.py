@@ -38,9 +38,7 @@ def pattern_of(op):
 def main():
     root = sys.argv[1]
     ops_folder = os.path.join(root, "dialect", "ops")
-    ops = sorted(
-        name[:-3] for name in os.listdir(ops_folder) if name.endswith(".td")
-    )
+    ops = sorted(name[:-3] for name in os.listdir(ops_folder) if name.endswith(".td"))
     pattern = re.compile("|".join(pattern_of(op) for op in ops))
     searched, found = 0, []
     for folder in FOLDERS:

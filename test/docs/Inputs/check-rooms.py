@@ -57,7 +57,15 @@ class Tree:
         self.root = pathlib.Path(root)
         self.files = sorted(
             path.relative_to(self.root)
-            for top in ("include", "runtime", "lib", "dialect", "passes", "tools", "python/src")
+            for top in (
+                "include",
+                "runtime",
+                "lib",
+                "dialect",
+                "passes",
+                "tools",
+                "python/src",
+            )
             for path in (self.root / top).rglob("*")
             if path.suffix in (".cpp", ".h")
         )
@@ -69,7 +77,11 @@ class Tree:
 
     def find(self, including, name):
         """The file that `name` in `including` means, or None for others'."""
-        for path in (including.parent / name, pathlib.Path(name), pathlib.Path("include", name)):
+        for path in (
+            including.parent / name,
+            pathlib.Path(name),
+            pathlib.Path("include", name),
+        ):
             if (self.root / path).exists():
                 return path
         return None

@@ -45,9 +45,7 @@ def pipeline(flags):
         if not flag.startswith("--") or name.startswith(("mlir-", "verify")):
             continue
         text = f"{name}{{{options}}}" if options else name
-        passes.append(
-            f"func.func({text})" if name in FUNCTION_PASSES else text
-        )
+        passes.append(f"func.func({text})" if name in FUNCTION_PASSES else text)
     return f"builtin.module({','.join(passes)})" if passes else None
 
 
@@ -79,7 +77,9 @@ def metadata_seeds():
     text = (ROOT / "docs" / "metadata.md").read_text()
     yield from re.findall(r"```json\n(\{.*?)```", text, flags=re.DOTALL)
     for path in sorted((ROOT / "test/unit/runtime").glob("*.cpp")):
-        for function in re.findall(r'R"\((\{\s*"name".*?)\)"', path.read_text(), re.DOTALL):
+        for function in re.findall(
+            r'R"\((\{\s*"name".*?)\)"', path.read_text(), re.DOTALL
+        ):
             yield (
                 '{"schema": "bastile.kernels", "version": 2, "compiler": "c", '
                 f'"target": "sm_90", "functions": [{function}]}}'

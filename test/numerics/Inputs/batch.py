@@ -131,12 +131,8 @@ class Batch:
             if names:
                 for i, (value, seed) in enumerate(zip(graph.results, seeds)):
                     name = f"grad_result{i}"
-                    inputs[name] = _save(
-                        folder, f"{label}.{name}", value.kind, seed
-                    )
-            requests.append(
-                {"function": graph.name, "label": label, "inputs": inputs}
-            )
+                    inputs[name] = _save(folder, f"{label}.{name}", value.kind, seed)
+            requests.append({"function": graph.name, "label": label, "inputs": inputs})
         return requests
 
     def run(self, folder):

@@ -182,9 +182,7 @@ def power(x, y):
         spread = np.max([np.abs(end - value) for end in ends], axis=0)
     is_exact = (x.error == 0) & (y.error == 0)
     turns = np.where(np.isfinite(turns), turns, 8)
-    return Bounded(
-        value, np.where(is_exact, 0, spread) + turns * _unit * np.abs(value)
-    )
+    return Bounded(value, np.where(is_exact, 0, spread) + turns * _unit * np.abs(value))
 
 
 def total(x, axes):

@@ -30,9 +30,7 @@ class Case:
         self.rounds = rounds
         self.scale = dict(scale)
         self.seen = seen
-        self.results = (
-            ["%y", "%sum"] if "%y, %sum" in self.lines[-1] else ["%y"]
-        )
+        self.results = ["%y", "%sum"] if "%y, %sum" in self.lines[-1] else ["%y"]
 
     def kind_of(self, what, kind):
         return "f32" if what == "f32 vector" and kind != "f64" else kind
@@ -47,29 +45,23 @@ class Case:
         """A function of the inputs. If `weighted`, it returns the sum of its results,
         each times an input, which is then the gradient of that result."""
         types = {
-            what.replace(" ", "_"): self.type_of(what, length, kind)
-            for what in SHAPES
+            what.replace(" ", "_"): self.type_of(what, length, kind) for what in SHAPES
         }
         row = types["row"]
         names = {
-            name: self.type_of(what, length, kind)
-            for name, what in self.inputs.items()
+            name: self.type_of(what, length, kind) for name, what in self.inputs.items()
         }
         lines = [line.format(**types) for line in self.lines]
         results = self.results
         if weighted:
             for i, value in enumerate(self.results):
                 names[f"grad_result{i}"] = row
-                lines.append(
-                    f"%z{i} = arith.mulf {value}, %grad_result{i} : {row}"
-                )
+                lines.append(f"%z{i} = arith.mulf {value}, %grad_result{i} : {row}")
             results = ["%z0"]
             if len(self.results) == 2:
                 lines.append(f"%z = arith.addf %z0, %z1 : {row}")
                 results = ["%z"]
-        arguments = ", ".join(
-            f"%{name}: {type}" for name, type in names.items()
-        )
+        arguments = ", ".join(f"%{name}: {type}" for name, type in names.items())
         outputs = ", ".join([row] * len(results))
         return "\n".join(
             [f"func.func @f({arguments}) -> ({outputs}) {{"]
@@ -79,9 +71,7 @@ class Case:
 
     def kinds(self, kind):
         """The element type of each input."""
-        return {
-            name: self.kind_of(what, kind) for name, what in self.inputs.items()
-        }
+        return {name: self.kind_of(what, kind) for name, what in self.inputs.items()}
 
     def values(self, rows, length, kind):
         """Random inputs, as float64."""
@@ -98,11 +88,7 @@ class Case:
         return result
 
     def _arguments(self, kind):
-        return (
-            {"rounded": partial(floats.round_inside, kind)}
-            if self.rounds
-            else {}
-        )
+        return {"rounded": partial(floats.round_inside, kind)} if self.rounds else {}
 
     def expected(self, values, kind):
         result = self.forward(**values, **self._arguments(kind))
@@ -123,9 +109,7 @@ def gated(body, forward, backward, **given):
 
 
 def unary(body, forward, backward):
-    return Case(
-        {"x": "row"}, body + " : {row}", forward, backward, scale={"x": 2}
-    )
+    return Case({"x": "row"}, body + " : {row}", forward, backward, scale={"x": 2})
 
 
 def packed(op, gate, interleaved=False, bias=False):
@@ -198,9 +182,7 @@ ELEMENTWISE = {
     ),
     "swiglu, halves": packed("tile.swiglu %gate, %up", "swiglu"),
     "geglu, interleaved": packed("tile.geglu %gate, %up", "geglu", True),
-    "geglu, interleaved, bias": packed(
-        "tile.geglu %gate, %up", "geglu", True, True
-    ),
+    "geglu, interleaved, bias": packed("tile.geglu %gate, %up", "geglu", True, True),
     "geglu, tanh, halves, bias": packed(
         "tile.geglu %gate, %up form(tanh)", "geglu_tanh", False, True
     ),
@@ -238,9 +220,7 @@ REDUCTIONS = {
     ),
     "add_rms_norm": Case(
         {"x": "row", "residual": "row", "weight": "vector"},
-        [
-            "%y, %sum = tile.add_rms_norm %x, %residual, %weight : {row}, {vector}"
-        ],
+        ["%y, %sum = tile.add_rms_norm %x, %residual, %weight : {row}, {vector}"],
         *of("add_rms_norm"),
         rounds=True,
         **LLAMA,

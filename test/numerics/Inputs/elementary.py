@@ -88,7 +88,8 @@ def spread(kind, seed):
         np.exp2(exponents) * generator.choice([-1, 1], count // 4),
         generator.uniform(-110, 110, count // 4),
         generator.uniform(-4, 4, count // 4),
-        1 + generator.uniform(-1, 1, count // 8)
+        1
+        + generator.uniform(-1, 1, count // 8)
         * np.exp2(generator.uniform(-24, 0, count // 8)),
         # Integers and the numbers halfway between.
         np.round(generator.uniform(-64, 64, count // 8)) / 2,

@@ -35,9 +35,7 @@ def _make_small(exponent_bits, first_special):
 
 _SMALL = {"f8E4M3FN": _make_small(4, 127), "f8E5M2": _make_small(5, 124)}
 _SMALL["f8E5M2"][124] = np.inf
-LARGEST = {
-    kind: values[np.isfinite(values)].max() for kind, values in _SMALL.items()
-}
+LARGEST = {kind: values[np.isfinite(values)].max() for kind, values in _SMALL.items()}
 
 
 def _encode_small(kind, values):

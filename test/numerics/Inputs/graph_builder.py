@@ -86,9 +86,7 @@ class Builder:
         return value
 
     def row_argument(self, length=None, kind=None):
-        return self.argument(
-            self.leading, self.sizes, length or self.length, "x", kind
-        )
+        return self.argument(self.leading, self.sizes, length or self.length, "x", kind)
 
     def shared_argument(self, length):
         """Leading sizes that are 1 where the rows have others."""
@@ -158,10 +156,10 @@ class Builder:
         result = self.new(x.leading, x.length, x.kind)
         exact = bounded.Bounded(
             number,
-            0 if math.frexp(number)[0] in (0, 0.5) else
-            abs(number) * {"bf16": 2.0**-8, "f16": 2.0**-11}.get(
-                x.kind, bounded.unit()
-            ),
+            0
+            if math.frexp(number)[0] in (0, 0.5)
+            else abs(number)
+            * {"bf16": 2.0**-8, "f16": 2.0**-11}.get(x.kind, bounded.unit()),
         )
         formula = graph_ops.BINARY[op]
         if op in ("arith.maximumf", "arith.minimumf"):
@@ -216,9 +214,7 @@ class Builder:
         if leading is None:
             # A number along a vector has no derivative yet.
             return None
-        like = next(
-            (v for v in self.values if v.leading == leading), None
-        )
+        like = next((v for v in self.values if v.leading == leading), None)
         if like is None:
             return None
         return self.node(
@@ -296,9 +292,7 @@ class Builder:
                 f"%{result.name} = arith.cmpf {predicate}, %{x.name}, "
                 f"%{result.name}c : {x.type()}",
             ],
-            lambda x: bounded.compare(
-                function, x.number, bounded.Bounded(number)
-            ),
+            lambda x: bounded.compare(function, x.number, bounded.Bounded(number)),
         )
 
     def compare_columns(self, like):
@@ -317,13 +311,11 @@ class Builder:
             result,
             [like],
             [
-                f"%{name}a = tile.iota like %{like.name} : {numbers}, "
-                f"{like.type()}",
+                f"%{name}a = tile.iota like %{like.name} : {numbers}, {like.type()}",
                 f"%{name}b = arith.constant {column} : i32",
                 f"%{name}c = tile.broadcast %{name}b like %{like.name} : i32, "
                 f"{like.type()} -> {numbers}",
-                f"%{name} = arith.cmpi {predicate}, %{name}a, %{name}c : "
-                f"{numbers}",
+                f"%{name} = arith.cmpi {predicate}, %{name}a, %{name}c : {numbers}",
             ],
             formula,
         )
@@ -332,19 +324,12 @@ class Builder:
         """A condition in the shape of `x`: a new one, an old one, or two combined."""
         if x.leading is not None and self.chance(0.25):
             return self.compare_columns(x)
-        sources = [
-            v for v in self.values if self.can_repeat(v, x.leading, x.length)
-        ]
-        had = [
-            v for v in self.conditions
-            if self.can_repeat(v, x.leading, x.length)
-        ]
+        sources = [v for v in self.values if self.can_repeat(v, x.leading, x.length)]
+        had = [v for v in self.conditions if self.can_repeat(v, x.leading, x.length)]
         if had and self.chance(0.3):
             return self.repeat(self.pick(had), x.leading, x.length)
         source = self.pick(sources or [x])
-        short = [
-            v for v in sources if (v.leading, v.length) != (x.leading, x.length)
-        ]
+        short = [v for v in sources if (v.leading, v.length) != (x.leading, x.length)]
         if short and self.chance(0.5):
             source = self.pick(short)
         if self.chance(0.5):
@@ -360,8 +345,7 @@ class Builder:
         if condition is None:
             return None
         others = [
-            v for v in self.conditions
-            if (v.leading, v.length) == (x.leading, x.length)
+            v for v in self.conditions if (v.leading, v.length) == (x.leading, x.length)
         ]
         if others and self.chance(0.2):
             other = self.pick(others)
@@ -427,10 +411,7 @@ class Builder:
         return self.node(
             result,
             pieces,
-            [
-                f"%{result.name} = tile.join {word}{names} : {types} -> "
-                f"{result.type()}"
-            ],
+            [f"%{result.name} = tile.join {word}{names} : {types} -> {result.type()}"],
             lambda *pieces: tape.join(pieces, is_interleaved),
         )
 
@@ -448,13 +429,13 @@ class Builder:
             operands.append(self.cast(self.pick(self.like(x)), x.kind))
         elif name.startswith("rope"):
             is_interleaved = name == "rope_interleaved"
-            if x.length % 2 or self.has_groups or (
-                self.interleaved == (0 if is_interleaved else 1)
+            if (
+                x.length % 2
+                or self.has_groups
+                or (self.interleaved == (0 if is_interleaved else 1))
             ):
                 return None
-            operands += [
-                self.row_argument(x.length // 2, self.wide) for _ in "cs"
-            ]
+            operands += [self.row_argument(x.length // 2, self.wide) for _ in "cs"]
         if None in operands:
             return None
         result = self.new(x.leading, x.length, x.kind)
@@ -509,17 +490,13 @@ class Builder:
     def like(self, x):
         """Values in the shape of `x`."""
         alike = [
-            v
-            for v in self.values
-            if v.leading == x.leading and v.length == x.length
+            v for v in self.values if v.leading == x.leading and v.length == x.length
         ]
         return alike or [x]
 
     def operand(self, x):
         """Another operand for an op on `x`, of its shape and type."""
-        choices = [
-            v for v in self.values if self.can_repeat(v, x.leading, x.length)
-        ]
+        choices = [v for v in self.values if self.can_repeat(v, x.leading, x.length)]
         other = self.pick(choices or [x])
         if self.chance(0.08) and x.leading == self.leading:
             other = self.shared_argument(self.pick((x.length, 1))) or other

@@ -49,9 +49,7 @@ def reduce(kind, x, axes):
 def reduce_groups(kind, x, groups):
     *rows, length = x.shape
     parts = tape.reshape(x, (*rows, groups, length // groups))
-    return tape.reshape(
-        reduce(kind, parts, (-1,)), (*x.shape[:-1], groups)
-    )
+    return tape.reshape(reduce(kind, parts, (-1,)), (*x.shape[:-1], groups))
 
 
 def reduce_rows(kind, x):
@@ -126,9 +124,7 @@ def _rope(interleaved):
             a, b = tape.piece(x, 0, 2, half), tape.piece(x, 1, 2, half)
         else:
             a, b = tape.piece(x, 0, 1, half), tape.piece(x, half, 1, half)
-        return tape.join(
-            [a * cosine - b * sine, b * cosine + a * sine], interleaved
-        )
+        return tape.join([a * cosine - b * sine, b * cosine + a * sine], interleaved)
 
     return apply
 

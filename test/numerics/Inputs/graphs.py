@@ -66,8 +66,7 @@ class Generator(Builder):
 def _unary(generator, x):
     return generator.op(
         generator.pick(
-            ("math.tanh", "math.erf", "math.sin", "math.cos", "math.absf",
-             "arith.negf")
+            ("math.tanh", "math.erf", "math.sin", "math.cos", "math.absf", "arith.negf")
         ),
         x,
     )
@@ -160,6 +159,5 @@ def generate(seed, is_double=False):
     generator = Generator(f"f{seed}", seed, is_double)
     graph = generator.grow(int(generator.random.integers(4, 24)))
     return graph, {
-        value.name: generator.known[value.name].value
-        for value in graph.arguments
+        value.name: generator.known[value.name].value for value in graph.arguments
     }

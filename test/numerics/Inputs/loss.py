@@ -63,9 +63,7 @@ class Loss:
         loss = (1 - self.label_smoothing) * weight * (lse - target)
         if self.label_smoothing:
             part = self.label_smoothing / logits.shape[-1]
-            loss = loss + part * (weights * (lse - z)).sum(
-                axis=-1, keepdims=True
-            )
+            loss = loss + part * (weights * (lse - z)).sum(axis=-1, keepdims=True)
         penalty = self._of_mean(ignored, weight) * self.z_loss * lse**2
         loss = (loss + penalty) * self._scaling(target - lse)
         loss = np.where(ignored, 0, np.where(valid, loss, np.nan))
@@ -93,8 +91,8 @@ class Loss:
 
     def backward(self, dloss, logits, targets, weights=None, dlse=None):
         """The gradient of the logits, and the size of its terms."""
-        z, slope, lse, ignored, valid, is_target, weights, weight = (
-            self._prepare(logits, targets, weights)
+        z, slope, lse, ignored, valid, is_target, weights, weight = self._prepare(
+            logits, targets, weights
         )
         p = np.exp(z - lse)
         s = self.label_smoothing

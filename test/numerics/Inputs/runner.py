@@ -195,12 +195,8 @@ def run_backward(source, inputs, cotangents, outputs, names, *arguments):
 
         given += files.inputs(cotangents)
         given += [f"--input={name}={files.path(name)}" for name in kept]
-        given = [
-            option for option in given if option.split("=")[1] in backward.taken
-        ]
-        to_save = [
-            f"--output={name}={files.path(name)}" for name in backward.returned
-        ]
+        given = [option for option in given if option.split("=")[1] in backward.taken]
+        to_save = [f"--output={name}={files.path(name)}" for name in backward.returned]
         done = call("--function=f_backward", *given, *to_save, *arguments)
         assert done.returncode == 0, done.stderr + done.stdout
         where = backward.where()

@@ -53,9 +53,7 @@ class Variable:
 
     def __truediv__(self, other):
         x, y = self.number, _number(other)
-        result = _make(
-            x / y, (self, other), lambda g: (g / y, -(g / y * result.seen))
-        )
+        result = _make(x / y, (self, other), lambda g: (g / y, -(g / y * result.seen)))
         return result
 
     def __neg__(self):
@@ -97,8 +95,7 @@ def gradients(results, seeds, arguments):
             ):
                 add(parent, gradient)
     return [
-        sums.get(argument, Bounded(np.zeros(argument.shape)))
-        for argument in arguments
+        sums.get(argument, Bounded(np.zeros(argument.shape))) for argument in arguments
     ]
 
 
@@ -302,7 +299,5 @@ def join(pieces, interleaved):
     return _make(
         Bounded(put([x.value for x in numbers]), put([x.error for x in numbers])),
         tuple(pieces),
-        lambda g: [
-            g.map(lambda array, i=i: take(array, i)) for i in range(count)
-        ],
+        lambda g: [g.map(lambda array, i=i: take(array, i)) for i in range(count)],
     )

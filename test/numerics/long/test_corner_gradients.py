@@ -66,9 +66,7 @@ def assert_same(kind, got, expected, *what):
         if kind != "f64":
             expected = floats.round_to(kind, expected.astype(np.float32))
     tolerance = {"f64": 1e-14, "f32": 1e-6, "bf16": 2.0**-7}[kind]
-    np.testing.assert_allclose(
-        got, expected, rtol=tolerance, err_msg=str(what)
-    )
+    np.testing.assert_allclose(got, expected, rtol=tolerance, err_msg=str(what))
 
 
 def power_of_constant(x, y):
@@ -194,9 +192,7 @@ def test_ties_with_numbers(name):
     x = np.array([[1.0, 2.0, 3.0]])
     body = repeated(2, "f32")
     for operands in ("%x, %1", "%1, %x"):
-        got = gradients(
-            body + [f"{name} {operands} : ROW"], {"x": x}, "f32", "x"
-        )
+        got = gradients(body + [f"{name} {operands} : ROW"], {"x": x}, "f32", "x")
         beyond = [0, 1, 1] if "max" in name else [1, 1, 0]
         assert np.array_equal(got["x"], [beyond])
 

@@ -50,9 +50,7 @@ def check(small, x, groups, result, scale, band=1, **how):
     """Whether `result` and `scale` are those of the float32 numbers `x`."""
     x = x.astype(np.float32)
     with np.errstate(invalid="ignore"):
-        expected = reference.scales(
-            x, floats.LARGEST[small], groups, band=band, **how
-        )
+        expected = reference.scales(x, floats.LARGEST[small], groups, band=band, **how)
         quotient = x / reference.repeat_scales(expected, x, band)
     assert np.array_equal(scale, expected, equal_nan=True)
     wanted = floats.encode(small, quotient)
@@ -101,9 +99,7 @@ def test_bands(shape, power_of_two, small):
     x[: band // 2] = 0
     options = ("power_of_two " if power_of_two else "") + f"band({band})"
     result, scale = run_quantize("bf16", small, x, groups, options)
-    check(
-        small, x, groups, result, scale, band, power_of_two=power_of_two
-    )
+    check(small, x, groups, result, scale, band, power_of_two=power_of_two)
 
     codes, row = floats.decode(small, result), tensor((None, length), "bf16")
     types = [tensor((None, length), small), scale_type(groups)]
@@ -143,9 +139,7 @@ def test_schedules_of_bands(schedule):
 
 def test_rows_with_gaps_in_bands():
     x = floats.random("bf16", (200, 256), 1)
-    result, scale = run_quantize(
-        "bf16", "f8E4M3FN", x, 2, "band(128)", "", "--gap=3"
-    )
+    result, scale = run_quantize("bf16", "f8E4M3FN", x, 2, "band(128)", "", "--gap=3")
     check("f8E4M3FN", x, 2, result, scale, band=128)
 
 
@@ -262,7 +256,11 @@ def test_special_values(small, power_of_two, groups):
     assert np.isinf(scale[2]).any() and np.isnan(scale[1]).any()
     keep = [0, 4, 5, 6, 7]
     check(
-        small, x[keep], groups, result[keep], scale[keep],
+        small,
+        x[keep],
+        groups,
+        result[keep],
+        scale[keep],
         power_of_two=power_of_two,
     )
     assert np.all(scale[0] == 1) and np.all(floats.decode(small, result[0]) == 0)
@@ -273,9 +271,7 @@ def test_least_maximum():
     x = floats.random("bf16", (ROWS, 256), 1)
     x[2] = 0
     x[3] *= 2.0**-30
-    result, scale = run_quantize(
-        "bf16", "f8E4M3FN", x, 2, "", "{min_amax = 1.0e-4}"
-    )
+    result, scale = run_quantize("bf16", "f8E4M3FN", x, 2, "", "{min_amax = 1.0e-4}")
     check("f8E4M3FN", x, 2, result, scale, least=1e-4)
     assert np.all(scale[2:4] == np.float32(1e-4) / np.float32(448))
 

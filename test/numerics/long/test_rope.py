@@ -35,9 +35,7 @@ def attributes(interleaved, rotary):
     return words + (f" {{rotary = {rotary}}}" if rotary else "")
 
 
-def check(
-    kind, angle_kind, layout, size, full, interleaved, rotary, *arguments
-):
+def check(kind, angle_kind, layout, size, full, interleaved, rotary, *arguments):
     """Query and key, the latter with fewer heads, in one function."""
     angle_shape, shape = SHARED[layout]
     key_shape = shape

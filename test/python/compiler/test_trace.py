@@ -516,7 +516,9 @@ def test_the_documentation_is_right():
     np.testing.assert_allclose(names["result"].astype(float), expected, rtol=2**-8)
     np.testing.assert_allclose(names["mean"], 0.9 * mean + 0.1 * gradient, rtol=1e-5)
     change = 0.5 * names["mean"] / (np.sqrt(names["square"]) + 1e-8)
-    np.testing.assert_allclose(names["parameter"], before - change, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        names["parameter"], before - change, rtol=1e-4, atol=1e-5
+    )
     assert names["norm"].operands == ("x", "weight")
     assert names["gated_norm"].operands == ("x", "gate", "weight")
 

@@ -88,7 +88,9 @@ def test_leaves_out_what_it_is_told(tmp_path):
     )
     trainer = make_trainer(tmp_path, callback, max_steps=1)
     trainer.train()
-    assert logged(trainer, "bastile_patched") == [["qwen3.fused_linear_cross_entropy", "qwen3.rms_norm"]]
+    assert logged(trainer, "bastile_patched") == [
+        ["qwen3.fused_linear_cross_entropy", "qwen3.rms_norm"]
+    ]
 
 
 def test_measures_tokens_of_the_steps(tmp_path, monkeypatch):

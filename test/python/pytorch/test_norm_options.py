@@ -8,7 +8,6 @@ import torch
 from bastile import functional as F
 
 
-
 def normalize(x, weight=None, bias=None, eps=1e-6, offset=0.0):
     result = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps)
     if weight is not None:

@@ -79,7 +79,9 @@ def test_parameters_of_16_bits_are_rounded_once_a_step(dtype, device):
         for p, q in zip(ours, wide):
             # One unit in the last place is where the two round apart.
             one = torch.finfo(dtype).eps
-            torch.testing.assert_close(p.detach().float(), q.detach(), rtol=one, atol=1e-6)
+            torch.testing.assert_close(
+                p.detach().float(), q.detach(), rtol=one, atol=1e-6
+            )
             q.data.copy_(p)
     for p, q in zip(ours, wide):
         state, other = optimizer.state[p], theirs.state[q]

@@ -94,7 +94,10 @@ def test_torch_compile_refuses_what_autograd_records():
 
 def test_torch_func_is_refused():
     p, g, m = make(4, 8)
-    for function in (step, bastile.compile(momentum, (4, 8), dtype="f32", in_place="p")):
+    for function in (
+        step,
+        bastile.compile(momentum, (4, 8), dtype="f32", in_place="p"),
+    ):
         with pytest.raises(NotImplementedError, match="torch.func's transformations"):
             torch.func.grad(lambda g: function(p, g, m)[0].sum())(g)
 

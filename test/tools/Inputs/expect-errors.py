@@ -48,9 +48,7 @@ def check(case, options, folder):
     if len(errors) != 1:
         problems.append(f"{len(errors)} errors")
     place, text = case["error"].split(": ", 1)
-    place = {"tilec": "tilec", "file": "case.mlir"}.get(
-        place, f"case.mlir:{place}"
-    )
+    place = {"tilec": "tilec", "file": "case.mlir"}.get(place, f"case.mlir:{place}")
     if not errors or not errors[0].startswith(f"{place}: error: {text}"):
         problems.append(f"expected '{place}: error: {text}'")
     left = sorted(set(os.listdir(folder)) - {"case.mlir"})
@@ -73,10 +71,14 @@ def main():
                 failures += 1
                 continue
             options = (case["options"] or "").split()
-            targets = [[]] if "--target" in str(options) else [
-                ["--target=sm_90"],
-                ["--target=host"],
-            ]
+            targets = (
+                [[]]
+                if "--target" in str(options)
+                else [
+                    ["--target=sm_90"],
+                    ["--target=host"],
+                ]
+            )
             for target in targets:
                 problems = check(case, options + target, folder)
                 if problems:

@@ -23,8 +23,9 @@ def main():
         user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
     tilec = shutil.which("tilec")
     try:
-        subprocess.run([tilec, source, "--emit=tile"], check=True,
-                       capture_output=True, **user)
+        subprocess.run(
+            [tilec, source, "--emit=tile"], check=True, capture_output=True, **user
+        )
     except (OSError, subprocess.CalledProcessError):
         print("skipped: nobody may not run", tilec)
         return 0
