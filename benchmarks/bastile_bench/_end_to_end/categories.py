@@ -29,7 +29,7 @@ _ALWAYS = (
     ("attention", r"flash|fmha|scaled_dot_product|sdpa"),
     (
         "matmul",
-        r"gemm|cutlass|nvjet|xmma|cublas|gemv|splitk|grouped_?mm"
+        r"gemm(?!a)|cutlass|nvjet|xmma|cublas|gemv|splitk|grouped_?mm"
         r"|^aten::(mm|bmm|addmm|baddbmm|_grouped_mm|mv)$|mkldnn|^mm_|^bmm_",
     ),
 )

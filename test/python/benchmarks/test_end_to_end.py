@@ -339,6 +339,7 @@ def test_generations_are_compared_with_the_baseline():
         ("triton_poi_fused_add_5", None, "elementwise"),
         ("interleaved_geglu_bias_backward_kernel", "routing", "activation"),
         ("rms_norm_backward_kernel", None, "norm"),
+        ("norm_add_norm_gemma_backward_kernel0", None, "norm"),
         ("linear_cross_entropy_kernel", None, "loss"),
         ("_triton_rope", None, "rope"),
         ("liger_cross_entropy_kernel", None, "loss"),
