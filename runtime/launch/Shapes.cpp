@@ -181,6 +181,7 @@ static bool repeatsElements(const TensorView &view) {
   return false;
 }
 
+namespace {
 /// The bytes from the first to behind the last of a view that has elements,
 /// and the distance of which all its rows are multiples apart.
 struct Extent {
@@ -200,6 +201,7 @@ struct Extent {
   intptr_t begin, end;
   int64_t step = 0, row = 0;
 };
+} // namespace
 
 /// Whether some byte belongs to rows of both views. Rows that lie between each
 /// other, as those of slices of one tensor along its rows do, share none.
