@@ -55,7 +55,8 @@ def attention(original):
                 if getattr(module, "is_causal", True):
                     return original(module, query, key, value, None, **named)
             elif window is not None and _can_run(query, key, value, named):
-                heads = (x.transpose(1, 2) for x in _cast(query, key, value))
+                dtype = _type_of(query, key, value)
+                heads = (x.to(dtype).transpose(1, 2) for x in (query, key, value))
                 return run(*heads, window, named.get("scaling")), None
         return original(module, query, key, value, attention_mask, *operands, **named)
 
@@ -104,10 +105,8 @@ def _can_run(query, key, value, named):
         return False
     if size != value.shape[-1] or size > _LONGEST or size % _STEP:
         return False
-    heads, *_ = _cast(query, key, value)
-    if heads.dtype not in (torch.bfloat16, torch.float16):
-        return False
-    if any(x.dtype != heads.dtype for x in _cast(query, key, value)):
+    dtype = _type_of(query, key, value)
+    if dtype not in (torch.bfloat16, torch.float16):
         return False
     return (
         query.shape[1] % key.shape[1] == 0
@@ -115,16 +114,17 @@ def _can_run(query, key, value, named):
         and torch.backends.cuda.flash_sdp_enabled()
         and not torch.are_deterministic_algorithms_enabled()
         and not torch._C._len_torch_dispatch_stack()
-        and _is_proven(query.device, heads.dtype, size)
+        and _is_proven(query.device, dtype, size)
     )
 
 
-def _cast(*heads):
-    """As autocast has PyTorch's own attention take its operands."""
-    if not torch.is_autocast_enabled("cuda"):
-        return heads
-    dtype = torch.get_autocast_dtype("cuda")
-    return tuple(x.to(dtype) for x in heads)
+def _type_of(*heads):
+    """The type that PyTorch's own attention takes these heads in, as autocast says;
+    None where they have several."""
+    if torch.is_autocast_enabled("cuda"):
+        return torch.get_autocast_dtype("cuda")
+    types = {x.dtype for x in heads}
+    return types.pop() if len(types) == 1 else None
 
 
 _proven = {}
