@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, overload
 
 import torch
+from bastile._losses.products import wide_type
 from bastile._optim import adamw, norms
-from bastile._optim.rows import wide_type
 from torch import Tensor
 
 __all__ = ["AdamW", "clip_grad_norm_"]

@@ -9,7 +9,7 @@ import torch
 from bastile import _bastile
 from bastile._losses import compiled, kernels, totals
 from bastile._losses.options import Options
-from bastile._losses.products import wide_type
+from bastile._losses.tokens import type_of_result
 
 _OPERANDS = (
     "Tensor targets, Tensor? class_weights, str words, SymInt[] counts, float[] numbers"
@@ -57,10 +57,8 @@ def _overwrite(logits, results, targets, class_weights, *given):
 
 def _imitate(logits, targets, class_weights, words, *_):
     # Numbers may be symbols here, and say nothing of the results.
-    types = {"correct": torch.int8, "predicted": torch.int32}
-    wide = wide_type(logits.dtype)
     return [
-        logits.new_empty(logits.shape[0], dtype=types.get(name, wide))
+        logits.new_empty(logits.shape[0], dtype=type_of_result(name, logits.dtype))
         for name in ("loss", *Options.read(words).others)
     ]
 

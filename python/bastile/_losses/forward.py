@@ -5,7 +5,8 @@ memory."""
 import torch
 from bastile._losses import kernels, plan
 from bastile._losses.gradients import ChunkGradients
-from bastile._losses.products import logits_of, wide_type
+from bastile._losses.products import logits_of
+from bastile._losses.tokens import type_of_result
 
 
 def run(operands, penalties, scale, options, wanted):
@@ -86,11 +87,11 @@ def combine_chunks(found, hidden, options, is_apart):
 
 def empty_results(hidden, options, is_apart):
     """Zeros of the shapes and types of the results."""
-    wide = wide_type(hidden.dtype)
     tokens = (hidden.shape[0],)
     shapes = {"loss": tokens if is_apart else (), "invalid": ()}
-    types = {"correct": torch.int8, "predicted": torch.int32}
     return [
-        hidden.new_zeros(shapes.get(name, tokens), dtype=types.get(name, wide))
+        hidden.new_zeros(
+            shapes.get(name, tokens), dtype=type_of_result(name, hidden.dtype)
+        )
         for name in ("loss", *options.others)
     ]

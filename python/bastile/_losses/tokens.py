@@ -5,6 +5,15 @@ PyTorch computes on their device."""
 import dataclasses
 
 import torch
+from bastile._losses.products import wide_type
+
+#: By result, its type, where that is not the one of sums.
+_TYPES = {"correct": torch.int8, "predicted": torch.int32}
+
+
+def type_of_result(name, dtype):
+    """The type of the result ``name`` of a loss of tokens, for logits of ``dtype``."""
+    return _TYPES.get(name, wide_type(dtype))
 
 
 def total_scale(targets, class_weights, divisor, settings, dtype):

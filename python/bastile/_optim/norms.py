@@ -6,7 +6,8 @@ import math
 import torch
 from bastile._compiler.compile import compile
 from bastile._losses.kernels import scale_in_place
-from bastile._optim.rows import Elements, wide_type
+from bastile._losses.products import wide_type
+from bastile._optim.rows import Elements
 from bastile.functions import max_of_rows, row_max, row_sum, sum_of_rows
 
 

@@ -5,8 +5,6 @@ A kernel is compiled for the length of its rows, and parameters have many. What 
 element by element, or combines all elements, may see them in any rows.
 """
 
-import torch
-
 #: The longest rows, which are long enough for every schedule, and the shortest that all
 #: elements are put into. Of other tensors all but the end is in the longest rows.
 LONGEST = 1024
@@ -55,8 +53,3 @@ class Elements:
             tensor, ordered = self._tensors[place], self._ordered[place]
             if ordered.data_ptr() != tensor.data_ptr():
                 tensor.permute(self._order).copy_(ordered)
-
-
-def wide_type(dtype) -> torch.dtype:
-    """What sums of elements of ``dtype`` are computed in."""
-    return torch.float64 if dtype == torch.float64 else torch.float32

@@ -3,6 +3,7 @@
 that a kernel may compute it together with something else."""
 
 import ast
+import functools
 from typing import NamedTuple
 
 import torch
@@ -68,24 +69,56 @@ def of_module(module, find, replace):
 def names_of(cls, classes):
     """The attributes that ``cls`` sets to norms of ``classes`` when it is made."""
     constructors = {x.__name__ for x in classes}
-    found = set()
-    for parent in cls.__mro__:
-        make = vars(parent).get("__init__")
-        if make is None or parent is torch.nn.Module:
-            continue
-        try:
-            tree = code.tree_of(make)
-        except probes.Mismatch:
-            continue
-        for node in ast.walk(tree):
-            if (
-                isinstance(node, ast.Assign)
-                and isinstance(node.targets[0], ast.Attribute)
-                and isinstance(node.value, ast.Call)
-                and getattr(node.value.func, "id", None) in constructors
-            ):
-                found.add(node.targets[0].attr)
-    return found
+    makers = (
+        vars(parent).get("__init__")
+        for parent in cls.__mro__
+        if parent is not torch.nn.Module
+    )
+    made = (pair for make in makers if make is not None for pair in _made_by(make))
+    return {attribute for attribute, name in made if name in constructors}
+
+
+# Several kinds of patches look at a class, each when it is found and when it is built.
+@functools.cache
+def _made_by(make):
+    """Attributes that an ``__init__`` sets to calls of a name, each with this name."""
+    try:
+        tree = code.tree_of(make)
+    except probes.Mismatch:
+        return []
+    return [
+        (node.targets[0].attr, node.value.func.id)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Attribute)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+    ]
+
+
+def where_plain(original, fused, known, names):
+    """The forward ``fused``, or the ``original`` where one of the norms ``names`` is not
+    called in the plain way, or a graph is compiled, which has other kernels."""
+
+    @functools.wraps(original)
+    def forward(self, *operands, **named):
+        if not torch.compiler.is_compiling() and known.are_plain(self, names):
+            return fused(self, *operands, **named)
+        return original(self, *operands, **named)
+
+    return forward
+
+
+def builder(replace):
+    """What builds an entry of a class: ``replace(original, entry, cls, module)`` proves
+    what it does as it makes the forward."""
+
+    def build(patch, module, ops):
+        cls = kind.look_up(module, patch.cls)
+        make = functools.partial(replace, cls=cls, module=module)
+        yield kind.method(patch, cls, "forward", make, lambda *_: None)
+
+    return build
 
 
 def example(norm_class, size, seed):

@@ -74,6 +74,13 @@ def call(name, *operands):
     return ast.Call(ast.Name(name, ast.Load()), list(operands), [])
 
 
+def own_attributes(names):
+    """The expressions ``self.name``."""
+    return [
+        ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()) for name in names
+    ]
+
+
 def own_call(node):
     """The attribute of ``self`` and the operand, if an expression is a call
     ``self.attribute(operand)``."""

@@ -61,7 +61,7 @@ def _groups(own, size):
 
 def _find(module):
     for cls in code.layers(module):
-        if code.own_forward(cls) is None or not looks_like_one(cls):
+        if not _looks_like_one(cls):
             continue
         original = kind.original_of(cls, "forward")
         try:
@@ -71,13 +71,12 @@ def _find(module):
             yield kind.LeftAlone(table.GatedNorm.ops, target, str(problem))
 
 
-def looks_like_one(cls):
+def _looks_like_one(cls):
     """Whether a class is called a norm and its forward takes a gate."""
     forward = code.own_forward(cls)
     if forward is None or "norm" not in cls.__name__.lower():
         return False
-    names = [x.name for x in code.operands(forward)[0]]
-    return names[2:] == ["gate"]
+    return norms.has_gate(forward)
 
 
 @functools.cache
@@ -138,8 +137,7 @@ def _formula(module, patch, order, x, gate, eps):
     factor = _ACTIVATIONS[patch.activation](gate.float())
     wide = x.float() * factor if order == "gate" else x.float()
     wide = wide.unflatten(-1, (_groups(vars(module), _SIZE), -1))
-    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
-    wide = wide.flatten(-2)
+    wide = norms.normalized(wide, eps).flatten(-2)
     if patch.casting == "llama":
         wide = (wide.to(x.dtype) * module.weight).float()
     else:

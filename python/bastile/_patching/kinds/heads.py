@@ -6,8 +6,6 @@ import copy
 import functools
 import types
 
-import torch
-
 from bastile._formulas.norms import norm_rope
 from bastile._patching import code, kind, probes, table
 from bastile._patching.fused import norms, rewriting
@@ -65,10 +63,7 @@ class _Turn:
             else:
                 value.func.value = operand
         turned = made[-1]
-        own = [
-            ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
-            for name in self.norms
-        ]
+        own = rewriting.own_attributes(self.norms)
         call = turned.value
         turned.value = rewriting.call(_HELPER, *own, call.func, *call.args)
         ast.copy_location(turned.value, call)
@@ -233,21 +228,7 @@ def _helper(known):
 
 @functools.cache
 def _replace(original, patch, cls, module):
-    fused, known, names = _rewrite(original, cls, module)
-
-    @functools.wraps(original)
-    def forward(self, *operands, **named):
-        if not torch.compiler.is_compiling() and known.are_plain(self, names):
-            return fused(self, *operands, **named)
-        return original(self, *operands, **named)
-
-    return forward
+    return norms.where_plain(original, *_rewrite(original, cls, module))
 
 
-def _build(patch, module, ops):
-    cls = kind.look_up(module, patch.cls)
-    make = functools.partial(_replace, cls=cls, module=module)
-    yield kind.method(patch, cls, "forward", make, lambda *_: None)
-
-
-KIND = kind.Kind(table.Heads, _find, _build)
+KIND = kind.Kind(table.Heads, _find, norms.builder(_replace))

@@ -54,7 +54,7 @@ def _replace(original, patch, options=None):
 def _find(module):
     for cls in code.layers(module):
         forward = code.own_forward(cls)
-        if forward is None or not _looks_like_one(cls) or _has_gate(forward):
+        if forward is None or not _looks_like_one(cls) or has_gate(forward):
             continue
         target = f"{cls.__qualname__}.forward"
         try:
@@ -94,8 +94,8 @@ def _looks_like_one(cls):
     return bool(used & {"rsqrt", "rms_norm"})
 
 
-def _has_gate(forward):
-    """Whether it is one of `gated_norms`."""
+def has_gate(forward):
+    """Whether a norm's forward takes a tensor and a gate: it is one of `gated_norms`."""
     return [x.name for x in code.operands(forward)[0]][2:] == ["gate"]
 
 
@@ -134,12 +134,13 @@ def _prove_weightless(original, cls, parameter, kind_of):
             # What looks like a weight must not count.
             buffer.normal_()
         result = probes.run(kind_of, original, module, x)
-        expected = _normalized(x, eps).bfloat16()
+        expected = normalized(x, eps).bfloat16()
         if probes.difference(result, expected) > 1e-3:
             raise probes.Mismatch("its numbers are those of no RMS norm")
 
 
-def _normalized(x, eps):
+def normalized(x, eps):
+    """Rows over their root mean square, in float32."""
     wide = x.float()
     return wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
 
@@ -168,7 +169,7 @@ def _errors(original, cls, parameter, attribute, kind_of):
         return original(module, x)
 
     def formula(x, eps, casting, factor):
-        wide = _normalized(x, eps)
+        wide = normalized(x, eps)
         if casting == "llama":
             return factor * wide.bfloat16()
         return (factor.float() * wide).bfloat16()

@@ -74,10 +74,7 @@ class _Sum:
     def replacement(self):
         """The statement that stands for all of them."""
         helper = _HELPERS[bool(self.before), bool(self.after)]
-        own = [
-            ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
-            for name in self.norms
-        ]
+        own = rewriting.own_attributes(self.norms)
         names = [ast.Name(x, ast.Load()) for x in (self.x, self.residual)]
         target = ast.Name(self.x, ast.Store())
         if self.after:
@@ -256,21 +253,8 @@ def _helpers(known):
 def _replace(original, patch, cls, module):
     known = of_module(module)
     fused, names = _rewrite(original, cls, known)
-
-    @functools.wraps(original)
-    def forward(self, *operands, **named):
-        # Graphs that are compiled have the sums in other kernels.
-        if not torch.compiler.is_compiling() and known.are_plain(self, names):
-            return fused(self, *operands, **named)
-        return original(self, *operands, **named)
-
+    forward = norms.where_plain(original, fused, known, names)
     return rewriting.in_place_of(original, cls, forward)
 
 
-def _build(patch, module, ops):
-    cls = kind.look_up(module, patch.cls)
-    make = functools.partial(_replace, cls=cls, module=module)
-    yield kind.method(patch, cls, "forward", make, lambda *_: None)
-
-
-KIND = kind.Kind(table.Residual, _find, _build)
+KIND = kind.Kind(table.Residual, _find, norms.builder(_replace))
