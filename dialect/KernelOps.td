@@ -8,6 +8,7 @@
 #define BASTILE_DIALECT_KERNELOPS_TD
 
 include "dialect/ProgramOps.td"
+include "dialect/ThreadOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 

@@ -1,0 +1,70 @@
+//===- ThreadOps.cpp - Products as threads run them -----------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/ElementBytes.h"
+#include "dialect/Tile.h"
+
+using namespace mlir;
+using namespace bastile::tile;
+
+LogicalResult SharedMatrixAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, int64_t offset,
+    int64_t leading, int64_t stride, int64_t swizzle, bool transposed) {
+  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+    return emitError() << "a swizzle has 0, 32, 64 or 128 bytes, not "
+                       << swizzle;
+  // A descriptor has 14 bits for each, in units of 16 bytes.
+  constexpr int64_t unit = 16, most = unit << 14;
+  for (int64_t bytes : {offset, leading, stride})
+    if (bytes < 0 || bytes >= most || bytes % unit != 0)
+      return emitError() << bytes << " bytes are no multiple of " << unit
+                         << " below " << most;
+  return success();
+}
+
+LogicalResult WgmmaWaitOp::verify() {
+  // The instruction has three bits for the number of groups.
+  if (getPending() < 0 || getPending() > 7)
+    return emitOpError("leaves ")
+           << getPending() << " groups, which is not from 0 to 7";
+  return success();
+}
+
+LogicalResult WgmmaOp::verify() {
+  int64_t columns = getColumns();
+  if (columns < 8 || columns > 256 || columns % 8 != 0)
+    return emitOpError("has ")
+           << columns << " columns, which are no multiple of 8 up to 256";
+  auto expected = static_cast<size_t>(columns / 2);
+  if (getResults().size() != expected ||
+      (!getAccumulators().empty() && getAccumulators().size() != expected))
+    return emitOpError("of ") << columns << " columns has " << expected
+                              << " accumulators a thread, but "
+                              << getAccumulators().size() << " and "
+                              << getResults().size() << " are given";
+  Type type = getElementType();
+  bool isWide = type.isBF16() || type.isF16();
+  if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(type))
+    return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
+           << type;
+  bool hasRegisters = getFragment().size() == 4;
+  if (hasRegisters == bool(getA()) || getFragment().size() % 4 != 0 ||
+      bool(getA()) != bool(getAMatrixAttr()))
+    return emitOpError(
+        "takes its first operand from shared memory, with its layout, or from "
+        "four registers");
+  bool isTransposed = getBMatrix().getTransposed() ||
+                      (getAMatrixAttr() && getAMatrix()->getTransposed());
+  if (isTransposed && !isWide)
+    return emitOpError("transposes operands of 16 bits, not of ") << type;
+  // What moved after the fence, or was never fenced, the products may not see.
+  for (Value accumulator : getAccumulators())
+    if (Operation *from = accumulator.getDefiningOp();
+        from && !isa<WgmmaOp, WgmmaFenceOp>(from))
+      return emitOpError("adds to a value of ")
+             << from->getName() << ", which no 'tile.wgmma_fence' orders";
+  return success();
+}
