@@ -6,6 +6,7 @@
 
 #include "bastile/EmulatorExecutor.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace bastile;
@@ -26,4 +27,15 @@ runtime::Error EmulatorExecutor::launch(const std::string &entry,
 runtime::Error EmulatorExecutor::zero(void *data, int64_t bytes) {
   std::memset(data, 0, bytes);
   return runtime::Error::success();
+}
+
+runtime::Error EmulatorExecutor::encode(const runtime::TensorMapSpec &spec,
+                                        runtime::EncodedTensorMap &map) {
+  const runtime::EmulatedTensorMap emulated(spec);
+  std::memcpy(map.bytes.data(), &emulated, sizeof(emulated));
+  return runtime::Error::success();
+}
+
+int64_t EmulatorExecutor::countClusters(int64_t blocks) const {
+  return std::max<int64_t>(1, count / blocks);
 }

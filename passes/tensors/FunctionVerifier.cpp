@@ -6,7 +6,7 @@
 
 #include "passes/tensors/FunctionVerifier.h"
 
-#include "bastile/runtime/Limits.h"
+#include "bastile/runtime/TensorView.h"
 #include "dialect/RowLength.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

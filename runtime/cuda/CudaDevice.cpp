@@ -74,6 +74,10 @@ Error CudaDevice::readProperties() {
           "read the name of the GPU"))
     return error;
   deviceName = text;
+  if (Error error =
+          driverTable->check(driverTable->driverGetVersion(&cudaVersion),
+                             "read the version of the CUDA driver"))
+    return error;
 
   Error error;
   auto read = [&](cuda::DeviceAttribute attribute) {

@@ -25,6 +25,12 @@ public:
     target = reinterpret_cast<FunctionPointer>(address);
   }
 
+  /// Leaves null what the library lacks.
+  template <typename FunctionPointer>
+  void optional(FunctionPointer &target, const char *name) {
+    target = reinterpret_cast<FunctionPointer>(dlsym(library, name));
+  }
+
   const char *firstMissing() const { return missing; }
 
 private:
@@ -75,6 +81,9 @@ CudaDriver::open(const std::string &library) {
   resolve(driver->memcpyHtoDAsync, "cuMemcpyHtoDAsync_v2");
   resolve(driver->memcpyDtoHAsync, "cuMemcpyDtoHAsync_v2");
   resolve(driver->memsetD8Async, "cuMemsetD8Async");
+  resolve.optional(driver->tensorMapEncodeTiled, "cuTensorMapEncodeTiled");
+  resolve.optional(driver->tensorMapReplaceAddress,
+                   "cuTensorMapReplaceAddress");
   resolve(driver->threadExchangeStreamCaptureMode,
           "cuThreadExchangeStreamCaptureMode");
   resolve(driver->streamCreate, "cuStreamCreate");

@@ -58,3 +58,7 @@ Error HostExecutor::zero(void *data, int64_t bytes) {
   std::memset(data, 0, static_cast<size_t>(bytes));
   return Error::success();
 }
+
+Error HostExecutor::encode(const TensorMapSpec &, EncodedTensorMap &) {
+  return makeError("kernels of the host take no tensor maps");
+}

@@ -32,6 +32,17 @@ std::string LaunchPlan::prefix(const Launch &launch) const {
 // Checks
 //===----------------------------------------------------------------------===//
 
+/// Finds the rows of each row space, and checks the operands that go with them.
+Error LaunchPlan::findRows(const Launch &launch) {
+  if (Error error = checkShared(launch))
+    return error;
+  if (Error error = findSizes(launch))
+    return error;
+  if (Error error = countRows(launch))
+    return error;
+  return checkBands(launch);
+}
+
 /// Checks that operands which all rows share are contiguous, since a kernel
 /// gets no strides for them.
 Error LaunchPlan::checkShared(const Launch &launch) const {
@@ -217,10 +228,35 @@ void LaunchPlan::mergeLeading(const Launch &launch) {
     mergeSpace(launch, space);
 }
 
-/// Whether `variant` can take the operands. If it cannot, `reason`, if given,
-/// receives why.
+static const char *getName(Feature feature) {
+  switch (feature) {
+  case Feature::Wgmma:
+    return "wgmma";
+  case Feature::TensorMaps:
+    return "tensor maps";
+  }
+  assert(false && "unknown feature");
+  return "";
+}
+
+/// Whether `variant` can run here and take the operands. If it cannot,
+/// `reason`, if given, receives why.
 bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
                         std::string *reason) const {
+  for (Feature feature : variant.needs) {
+    if (capacity.has(feature))
+      continue;
+    if (reason)
+      *reason = concat("'", variant.entry, "' needs ", getName(feature), ", ",
+                       capacity.explainLack(feature));
+    return false;
+  }
+  return launch.hasDimensions() ? admitsOperands(launch, variant, reason)
+                                : admitsRows(launch, variant, reason);
+}
+
+bool LaunchPlan::admitsRows(const Launch &launch, const Variant &variant,
+                            std::string *reason) const {
   for (const Space &space : spaces) {
     if (space.merged.size() <= variant.leading)
       continue;
@@ -286,13 +322,36 @@ const Operand *LaunchPlan::findOtherPhase(const Launch &launch,
   return nullptr;
 }
 
-Error LaunchPlan::chooseVariant(const Launch &launch,
-                                const Variant *&choice) const {
+Error LaunchPlan::computeGrid(const Launch &launch, const Variant &variant,
+                              int64_t &grid) const {
+  std::optional<int64_t> value =
+      variant.grid.evaluate({rows, capacity, buffers.inputs, namedSizes});
+  if (!value)
+    return makeError(prefix(launch), "the grid of '", variant.entry,
+                     "' overflows or divides by zero");
+  if (*value % variant.cluster != 0)
+    return makeError(prefix(launch), "the grid of '", variant.entry, "', ",
+                     *value, " blocks, is no multiple of its cluster of ",
+                     variant.cluster);
+  grid = *value;
+  return Error::success();
+}
+
+Error LaunchPlan::chooseVariant(const Launch &launch, const Variant *&choice,
+                                int64_t &grid) const {
+  // A kernel of no blocks takes any operands.
+  const bool mayBeEmpty =
+      launch.hasDimensions() &&
+      std::find(namedSizes.begin(), namedSizes.end(), 0) != namedSizes.end();
   for (const Variant &variant : launch.variants) {
-    if (admits(launch, variant, /*reason=*/nullptr)) {
-      choice = &variant;
+    const bool isAdmitted = admits(launch, variant, /*reason=*/nullptr);
+    if (!isAdmitted && !mayBeEmpty)
+      continue;
+    if (Error error = computeGrid(launch, variant, grid))
+      return error;
+    choice = &variant;
+    if (isAdmitted || grid == 0)
       return Error::success();
-    }
   }
   std::string reason;
   (void)admits(launch, launch.variants.back(), &reason);
@@ -303,16 +362,14 @@ Error LaunchPlan::chooseVariant(const Launch &launch,
 // Planning
 //===----------------------------------------------------------------------===//
 
-void LaunchPlan::pack(const Launch &launch, const Variant &variant,
-                      PlannedLaunch &result) const {
+void LaunchPlan::packRows(const Launch &launch, const Variant &variant,
+                          PlannedLaunch &result) const {
   // A variant with more dimensions than are left in a row space gets sizes of 1
   // and strides of 0 in front.
   auto pad = [&](const Dimensions &values, unsigned dimension, int64_t fill) {
     const unsigned padding = variant.leading - values.size();
     return dimension < padding ? fill : values[dimension - padding];
   };
-  result.variant = &variant;
-  result.values.clear();
   for (const Argument &argument : variant.arguments) {
     switch (argument.kind) {
     case Argument::Kind::Size:
@@ -327,11 +384,31 @@ void LaunchPlan::pack(const Launch &launch, const Variant &variant,
       result.values.push_back(
           pad(leadingStrides[argument.operand], argument.dimension, 0));
       break;
+    case Argument::Kind::TensorMap:
+      assert(false && "rows have no tensor maps");
+      break;
     }
   }
+}
+
+void LaunchPlan::pack(const Launch &launch, const Variant &variant,
+                      PlannedLaunch &result) const {
+  result.variant = &variant;
+  result.values.clear();
+  // Maps that were made for the last call are kept.
+  result.maps.resize(variant.tensorMaps.size());
+  if (launch.hasDimensions())
+    packNamed(launch, variant, result);
+  else
+    packRows(launch, variant, result);
   result.arguments.clear();
   for (int64_t &value : result.values)
     result.arguments.push_back(&value);
+  if (result.maps.empty())
+    return;
+  for (size_t i = 0; i != variant.arguments.size(); ++i)
+    if (variant.arguments[i].kind == Argument::Kind::TensorMap)
+      result.arguments[i] = &result.maps[variant.arguments[i].map].encoded;
 }
 
 /// Whether the launch would read what a skipped launch did not write.
@@ -369,41 +446,29 @@ Error LaunchPlan::skip(const Launch &launch) {
 }
 
 Error LaunchPlan::prepareLaunch(const Launch &launch) {
-  if (Error error = checkShared(launch))
-    return error;
-  if (Error error = findSizes(launch))
-    return error;
-  if (Error error = countRows(launch))
-    return error;
-  if (Error error = checkBands(launch))
+  if (Error error =
+          launch.hasDimensions() ? findNamedSizes(launch) : findRows(launch))
     return error;
   const bool isEmpty =
-      !launch.combinesAll() &&
+      !launch.hasDimensions() && !launch.combinesAll() &&
       std::all_of(rows.begin(), rows.end(), [](int64_t n) { return n == 0; });
   if (isEmpty || lacksContents(launch))
     return skip(launch);
 
-  mergeLeading(launch);
+  if (!launch.hasDimensions())
+    mergeLeading(launch);
   const Variant *variant = nullptr;
-  if (Error error = chooseVariant(launch, variant))
+  int64_t grid = 0;
+  if (Error error = chooseVariant(launch, variant, grid))
     return error;
-  std::optional<int64_t> grid =
-      variant->grid.evaluate({rows, capacity, buffers.inputs});
-  if (!grid)
-    return makeError(prefix(launch), "the grid of '", variant->entry,
-                     "' overflows or divides by zero");
-  if (*grid == 0)
+  if (grid == 0)
     return skip(launch);
-  if (*grid % variant->cluster != 0)
-    return makeError(prefix(launch), "the grid of '", variant->entry, "', ",
-                     *grid, " blocks, is no multiple of its cluster of ",
-                     variant->cluster);
   if (Error error = checkPointers(launch))
     return error;
 
   PlannedLaunch &result = planned[plannedCount++];
   pack(launch, *variant, result);
-  result.config = {*grid, variant->block, variant->cluster,
+  result.config = {grid, variant->block, variant->cluster,
                    variant->sharedMemory, /*overlapPrevious=*/false};
   for (const Operand &operand : launch.operands)
     if (operand.kind == Operand::Kind::Temporary)

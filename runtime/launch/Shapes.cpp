@@ -28,14 +28,15 @@ static Error checkCount(const Function &function, const char *what,
 
 /// Checks the properties of a view that do not depend on the expected shape.
 static Error checkView(const Function &function, const Operand &operand,
-                       const TensorView &view, ElementType type) {
+                       const TensorView &view, ElementType type, bool strided) {
   if (view.type != type)
     return makeError(prefix(function, operand), " has type ", name(view.type),
                      ", expected ", name(type));
   if (view.strides.size() != view.rank())
     return makeError(prefix(function, operand), " has ", view.rank(),
                      " sizes, but ", view.strides.size(), " strides");
-  if (view.rank() != 0 && view.sizes.back() != 1 && view.strides.back() != 1)
+  if (!strided && view.rank() != 0 && view.sizes.back() != 1 &&
+      view.strides.back() != 1)
     return makeError(prefix(function, operand), " has stride ",
                      view.strides.back(), " in its last dimension, expected 1");
   return Error::success();
@@ -100,7 +101,8 @@ Error bastile::runtime::checkInputs(const Function &function,
   for (unsigned i = 0; i != inputs.size(); ++i) {
     const InputSpec &spec = function.inputs[i];
     Operand operand = {Operand::Kind::Input, i};
-    if (Error error = checkView(function, operand, inputs[i], spec.type))
+    if (Error error =
+            checkView(function, operand, inputs[i], spec.type, spec.strided))
       return error;
     if (!matches(spec.shape, inputs[i].sizes))
       return makeError(prefix(function, operand), " has shape ",
@@ -158,7 +160,7 @@ static Error checkBuffer(const Function &function, const Operand &operand,
                          const BufferSpec &spec,
                          const ExpressionContext &context,
                          const TensorView &view) {
-  if (Error error = checkView(function, operand, view, spec.type))
+  if (Error error = checkView(function, operand, view, spec.type, spec.strided))
     return error;
   Dimensions expected;
   if (Error error = resolve(function, operand, spec, context, expected))
@@ -183,18 +185,20 @@ static bool repeatsElements(const TensorView &view) {
 
 namespace {
 /// The bytes from the first to behind the last of a view that has elements,
-/// and the distance of which all its rows are multiples apart.
+/// and the distance of which all its rows are multiples apart. Where elements
+/// of a row lie apart, each is a row of its own.
 struct Extent {
   explicit Extent(const TensorView &view)
       : begin(reinterpret_cast<intptr_t>(view.data)), end(begin) {
-    for (unsigned i = 0; i + 1 < view.rank(); ++i) {
+    const bool hasRows = view.rank() != 0 && view.strides.back() == 1;
+    for (unsigned i = 0; i + hasRows < view.rank(); ++i) {
       if (view.sizes[i] == 1)
         continue;
       const int64_t stride = view.strides[i] * byteSize(view.type);
       step = std::gcd(step, stride);
       (stride < 0 ? begin : end) += (view.sizes[i] - 1) * stride;
     }
-    row = (view.rank() ? view.sizes.back() : 1) * byteSize(view.type);
+    row = (hasRows ? view.sizes.back() : 1) * byteSize(view.type);
     end += row;
   }
 

@@ -29,6 +29,7 @@ static bool apply(Expression::Kind kind, int64_t left, int64_t right,
     return true;
   case Expression::Kind::Constant:
   case Expression::Kind::Rows:
+  case Expression::Kind::NamedSize:
   case Expression::Kind::Multiprocessors:
   case Expression::Kind::Clusters:
   case Expression::Kind::InputSize:
@@ -45,6 +46,8 @@ Expression::evaluate(const ExpressionContext &context) const {
     return value;
   case Kind::Rows:
     return context.rows[space];
+  case Kind::NamedSize:
+    return context.sizes[dimension];
   case Kind::Multiprocessors:
     return context.capacity.multiprocessors();
   case Kind::Clusters:

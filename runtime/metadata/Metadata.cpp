@@ -77,13 +77,37 @@ Expected<Metadata> bastile::runtime::loadMetadata(const std::string &path) {
   return metadata;
 }
 
+/// What `function` says of `operand`, which is no input.
+static const BufferSpec &getBuffer(const Function &function,
+                                   const Operand &operand) {
+  return operand.kind == Operand::Kind::Output
+             ? function.outputs[operand.index]
+             : function.temporaries[operand.index];
+}
+
 bool Function::isAlwaysOne(const Operand &operand, unsigned dimension) const {
+  return fixedSize(operand, dimension) == 1;
+}
+
+size_t Function::rank(const Operand &operand) const {
+  return operand.kind == Operand::Kind::Input
+             ? inputs[operand.index].shape.size()
+             : getBuffer(*this, operand).shape.size();
+}
+
+ElementType Function::type(const Operand &operand) const {
+  return operand.kind == Operand::Kind::Input ? inputs[operand.index].type
+                                              : getBuffer(*this, operand).type;
+}
+
+std::optional<int64_t> Function::fixedSize(const Operand &operand,
+                                           unsigned dimension) const {
   if (operand.kind == Operand::Kind::Input)
-    return inputs[operand.index].shape[dimension] == 1;
-  const std::vector<BufferSpec> &buffers =
-      operand.kind == Operand::Kind::Output ? outputs : temporaries;
-  const Expression &size = buffers[operand.index].shape[dimension];
-  return size.kind == Expression::Kind::Constant && size.value == 1;
+    return inputs[operand.index].shape[dimension];
+  const Expression &size = getBuffer(*this, operand).shape[dimension];
+  if (size.kind != Expression::Kind::Constant)
+    return std::nullopt;
+  return size.value;
 }
 
 const Function *Metadata::find(std::string_view name) const {

@@ -6,7 +6,10 @@
 
 #include "runtime/metadata/MetadataReader.h"
 #include "runtime/Text.h"
+#include "runtime/metadata/DimensionReader.h"
+#include "runtime/metadata/ExpressionReader.h"
 #include "runtime/metadata/JsonCursor.h"
+#include "runtime/metadata/LaunchReader.h"
 #include "runtime/metadata/OperandName.h"
 
 #include <algorithm>
@@ -15,98 +18,7 @@
 using namespace bastile::runtime;
 
 static constexpr const char *schemaName = "bastile.kernels";
-static constexpr int64_t schemaVersion = 3;
-
-//===----------------------------------------------------------------------===//
-// Expressions
-//===----------------------------------------------------------------------===//
-
-namespace {
-struct Operator {
-  const char *key;
-  Expression::Kind kind;
-};
-} // namespace
-
-static constexpr Operator operators[] = {
-    {"ceildiv", Expression::Kind::CeilDiv}, {"mul", Expression::Kind::Mul},
-    {"add", Expression::Kind::Add},         {"min", Expression::Kind::Min},
-    {"max", Expression::Kind::Max},
-};
-
-static Expression readInputSize(const JsonCursor &cursor,
-                                const Function &function) {
-  Expression result;
-  result.kind = Expression::Kind::InputSize;
-  result.input = cursor["input"].asIndex(function.inputs.size(), "inputs");
-  result.dimension = cursor["dimension"].asIndex(
-      function.inputs[result.input].shape.size(), "dimensions");
-  return result;
-}
-
-/// The compiler's expressions have a few levels. Each level takes some of the
-/// stack, here and at every launch.
-static constexpr unsigned maxExpressionDepth = 64;
-
-/// Reads an expression over the inputs of `function`; "rows" has a meaning
-/// only within a `launch`.
-static Expression readExpression(const JsonCursor &cursor,
-                                 const Function &function, const Launch *launch,
-                                 unsigned depth = 1) {
-  if (depth > maxExpressionDepth)
-    cursor.fail(
-        concat("an expression of more than ", maxExpressionDepth, " levels"));
-  Expression result;
-  if (cursor.isInteger()) {
-    result.value = cursor.asInteger();
-    return result;
-  }
-  if (cursor.isString()) {
-    std::string leaf = cursor.asString();
-    if (leaf == "rows" && launch)
-      result.kind = Expression::Kind::Rows;
-    else if (leaf == "multiprocessors")
-      result.kind = Expression::Kind::Multiprocessors;
-    else
-      cursor.fail(concat("no size is called '", leaf, "' here"));
-    return result;
-  }
-  if (cursor.has("input"))
-    return readInputSize(cursor, function);
-  if (cursor.has("clusters")) {
-    result.kind = Expression::Kind::Clusters;
-    result.value = cursor["clusters"].asInteger();
-    if (result.value < 1)
-      cursor["clusters"].fail(
-          concat("a cluster of ", result.value, " blocks has none"));
-    return result;
-  }
-  if (cursor.has("rows") && launch) {
-    result.kind = Expression::Kind::Rows;
-    result.space = cursor["rows"].asIndex(launch->spaces, "spaces");
-    return result;
-  }
-
-  for (const Operator &candidate : operators) {
-    std::optional<JsonCursor> operands = cursor.find(candidate.key);
-    if (!operands)
-      continue;
-    result.kind = candidate.kind;
-    for (size_t i = 0; i != operands->size(); ++i)
-      result.operands.push_back(
-          readExpression((*operands)[i], function, launch, depth + 1));
-    if (result.operands.empty())
-      operands->fail("expected at least one operand");
-    if (candidate.kind == Expression::Kind::CeilDiv &&
-        result.operands.size() != 2)
-      operands->fail(
-          concat("expected two operands, got ", result.operands.size()));
-    return result;
-  }
-  cursor.fail("expected an integer, the name of a size, "
-              "{\"input\", \"dimension\"}, {\"clusters\"} or a known "
-              "operator");
-}
+static constexpr int64_t schemaVersion = 4;
 
 //===----------------------------------------------------------------------===//
 // Tensors
@@ -134,12 +46,10 @@ static InputSpec readInput(const JsonCursor &cursor) {
   size_t rank = readRank(shape);
   for (size_t i = 0; i != rank; ++i) {
     JsonCursor size = shape[i];
-    if (!size.isNull())
-      result.shape.push_back(size.asInteger());
-    else if (i + 1 != rank)
+    if (size.isNull())
       result.shape.push_back(std::nullopt);
     else
-      size.fail("the last dimension must be static");
+      result.shape.push_back(size.asInteger());
   }
   return result;
 }
@@ -202,203 +112,6 @@ static BufferSpec readTemporary(const JsonCursor &cursor,
     if (!result.zeroed && spelling != "nobody")
       by->fail(concat("expected 'nobody' or 'runtime', got '", spelling, "'"));
   }
-  return result;
-}
-
-//===----------------------------------------------------------------------===//
-// Launches
-//===----------------------------------------------------------------------===//
-
-static Operand readOperand(const JsonCursor &cursor, const Function &function,
-                           unsigned leading, size_t operandCount) {
-  Operand result;
-  size_t rank = 0;
-  if (auto input = cursor.find("input")) {
-    result.kind = Operand::Kind::Input;
-    result.index = input->asIndex(function.inputs.size(), "inputs");
-    rank = function.inputs[result.index].shape.size();
-  } else if (auto output = cursor.find("output")) {
-    result.kind = Operand::Kind::Output;
-    result.index = output->asIndex(function.outputs.size(), "outputs");
-    rank = function.outputs[result.index].shape.size();
-  } else {
-    result.kind = Operand::Kind::Temporary;
-    result.index =
-        cursor["temporary"].asIndex(function.temporaries.size(), "temporaries");
-    rank = function.temporaries[result.index].shape.size();
-  }
-  if (auto rows = cursor.find("rows"))
-    result.rows = rows->asBool();
-  if (auto space = cursor.find("space")) {
-    // With more row spaces than operands, some row space would have no
-    // operands.
-    result.space = space->asIndex(operandCount, "operands");
-    if (result.space != 0 && !result.rows)
-      space->fail("an operand without rows belongs to no row space");
-  }
-  if (auto band = cursor.find("band")) {
-    result.band = band->asInteger(/*least=*/1);
-    if (result.rows || rank != 2 || leading != 1)
-      band->fail("bands are of rows with one leading dimension, and an operand "
-                 "with one row for each band cannot have 'rows' as well");
-  }
-  if (result.rows && rank != leading + 1)
-    cursor.fail(concat(describe(function, result), " has rank ", rank,
-                       ", but the rows of the launch have ", leading,
-                       " leading dimensions"));
-  return result;
-}
-
-static Argument readArgument(const JsonCursor &cursor, const Launch &launch,
-                             unsigned leading) {
-  Argument result;
-  if (auto size = cursor.find("size")) {
-    result.kind = Argument::Kind::Size;
-    result.dimension = size->asIndex(leading, "leading dimensions");
-    if (auto space = cursor.find("space"))
-      result.space = space->asIndex(launch.spaces, "spaces");
-    return result;
-  }
-  if (auto pointer = cursor.find("pointer")) {
-    result.kind = Argument::Kind::Pointer;
-    result.operand = pointer->asIndex(launch.operands.size(), "operands");
-    return result;
-  }
-  if (!cursor.has("stride"))
-    cursor.fail("expected 'size', 'pointer' or 'stride'");
-  result.kind = Argument::Kind::Stride;
-  result.operand = cursor["stride"].asIndex(launch.operands.size(), "operands");
-  result.dimension = cursor["dimension"].asIndex(leading, "leading dimensions");
-  if (!launch.operands[result.operand].rows)
-    cursor.fail(concat("operand ", result.operand,
-                       " is shared by all rows and has no leading stride"));
-  return result;
-}
-
-/// A row operand has one dimension more than the leading ones.
-static unsigned readLeading(const JsonCursor &cursor) {
-  int64_t leading = cursor.asInteger();
-  if (leading >= maxRank)
-    cursor.fail(concat("expected at most ", maxRank - 1, ", got ", leading));
-  return static_cast<unsigned>(leading);
-}
-
-/// Reads a power of two for each operand of `launch`.
-static std::vector<int64_t> readPowers(const JsonCursor &cursor,
-                                       const Launch &launch) {
-  if (cursor.size() != launch.operands.size())
-    cursor.fail(concat("expected one number for each of the ",
-                       launch.operands.size(), " operands, got ",
-                       cursor.size()));
-  std::vector<int64_t> result;
-  for (size_t i = 0; i != cursor.size(); ++i) {
-    int64_t power = cursor[i].asInteger(/*least=*/1);
-    if ((power & (power - 1)) != 0)
-      cursor[i].fail(concat(power, " is not a power of two"));
-    result.push_back(power);
-  }
-  return result;
-}
-
-static std::vector<int64_t> readPhases(const JsonCursor &cursor,
-                                       const Launch &launch) {
-  std::vector<int64_t> result = readPowers(cursor, launch);
-  for (size_t i = 0; i != result.size(); ++i)
-    if (result[i] != 1 && !launch.operands[i].rows)
-      cursor[i].fail(
-          concat("operand ", i, " is shared by all rows and has no phase"));
-  return result;
-}
-
-/// Reads a number that the driver takes as an int.
-static int64_t readInt(const JsonCursor &cursor, int64_t least) {
-  const int64_t value = cursor.asInteger(least);
-  if (value > std::numeric_limits<int>::max())
-    cursor.fail(concat("expected at most ", std::numeric_limits<int>::max(),
-                       ", got ", value));
-  return value;
-}
-
-static Variant readVariant(const JsonCursor &cursor, const Function &function,
-                           const Launch &launch) {
-  Variant result;
-  result.entry = cursor["entry"].asString();
-  result.leading = readLeading(cursor["leading"]);
-
-  result.alignment = readPowers(cursor["alignment"], launch);
-  if (auto phase = cursor.find("phase"))
-    result.phase = readPhases(*phase, launch);
-  else
-    result.phase.assign(launch.operands.size(), 1);
-
-  JsonCursor arguments = cursor["arguments"];
-  for (size_t i = 0; i != arguments.size(); ++i)
-    result.arguments.push_back(
-        readArgument(arguments[i], launch, result.leading));
-
-  result.grid = readExpression(cursor["grid"], function, &launch);
-  result.block = readInt(cursor["block"], /*least=*/1);
-  if (auto cluster = cursor.find("cluster"))
-    result.cluster = readInt(*cluster, /*least=*/1);
-  if (auto bytes = cursor.find("shared_memory"))
-    result.sharedMemory = readInt(*bytes, /*least=*/0);
-  if (auto registers = cursor.find("max_registers"))
-    result.maxRegisters = readInt(*registers, /*least=*/0);
-  if (auto bytes = cursor.find("static_shared_memory"))
-    result.staticSharedMemory = readInt(*bytes, /*least=*/0);
-  return result;
-}
-
-/// Checks that the sizes of `space` are those of some operand.
-static void checkSpace(const JsonCursor &cursor, const Launch &launch,
-                       unsigned space) {
-  if (std::any_of(launch.operands.begin(), launch.operands.end(),
-                  [&](const Operand &operand) {
-                    return operand.rows && operand.space == space;
-                  }))
-    return;
-  if (launch.spaces != 1)
-    cursor["operands"].fail(concat("none has the rows of space ", space));
-  if (launch.leading != 0)
-    cursor["leading"].fail("no operand has rows to take the sizes from");
-}
-
-/// Reads the leading dimensions over which rows are combined.
-static std::vector<unsigned> readCombines(const JsonCursor &cursor,
-                                          unsigned leading) {
-  std::vector<unsigned> result;
-  for (size_t i = 0; i != cursor.size(); ++i) {
-    unsigned dimension = cursor[i].asIndex(leading, "leading dimensions");
-    if (!result.empty() && dimension <= result.back())
-      cursor[i].fail(concat("dimension ", dimension, " follows dimension ",
-                            result.back(), ", expected ascending order"));
-    result.push_back(dimension);
-  }
-  return result;
-}
-
-static Launch readLaunch(const JsonCursor &cursor, const Function &function) {
-  Launch result;
-  result.kernel = cursor["kernel"].asString();
-  result.leading = readLeading(cursor["leading"]);
-  if (auto combines = cursor.find("combines"))
-    result.combines = readCombines(*combines, result.leading);
-  JsonCursor operands = cursor["operands"];
-  for (size_t i = 0; i != operands.size(); ++i)
-    result.operands.push_back(
-        readOperand(operands[i], function, result.leading, operands.size()));
-  for (const Operand &operand : result.operands)
-    result.spaces = std::max(result.spaces, operand.space + 1);
-  for (unsigned space = 0; space != result.spaces; ++space)
-    checkSpace(cursor, result, space);
-
-  JsonCursor variants = cursor["variants"];
-  for (size_t i = 0; i != variants.size(); ++i)
-    result.variants.push_back(readVariant(variants[i], function, result));
-  if (result.variants.empty())
-    variants.fail("expected at least one variant");
-  if (auto overlap = cursor.find("overlap_next"))
-    result.overlapNext = overlap->asBool();
   return result;
 }
 
@@ -499,6 +212,10 @@ static Function readFunction(const JsonCursor &cursor) {
   JsonCursor launches = cursor["launches"];
   for (size_t i = 0; i != launches.size(); ++i)
     result.launches.push_back(readLaunch(launches[i], result));
+  for (unsigned i = 0; i != result.inputs.size(); ++i)
+    result.inputs[i].strided = isStrided(result, Operand::Kind::Input, i);
+  for (unsigned i = 0; i != result.outputs.size(); ++i)
+    result.outputs[i].strided = isStrided(result, Operand::Kind::Output, i);
   if (auto backward = cursor.find("backward"))
     result.backward = readBackward(*backward, result);
   return result;

@@ -199,26 +199,33 @@ namespace {
 /// Launches kernels that lie in modules of their own.
 class ModulesExecutor final : public Executor {
 public:
-  ModulesExecutor(Program &program, std::shared_ptr<const CudaDevice> device,
+  ModulesExecutor(Program &program, std::shared_ptr<const CudaDevice> gpu,
                   cuda::Stream stream)
-      : program(program), device(std::move(device)), stream(stream) {}
+      : program(program), gpu(std::move(gpu)), stream(stream) {}
 
   Error launch(const std::string &entry, const LaunchConfig &config,
                void **arguments) override {
-    Expected<std::shared_ptr<CudaModule>> module =
-        program.module(device, entry);
+    Expected<std::shared_ptr<CudaModule>> module = program.module(gpu, entry);
     if (!module)
       return module.takeError();
     return CudaExecutor(**module, stream).launch(entry, config, arguments);
   }
   Error zero(void *data, int64_t bytes) override {
-    return fillWithZeros(*device, stream, data, bytes);
+    return fillWithZeros(*gpu, stream, data, bytes);
   }
-  Capacity capacity() const override { return device->capacity(); }
+  Error encode(const TensorMapSpec &spec, EncodedTensorMap &map) override {
+    return encodeTensorMap(*gpu, spec, map);
+  }
+  Error replaceAddress(const TensorMapSpec &spec,
+                       EncodedTensorMap &map) override {
+    return replaceTensorAddress(*gpu, spec, map);
+  }
+  Capacity capacity() const override { return gpu->capacity(); }
+  const void *device() const override { return gpu.get(); }
 
 private:
   Program &program;
-  std::shared_ptr<const CudaDevice> device;
+  std::shared_ptr<const CudaDevice> gpu;
   cuda::Stream stream;
 };
 } // namespace

@@ -27,13 +27,24 @@ static constexpr int64_t sizes[] = {
 
 namespace {
 
+/// A GPU on which every variant may run.
+class AbleGpu final : public GpuTraits {
+public:
+  int64_t countClusters(int64_t) const override { return 66; }
+  bool has(Feature) const override { return true; }
+  std::string explainLack(Feature) const override { return ""; }
+};
+
 class Caller {
 public:
   Caller(const Function &function, unsigned seed)
       : function(function), random(seed) {}
 
   void call() {
-    const Capacity capacity(choose({1, 2, 132, INT64_MAX}));
+    const AbleGpu gpu;
+    const Capacity capacity(choose({1, 2, 132, INT64_MAX}),
+                            random() % 2 == 0 ? &gpu : nullptr);
+    common = sizes[random() % std::size(sizes)];
     for (const InputSpec &input : function.inputs)
       inputs.push_back(makeInput(input));
     ResolvedShapes shapes;
@@ -47,10 +58,15 @@ public:
     LaunchPlan plan;
     if (plan.prepare(function, {inputs, outputs, temporaries}, capacity))
       return;
-    for (const PlannedLaunch &launch : plan.launches())
+    for (const PlannedLaunch &launch : plan.launches()) {
       if (launch.config.grid < 1 ||
-          launch.values.size() != launch.variant->arguments.size())
+          launch.values.size() != launch.variant->arguments.size() ||
+          launch.arguments.size() != launch.values.size())
         std::abort();
+      for (const PlannedTensorMap &map : launch.maps)
+        if (map.spec.sizes[map.spec.rank - 1] < 1)
+          std::abort();
+    }
     for (const ZeroFill &fill : plan.zeroFills())
       if (fill.bytes < 1)
         std::abort();
@@ -74,8 +90,12 @@ private:
   TensorView makeInput(const InputSpec &spec) {
     Dimensions shape;
     for (const std::optional<int64_t> &size : spec.shape)
-      shape.push_back(size ? *size : sizes[random() % std::size(sizes)]);
+      shape.push_back(size                ? *size
+                      : random() % 2 == 0 ? common
+                                          : sizes[random() % std::size(sizes)]);
     TensorView view = place(spec.type, shape);
+    if (spec.strided && random() % 4 == 0)
+      view.strides.back() = choose({0, 2, 8, -1, INT64_MAX});
     if (view.rank() > 1 && random() % 3 == 0)
       view.strides[random() % (view.rank() - 1)] =
           choose({0, 1, 24, -8, INT64_MAX, INT64_MIN});
@@ -84,6 +104,8 @@ private:
 
   const Function &function;
   std::minstd_rand random;
+  /// A size that many dimensions have.
+  int64_t common = 0;
   std::vector<TensorView> inputs, outputs, temporaries;
 };
 

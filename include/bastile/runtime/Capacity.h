@@ -1,4 +1,4 @@
-//===- Capacity.h - How much runs side by side ------------------*- C++ -*-===//
+//===- Capacity.h - What a machine offers -----------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -9,27 +9,43 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace bastile::runtime {
 
-/// Knows how many clusters the groups of a GPU's multiprocessors hold.
-class ClusterCounter {
+/// What a variant may need that not every machine has.
+enum class Feature : uint8_t {
+  /// Products of warpgroups (wgmma), compiled without a known mistake.
+  Wgmma,
+  /// Copies of boxes of a tensor (TMA), and a driver that describes tensors
+  /// for them.
+  TensorMaps,
+};
+
+/// What only a GPU itself and its driver know.
+class GpuTraits {
 public:
-  virtual ~ClusterCounter() = default;
+  virtual ~GpuTraits() = default;
 
   /// How many clusters of `blocks` blocks run at once, with one block to a
   /// multiprocessor; at least 1.
   virtual int64_t countClusters(int64_t blocks) const = 0;
+
+  virtual bool has(Feature feature) const = 0;
+
+  /// Why the GPU lacks `feature`, as the end of a sentence.
+  virtual std::string explainLack(Feature feature) const = 0;
 };
 
-/// How much runs side by side, on which the sizes of grids and temporaries
-/// depend.
+/// How much runs side by side on a machine, on which the sizes of grids and
+/// temporaries depend, and the features it has, on which the choice of variants
+/// depends.
 class Capacity {
 public:
-  /// Without a `counter`, clusters may lie anywhere. The `counter` must outlive
-  /// the capacity.
-  Capacity(int64_t multiprocessors, const ClusterCounter *counter = nullptr)
-      : count(multiprocessors), counter(counter) {}
+  /// Without `gpu`, clusters may lie anywhere, and the machine has no feature.
+  /// `gpu` must outlive the capacity.
+  Capacity(int64_t multiprocessors, const GpuTraits *gpu = nullptr)
+      : count(multiprocessors), gpu(gpu) {}
 
   /// Blocks that run side by side: multiprocessors, or threads of the host.
   int64_t multiprocessors() const { return count; }
@@ -37,13 +53,20 @@ public:
   /// Clusters of `blocks` blocks that run side by side, one block to a
   /// multiprocessor; at least 1.
   int64_t clusters(int64_t blocks) const {
-    return counter ? counter->countClusters(blocks)
-                   : std::max<int64_t>(1, count / blocks);
+    return gpu ? gpu->countClusters(blocks)
+               : std::max<int64_t>(1, count / blocks);
+  }
+
+  bool has(Feature feature) const { return gpu && gpu->has(feature); }
+
+  /// Why the machine lacks `feature`, as the end of a sentence.
+  std::string explainLack(Feature feature) const {
+    return gpu ? gpu->explainLack(feature) : "which only a GPU has";
   }
 
 private:
   int64_t count;
-  const ClusterCounter *counter;
+  const GpuTraits *gpu;
 };
 
 } // namespace bastile::runtime

@@ -20,7 +20,7 @@ namespace bastile::runtime {
 
 /// A GPU with a context to work in. Every call leaves the context current that
 /// it found.
-class CudaDevice final : public ClusterCounter {
+class CudaDevice final : public GpuTraits {
 public:
   /// Device `ordinal` in its primary context, which it shares with the CUDA
   /// runtime and so with frameworks.
@@ -48,8 +48,12 @@ public:
   /// clusters of other sizes than powers of two up to 16, the count is guessed
   /// from the number of multiprocessors.
   int64_t countClusters(int64_t blocks) const override;
+  bool has(Feature feature) const override;
+  std::string explainLack(Feature feature) const override;
   /// The compute capability times ten: 90 for 9.0.
   int computeCapability() const { return capability; }
+  /// The CUDA that the driver brings: 12080 for 12.8.
+  int driverVersion() const { return cudaVersion; }
   /// The most shared memory that a block may ask for, in bytes.
   int64_t maxSharedMemory() const { return sharedMemoryLimit; }
 
@@ -76,6 +80,8 @@ private:
   int64_t multiprocessorCount = 0;
   int64_t threadLimit = 0;
   int capability = 0;
+  /// The driver's CUDA: 12080 for 12.8.
+  int cudaVersion = 0;
   int64_t sharedMemoryLimit = 0;
   mutable std::once_flag clustersCounted;
   /// The counts for clusters of 1, 2, 4, 8 and 16 blocks; 0 where unknown.

@@ -71,6 +71,18 @@ enum StreamCaptureMode : int {
   RelaxedCapture = 2,
 };
 
+enum TensorMapInterleave : int {
+  NotInterleaved = 0,
+};
+
+enum TensorMapPromotion : int {
+  PromoteTo256Bytes = 3,
+};
+
+enum TensorMapFill : int {
+  FillWithZeros = 0,
+};
+
 enum LaunchAttributeId : int {
   ClusterDimension = 4,
   ProgrammaticStreamSerialization = 6,
@@ -170,6 +182,16 @@ struct CudaDriver {
                                   cuda::Stream);
   cuda::Result (*memsetD8Async)(cuda::Address, unsigned char value,
                                 size_t bytes, cuda::Stream);
+
+  /// Null in drivers before CUDA 12.0, as the one below.
+  cuda::Result (*tensorMapEncodeTiled)(void *map, int type, uint32_t rank,
+                                       void *address, const uint64_t *sizes,
+                                       const uint64_t *strides,
+                                       const uint32_t *box,
+                                       const uint32_t *elementStrides,
+                                       int interleave, int swizzle,
+                                       int promotion, int fill);
+  cuda::Result (*tensorMapReplaceAddress)(void *map, void *address);
 
   cuda::Result (*threadExchangeStreamCaptureMode)(int *mode);
   cuda::Result (*streamCreate)(cuda::Stream *, unsigned flags);

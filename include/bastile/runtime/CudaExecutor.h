@@ -70,6 +70,13 @@ private:
 Error fillWithZeros(const CudaDevice &device, cuda::Stream stream, void *data,
                     int64_t bytes);
 
+/// These are `Executor::encode` and `Executor::replaceAddress` on `device`.
+/// They work on the host alone, and wait for nothing.
+Error encodeTensorMap(const CudaDevice &device, const TensorMapSpec &spec,
+                      EncodedTensorMap &map);
+Error replaceTensorAddress(const CudaDevice &device, const TensorMapSpec &spec,
+                           EncodedTensorMap &map);
+
 /// Launches the kernels of a module in a stream, which the caller may own. It
 /// is cheap to make one for each call.
 class CudaExecutor final : public Executor {
@@ -80,7 +87,15 @@ public:
   Error launch(const std::string &entry, const LaunchConfig &config,
                void **arguments) override;
   Error zero(void *data, int64_t bytes) override;
+  Error encode(const TensorMapSpec &spec, EncodedTensorMap &map) override {
+    return encodeTensorMap(module.device(), spec, map);
+  }
+  Error replaceAddress(const TensorMapSpec &spec,
+                       EncodedTensorMap &map) override {
+    return replaceTensorAddress(module.device(), spec, map);
+  }
   Capacity capacity() const override { return module.device().capacity(); }
+  const void *device() const override { return &module.device(); }
 
 private:
   CudaModule &module;

@@ -9,6 +9,7 @@
 
 #include "bastile/runtime/Capacity.h"
 #include "bastile/runtime/Error.h"
+#include "bastile/runtime/TensorMap.h"
 
 #include <cstdint>
 #include <string>
@@ -37,19 +38,35 @@ class Executor {
 public:
   virtual ~Executor();
 
-  /// Starts `entry`. `arguments[i]` points to the 8 bytes of parameter i; they
-  /// are read before the call returns.
+  /// Starts `entry`. `arguments[i]` points to the bytes of parameter i, 8 or
+  /// those of an `EncodedTensorMap`; they are read before the call returns.
   virtual Error launch(const std::string &entry, const LaunchConfig &config,
                        void **arguments) = 0;
 
   /// Fills `bytes` bytes at `data` with zeros.
   virtual Error zero(void *data, int64_t bytes) = 0;
 
-  /// How many blocks this executor can run side by side.
+  /// How many blocks this executor can run side by side, and what they may use.
   virtual Capacity capacity() const = 0;
+
+  /// Makes the tensor map that `spec` describes, as kernels read it here.
+  virtual Error encode(const TensorMapSpec &spec, EncodedTensorMap &map) = 0;
+
+  /// Moves `map`, which `encode` has made here of a spec that is like `spec`,
+  /// to the address of `spec`.
+  virtual Error replaceAddress(const TensorMapSpec &spec,
+                               EncodedTensorMap &map) {
+    return encode(spec, map);
+  }
+
+  /// Identifies the device whose kernels read the maps that are made here. Maps
+  /// are not taken from one device to another.
+  virtual const void *device() const { return nullptr; }
 };
 
-/// Runs everything in `plan`, in order.
+/// Runs everything in `plan`, in order. The plan keeps the tensor maps that
+/// were made for it: a later call makes those anew that describe another
+/// tensor, and moves those whose tensor lies elsewhere.
 Error execute(LaunchPlan &plan, Executor &executor);
 
 } // namespace bastile::runtime

@@ -22,6 +22,8 @@ struct ExpressionContext {
   Span<const int64_t> rows;
   Capacity capacity = 1;
   Span<const TensorView> inputs;
+  /// The sizes of the launch's named dimensions; empty where it has none.
+  Span<const int64_t> sizes = {};
 };
 
 /// A tree over sizes known at launch: the grid of a kernel, or one size of an
@@ -31,6 +33,8 @@ struct Expression {
     Constant,
     /// The rows of row space `space`.
     Rows,
+    /// The size of named dimension `dimension` of the launch.
+    NamedSize,
     Multiprocessors,
     /// How many clusters of `value` blocks run at once.
     Clusters,

@@ -34,6 +34,9 @@ public:
                void **arguments) override;
   Error zero(void *data, int64_t bytes) override;
 
+  /// Fails, as kernels of the host copy with loops.
+  Error encode(const TensorMapSpec &spec, EncodedTensorMap &map) override;
+
   /// One block for each thread, so that a persistent grid uses all of them.
   Capacity capacity() const override { return threads; }
 

@@ -13,6 +13,7 @@
 #include "bastile/runtime/TensorView.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace bastile::runtime {
@@ -24,12 +25,23 @@ struct Buffers {
   Span<const TensorView> temporaries;
 };
 
+/// A tensor map among the arguments of a launch. `execute` makes it.
+struct PlannedTensorMap {
+  TensorMapSpec spec;
+  EncodedTensorMap encoded;
+  /// What `encoded` says and where, if there is anything in it.
+  std::optional<TensorMapSpec> made;
+  const void *device = nullptr;
+};
+
 /// A launch ready to be handed to an executor.
 struct PlannedLaunch {
   const Variant *variant = nullptr;
   LaunchConfig config;
-  /// The values of the arguments; `arguments` points to each of them.
+  /// The values of the arguments; 0 for tensor maps.
   std::vector<int64_t> values;
+  std::vector<PlannedTensorMap> maps;
+  /// Points to the value or the map that is encoded of each argument.
   std::vector<void *> arguments;
 };
 
@@ -79,6 +91,7 @@ private:
   Error prepareTemporaries();
   Error prepareLaunches();
   Error prepareLaunch(const Launch &launch);
+  Error findRows(const Launch &launch);
   Error checkShared(const Launch &launch) const;
   Error findSizes(const Launch &launch);
   Error findSize(const Launch &launch, unsigned space, unsigned dimension);
@@ -86,9 +99,14 @@ private:
   Error countRows(const Launch &launch);
   Error checkBands(const Launch &launch) const;
   Error checkPointers(const Launch &launch) const;
-  Error chooseVariant(const Launch &launch, const Variant *&choice) const;
+  Error chooseVariant(const Launch &launch, const Variant *&choice,
+                      int64_t &grid) const;
+  Error computeGrid(const Launch &launch, const Variant &variant,
+                    int64_t &grid) const;
   bool admits(const Launch &launch, const Variant &variant,
               std::string *reason) const;
+  bool admitsRows(const Launch &launch, const Variant &variant,
+                  std::string *reason) const;
   const Operand *findOtherPhase(const Launch &launch,
                                 const Variant &variant) const;
   void mergeLeading(const Launch &launch);
@@ -96,11 +114,24 @@ private:
   int64_t leadingStride(const Operand &operand, unsigned dimension) const;
   void pack(const Launch &launch, const Variant &variant,
             PlannedLaunch &result) const;
+  void packRows(const Launch &launch, const Variant &variant,
+                PlannedLaunch &result) const;
   bool lacksContents(const Launch &launch) const;
   Error skip(const Launch &launch);
   Error addFill(const Operand &operand);
   const TensorView &view(const Operand &operand) const;
   std::string prefix(const Launch &launch) const;
+
+  // For launches over named dimensions.
+  Error findNamedSizes(const Launch &launch);
+  Error reportSize(const Launch &launch, unsigned operand,
+                   unsigned dimension) const;
+  bool admitsOperands(const Launch &launch, const Variant &variant,
+                      std::string *reason) const;
+  bool admitsStrides(const Launch &launch, const Variant &variant,
+                     unsigned operand, std::string *reason) const;
+  void packNamed(const Launch &launch, const Variant &variant,
+                 PlannedLaunch &result) const;
 
   // The call being prepared.
   const Function *function = nullptr;
@@ -108,12 +139,15 @@ private:
   Capacity capacity = 1;
   std::vector<Contents> temporaryContents;
 
-  // The launch being prepared: the leading dimensions and the rows of each of
-  // its row spaces, and the strides that each operand has in the dimensions
-  // that are left after merging (none if all rows share the operand).
+  // The launch being prepared, over rows: the leading dimensions and the rows
+  // of each of its row spaces, and the strides that each operand has in the
+  // dimensions that are left after merging (none if all rows share the
+  // operand).
   std::vector<Space> spaces;
   std::vector<int64_t> rows;
   std::vector<Dimensions> leadingStrides;
+  // Over named dimensions: the size of each.
+  std::vector<int64_t> namedSizes;
 
   // The result.
   std::vector<ZeroFill> fills;

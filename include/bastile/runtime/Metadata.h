@@ -12,9 +12,11 @@
 #ifndef BASTILE_RUNTIME_METADATA_H
 #define BASTILE_RUNTIME_METADATA_H
 
+#include "bastile/runtime/Capacity.h"
 #include "bastile/runtime/ElementType.h"
 #include "bastile/runtime/Error.h"
 #include "bastile/runtime/Expression.h"
+#include "bastile/runtime/TensorView.h"
 
 #include <cstdint>
 #include <optional>
@@ -29,6 +31,9 @@ struct InputSpec {
   std::string name;
   ElementType type = ElementType::F32;
   std::vector<std::optional<int64_t>> shape;
+  /// Whether the last dimension may have any stride: all launches that use the
+  /// input have a variant that takes this stride.
+  bool strided = false;
 };
 
 /// An output or a temporary of a function.
@@ -46,6 +51,9 @@ struct BufferSpec {
   bool zeroIfNoRows = false;
   /// For outputs: the input whose memory the output may take.
   std::optional<unsigned> mayAlias;
+  /// For outputs: whether the last dimension may have any stride, as
+  /// `InputSpec::strided`.
+  bool strided = false;
 };
 
 /// A tensor that a launch reads or writes, named by its place in the function.
@@ -61,19 +69,42 @@ struct Operand {
   int64_t band = 0;
 };
 
-/// One parameter of an entry, an 8-byte value.
+/// What a dimension of an operand is in a launch over named dimensions.
+struct MappedDimension {
+  /// The dimension of the launch; nothing for one that has always `size`.
+  std::optional<unsigned> dimension;
+  int64_t size = 0;
+};
+
+/// One parameter of an entry: a value of 8 bytes, or a tensor map.
 struct Argument {
-  enum class Kind : uint8_t { Size, Pointer, Stride };
+  enum class Kind : uint8_t { Size, Pointer, Stride, TensorMap };
   Kind kind = Kind::Size;
   unsigned operand = 0;
+  /// For sizes, the dimension of the launch; for strides over rows, too, and
+  /// over named dimensions the dimension of the operand.
   unsigned dimension = 0;
   /// The row space whose size it is.
   unsigned space = 0;
+  /// Which of the variant's tensor maps it is.
+  unsigned map = 0;
+};
+
+/// A tensor map among the arguments of a variant.
+struct TensorMapArgument {
+  unsigned operand = 0;
+  /// The sizes of what one copy moves, in the order of the operand's
+  /// dimensions.
+  Dimensions box;
+  /// Bytes of a row of shared memory that is swizzled as a whole; 0 for none.
+  int64_t swizzle = 0;
 };
 
 /// One program of a kernel, for operands of some alignment and strides.
 struct Variant {
   std::string entry;
+  /// For a launch over rows: the leading dimensions that the kernel goes
+  /// through.
   unsigned leading = 0;
   /// The alignment of each operand of the launch: a power of two, in bytes.
   std::vector<int64_t> alignment;
@@ -81,6 +112,13 @@ struct Variant {
   /// for an operand that may begin anywhere.
   std::vector<int64_t> phase;
   std::vector<Argument> arguments;
+  std::vector<TensorMapArgument> tensorMaps;
+  /// For a launch over named dimensions: for each operand a bit for each
+  /// dimension whose stride is the product of the sizes behind it, as the
+  /// kernel takes the operand's address and not this stride.
+  std::vector<uint8_t> packed;
+  /// What the machine must have.
+  std::vector<Feature> needs;
   Expression grid;
   int64_t block = 1;
   int64_t cluster = 1;
@@ -96,8 +134,17 @@ struct Launch {
   /// result even where there are no rows.
   bool combinesAll() const { return leading > 0 && combines.size() == leading; }
 
+  /// Whether the kernel goes through named dimensions and not through rows.
+  bool hasDimensions() const { return dimensions.has_value(); }
+
   std::string kernel;
   std::vector<Operand> operands;
+  /// The names of the dimensions; nothing for a launch over rows, which the
+  /// fields from `leading` to `spaces` describe.
+  std::optional<std::vector<std::string>> dimensions;
+  /// For a launch over named dimensions: what the dimensions of each operand
+  /// are.
+  std::vector<std::vector<MappedDimension>> maps;
   unsigned leading = 0;
   /// The leading dimensions over which the kernel combines the rows of row
   /// space 0, in ascending order.
@@ -139,6 +186,12 @@ struct Function {
   /// Whether `operand` has size 1 in dimension `dimension` in every call. A
   /// launch whose other operands have another size there repeats its rows.
   bool isAlwaysOne(const Operand &operand, unsigned dimension) const;
+  size_t rank(const Operand &operand) const;
+  ElementType type(const Operand &operand) const;
+  /// The size that `operand` has in dimension `dimension` in every call;
+  /// nothing if it may differ.
+  std::optional<int64_t> fixedSize(const Operand &operand,
+                                   unsigned dimension) const;
 
   std::string name;
   std::vector<InputSpec> inputs;

@@ -8,7 +8,6 @@
 #define BASTILE_RUNTIME_TENSORVIEW_H
 
 #include "bastile/runtime/ElementType.h"
-#include "bastile/runtime/Limits.h"
 
 #include <algorithm>
 #include <array>
@@ -21,6 +20,10 @@
 #include <vector>
 
 namespace bastile::runtime {
+
+/// The largest rank of metadata and views, and so of the arguments of compiled
+/// functions. It is a constant so that a launch needs no memory from the heap.
+constexpr unsigned maxRank = 8;
 
 /// The sizes or the strides of a tensor, stored in place.
 class Dimensions {

@@ -20,6 +20,8 @@ namespace {
 /// The state of the fake driver, and the calls that it got.
 struct FakeState {
   int deviceCount = 1;
+  int cudaVersion = 12040;
+  int capability = 90;
   cuda::Context currentContext = nullptr;
   cuda::Result launchResult = cuda::successResult;
   const char *assemblerLog = nullptr;
@@ -29,6 +31,14 @@ struct FakeState {
   cuda::LaunchSettings settings = {};
   std::vector<cuda::LaunchAttribute> attributes;
   void **arguments = nullptr;
+
+  /// What the last tensor map was made of.
+  struct {
+    int type, interleave, swizzle, promotion, fill;
+    void *address;
+    std::vector<uint64_t> sizes, strides;
+    std::vector<uint32_t> box, steps;
+  } map;
 };
 
 FakeState state;
@@ -52,6 +62,10 @@ void addContextCalls(CudaDriver &driver) {
     *text = "a made-up failure";
     return 0;
   };
+  driver.driverGetVersion = [](int *version) {
+    *version = state.cudaVersion;
+    return 0;
+  };
   driver.deviceGetCount = [](int *count) {
     *count = state.deviceCount;
     return 0;
@@ -68,8 +82,9 @@ void addContextCalls(CudaDriver &driver) {
     *value = attribute == cuda::MultiprocessorCount           ? 132
              : attribute == cuda::MaxThreadsPerMultiprocessor ? 2048
              : attribute == cuda::MaxSharedMemoryPerBlock     ? 232448
-             : attribute == cuda::ComputeCapabilityMajor      ? 9
-                                                              : 0;
+             : attribute == cuda::ComputeCapabilityMajor ? state.capability / 10
+             : attribute == cuda::ComputeCapabilityMinor ? state.capability % 10
+                                                         : 0;
     return 0;
   };
   driver.devicePrimaryCtxRetain = [](cuda::Context *context, cuda::Device) {
@@ -184,6 +199,35 @@ void addStreamCalls(CudaDriver &driver) {
   };
 }
 
+void addTensorMapCalls(CudaDriver &driver) {
+  driver.tensorMapEncodeTiled = [](void *map, int type, uint32_t rank,
+                                   void *address, const uint64_t *sizes,
+                                   const uint64_t *strides, const uint32_t *box,
+                                   const uint32_t *steps, int interleave,
+                                   int swizzle, int promotion, int fill) {
+    record("encode");
+    EXPECT_EQ(state.currentContext, &primaryContext);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(map) % 64, 0u);
+    std::memset(map, 'm', 128);
+    state.map = {type,
+                 interleave,
+                 swizzle,
+                 promotion,
+                 fill,
+                 address,
+                 {sizes, sizes + rank},
+                 {strides, strides + rank - 1},
+                 {box, box + rank},
+                 {steps, steps + rank}};
+    return state.launchResult;
+  };
+  driver.tensorMapReplaceAddress = [](void *, void *address) {
+    record("move");
+    state.map.address = address;
+    return state.launchResult;
+  };
+}
+
 class CudaExecutorTest : public testing::Test {
 protected:
   CudaExecutorTest() {
@@ -192,6 +236,7 @@ protected:
     addContextCalls(*table);
     addModuleCalls(*table);
     addStreamCalls(*table);
+    addTensorMapCalls(*table);
     driver = table;
   }
 
@@ -203,8 +248,111 @@ protected:
     return *module;
   }
 
+  /// The reason why a GPU lacks `feature`; empty if it has it.
+  std::string explainLack(Feature feature) {
+    auto device = CudaDevice::open(driver);
+    EXPECT_OK(device.takeError());
+    const Capacity capacity = (*device)->capacity();
+    return capacity.has(feature) ? "" : capacity.explainLack(feature);
+  }
+
   std::shared_ptr<const CudaDriver> driver;
 };
+
+TEST_F(CudaExecutorTest, knowsWhichDriversMiscompile) {
+  for (int version : {12000, 12040, 12060, 13000, 13010}) {
+    state.cudaVersion = version;
+    EXPECT_EQ(explainLack(Feature::Wgmma), "") << version;
+  }
+  for (int version : {12080, 12090}) {
+    state.cudaVersion = version;
+    EXPECT_EQ(explainLack(Feature::Wgmma),
+              "which the driver's CUDA 12." +
+                  std::to_string(version / 10 % 10) +
+                  " compiles wrongly; install a driver of CUDA 13.0 or later");
+    EXPECT_EQ(explainLack(Feature::TensorMaps), "");
+  }
+}
+
+TEST_F(CudaExecutorTest, knowsWhichGpusHaveFeatures) {
+  state.capability = 80;
+  const std::string old = "which Fake of compute capability 8.0 lacks";
+  EXPECT_EQ(explainLack(Feature::Wgmma), old);
+  EXPECT_EQ(explainLack(Feature::TensorMaps), old);
+  state.capability = 100;
+  EXPECT_EQ(explainLack(Feature::Wgmma),
+            "which Fake of compute capability 10.0 lacks");
+  EXPECT_EQ(explainLack(Feature::TensorMaps), "");
+
+  state = FakeState();
+  auto old525 = std::make_shared<CudaDriver>(*driver);
+  old525->tensorMapEncodeTiled = nullptr;
+  driver = old525;
+  state.cudaVersion = 11080;
+  EXPECT_EQ(explainLack(Feature::Wgmma), "");
+  EXPECT_EQ(explainLack(Feature::TensorMaps),
+            "which the driver's CUDA 11.8 does not know");
+}
+
+TEST_F(CudaExecutorTest, makesTensorMaps) {
+  auto module = load();
+  CudaExecutor executor(*module);
+  EXPECT_EQ(executor.device(), &module->device());
+  const TensorMapSpec spec(
+      {fakeAddress(0x1000), ElementType::BF16, {2, 300, 64}, {64, 128, 1}},
+      {1, 128, 64}, /*swizzle=*/128);
+  EncodedTensorMap map;
+  ASSERT_OK(executor.encode(spec, map));
+  EXPECT_EQ(map.bytes[127], 'm');
+  EXPECT_EQ(state.map.type, 9);
+  EXPECT_EQ(state.map.interleave, 0);
+  EXPECT_EQ(state.map.swizzle, 3);
+  EXPECT_EQ(state.map.promotion, 3);
+  EXPECT_EQ(state.map.fill, 0);
+  EXPECT_EQ(state.map.address, fakeAddress(0x1000));
+  EXPECT_EQ(state.map.sizes, (std::vector<uint64_t>{64, 300, 2}));
+  EXPECT_EQ(state.map.strides, (std::vector<uint64_t>{256, 128}));
+  EXPECT_EQ(state.map.box, (std::vector<uint32_t>{64, 128, 1}));
+  EXPECT_EQ(state.map.steps, (std::vector<uint32_t>{1, 1, 1}));
+
+  TensorMapSpec moved = spec;
+  moved.address = fakeAddress(0x2000);
+  ASSERT_OK(executor.replaceAddress(moved, map));
+  EXPECT_EQ(count("encode"), 1);
+  EXPECT_EQ(count("move"), 1);
+  EXPECT_EQ(state.map.address, fakeAddress(0x2000));
+
+  state.launchResult = 1;
+  expectError(executor.encode(spec, map),
+              "cannot make a tensor map of 3 dimensions at 0x1000: a made-up");
+  expectError(executor.replaceAddress(moved, map),
+              "cannot move a tensor map to 0x2000: a made-up failure");
+}
+
+TEST_F(CudaExecutorTest, namesTypesAndSwizzlesAsTheDriverDoes) {
+  auto module = load();
+  CudaExecutor executor(*module);
+  EncodedTensorMap map;
+  const std::pair<ElementType, int> types[] = {
+      {ElementType::F64, 8},      {ElementType::F32, 7},
+      {ElementType::F16, 6},      {ElementType::BF16, 9},
+      {ElementType::F8E4M3FN, 0}, {ElementType::F8E5M2, 0},
+      {ElementType::I1, 0},       {ElementType::I8, 0},
+      {ElementType::I32, 3},      {ElementType::I64, 5}};
+  for (auto [type, number] : types) {
+    const TensorView view =
+        TensorView::contiguous(fakeAddress(0x1000), type, {16});
+    ASSERT_OK(executor.encode({view, {16}, /*swizzle=*/0}, map));
+    EXPECT_EQ(state.map.type, number) << name(type);
+    EXPECT_EQ(state.map.swizzle, 0);
+  }
+  const TensorView view =
+      TensorView::contiguous(fakeAddress(0x1000), ElementType::I8, {4, 16});
+  ASSERT_OK(executor.encode({view, {4, 16}, /*swizzle=*/32}, map));
+  EXPECT_EQ(state.map.swizzle, 1);
+  ASSERT_OK(executor.encode({view, {4, 16}, /*swizzle=*/64}, map));
+  EXPECT_EQ(state.map.swizzle, 2);
+}
 
 TEST_F(CudaExecutorTest, asksOnceHowManyClustersRunAtOnce) {
   auto device = CudaDevice::open(driver);

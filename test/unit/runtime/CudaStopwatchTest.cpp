@@ -29,6 +29,10 @@ std::shared_ptr<const CudaDriver> makeDriver() {
   auto driver = std::make_shared<CudaDriver>();
   driver->init = [](unsigned) { return 0; };
   driver->getErrorName = [](int, const char **) { return 1; };
+  driver->driverGetVersion = [](int *version) {
+    *version = 12000;
+    return 0;
+  };
   driver->deviceGetCount = [](int *count) {
     *count = 1;
     return 0;

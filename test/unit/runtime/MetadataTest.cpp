@@ -158,14 +158,15 @@ TEST(MetadataTest, namesThePlaceOfAnError) {
   expectMalformed("\"bf16\", \"shape\": [null, 2880]},\n", "17,\n", "not JSON");
   expectMalformed("bastile.kernels", "other",
                   "schema: expected 'bastile.kernels', got 'other'");
-  expectMalformed("\"version\": 1", "\"version\": 4",
-                  "version: version 4 is unknown to this runtime, which reads "
-                  "versions 1 to 3");
+  expectMalformed("\"version\": 1", "\"version\": 5",
+                  "version: version 5 is unknown to this runtime, which reads "
+                  "versions 1 to 4");
   expectMalformed("\"compiler\"", "\"maker\"", "document: lacks 'compiler'");
   expectMalformed("\"gate\", \"type\": \"bf16\"", "\"gate\", \"type\": \"x\"",
                   "functions[0].inputs[0].type: unknown type 'x'");
   expectMalformed("[null, 2880]", "[2880, null]",
-                  "functions[0].inputs[0].shape[1]: the last dimension must");
+                  "functions[0].launches[0].operands[0]: the last dimension "
+                  "of input 'gate' must be static in a launch over rows");
   expectMalformed("[null, 2880]", "[1, 1, 1, 1, 1, 1, 1, 1, 1]",
                   "functions[0].inputs[0].shape: rank 9 is above 8");
   expectMalformed("[null, 2880]", "[null, -1]",

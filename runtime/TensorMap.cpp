@@ -1,0 +1,90 @@
+//===- TensorMap.cpp - Tensors as the copy engine sees them ---------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bastile/runtime/TensorMap.h"
+#include "runtime/Text.h"
+
+#include <limits>
+
+using namespace bastile::runtime;
+
+/// The stride of a dimension in bytes, which saturates where it exceeds 64
+/// bits.
+static int64_t getByteStride(const TensorView &view, unsigned dimension) {
+  int64_t stride;
+  if (__builtin_mul_overflow(view.strides[dimension], byteSize(view.type),
+                             &stride))
+    return std::numeric_limits<int64_t>::max();
+  return stride;
+}
+
+bool bastile::runtime::suitsTensorMap(const TensorView &view,
+                                      std::string *reason) {
+  using Limits = TensorMapLimits;
+  auto fail = [&](const auto &...parts) {
+    if (reason)
+      *reason = concat(parts...);
+    return false;
+  };
+  if (reinterpret_cast<uintptr_t>(view.data) % Limits::alignment != 0)
+    return fail("its address ", view.data, " is no multiple of ",
+                Limits::alignment);
+  for (unsigned d = 0; d != view.rank(); ++d) {
+    const int64_t size = view.sizes[d];
+    if (size < 1 || size > Limits::size)
+      return fail("its size ", size, " in dimension ", d,
+                  " is not within 1 to ", Limits::size);
+    if (size == 1)
+      continue;
+    if (d + 1 == view.rank()) {
+      if (view.strides[d] != 1)
+        return fail("its stride in the last dimension is ", view.strides[d],
+                    ", not 1");
+      continue;
+    }
+    const int64_t stride = getByteStride(view, d);
+    if (stride < 0 || stride >= Limits::stride ||
+        stride % Limits::alignment != 0)
+      return fail("its stride of ", view.strides[d], " elements in dimension ",
+                  d, " is no multiple of ", Limits::alignment,
+                  " bytes from 0 to below ", Limits::stride);
+  }
+  return true;
+}
+
+TensorMapSpec::TensorMapSpec(const TensorView &view, const Dimensions &boxes,
+                             int64_t swizzle)
+    : address(view.data), type(view.type),
+      rank(static_cast<uint8_t>(view.rank())),
+      swizzle(static_cast<uint8_t>(swizzle)) {
+  assert(view.rank() <= TensorMapLimits::rank && boxes.size() == view.rank() &&
+         suitsTensorMap(view, nullptr) && "there is no such tensor map");
+  for (unsigned d = 0; d != rank; ++d) {
+    sizes[d] = view.sizes[d];
+    strides[d] = view.sizes[d] == 1 ? TensorMapLimits::alignment
+                                    : getByteStride(view, d);
+    box[d] = static_cast<uint16_t>(boxes[d]);
+  }
+  strides[rank - 1] = byteSize(type);
+}
+
+bool TensorMapSpec::isLike(const TensorMapSpec &other) const {
+  return type == other.type && rank == other.rank && swizzle == other.swizzle &&
+         sizes == other.sizes && strides == other.strides && box == other.box;
+}
+
+EmulatedTensorMap::EmulatedTensorMap(const TensorMapSpec &spec)
+    : magic(expectedMagic), rank(spec.rank), type(spec.type),
+      elementBytes(static_cast<uint8_t>(byteSize(spec.type))),
+      swizzle(spec.swizzle),
+      address(reinterpret_cast<uintptr_t>(spec.address)) {
+  for (unsigned d = 0; d != rank; ++d) {
+    const unsigned outermostFirst = rank - 1u - d;
+    sizes[d] = spec.sizes[outermostFirst];
+    strides[d] = spec.strides[outermostFirst];
+    box[d] = spec.box[outermostFirst];
+  }
+}
