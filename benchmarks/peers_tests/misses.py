@@ -1,0 +1,46 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Tests that are known not to pass, and why (docs/peers-tests.md)."""
+
+from peers_tests.selection import find
+
+_QUACK = (
+    ("*_tuned_*", "a configuration or the autotuner of QuACK's kernels"),
+    ("*_requires_config", "a configuration of QuACK's kernels"),
+    ("*_degenerate_cluster_config_*", "a configuration of QuACK's kernels"),
+    ("*::test_rmsnorm_compile_cache", "counts entries of QuACK's cache"),
+    ("*_input_validation", "refuses what Bastile computes"),
+    ("*_multiple_of_8_validation", "refuses what Bastile computes"),
+)
+_VISION = "layer norms of a vision tower stay PyTorch's"
+_HEADLESS = "Liger replaces the forward of a model without a head"
+_UNWEIGHTED = "wants norms without a weight left alone, which Bastile patches"
+_ROTATION = "wants to find Liger's own rotation"
+
+_LIGER = (
+    *(
+        (f"*::test_apply_liger_kernel_to_instance_for_{model}", _VISION)
+        for model in (
+            "mllama_for_conditional_generation",
+            "llama4_for_conditional_generation",
+            "paligemma",
+            "gemma3_conditional_generation",
+            "smolvlm2",
+            "qwen2_vl_for_conditional_generation",
+        )
+    ),
+    *(
+        (f"*::test_apply_liger_kernel_to_instance_for_{model}", _HEADLESS)
+        for model in ("qwen3_vl", "qwen3_vl_moe", "qwen2_vl", "qwen2_5_vl")
+    ),
+    ("*::test_apply_liger_kernel_to_instance_for_gemma4_*", _UNWEIGHTED),
+    ("*::test_apply_liger_kernel_to_instance_for_nemotron", "its squared ReLU"),
+    ("*::test_qwen3_vl*_rope_hooks_applied", _ROTATION),
+    ("*::test_routing_metadata_invariants*", "tables of Liger's experts"),
+    ("*::test_float32_internal*", "launches Liger's Triton kernel by itself"),
+)
+MISSES = {"quack": _QUACK, "liger": _LIGER, "liger-convergence": ()}
+
+
+def why(suite: str, test: str) -> str | None:
+    """Why a test is known not to pass; None where it is not."""
+    return find(MISSES[suite], test)
