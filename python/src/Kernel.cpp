@@ -102,9 +102,8 @@ Kernel::Kernel(std::shared_ptr<Program> program, const Function &function,
 namespace {
 /// The tensors of one call.
 struct CallTensors {
-  /// Whether an input is the caller's tensor itself, contiguous or with
-  /// contiguous rows.
-  std::vector<bool> isContiguous, isOriginal;
+  /// Whether an input is the caller's tensor itself, whose rows are contiguous.
+  std::vector<bool> isOriginal;
   std::vector<TensorView> inputs;
   /// Objects that own the memory of the call's tensors.
   std::vector<py::object> alive;
@@ -132,7 +131,6 @@ public:
     }
   }
   ~CallScope() {
-    tensors->isContiguous.clear();
     tensors->isOriginal.clear();
     tensors->inputs.clear();
     tensors->alive.clear();
@@ -160,7 +158,6 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     py::object keepAlive;
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
-    tensors.isContiguous.push_back(view.isContiguous());
     tensors.isOriginal.push_back(hasContiguousRows(view));
     // A tensor without elements is contiguous to libraries, whatever its
     // strides.
@@ -202,6 +199,13 @@ static bool hasSeparateElements(const TensorView &view) {
   return true;
 }
 
+/// Whether an output can take the memory of an input that has elements.
+static bool canOverwrite(const CallTensors &tensors, size_t index) {
+  const TensorView &view = tensors.inputs[index];
+  return tensors.isOriginal[index] &&
+         (view.isContiguous() || hasSeparateElements(view));
+}
+
 /// Raises for inputs whose memory outputs cannot take.
 static void requirePlaces(const Function &function, const py::sequence &inputs,
                           const CallTensors &tensors) {
@@ -209,14 +213,13 @@ static void requirePlaces(const Function &function, const py::sequence &inputs,
     if (!output.mayAlias)
       continue;
     const unsigned index = *output.mayAlias;
-    const TensorView &view = tensors.inputs[index];
     const std::string what = "'" + function.name + "' overwrites '" +
                              function.inputs[index].name + "'";
     py::object input = inputs[index];
     if (!Library::of(input).isWritable(input))
       throw py::value_error(what + ", which cannot be written to");
-    if (view.elementCount() != 0 &&
-        (!tensors.isOriginal[index] || !hasSeparateElements(view)))
+    if (tensors.inputs[index].elementCount() != 0 &&
+        !canOverwrite(tensors, index))
       throw py::value_error(
           what + ", whose rows have to be contiguous and share no memory; "
                  "call it on a contiguous copy, and copy the result back");
@@ -253,7 +256,7 @@ py::list Kernel::runFunction(const Function &function,
     if (output && spec.mayAlias &&
         (inPlace == InPlace::Always ||
          (inPlace == InPlace::WherePossible &&
-          tensors.isContiguous[*spec.mayAlias]))) {
+          canOverwrite(tensors, *spec.mayAlias)))) {
       outputs[*output] = inputs[*spec.mayAlias];
       return tensors.inputs[*spec.mayAlias];
     }

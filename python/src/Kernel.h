@@ -63,7 +63,8 @@ public:
 private:
   using Source = runtime::Backward::Source;
   /// Whether outputs take the memory of inputs: never; where the function
-  /// allows it and the input is contiguous; or wherever the function says so.
+  /// allows it and the input's rows are contiguous and share no memory; or
+  /// wherever the function says so.
   enum class InPlace { Never, WherePossible, Always };
   pybind11::list runFunction(const runtime::Function &function,
                              const pybind11::sequence &inputs,

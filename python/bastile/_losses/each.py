@@ -49,7 +49,7 @@ def _overwrite(logits, results, targets, class_weights, *given):
     for result, value in zip(results, found):
         result.copy_(value)
     if gradient is not logits:
-        # Rows that lie apart are not written in place.
+        # Rows whose elements lie apart are not written in place.
         logits.copy_(gradient)
     else:
         torch.autograd.graph.increment_version(logits)

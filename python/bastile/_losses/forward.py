@@ -5,7 +5,7 @@ memory."""
 import torch
 from bastile._losses import kernels, plan
 from bastile._losses.gradients import ChunkGradients
-from bastile._losses.products import logits_of
+from bastile._losses.products import logits_of, memory_of_logits
 from bastile._losses.tokens import type_of_result
 
 
@@ -20,7 +20,7 @@ def run(operands, penalties, scale, options, wanted):
     hidden, weight, targets, bias, class_weights = operands
     tokens, classes, size = len(hidden), len(weight), hidden.element_size()
     budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
-    parts = plan.pieces(tokens, classes * size, budget)
+    parts = plan.chunks(tokens, classes, size, budget)
 
     def compute(logits, part, scale, is_differentiated):
         given = logits, targets[part, None], class_weights
@@ -60,7 +60,8 @@ def run_chunks(linear, parts, compute, scale, options, wanted):
         gradients.add(part, logits)
         return made
 
-    memory = hidden.new_empty(parts[0].stop if parts else 0, len(weight))
+    most = parts[0].stop if parts else 0
+    memory = memory_of_logits(hidden, most, len(weight))
     found = [take(part, memory) for part in parts]
     # Rounding the weight's gradient takes memory, which is less than the logits leave.
     del memory

@@ -6,7 +6,7 @@ import torch.distributed as dist
 from bastile._losses import plan
 from bastile._losses.forward import combine_chunks
 from bastile._losses.gradients import ChunkGradients
-from bastile._losses.products import logits_of
+from bastile._losses.products import logits_of, memory_of_logits
 from bastile._losses.slabs import Slab
 from bastile._losses.tokens import Statistics, Tokens
 from torch.distributed.distributed_c10d import _resolve_process_group
@@ -24,7 +24,7 @@ def run(operands, penalties, scale, options, wanted):
     share = -(-options.classes // dist.get_world_size(group))
     size = hidden.element_size()
     budget = plan.budget_of(*hidden.shape, share, size, options.settings)
-    parts = plan.pieces(tokens, share * size, budget)
+    parts = plan.chunks(tokens, share, size, budget)
     gradients = None
     if any(wanted):
         gradients = ChunkGradients(hidden, weight, wanted, len(parts), is_shared=True)
@@ -48,7 +48,7 @@ def run(operands, penalties, scale, options, wanted):
             gradients.add(part, slab.gradient(of_tokens, scale[part]))
         return results
 
-    memory = hidden.new_empty(parts[0].stop if parts else 0, classes)
+    memory = memory_of_logits(hidden, parts[0].stop if parts else 0, classes)
     found = [take(part, memory) for part in parts]
     del memory
     results = combine_chunks(found, hidden, options, scale is None)

@@ -6,6 +6,9 @@ shapes and settings, so that they are the same in every run and on every rank.""
 _LEAST_BUDGET = 64 << 20
 #: Rows and columns of the tiles that matrix products are made of.
 _TILE = 128
+#: Bytes that rows of logits are a multiple of: products of matrices whose rows begin
+#: elsewhere take slower kernels, which load fewer bytes at a time.
+_ALIGNMENT = 16
 #: Classes of a slab: fewer leave a GPU idle in the products of short rows.
 _SLAB = 8192
 
@@ -18,6 +21,7 @@ def budget_of(tokens, length, classes, size, settings):
     for then the weight's gradient needs no accumulator. Otherwise the logits take half
     of that memory, and the accumulator the other half.
     """
+    classes = row_length(classes, size)
     if settings.budget is not None:
         return settings.budget
     if settings.recompute:
@@ -27,6 +31,27 @@ def budget_of(tokens, length, classes, size, settings):
     if whole <= max(4 * weight, _LEAST_BUDGET):
         return whole
     return max(2 * weight, _LEAST_BUDGET)
+
+
+def row_length(classes, size):
+    """Elements of ``size`` bytes from one row of logits to the next. Rows shorter than
+    a tile, whose products are small, have no padding."""
+    if classes < _TILE:
+        return classes
+    unit = max(_ALIGNMENT // size, 1)
+    return -(-classes // unit) * unit
+
+
+def chunks(tokens, classes, size, budget):
+    """Slices of the tokens whose logits, of all classes, ``budget`` allows."""
+    return pieces(tokens, row_length(classes, size) * size, budget)
+
+
+def slabs(tokens, classes, size, budget):
+    """Slices of the classes whose logits, of all tokens, ``budget`` allows."""
+    # Whole tiles need no padding, but all classes in one slab may.
+    padding = row_length(classes, size) - classes
+    return pieces(classes, tokens * size, budget - padding * tokens * size)
 
 
 def pieces(count, bytes_of_one, budget):

@@ -4,9 +4,16 @@
 import functools
 
 import torch
+from bastile._losses import plan
 
 #: Rows of a product that `add_by_rows` computes at a time.
 _ROWS = 8192
+
+
+def memory_of_logits(like, rows, classes):
+    """Memory for logits [rows, classes] of the type of ``like`` and on its device."""
+    length = plan.row_length(classes, like.element_size())
+    return like.new_empty(rows, length)[:, :classes]
 
 
 def logits_of(hidden, weight, bias, out):

@@ -4,7 +4,7 @@
 import torch
 from bastile._losses import kernels, plan
 from bastile._losses.gradients import SlabGradients
-from bastile._losses.products import logits_of, wide_type
+from bastile._losses.products import logits_of, memory_of_logits, wide_type
 from bastile._losses.tokens import Statistics, Tokens, combine
 
 
@@ -64,12 +64,11 @@ def run(operands, penalties, scale, options, wanted):
     tokens, classes = len(hidden), len(weight)
     size = hidden.element_size()
     budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
-    parts = plan.pieces(classes, tokens * size, budget)
-    memory = hidden.new_empty(tokens * parts[0].stop)
+    parts = plan.slabs(tokens, classes, size, budget)
+    memory = memory_of_logits(hidden, tokens, parts[0].stop)
 
     def slab(part):
-        count = part.stop - part.start
-        logits = memory[: tokens * count].view(tokens, count)
+        logits = memory[:, : part.stop - part.start]
         of_part = None if bias is None else bias[part]
         logits_of(hidden, weight[part], of_part, logits)
         return Slab(logits, targets, part.start, class_weights, options)

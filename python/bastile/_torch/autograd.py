@@ -31,7 +31,7 @@ def keep_gradients(kernel, kept, inputs):
     """The tensors that a node keeps where gradients were computed with the results:
     these gradients, and what leads to the inputs."""
     for index in kernel.consumed_inputs:
-        if inputs[index].is_contiguous():
+        if any(x is inputs[index] for x in kept):
             # A gradient was computed in place of this input. Autograd then refuses the
             # backward of any other node that has kept it.
             torch.autograd.graph.increment_version(inputs[index])

@@ -75,8 +75,8 @@ def _overwrite(key, text, consumed, outputs, others):
     rest = iter(outputs)
     for i, computed in enumerate(kernel.run(inputs, in_place=True)):
         target = inputs[places[i]] if i in places else next(rest)
-        # An output that could not be computed in place is small, or the input has gaps
-        # between its rows.
+        # An output that could not be computed in place is small, or the elements of
+        # the input's rows lie apart.
         if computed is not target:
             target.copy_(computed)
     for tensor in consumed:

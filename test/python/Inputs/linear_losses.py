@@ -37,7 +37,12 @@ class Problem:
 
 
 def make(
-    dtype=torch.float64, device="cpu", bias=True, class_weights=False, seed=0
+    dtype=torch.float64,
+    device="cpu",
+    bias=True,
+    class_weights=False,
+    seed=0,
+    classes=CLASSES,
 ) -> Problem:
     """A problem of which some tokens are to be ignored (-100)."""
     generator = torch.Generator().manual_seed(seed)
@@ -48,15 +53,15 @@ def make(
     def leaf(x):
         return x.to(device, dtype).requires_grad_()
 
-    targets = torch.randint(CLASSES, (TOKENS,), generator=generator)
+    targets = torch.randint(classes, (TOKENS,), generator=generator)
     targets[3] = -100
     targets[20:25] = -100
-    weights = torch.rand(CLASSES, generator=generator).to(device)
+    weights = torch.rand(classes, generator=generator).to(device)
     return Problem(
         leaf(random(TOKENS, LENGTH)),
-        leaf(random(CLASSES, LENGTH) * 0.3),
+        leaf(random(classes, LENGTH) * 0.3),
         targets.to(device),
-        leaf(random(CLASSES)) if bias else None,
+        leaf(random(classes)) if bias else None,
         weights if class_weights else None,
     )
 

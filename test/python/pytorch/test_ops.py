@@ -233,7 +233,23 @@ class TestInPlace:
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             (loss.sum() + square.sum()).backward()
 
-    def test_logits_that_lie_apart_are_left_alone(self):
+    def test_rows_that_lie_apart_are_overwritten(self, device):
+        leaf, targets = make_operands("rt", device=device)
+        expected = leaf.clone().requires_grad_()
+        torch.nn.functional.cross_entropy(expected, targets[:, 0]).backward()
+        whole = torch.nn.functional.pad(leaf.requires_grad_(), (0, 3))
+        square = whole * whole
+        logits = whole[:, : leaf.shape[1]]
+        loss = bastile.ops.cross_entropy(logits, targets, returns="loss", in_place=True)
+        assert loss.grad_fn.saved_tensors[0].data_ptr() == logits.data_ptr()
+        loss.backward(retain_graph=True)
+        torch.testing.assert_close(leaf.grad, expected.grad)
+        torch.testing.assert_close(logits, expected.grad)
+        assert not whole[:, leaf.shape[1] :].any()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            square.sum().backward()
+
+    def test_logits_whose_elements_lie_apart_are_left_alone(self):
         leaf, targets = make_operands("rt")
         logits = leaf.requires_grad_().t().contiguous().t()
         before = logits.detach().clone()

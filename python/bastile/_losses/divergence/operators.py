@@ -6,7 +6,7 @@ from bastile._losses import plan, totals
 from bastile._losses.divergence import kernels
 from bastile._losses.divergence.options import Operands, Options
 from bastile._losses.forward import run_chunks
-from bastile._losses.products import logits_of
+from bastile._losses.products import logits_of, memory_of_logits
 from bastile._losses.tokens import total_scale
 
 NAME = "linear_divergence"
@@ -20,15 +20,18 @@ def run(operands, scale, options, wanted):
     *linear, given = teacher
     teacher_hidden, teacher_weight, teacher_bias = linear
     budget = plan.budget_of(*hidden.shape, classes, size, options.settings)
-    both = size if given is not None else size + teacher_hidden.element_size()
+    own = both = plan.row_length(classes, size) * size
+    if given is None:
+        other = teacher_hidden.element_size()
+        both = own + plan.row_length(classes, other) * other
     if options.settings.budget is None:
         # What shapes suggest is of the student's logits alone.
-        budget = budget * both // size
-    parts = plan.pieces(tokens, classes * both, budget)
-    most = parts[0].stop if parts else 0
+        budget = budget * both // own
+    parts = plan.pieces(tokens, both, budget)
     memory = None
     if given is None:
-        memory = teacher_hidden.new_empty(most, classes)
+        most = parts[0].stop if parts else 0
+        memory = memory_of_logits(teacher_hidden, most, classes)
 
     def compute(logits, part, scale, is_differentiated):
         if given is not None:

@@ -8,7 +8,7 @@ import torch
 from bastile._losses import plan
 from bastile._losses.gradients import ChunkGradients, SlabGradients
 from bastile._losses.log_probs import distribution, kernels
-from bastile._losses.products import logits_of, wide_type
+from bastile._losses.products import logits_of, memory_of_logits, wide_type
 
 
 class Operands(NamedTuple):
@@ -30,11 +30,12 @@ class _Cut:
         self.first_class = options.first_class
         self.is_by_class = options.recompute
         budget = plan.budget_of(*hidden.shape, classes, size, options)
-        count, other = (classes, tokens) if self.is_by_class else (tokens, classes)
+        cut = plan.slabs if self.is_by_class else plan.chunks
         # No tokens have no pieces, and no logits.
-        self.pieces = plan.pieces(count, other * size, budget) if tokens else []
-        most = max((x.stop - x.start for x in self.pieces), default=0)
-        self._memory = hidden.new_empty(most * other)
+        self.pieces = cut(tokens, classes, size, budget) if tokens else []
+        most = self.pieces[0].stop if tokens else 0
+        shape = (tokens, most) if self.is_by_class else (most, classes)
+        self._memory = memory_of_logits(hidden, *shape)
 
     def logits_of(self, piece):
         """The logits of a piece, its targets, its tokens and its first class. They lie
@@ -49,8 +50,7 @@ class _Cut:
         else:
             tokens = piece
         hidden, targets = hidden[tokens], targets[tokens]
-        shape = len(hidden), len(weight)
-        logits = self._memory[: shape[0] * shape[1]].view(shape)
+        logits = self._memory[: len(hidden), : len(weight)]
         return logits_of(hidden, weight, bias, logits), targets, tokens, first
 
 
