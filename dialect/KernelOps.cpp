@@ -72,6 +72,8 @@ struct KnownAttribute {
   StringRef name;
   /// The least value of a number; none for an attribute that has no value.
   std::optional<int64_t> least;
+  /// Whether the value is checked elsewhere.
+  bool isOther = false;
 };
 
 } // namespace
@@ -95,6 +97,8 @@ static LogicalResult verifyAttributes(Operation *op, StringRef what,
         known, [&](const KnownAttribute &one) { return one.name == name; });
     if (found == known.end())
       return error() << "the unknown attribute '" << name << "'";
+    if (found->isOther)
+      continue;
     if (!found->least) {
       if (!isa<UnitAttr>(attribute.getValue()))
         return error() << "'" << name << "' " << attribute.getValue()
@@ -224,6 +228,7 @@ static LogicalResult verifyArguments(ProgramOp program) {
       {ProgramOp::kPartialAttrName, std::nullopt},
       {ProgramOp::kBandAttrName, /*least=*/1},
       {ProgramOp::kSpaceAttrName, /*least=*/0},
+      {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true},
       {TileDialect::kApproximateAttrName, std::nullopt}};
   int64_t spaces = program.getSpaces();
   for (unsigned index = 0; index < program.getNumArguments(); ++index) {
@@ -238,6 +243,79 @@ static LogicalResult verifyArguments(ProgramOp program) {
   return success();
 }
 
+/// The type in memory of an operand of a program: null if it has none.
+static MemRefType getMemoryType(Type operand) {
+  if (auto map = dyn_cast<TensorMapType>(operand))
+    return map.getMemory();
+  return dyn_cast<MemRefType>(operand);
+}
+
+/// Checks that each operand in memory of `program`, which has named dimensions,
+/// says which of them are its own.
+static LogicalResult verifyOperandDimensions(ProgramOp program) {
+  for (unsigned index = program.getNumSizes();
+       index < program.getNumArguments(); ++index) {
+    MemRefType memory = getMemoryType(program.getArgumentTypes()[index]);
+    if (!memory)
+      continue;
+    ArrayAttr dimensions = program.getArgDimensions(index);
+    auto fail = [&, index = index] {
+      return program.emitOpError("argument ") << index << " ";
+    };
+    if (!dimensions ||
+        dimensions.size() != static_cast<size_t>(memory.getRank()))
+      return fail() << "of type " << memory << " needs '"
+                    << ProgramOp::kDimensionsAttrName
+                    << "' with a name or a size for each dimension";
+    for (auto [size, dimension] :
+         llvm::zip_equal(memory.getShape(), dimensions)) {
+      auto name = dyn_cast<StringAttr>(dimension);
+      auto number = dyn_cast<IntegerAttr>(dimension);
+      if (name && !program.getSize(name))
+        return fail() << "has dimension " << name
+                      << ", which the program does not have";
+      if (!name && (!number || number.getInt() != size))
+        return fail() << "has dimension " << dimension << " of " << memory
+                      << ", which is neither a name nor the static size";
+    }
+  }
+  return success();
+}
+
+/// Checks `program`, which has named dimensions.
+static LogicalResult verifyDimensions(ProgramOp program) {
+  if (program.getLeading() != 0 || program.getSpaces() != 1)
+    return program.emitOpError(
+        "has named dimensions, so it has no leading dimensions nor row spaces");
+  if (program.getSchedule().getThreads() < 1)
+    return program.emitOpError("has schedule ")
+           << program.getSchedule() << ", which says nothing of 'threads'";
+  if (static_cast<size_t>(program.getNumSizes()) > program.getNumArguments())
+    return program.emitOpError("has ")
+           << program.getNumSizes() << " dimensions but only "
+           << program.getNumArguments() << " arguments";
+  for (BlockArgument size :
+       program.getArguments().take_front(program.getNumSizes()))
+    if (!size.getType().isIndex())
+      return program.emitOpError("argument ")
+             << size.getArgNumber()
+             << " is the size of a dimension and must be an index, not "
+             << size.getType();
+  std::optional<DictionaryAttr> parts = program.getPrograms();
+  if (!parts)
+    return program.emitOpError(
+        "has named dimensions, so 'programs' must say into which parts they are "
+        "cut");
+  for (NamedAttribute part : *parts) {
+    auto length = dyn_cast<IntegerAttr>(part.getValue());
+    if (!program.getSize(part.getName()) || !length || length.getInt() < 1)
+      return program.emitOpError("has a program for each ")
+             << part.getValue() << " of dimension " << part.getName()
+             << ", which is no length of a dimension";
+  }
+  return verifyOperandDimensions(program);
+}
+
 LogicalResult ProgramOp::verify() {
   if (getBody().empty())
     return emitOpError("has no body");
@@ -246,6 +324,9 @@ LogicalResult ProgramOp::verify() {
   if (getNumResults() != 0)
     return emitOpError(
         "must return nothing: its results are operands in memory");
+  if (getDimensions())
+    return failure(failed(verifyDimensions(*this)) ||
+                   failed(verifyArguments(*this)));
   if (!getSchedule().isComplete())
     return emitOpError("has schedule ")
            << getSchedule()
@@ -319,6 +400,18 @@ int64_t ProgramOp::getArgSpace(unsigned position) {
   return getArgNumber(*this, position, kSpaceAttrName).value_or(0);
 }
 
+ArrayAttr ProgramOp::getArgDimensions(unsigned position) {
+  return getArgAttrOfType<ArrayAttr>(position, kDimensionsAttrName);
+}
+
+Value ProgramOp::getSize(StringRef name) {
+  if (std::optional<ArrayAttr> names = getDimensions())
+    for (auto [index, dimension] : llvm::enumerate(*names))
+      if (cast<StringAttr>(dimension).getValue() == name)
+        return getArgument(index);
+  return {};
+}
+
 //===----------------------------------------------------------------------===//
 // LaunchOp
 //===----------------------------------------------------------------------===//
@@ -342,7 +435,7 @@ static LogicalResult verifyKernel(LaunchOp launch, KernelOp kernel) {
 /// unless its operands have been lowered to addresses.
 static LogicalResult verifyProgram(LaunchOp launch, ProgramOp program) {
   auto operands = program.getArgumentTypes().drop_front(program.getNumSizes());
-  if (!llvm::all_of(operands, llvm::IsaPred<MemRefType>))
+  if (!llvm::all_of(operands, getMemoryType))
     return success();
   SmallVector<Type> types(launch->getOperandTypes());
   llvm::append_range(types, launch->getResultTypes());
@@ -352,7 +445,7 @@ static LogicalResult verifyProgram(LaunchOp launch, ProgramOp program) {
            << program.getSymName() << " takes " << operands.size()
            << " in memory";
   for (auto [operand, type] : llvm::zip_equal(operands, types)) {
-    auto memory = cast<MemRefType>(operand);
+    auto memory = getMemoryType(operand);
     auto tensor = cast<RankedTensorType>(type);
     bool fits = memory.getElementType() == tensor.getElementType() &&
                 memory.getRank() > 0 && tensor.getRank() > 0 &&

@@ -7,7 +7,7 @@
 #ifndef BASTILE_DIALECT_KERNELOPS_TD
 #define BASTILE_DIALECT_KERNELOPS_TD
 
-include "dialect/ProgramOps.td"
+include "dialect/AsyncOps.td"
 include "dialect/ThreadOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
@@ -96,6 +96,25 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     With `band`, a program takes the rows of a band together; otherwise it takes
     as many rows at a time as the schedule says.
 
+    A program over named dimensions has `dimensions`, the names, in place of
+    `leading`: its first arguments are their sizes. Each operand's
+    `tile.dimensions` names the dimension of the program along each of its own,
+    or is the size of one that has no name. There is one program for each
+    combination of parts of the dimensions in `programs`, which gives the length
+    of these parts; with `persistent` in the schedule, that many blocks at most
+    for each multiprocessor go through all of them. Of the schedule, only
+    `threads`, `cluster` and `persistent` count:
+
+    ```mlir
+    tile.program @product(%m: index, %n: index, %k: index,
+        %a: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>,
+                             box = [128, 64], swizzle = 128>
+            {tile.dimensions = ["m", "k"]}, ...)
+        attributes {dimensions = ["m", "n", "k"],
+                    programs = {m = 128 : i64, n = 256 : i64},
+                    schedule = #tile.schedule<threads = 384>} {
+    ```
+
     The pass `merge-launches` makes programs of several row spaces, `spaces` in
     number: the first blocks go through the rows of row space 0, the next ones
     through those of row space 1. The sizes of each row space come first, one
@@ -118,13 +137,17 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     | `tile.band` | How many neighbouring rows share each row of the operand, whose rows lie without gaps. |
     | `tile.space` | The row space to which the operand's rows belong; 0 if absent. |
     | `tile.approximate` | The operand is a result that may be approximate. |
+    | `tile.dimensions` | The name of the program's dimension, or the static size, of each dimension of the operand. |
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
-                       I64Attr:$leading, Tile_ScheduleAttr:$schedule,
+                       DefaultValuedOptionalAttr<I64Attr, "0">:$leading,
+                       Tile_ScheduleAttr:$schedule,
+                       OptionalAttr<StrArrayAttr>:$dimensions,
+                       OptionalAttr<DictionaryAttr>:$programs,
                        DefaultValuedOptionalAttr<I64Attr, "1">:$column_blocks,
                        OptionalAttr<I64Attr>:$row_programs,
                        OptionalAttr<I64Attr>:$band,
@@ -145,9 +168,14 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     static constexpr ::llvm::StringLiteral kPartialAttrName = "tile.partial";
     static constexpr ::llvm::StringLiteral kBandAttrName = "tile.band";
     static constexpr ::llvm::StringLiteral kSpaceAttrName = "tile.space";
+    static constexpr ::llvm::StringLiteral kDimensionsAttrName =
+        "tile.dimensions";
 
     /// How many of the arguments are sizes; operands follow.
-    int64_t getNumSizes() { return getSpaces() * getLeading(); }
+    int64_t getNumSizes() {
+      return getDimensions() ? getDimensions()->size()
+                             : getSpaces() * getLeading();
+    }
     /// Sizes of the leading dimensions of a row space.
     ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
       return getArguments().slice(space * getLeading(), getLeading());
@@ -171,6 +199,10 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     std::optional<int64_t> getArgPhase(unsigned position);
     std::optional<int64_t> getArgBand(unsigned position);
     int64_t getArgSpace(unsigned position);
+    /// The names or sizes of the operand's dimensions; null for none.
+    ::mlir::ArrayAttr getArgDimensions(unsigned position);
+    /// The size of dimension `name` of the program; null if there is none.
+    ::mlir::Value getSize(::llvm::StringRef name);
   }];
 }
 

@@ -74,6 +74,9 @@ static LogicalResult verifyAccess(Op op, RankedTensorType tile) {
     return op.emitOpError("moves between ")
            << tile << " and " << memref << ", whose element types differ";
   size_t expected = memref.getRank() == 1 ? 1 : 2;
+  auto program = op->template getParentOfType<ProgramOp>();
+  if (program && program.getDimensions())
+    expected = memref.getRank();
   if (numIndices != expected)
     return op.emitOpError("takes ") << expected << " indices into " << memref
                                     << ", but has " << numIndices;
@@ -158,6 +161,9 @@ LogicalResult IsDoneOp::verify() {
 
 int64_t BufferOp::getEnd(int64_t blocks) {
   auto type = cast<MemRefType>(getType());
+  // Each block has tiles of its own where any thread may read them.
+  if (isa_and_present<SharedAttr>(type.getMemorySpace()))
+    blocks = 1;
   return getOffset() + type.getNumElements() / blocks * getElementBytes(type);
 }
 
@@ -169,6 +175,20 @@ LogicalResult BufferOp::verify() {
            << type << " is not a number of tiles of static sizes";
   if (int64_t offset = getOffset(); offset < 0)
     return emitOpError("begins at ") << offset << ", ahead of the memory";
+  auto shared = dyn_cast_or_null<SharedAttr>(type.getMemorySpace());
+  if (!shared)
+    return success();
+  int64_t swizzle = shared.getSwizzle();
+  // A swizzle repeats after eight rows of a panel.
+  if (int64_t period = 8 * swizzle; getOffset() % period != 0)
+    return emitOpError("begins at ")
+           << getOffset() << ", which is no multiple of the " << period
+           << " bytes after which the swizzle repeats";
+  if (type.getDimSize(1) % 8 != 0 ||
+      type.getDimSize(2) * getElementBytes(type) % swizzle != 0)
+    return emitOpError("of type ")
+           << type << " does not consist of panels of " << swizzle
+           << " bytes and a multiple of 8 rows";
   return success();
 }
 

@@ -50,6 +50,22 @@ def Tile_MisalignmentOp : Tile_Op<"misalignment", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_IotaRowsOp : Tile_Op<"iota_rows", [Pure]> {
+  let summary = "the number of each row of a tile";
+  let description = [{
+    Rows are counted from `row`, the number of the tile's first one.
+
+    Example:
+
+    ```mlir
+    %0 = tile.iota_rows from %row : tensor<128x1xi32>
+    ```
+  }];
+  let arguments = (ins Index:$row);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = "`from` $row attr-dict `:` type($result)";
+}
+
 def Tile_LoadOp : Tile_Op<"load", [
     AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "reads a tile";
@@ -59,6 +75,10 @@ def Tile_LoadOp : Tile_Op<"load", [
     element beyond the operand holds some other element of it, and no memory
     outside the operand is read: `tile.mask` gives such elements a value where
     it matters. `row` itself must be in range.
+
+    In a program over named dimensions there is an index for each dimension of
+    the operand, and the tile lies in the last two. Elements beyond the operand
+    are zeros then.
 
     The address of every row is a multiple of `alignment` bytes. `invariant`
     says that the program does not write the operand. With `offset` and

@@ -26,8 +26,13 @@
 #include "dialect/TileEnums.h.inc"
 #include "dialect/TileInterfaces.h.inc"
 
+#include "dialect/TileAttrInterfaces.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialect/TileAttributes.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/TileTypes.h.inc"
 
 #define GET_OP_CLASSES
 #include "dialect/TileOps.h.inc"

@@ -99,6 +99,14 @@ LogicalResult BlockedAttr::verifyEncoding(
   return diagnostic;
 }
 
+int64_t BlockedAttr::getNumPieces(ArrayRef<int64_t> shape) const {
+  return getRowRepeats(shape) * getColumnRepeats(shape);
+}
+
+int64_t BlockedAttr::getPieceElements(ArrayRef<int64_t> shape) const {
+  return shape[1] == 1 || getGroup() > 1 ? 1 : getVector();
+}
+
 std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
                                                     int64_t block,
                                                     int64_t thread,
@@ -110,4 +118,62 @@ std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
       (piece % columnRepeats) * getColumnsPerDeal() +
       (block * getThreadColumns() + thread % getThreadColumns()) * getVector();
   return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column / getGroup()};
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of products
+//===----------------------------------------------------------------------===//
+
+LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              int64_t warps) {
+  constexpr int64_t most = 32;
+  if (warps < 1 || warps > most)
+    return emitError() << "a block has 1 to " << most << " warps, not "
+                       << warps;
+  return success();
+}
+
+LogicalResult
+MmaAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                        function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || llvm::any_of(shape, ShapedType::isDynamic))
+    return emitError() << "a layout describes a tile of two static dimensions";
+  if (int64_t rows = kWarpRows * getWarps();
+      shape[0] != 1 && (shape[0] < 1 || shape[0] % rows != 0))
+    return emitError() << shape[0] << " rows do not divide into " << kWarpRows
+                       << " for each of " << getWarps() << " warps";
+  if (shape[1] != 1 && (shape[1] < 1 || shape[1] % kChunk != 0))
+    return emitError() << shape[1] << " columns do not divide into pieces of "
+                       << kChunk;
+  return success();
+}
+
+int64_t MmaAttr::getNumPieces(ArrayRef<int64_t> shape) const {
+  return getRowRepeats(shape) * getChunks(shape) * getRowsPerRepeat(shape);
+}
+
+int64_t MmaAttr::getPieceElements(ArrayRef<int64_t> shape) const {
+  return shape[1] == 1 ? 1 : 2;
+}
+
+std::pair<int64_t, int64_t> MmaAttr::getElement(ArrayRef<int64_t> shape,
+                                                int64_t /*block*/,
+                                                int64_t thread,
+                                                int64_t piece) const {
+  constexpr int64_t warpSize = 32, lanesPerRow = 4;
+  int64_t half = piece % getRowsPerRepeat(shape);
+  int64_t chunk = piece / getRowsPerRepeat(shape) % getChunks(shape);
+  int64_t repeat = piece / getRowsPerRepeat(shape) / getChunks(shape);
+  int64_t lane = thread % warpSize;
+  int64_t row = (repeat * getWarps() + thread / warpSize) * kWarpRows +
+                lane / lanesPerRow + half * kWarpRows / 2;
+  int64_t column = chunk * kChunk + lane % lanesPerRow * 2;
+  return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
+}
+
+LogicalResult SharedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t swizzle) {
+  if (swizzle != 32 && swizzle != 64 && swizzle != 128)
+    return emitError() << "a panel has 32, 64 or 128 bytes, not " << swizzle;
+  return success();
 }

@@ -8,6 +8,7 @@
 #define BASTILE_DIALECT_TILEATTRIBUTES_TD
 
 include "dialect/TileDialect.td"
+include "dialect/TileInterfaces.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/TensorEncoding.td"
@@ -100,8 +101,9 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   }];
 }
 
-def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
-    [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
+    DeclareAttrInterfaceMethods<Tile_LayoutInterface>]> {
   let summary = "Which thread holds which element of a tile";
   let description = [{
     Deals a tile to the threads of a block in pieces of `vector` neighbouring
@@ -190,16 +192,75 @@ def Tile_BlockedAttr : Tile_Attr<"Blocked", "blocked",
     int64_t getGroupPieces() const {
       return getGroup() / (getVector() * getGroupThreads());
     }
-    /// Number of pieces of a tile with `shape` that each thread holds.
-    int64_t getNumPieces(::llvm::ArrayRef<int64_t> shape) const {
-      return getRowRepeats(shape) * getColumnRepeats(shape);
-    }
-    /// Row and column, in a tile with `shape`, of the first element of `piece`
-    /// as `thread` of `block` holds it.
-    std::pair<int64_t, int64_t> getElement(::llvm::ArrayRef<int64_t> shape,
-                                           int64_t block, int64_t thread,
-                                           int64_t piece) const;
   }];
+}
+
+def Tile_MmaAttr : Tile_Attr<"Mma", "mma", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
+    DeclareAttrInterfaceMethods<Tile_LayoutInterface>]> {
+  let summary = "Which thread holds which element of a product's tile";
+  let description = [{
+    Deals a tile as the tensor cores hold the sum of a product. `warps` warps
+    stand below each other, each over 16 rows; a tile with more rows repeats
+    them. Thread t of a warp holds, of every 8 columns, the columns 2 (t % 4) and
+    the next, in row t / 4 as one piece and in row t / 4 + 8 as the next piece.
+    The left operand of a product has the same layout in registers.
+
+    `#tile.mma<warps = 1>` on a tile of 16 x 8, each cell naming its thread and
+    piece:
+
+    ```
+    column   0    1    2    3    4    5    6    7
+    row 0   0:0  0:0  1:0  1:0  2:0  2:0  3:0  3:0
+    row 1   4:0  4:0  5:0  5:0  6:0  6:0  7:0  7:0
+    ...
+    row 8   0:1  0:1  1:1  1:1  2:1  2:1  3:1  3:1
+    ```
+
+    A dimension of size one is held by every thread along it. The warps are
+    those of the role that computes the tile (`tile.roles`), in order.
+  }];
+  let parameters = (ins "int64_t":$warps);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Rows of a warp's part, and columns that one piece of each thread covers.
+    static constexpr int64_t kWarpRows = 16, kChunk = 8;
+    /// How often the warps repeat along the rows.
+    int64_t getRowRepeats(::llvm::ArrayRef<int64_t> shape) const {
+      return shape[0] == 1 ? 1 : shape[0] / (kWarpRows * getWarps());
+    }
+    /// How many rows a thread holds in each repetition.
+    int64_t getRowsPerRepeat(::llvm::ArrayRef<int64_t> shape) const {
+      return shape[0] == 1 ? 1 : 2;
+    }
+    /// How many chunks of columns there are.
+    int64_t getChunks(::llvm::ArrayRef<int64_t> shape) const {
+      return shape[1] == 1 ? 1 : shape[1] / kChunk;
+    }
+    /// The number of the piece of a chunk that lies in a thread's row `half` of
+    /// a repetition.
+    int64_t getPiece(::llvm::ArrayRef<int64_t> shape, int64_t repeat,
+                     int64_t chunk, int64_t half) const {
+      return (repeat * getChunks(shape) + chunk) * getRowsPerRepeat(shape) +
+             half;
+    }
+  }];
+}
+
+def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
+  let summary = "Shared memory in which the elements of a tile have a place";
+  let description = [{
+    The memory space of a buffer whose tiles any thread may read. The columns of
+    a tile are cut into panels of `swizzle` bytes, which lie one behind the
+    other, each with one row after the other. Within a panel, bits 4 to 6 of an
+    address (4 to 5 with 64 bytes, 4 with 32) are combined by exclusive or with
+    bits 7 to 9 (7 to 8, 7), so that neither rows nor columns collide in a bank.
+    Copies of tensors write this order and products read it.
+  }];
+  let parameters = (ins "int64_t":$swizzle);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // BASTILE_DIALECT_TILEATTRIBUTES_TD

@@ -17,8 +17,11 @@ using namespace mlir;
 #include "dialect/TileEnums.cpp.inc"
 #include "dialect/TileInterfaces.cpp.inc"
 
+#include "dialect/TileAttrInterfaces.cpp.inc"
+
 void bastile::tile::TileDialect::initialize() {
   registerAttributes();
+  registerTypes();
   registerModelOps();
   addOperations<
 #define GET_OP_LIST

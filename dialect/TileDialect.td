@@ -35,6 +35,7 @@ def Tile_Dialect : Dialect {
   }];
 
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let extraClassDeclaration = [{
     /// Function attribute: how to call the function's backward (see the pass
     /// `differentiate`).
@@ -63,6 +64,7 @@ def Tile_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kScheduleAttrName = "tile.schedule";
 
     void registerAttributes();
+    void registerTypes();
     void registerModelOps();
   }];
 }

@@ -7,6 +7,7 @@
 #ifndef BASTILE_DIALECT_TILEINTERFACES_TD
 #define BASTILE_DIALECT_TILEINTERFACES_TD
 
+include "mlir/IR/Interfaces.td"
 include "mlir/IR/OpBase.td"
 
 def Tile_DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
@@ -22,6 +23,27 @@ def Tile_DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
       }],
       "::llvm::SmallVector<::mlir::Value>", "decompose",
       (ins "::mlir::ImplicitLocOpBuilder &":$builder)>
+  ];
+}
+
+def Tile_LayoutInterface : AttrInterface<"LayoutInterface"> {
+  let cppNamespace = "::bastile::tile";
+  let description = [{
+    Which thread holds which element of a tile. A thread holds a tile in pieces
+    of neighbouring elements of a row.
+  }];
+  let methods = [
+    InterfaceMethod<"Number of pieces of a tile with `shape` that a thread holds.",
+      "int64_t", "getNumPieces", (ins "::llvm::ArrayRef<int64_t>":$shape)>,
+    InterfaceMethod<"Elements of each piece of a tile with `shape`.",
+      "int64_t", "getPieceElements", (ins "::llvm::ArrayRef<int64_t>":$shape)>,
+    InterfaceMethod<[{
+        Row and column, in a tile with `shape`, of the first element of `piece`
+        as `thread` of `block` holds it.
+      }],
+      "std::pair<int64_t, int64_t>", "getElement",
+      (ins "::llvm::ArrayRef<int64_t>":$shape, "int64_t":$block,
+           "int64_t":$thread, "int64_t":$piece)>
   ];
 }
 

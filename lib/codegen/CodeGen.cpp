@@ -8,6 +8,7 @@
 #include "lib/codegen/Contract.h"
 #include "lib/codegen/Generate.h"
 #include "lib/codegen/SplitBlocks.h"
+#include "lib/codegen/ThreadOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -47,6 +48,7 @@ void bastile::registerTranslations(mlir::DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
   mlir::registerNVVMDialectTranslation(registry);
+  registerThreadOpTranslation(registry);
 }
 
 void bastile::addLineInfo(mlir::OpPassManager &passes) {

@@ -9,6 +9,7 @@
 #include "bastile/Compiler.h"
 #include "bastile/Version.h"
 #include "dialect/Rows.h"
+#include "lib/driver/DimensionMetadata.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/tensors/Names.h"
 #include "llvm/ADT/StringExtras.h"
@@ -103,7 +104,9 @@ private:
   json::Object describeBuffer(Value value);
   json::Object describeOperand(Value value, bool isPartial,
                                std::optional<int64_t> band, int64_t space);
+  json::Object describePlace(Value value);
   json::Object describeLaunch(tile::LaunchOp launch);
+  json::Object describeDimensionLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::ProgramOp program);
   json::Array describePhases(tile::ProgramOp program);
   json::Value describePrograms(tile::ProgramOp program, json::Value rows);
@@ -154,6 +157,12 @@ json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
     return json::Object{{"input", argument.getArgNumber()},
                         {"dimension", dimension}};
   auto result = cast<OpResult>(value);
+  if (tile::ProgramOp program =
+          getProgram(cast<tile::LaunchOp>(result.getOwner()));
+      program.getDimensions()) {
+    auto [input, place] = findSize(result, program, dimension);
+    return describeSize(input, place);
+  }
   json::Value size = describeSize(getSizeInput(result, dimension), dimension);
   if (std::optional<int64_t> band = getBand(result))
     return json::Object{{"ceildiv", json::Array{std::move(size), *band}}};
@@ -239,11 +248,18 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
 json::Object FunctionDescriber::describeOperand(Value value, bool isPartial,
                                                 std::optional<int64_t> band,
                                                 int64_t space) {
-  json::Object operand{{"rows", isRowTensor(value) && !isPartial && !band}};
+  json::Object operand = describePlace(value);
+  operand["rows"] = isRowTensor(value) && !isPartial && !band;
   if (band)
     operand["band"] = *band;
   if (space != 0)
     operand["space"] = space;
+  return operand;
+}
+
+/// Which tensor of the function `value` is.
+json::Object FunctionDescriber::describePlace(Value value) {
+  json::Object operand;
   if (auto argument = dyn_cast<BlockArgument>(value))
     operand["input"] = argument.getArgNumber();
   else if (auto it = outputs.find(value); it != outputs.end())
@@ -366,10 +382,41 @@ json::Array FunctionDescriber::describePhases(tile::ProgramOp program) {
   return isAsked ? std::move(phases) : json::Array();
 }
 
+/// Describes a launch over named dimensions.
+json::Object
+FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
+  tile::ProgramOp first = getProgram(launch);
+  json::Array operands, variants;
+  auto describe = [&](Value value) {
+    json::Object operand = describePlace(value);
+    operand["map"] =
+        describeMap(first, first.getNumSizes() + operands.size());
+    operands.push_back(std::move(operand));
+  };
+  llvm::for_each(launch.getInputs(), describe);
+  llvm::for_each(launch.getResults(), describe);
+  for (auto symbol : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
+    auto program = symbols.lookup<tile::ProgramOp>(symbol.getValue());
+    json::Object variant = describeDimensionVariant(program);
+    variant["entry"] = program.getSymName();
+    variant["block"] = program.getSchedule().getThreads();
+    variant["cluster"] = getCluster(program);
+    variant["shared_memory"] = getSharedBytes(program);
+    variants.push_back(std::move(variant));
+  }
+  return json::Object{{"kernel", first.getSymName()},
+                      {"dimensions", describeDimensions(first)},
+                      {"operands", std::move(operands)},
+                      {"variants", std::move(variants)},
+                      {"overlap_next", launch.getOverlapNext()}};
+}
+
 json::Object FunctionDescriber::describeLaunch(tile::LaunchOp launch) {
   json::Array operands, variants;
   int64_t leading = 0;
   tile::ProgramOp first = getProgram(launch);
+  if (first.getDimensions())
+    return describeDimensionLaunch(launch);
   auto getSpace = [&] {
     return first.getArgSpace(first.getNumSizes() + operands.size());
   };
@@ -440,20 +487,23 @@ json::Object FunctionDescriber::describe() {
 
 /// The first version of the schema whose readers know every field of the
 /// document: launches that run without rows, variants for misaligned operands
-/// with one phase, and grids that depend on how many clusters run at once.
+/// with one phase, grids that depend on how many clusters run at once, and named
+/// dimensions.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
   int64_t version = 1;
   for (auto program : module.getOps<tile::ProgramOp>()) {
+    if (program.getDimensions())
+      return 4;
     if (!getCombinedDimensions(program).empty())
-      return 3;
+      version = std::max<int64_t>(version, 3);
     tile::ScheduleAttr schedule = program.getSchedule();
     if (!target.isHost() && schedule.getPersistent() &&
         schedule.getBlocks() > 1)
-      version = 2;
+      version = std::max<int64_t>(version, 2);
     for (unsigned position = 0; position < program.getNumArguments();
          ++position)
       if (program.getArgPhase(position))
-        version = 2;
+        version = std::max<int64_t>(version, 2);
   }
   return version;
 }

@@ -105,12 +105,15 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
       return failure();
     return passes.run(module);
   };
-  if (level >= Level::Decomposed && failed(verifyOnlyFunctions(module)))
-    return failure();
-  if (failed(run([&](OpPassManager &passes) {
-        addTensorPasses(passes, level, options);
-      })))
-    return failure();
+  // Programs that somebody wrote by hand go on where the pass `tile` ends.
+  if (module.getOps<tile::ProgramOp>().empty()) {
+    if (level >= Level::Decomposed && failed(verifyOnlyFunctions(module)))
+      return failure();
+    if (failed(run([&](OpPassManager &passes) {
+          addTensorPasses(passes, level, options);
+        })))
+      return failure();
+  }
   // The launches are known once kernels are tiled and gone once they are
   // lowered.
   if (metadata && level >= Level::Tiled)

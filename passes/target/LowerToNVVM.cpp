@@ -49,7 +49,10 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     int32_t threads = schedule.getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
-    if (int32_t least = getMinBlocksPerMultiprocessor(schedule); least > 1)
+    // A program over named dimensions takes what registers it can get.
+    int32_t least =
+        op.getDimensions() ? 1 : getMinBlocksPerMultiprocessor(schedule);
+    if (least > 1 || op.getDimensions())
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     rewriter.getI32IntegerAttr(least));
     if (int32_t blocks = schedule.getBlocks(); blocks > 1)
@@ -79,6 +82,12 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     if (!isa<LLVM::LLVMPointerType>(op.getArgumentTypes()[index]))
       return;
     Builder builder(op.getContext());
+    if (op.getArgAttr(index, LLVM::LLVMDialect::getByValAttrName())) {
+      for (NamedAttribute attribute : op.getArgAttrDict(index))
+        if (attribute.getNameDialect())
+          func.setArgAttr(index, attribute.getName(), attribute.getValue());
+      return;
+    }
     bool isReadOnly = op.isArgReadOnly(index);
     if (isReadOnly || !op.getInPlace())
       func.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
@@ -147,6 +156,9 @@ struct LowerToNVVMPass
                            ConversionTarget &legality) {
       configureGpuToNVVMTypeConverter(converter);
       legality.addLegalDialect<NVVM::NVVMDialect>();
+      // These stay until LLVM IR is printed.
+      legality.addLegalOp<tile::WgmmaOp, tile::WgmmaFenceOp,
+                          tile::WgmmaWaitOp>();
       populateGpuToNVVMConversionPatterns(converter, patterns);
       patterns.add<LowerProgram, LowerReturn,
                    LowerProgramNumber<tile::ProgramIdOp, NVVM::BlockIdXOp,

@@ -74,6 +74,9 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   }
 
   LogicalResult distribute(tile::ProgramOp program, bool onHost) {
+    // The tiles of a program over named dimensions have layouts of their own.
+    if (program.getDimensions())
+      return success();
     if (failed(verifyTiles(program)))
       return failure();
     ThreadGrid grid{1, 1, 1};

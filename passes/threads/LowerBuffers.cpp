@@ -67,6 +67,13 @@ namespace {
 LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::ProgramOp program) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
   auto module = program->getParentOfType<ModuleOp>();
+  // A swizzle counts from addresses that this divides.
+  bool isSwizzled = false;
+  program.walk([&](tile::BufferOp buffer) {
+    isSwizzled |= isa<tile::SharedAttr>(
+        cast<MemRefType>(buffer.getType()).getMemorySpace());
+  });
+  const uint64_t alignment = isSwizzled ? 1024 : 16;
   std::string name = (program.getSymName() + "_shared").str();
   // A function of the user may have this name already.
   while (Operation *found = module.lookupSymbol(name)) {
@@ -80,7 +87,7 @@ LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::ProgramOp program) {
   return LLVM::GlobalOp::create(
       builder, program.getLoc(), type,
       /*isConstant=*/false, LLVM::Linkage::External, name,
-      /*value=*/Attribute(), /*alignment=*/16, kShared);
+      /*value=*/Attribute(), alignment, kShared);
 }
 
 struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {

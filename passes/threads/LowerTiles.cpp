@@ -20,6 +20,8 @@
 #include "passes/TargetLookup.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "passes/threads/ClusterExchange.h"
+#include "passes/threads/Role.h"
+#include "passes/threads/SharedTiles.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_LOWERTILES
@@ -35,22 +37,28 @@ tile::BlockedAttr bastile::getLayout(Type type) {
                 : tile::BlockedAttr();
 }
 
+tile::LayoutInterface bastile::getAnyLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<tile::LayoutInterface>(tensor.getEncoding())
+                : tile::LayoutInterface();
+}
+
 Type bastile::getPieceType(RankedTensorType tile) {
-  int64_t vector = getLayout(tile).getVector();
-  if (vector == 1 || tile.getDimSize(1) == 1 || getLayout(tile).getGroup() > 1)
+  int64_t elements = getAnyLayout(tile).getPieceElements(tile.getShape());
+  if (elements == 1)
     return tile.getElementType();
-  return VectorType::get({vector}, tile.getElementType());
+  return VectorType::get({elements}, tile.getElementType());
 }
 
 Value bastile::getThreadId(OpBuilder &builder, Location loc) {
   return gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
 }
 
-/// The number of the calling warp. It is computed by a shuffle from lane 0: the
-/// assembler then knows that all lanes have the same number, and keeps it, and
-/// addresses that follow from it, once for a warp. The shuffle is placed where
-/// the program starts, the only place where all lanes are sure to take part.
-static Value getWarpId(OpBuilder &builder, Location loc) {
+/// The number is computed by a shuffle from lane 0: the assembler then knows
+/// that all lanes have the same number, and keeps it, and addresses that follow
+/// from it, once for a warp. The shuffle is placed where the program starts, the
+/// only place where all lanes are sure to take part.
+Value bastile::getWarpId(OpBuilder &builder, Location loc) {
   OpBuilder::InsertionGuard guard(builder);
   auto program = builder.getInsertionBlock()
                      ->getParent()
@@ -92,13 +100,18 @@ ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
 
 Value bastile::getBlockRank(OpBuilder &builder, Location loc,
                             tile::BlockedAttr layout) {
-  if (layout.getBlocks() == 1)
+  return createBlockRank(builder, loc, layout.getBlocks());
+}
+
+Value bastile::createBlockRank(OpBuilder &builder, Location loc,
+                               int64_t blocks) {
+  if (blocks == 1)
     return arith::ConstantIndexOp::create(builder, loc, 0);
   // Without the upper bound, the dialect assumes at most 8 blocks.
   return gpu::ClusterBlockIdOp::create(
       builder, loc,
       gpu::DimensionAttr::get(builder.getContext(), gpu::Dimension::x),
-      builder.getIndexAttr(layout.getBlocks()));
+      builder.getIndexAttr(blocks));
 }
 
 /// `getPieceColumn` of a tile that has an element for each column, not for each
@@ -186,10 +199,10 @@ struct LowerElementwise : public ConversionPattern {
     if (!OpTrait::hasElementwiseMappableTraits(op) || op->getNumResults() != 1)
       return failure();
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-    if (!type || !getLayout(type))
+    if (!type || !getAnyLayout(type))
       return failure();
     SmallVector<Value> pieces;
-    int64_t count = getLayout(type).getNumPieces(type.getShape());
+    int64_t count = getAnyLayout(type).getNumPieces(type.getShape());
     for (int64_t piece = 0; piece < count; ++piece) {
       OperationState state(op->getLoc(), op->getName());
       for (ValueRange operand : operands)
@@ -225,12 +238,12 @@ struct LowerConstant : public OpConversionPattern<arith::ConstantOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = dyn_cast<RankedTensorType>(op.getType());
     auto splat = dyn_cast<SplatElementsAttr>(op.getValue());
-    if (!type || !getLayout(type) || !splat)
+    if (!type || !getAnyLayout(type) || !splat)
       return failure();
     Value piece =
         createConstantPiece(rewriter, op.getLoc(), getPieceType(type),
                             cast<TypedAttr>(splat.getSplatValue<Attribute>()));
-    SmallVector<Value> pieces(getLayout(type).getNumPieces(type.getShape()),
+    SmallVector<Value> pieces(getAnyLayout(type).getNumPieces(type.getShape()),
                               piece);
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
@@ -433,9 +446,7 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
     SmallVector<Attribute> attributes;
     for (BlockArgument argument : op.getArguments()) {
       size_t count = signature.getInputMapping(argument.getArgNumber())->size;
-      attributes.push_back(op.getArgAttrDict(argument.getArgNumber())
-                               ? op.getArgAttrDict(argument.getArgNumber())
-                               : rewriter.getDictionaryAttr({}));
+      attributes.push_back(getAttributes(op, argument));
       attributes.append(count - 1, rewriter.getDictionaryAttr({}));
     }
     rewriter.applySignatureConversion(&op.getBody().front(), signature,
@@ -446,6 +457,27 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
       op.setArgAttrsAttr(rewriter.getArrayAttr(attributes));
     });
     return success();
+  }
+
+  /// The attributes of the address that stands for `argument`. The description
+  /// of an operand that is copied by boxes is passed by value.
+  static DictionaryAttr getAttributes(tile::ProgramOp op,
+                                      BlockArgument argument) {
+    MLIRContext *context = op.getContext();
+    NamedAttrList attributes(op.getArgAttrDict(argument.getArgNumber()));
+    if (isa<tile::TensorMapType>(argument.getType())) {
+      constexpr int64_t bytes = 128, alignment = 64;
+      Builder builder(context);
+      attributes.set(
+          LLVM::LLVMDialect::getByValAttrName(),
+          TypeAttr::get(
+              LLVM::LLVMArrayType::get(builder.getI8Type(), bytes)));
+      attributes.set(LLVM::LLVMDialect::getAlignAttrName(),
+                     builder.getI64IntegerAttr(alignment));
+      attributes.set(NVVM::NVVMDialect::getGridConstantAttrName(),
+                     builder.getUnitAttr());
+    }
+    return attributes.getDictionary(context);
   }
 };
 
@@ -460,24 +492,45 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
         found->isHost() ? 0
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
-    for (auto program : getOperation().getOps<tile::ProgramOp>())
+    for (auto program : getOperation().getOps<tile::ProgramOp>()) {
       insertClusterMeeting(program);
+      nameDimensions(program);
+      program.walk([](tile::RolesOp roles) { startTurns(roles); });
+    }
 
     TypeConverter converter;
     converter.addConversion([](Type type) { return type; });
     converter.addConversion(
         [](RankedTensorType type,
            SmallVectorImpl<Type> &pieces) -> std::optional<LogicalResult> {
-          tile::BlockedAttr layout = getLayout(type);
+          tile::LayoutInterface layout = getAnyLayout(type);
           if (!layout)
             return std::nullopt;
           pieces.assign(layout.getNumPieces(type.getShape()),
                         getPieceType(type));
           return success();
         });
+    converter.addConversion([](tile::BarriersType type) -> Type {
+      return getBufferPointerType(type.getContext());
+    });
+    converter.addConversion([](tile::TensorMapType type) -> Type {
+      return LLVM::LLVMPointerType::get(type.getContext());
+    });
+    // Registers that a product writes are never part of a vector.
+    converter.addConversion(
+        [](tile::PendingType type,
+           SmallVectorImpl<Type> &parts) -> std::optional<LogicalResult> {
+          RankedTensorType tile = type.getTile();
+          tile::LayoutInterface layout = getAnyLayout(tile);
+          parts.assign(layout.getNumPieces(tile.getShape()) *
+                           layout.getPieceElements(tile.getShape()),
+                       tile.getElementType());
+          return success();
+        });
     converter.addConversion([&](MemRefType type, SmallVectorImpl<Type> &parts)
                                 -> std::optional<LogicalResult> {
-      if (isa_and_present<gpu::AddressSpaceAttr>(type.getMemorySpace())) {
+      if (isa_and_present<gpu::AddressSpaceAttr, tile::SharedAttr>(
+              type.getMemorySpace())) {
         parts.push_back(getBufferPointerType(&getContext()));
         return success();
       }
@@ -501,6 +554,11 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     populateOneHotPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);
     populateBufferPatterns(converter, patterns);
+    populateFragmentPatterns(converter, patterns);
+    populateFragmentMemoryPatterns(converter, patterns);
+    populateBarrierPatterns(converter, patterns);
+    populateTensorCopyPatterns(converter, patterns);
+    populateDotPatterns(converter, patterns);
 
     ConversionTarget legality(getContext());
     legality.markUnknownOpDynamicallyLegal([&](Operation *op) {
@@ -510,7 +568,11 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
       return converter.isLegal(op);
     });
     // These ops have no operands, and would be taken for converted.
-    legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp>();
+    legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp,
+                          tile::SynchronizeOp, tile::FenceSharedOp,
+                          tile::TakeTurnOp, tile::PassTurnOp,
+                          tile::BlockRankOp, tile::WaitStoresOp,
+                          tile::WaitDotsOp>();
     legality.addDynamicallyLegalOp<tile::ProgramOp>([&](tile::ProgramOp op) {
       return converter.isLegal(op.getArgumentTypes());
     });
@@ -518,7 +580,9 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                                                          legality);
     if (failed(applyPartialConversion(getOperation(), legality,
                                       std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    for (auto program : getOperation().getOps<tile::ProgramOp>())
+      lowerRoles(program);
   }
 };
 

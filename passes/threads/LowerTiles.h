@@ -21,6 +21,9 @@ namespace bastile {
 /// The layout of a distributed tile; null for any other type.
 tile::BlockedAttr getLayout(mlir::Type type);
 
+/// The layout of a distributed tile of any kind; null for any other type.
+tile::LayoutInterface getAnyLayout(mlir::Type type);
+
 /// The type of one piece of a distributed tile.
 mlir::Type getPieceType(mlir::RankedTensorType tile);
 
@@ -44,9 +47,17 @@ ThreadPosition getThreadPosition(mlir::OpBuilder &builder, mlir::Location loc,
 /// The index of the calling thread in its block.
 mlir::Value getThreadId(mlir::OpBuilder &builder, mlir::Location loc);
 
+/// The number of the calling warp in its block, which the assembler knows to be
+/// the same for all lanes.
+mlir::Value getWarpId(mlir::OpBuilder &builder, mlir::Location loc);
+
 /// The index of the thread's block in its cluster.
 mlir::Value getBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
                          tile::BlockedAttr layout);
+
+/// The index of the thread's block in a cluster of `blocks`.
+mlir::Value createBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
+                            int64_t blocks);
 
 /// The column of the first element of the thread's pieces in the given
 /// repetition of the layout along the row, counted from the tile's first
@@ -80,9 +91,22 @@ void populateSplitPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
 void populateBufferPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-
 void populateOneHotPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+
+/// Notes at loads and stores of a program over named dimensions what its
+/// arguments say of the dimensions of operands, for the patterns of these.
+void nameDimensions(tile::ProgramOp program);
+void populateFragmentMemoryPatterns(const mlir::TypeConverter &converter,
+                                    mlir::RewritePatternSet &patterns);
+void populateFragmentPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+void populateBarrierPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
+void populateTensorCopyPatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
+void populateDotPatterns(const mlir::TypeConverter &converter,
+                         mlir::RewritePatternSet &patterns);
 
 /// The sum of a row's pieces if they are known to be one-hot, otherwise null.
 mlir::Value sumOneHot(mlir::OpBuilder &builder, mlir::Location loc,

@@ -1,0 +1,212 @@
+//===- AsyncOps.cpp - Copies, products and waits of programs --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/ElementBytes.h"
+#include "dialect/Tile.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace bastile::tile;
+
+/// Threads of a warp, and warps of a warpgroup.
+static constexpr int64_t kWarp = 32, kWarpgroup = 4;
+
+/// The swizzle of a buffer or tile in shared memory; none elsewhere.
+static std::optional<int64_t> getSwizzle(Type type) {
+  auto memory = dyn_cast<MemRefType>(type);
+  auto shared = memory
+                    ? dyn_cast_or_null<SharedAttr>(memory.getMemorySpace())
+                    : SharedAttr();
+  return shared ? std::optional(shared.getSwizzle()) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Roles of warps
+//===----------------------------------------------------------------------===//
+
+LogicalResult RolesOp::verify() {
+  size_t count = getRoles().size();
+  if (count == 0 || getWarps().size() != count || getThreads().size() != count)
+    return emitOpError("has ")
+           << count << " regions for " << getWarps().size()
+           << " numbers of warps and " << getThreads().size() << " of threads";
+  if ((*this)->getParentOfType<RolesOp>())
+    return emitOpError("is part of a role: its warps cannot part again");
+  int64_t all = 0;
+  for (auto [warps, threads] : llvm::zip_equal(getWarps(), getThreads())) {
+    if (warps < 1 || threads < 1 || threads > warps * kWarp)
+      return emitOpError("gives ") << warps << " warps a role of " << threads
+                                   << " threads, which do not fit in them";
+    all += warps * kWarp;
+  }
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (program && program.getSchedule().getThreads() != all)
+    return emitOpError("has roles for ")
+           << all << " threads, but the block has "
+           << program.getSchedule().getThreads();
+  if (!getRegisters())
+    return success();
+  if (getRegisters()->size() != count)
+    return emitOpError("has ")
+           << count << " regions for " << getRegisters()->size()
+           << " numbers of registers";
+  int64_t registers = 0;
+  for (auto [warps, each] : llvm::zip_equal(getWarps(), *getRegisters())) {
+    if (each < 24 || each > 256 || each % 8 != 0)
+      return emitOpError("gives each thread ")
+             << each << " registers, which are no multiple of 8 from 24 to 256";
+    if (warps % kWarpgroup != 0)
+      return emitOpError("sets the registers of ")
+             << warps << " warps, which are no whole warpgroups of "
+             << kWarpgroup;
+    registers += warps * kWarp * each;
+  }
+  constexpr int64_t most = 65536;
+  if (registers > most)
+    return emitOpError("gives its threads ")
+           << registers << " registers, of which a multiprocessor has " << most;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+LogicalResult MakeBarriersOp::verify() {
+  constexpr int64_t most = (1 << 20) - 1;
+  if (getArrivals() < 1 || getArrivals() > most)
+    return emitOpError("waits for ")
+           << getArrivals() << " arrivals, which are not from 1 to " << most;
+  return success();
+}
+
+LogicalResult AwaitOp::verify() {
+  if (getBuffers().size() != getTiles().size())
+    return emitOpError("has ") << getTiles().size() << " tiles of "
+                               << getBuffers().size() << " buffers";
+  for (auto [buffer, tile] : llvm::zip_equal(getBuffers(), getTiles())) {
+    auto from = cast<MemRefType>(buffer.getType());
+    auto to = cast<MemRefType>(tile.getType());
+    if (!getSwizzle(from) || from.getRank() != 3 ||
+        from.getShape().drop_front() != to.getShape() ||
+        from.getElementType() != to.getElementType() ||
+        from.getMemorySpace() != to.getMemorySpace())
+      return emitOpError("takes ")
+             << to << " from " << from << ", which is no slot of it";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of tensors
+//===----------------------------------------------------------------------===//
+
+/// Checks that boxes of `map` make up a slot of `buffer`, for the copy `op`,
+/// or, with `isPart`, some rows of it.
+static LogicalResult verifyBox(Operation *op, TensorMapType map,
+                               MemRefType buffer, size_t numIndices,
+                               bool isPart) {
+  std::optional<int64_t> swizzle = getSwizzle(buffer);
+  if (!swizzle || buffer.getRank() != 3)
+    return op->emitOpError("copies boxes of ")
+           << buffer << ", which is no buffer in '#tile.shared' memory";
+  if (static_cast<int64_t>(numIndices) != map.getMemory().getRank())
+    return op->emitOpError("has ")
+           << numIndices << " indices of " << map.getMemory();
+  int64_t panel = std::min(
+      *swizzle, buffer.getDimSize(2) * bastile::getElementBytes(buffer));
+  int64_t rows = 1;
+  for (int64_t size : map.getBox().drop_back())
+    rows *= size;
+  bool fits = isPart ? buffer.getDimSize(1) % rows == 0
+                     : buffer.getDimSize(1) == rows;
+  if (map.getMemory().getElementType() != buffer.getElementType() ||
+      map.getSwizzle() != *swizzle || !fits ||
+      map.getBox().back() * bastile::getElementBytes(buffer) != panel)
+    return op->emitOpError("copies boxes of ")
+           << map << ", of which no slots of " << buffer << " are made";
+  return success();
+}
+
+LogicalResult CopyBoxOp::verify() {
+  return verifyBox(*this, getOperand().getType(),
+                   cast<MemRefType>(getBuffer().getType()),
+                   getIndices().size(), bool(getRow()));
+}
+
+LogicalResult StoreBoxOp::verify() {
+  return verifyBox(*this, getOperand().getType(),
+                   cast<MemRefType>(getBuffer().getType()),
+                   getIndices().size(), /*isPart=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+LogicalResult BeginDotsOp::verify() {
+  if (getType().getTile() == getTile().getType())
+    return success();
+  return emitOpError("gives ") << getTile().getType() << " to products as "
+                               << getType();
+}
+
+LogicalResult DotOp::verify() {
+  auto a = cast<ShapedType>(getA().getType());
+  auto b = cast<MemRefType>(getB().getType());
+  RankedTensorType sum = getType().getTile();
+  auto layout = dyn_cast_or_null<MmaAttr>(sum.getEncoding());
+  if (!layout || sum.getRank() != 2 || !sum.getElementType().isF32())
+    return emitOpError("sums to ")
+           << sum << ", not to float32 with a '#tile.mma' layout";
+  if (layout.getWarps() % kWarpgroup != 0)
+    return emitOpError("is of ")
+           << layout.getWarps() << " warps, which are no whole warpgroups";
+  ArrayRef<int64_t> contract = getContract();
+  if (contract.size() != 2 || llvm::any_of(contract, [](int64_t dimension) {
+        return dimension != 0 && dimension != 1;
+      }))
+    return emitOpError("contracts the dimensions [")
+           << contract << "], not one of each operand";
+  if (a.getRank() != 2 || b.getRank() != 2 || !getSwizzle(b) ||
+      (isa<MemRefType>(a) && !getSwizzle(a)))
+    return emitOpError("multiplies ")
+           << a << " and " << b << ", of which some is no tile in "
+           << "'#tile.shared' memory";
+  if (auto fragment = dyn_cast<RankedTensorType>(a);
+      fragment && (fragment.getEncoding() != layout || contract[0] != 1))
+    return emitOpError("takes ")
+           << fragment << " from registers, whose layout is not that of " << sum;
+  if (a.getElementType() != b.getElementType() ||
+      a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
+      a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||
+      b.getDimSize(1 - contract[1]) != sum.getDimSize(1))
+    return emitOpError("of ")
+           << a << " and " << b << " over [" << contract << "] is no " << sum;
+  if (a.getDimSize(contract[0]) * bastile::getElementBytes(a) % 32 != 0 ||
+      sum.getDimSize(1) > 256)
+    return emitOpError("sums ")
+           << a.getDimSize(contract[0]) << " products for each of "
+           << sum.getDimSize(1)
+           << " columns; sums are of whole 32 bytes, in at most 256 columns";
+  if (Value accumulator = getAccumulator()) {
+    if (accumulator.getType() != getType())
+      return emitOpError("adds to ")
+             << accumulator.getType() << ", but gives " << getType();
+  }
+  return success();
+}
+
+LogicalResult WaitDotsOp::verify() {
+  if (getPending() < 0 || getPending() > 7)
+    return emitOpError("leaves ")
+           << getPending() << " groups, which is not from 0 to 7";
+  for (auto [sum, result] : llvm::zip_longest(getSums(), getResults()))
+    if (!sum || !result ||
+        cast<PendingType>(sum->getType()).getTile() != result->getType())
+      return emitOpError("does not return the tiles of its sums");
+  return success();
+}

@@ -1,0 +1,321 @@
+//===- AsyncOps.td - Copies, products and waits of programs -*- tablegen -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// What a program begins and later waits for. Tiles in shared memory are used
+// through the value of the wait that makes them readable, and sums of products
+// through the value of the wait that ends them: a use cannot come before its
+// wait.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_ASYNCOPS_TD
+#define BASTILE_DIALECT_ASYNCOPS_TD
+
+include "dialect/ProgramOps.td"
+include "dialect/TileTypes.td"
+
+//===----------------------------------------------------------------------===//
+// Roles of warps
+//===----------------------------------------------------------------------===//
+
+def Tile_RolesOp : Tile_Op<"roles", [
+    RecursiveMemoryEffects, NoRegionArguments, SingleBlock, NoTerminator]> {
+  let summary = "lets warps do different things";
+  let description = [{
+    The first `warps[0]` warps of the block run the first region, the next
+    `warps[1]` the second one, and so on. Of these warps, only the first
+    `threads[i]` threads run region i; the others have nothing to do. With
+    `registers`, each thread of the warps has as many registers: the regions'
+    warps are whole warpgroups then.
+
+    Example:
+
+    ```mlir
+    tile.roles warps [4, 8] threads [1, 256] registers [40, 232] {
+      // One thread begins copies.
+    }, {
+      // Two warpgroups multiply.
+    }
+    ```
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$warps, DenseI64ArrayAttr:$threads,
+                       OptionalAttr<DenseI64ArrayAttr>:$registers);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$roles);
+  let assemblyFormat = [{
+    `warps` $warps `threads` $threads (`registers` $registers^)?
+    attr-dict-with-keyword $roles
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_SynchronizeOp : Tile_Op<"synchronize"> {
+  let summary = "makes threads wait for each other";
+  let description = [{
+    All threads of the role (of the block, outside of roles) go on once all have
+    come; with `cluster`, all threads of the cluster.
+  }];
+  let arguments = (ins UnitAttr:$cluster);
+  let assemblyFormat = "(`cluster` $cluster^)? attr-dict";
+}
+
+def Tile_FenceSharedOp : Tile_Op<"fence_shared"> {
+  let summary = "lets copies and products see what threads wrote";
+  let description = [{
+    What the thread has written to shared memory so far, copies and products
+    that begin after the next synchronization read. They go another way to
+    memory than the threads' own accesses.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_TakeTurnOp : Tile_Op<"take_turn"> {
+  let summary = "waits until it is the warpgroup's turn";
+  let description = [{
+    The warpgroups of a role take turns, the first one first. `tile.pass_turn`
+    gives the turn to the next one.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_PassTurnOp : Tile_Op<"pass_turn"> {
+  let summary = "gives the turn to the next warpgroup";
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_BlockRankOp : Tile_ProgramNumberOp<"block_rank"> {
+  let summary = "the number of the block in its cluster, from 0";
+}
+
+//===----------------------------------------------------------------------===//
+// Barriers
+//===----------------------------------------------------------------------===//
+
+def Tile_MakeBarriersOp : Tile_Op<"make_barriers", [
+    MemoryEffects<[MemAlloc<DefaultResource>]>]> {
+  let summary = "barriers that each wait for `arrivals`";
+  let description = [{
+    Threads may use them after the next `tile.synchronize`.
+
+    Example:
+
+    ```mlir
+    %full = tile.make_barriers arrivals 1 : !tile.barriers<4>
+    ```
+  }];
+  let arguments = (ins I64Attr:$arrivals);
+  let results = (outs Tile_BarriersType:$result);
+  let assemblyFormat = "`arrivals` $arrivals attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_ExpectOp : Tile_Op<"expect"> {
+  let summary = "arrives, and announces bytes that copies will bring";
+  let description = [{
+    One arrival, of the role's first thread. The phase does not end before
+    `bytes` more bytes have come.
+
+    Example:
+
+    ```mlir
+    tile.expect 49152 bytes at %full[%slot] : !tile.barriers<4>
+    ```
+  }];
+  let arguments = (ins I64Attr:$bytes, Tile_BarriersType:$barriers,
+                       Index:$index);
+  let assemblyFormat = [{
+    $bytes `bytes` `at` $barriers `[` $index `]` attr-dict `:` type($barriers)
+  }];
+}
+
+def Tile_ArriveOp : Tile_Op<"arrive"> {
+  let summary = "arrives at a barrier";
+  let description = [{
+    One arrival for each warpgroup of the role, or one for a role that is no
+    warpgroup. With `cluster`, the arrival is at the barrier of every block of
+    the cluster.
+
+    Example:
+
+    ```mlir
+    tile.arrive at %empty[%slot] : !tile.barriers<4>
+    ```
+  }];
+  let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
+                       UnitAttr:$cluster);
+  let assemblyFormat = [{
+    `at` $barriers `[` $index `]` (`cluster` $cluster^)? attr-dict `:`
+    type($barriers)
+  }];
+}
+
+def Tile_AwaitOp : Tile_Op<"await"> {
+  let summary = "waits until a phase of a barrier has ended";
+  let description = [{
+    Phases are counted from 0; `parity` is the last bit of the number of the
+    phase. Of each buffer, the result is the tile in slot `index`, which may be
+    read from then on.
+
+    Example:
+
+    ```mlir
+    %a = tile.await %full[%slot] parity %parity of %buffer
+        : !tile.barriers<4>, memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
+        -> memref<128x64xbf16, #tile.shared<swizzle = 128>>
+    ```
+  }];
+  let arguments = (ins Tile_BarriersType:$barriers, Index:$index,
+                       Index:$parity, Variadic<AnyMemRef>:$buffers);
+  let results = (outs Variadic<AnyMemRef>:$tiles);
+  let assemblyFormat = [{
+    $barriers `[` $index `]` `parity` $parity (`of` $buffers^)? attr-dict `:`
+    type($barriers) (`,` type($buffers)^ `->` type($tiles))?
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of tensors
+//===----------------------------------------------------------------------===//
+
+def Tile_CopyBoxOp : Tile_Op<"copy_box", [AttrSizedOperandSegments]> {
+  let summary = "begins to copy a box of an operand into a buffer";
+  let description = [{
+    The role's first thread begins the copy of the box at `indices` of the
+    operand (of as many boxes as the tile has panels) into slot `slot` of
+    `buffer`; elements beyond the operand are zeros. The bytes arrive at the
+    barrier. With `blocks`, a mask, the copy goes to the same place in each of
+    these blocks of the cluster, and its bytes arrive at the barrier of each.
+    `row` is the first row of the slot that the box fills.
+
+    Example:
+
+    ```mlir
+    tile.copy_box %a[%m, %k] to %buffer[%slot] arrive %full[%slot]
+        : !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [128, 64],
+                           swizzle = 128>,
+          memref<4x128x64xbf16, #tile.shared<swizzle = 128>>, !tile.barriers<4>
+    ```
+  }];
+  let arguments = (ins Tile_TensorMapType:$operand, Variadic<Index>:$indices,
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot,
+                       Tile_BarriersType:$barriers, Index:$index,
+                       Optional<Index>:$row, Optional<Index>:$blocks);
+  let assemblyFormat = [{
+    $operand `[` $indices `]` `to` $buffer `[` $slot `]` (`row` $row^)?
+    `arrive` $barriers `[` $index `]` (`blocks` $blocks^)? attr-dict `:`
+    type($operand) `,` type($buffer) `,` type($barriers)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreBoxOp : Tile_Op<"store_box"> {
+  let summary = "begins to copy a tile of a buffer to an operand";
+  let description = [{
+    The role's first thread begins the copy of slot `slot` of `buffer` to the
+    box at `indices`; elements beyond the operand are not written. The copies
+    that it has begun since its last `tile.store_box` form one group for
+    `tile.wait_stores`.
+
+    Example:
+
+    ```mlir
+    tile.store_box %buffer[%slot] to %c[%m, %n]
+        : memref<2x128x64xbf16, #tile.shared<swizzle = 128>>,
+          !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [128, 64],
+                           swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
+                       Tile_TensorMapType:$operand, Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $buffer `[` $slot `]` `to` $operand `[` $indices `]` attr-dict `:`
+    type($buffer) `,` type($operand)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WaitStoresOp : Tile_Op<"wait_stores"> {
+  let summary = "waits until copies from buffers have read them";
+  let description = [{
+    The role's first thread waits for all groups of its `tile.store_box` but the
+    last `pending`. The buffers may be written after a synchronization.
+  }];
+  let arguments = (ins I64Attr:$pending);
+  let assemblyFormat = "$pending attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+def Tile_BeginDotsOp : Tile_Op<"begin_dots"> {
+  let summary = "gives a tile to products that add to it";
+  let description = [{
+    Threads read and write the tile no more until `tile.wait_dots` returns it.
+  }];
+  let arguments = (ins AnyRankedTensor:$tile);
+  let results = (outs Tile_PendingType:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_DotOp : Tile_Op<"dot"> {
+  let summary = "begins a product of two tiles";
+  let description = [{
+    Adds to `accumulator` the product of `a` and `b`, summed over dimension
+    `contract[0]` of `a` and dimension `contract[1]` of `b`; without an
+    accumulator the sum begins at zero. Sums are in float32. `b` lies in shared
+    memory, `a` there or in registers, with the layout of the sum. The warps of
+    the role's warpgroups share the rows.
+
+    Each op begins a group of products for `tile.wait_dots`.
+
+    Example:
+
+    ```mlir
+    %1 = tile.dot %a, %b, %0 contract [1, 1]
+        : memref<128x64xbf16, #tile.shared<swizzle = 128>>,
+          memref<256x64xbf16, #tile.shared<swizzle = 128>>,
+          !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
+        -> !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$a,
+                       AnyMemRef:$b,
+                       Optional<Tile_PendingType>:$accumulator,
+                       DenseI64ArrayAttr:$contract);
+  let results = (outs Tile_PendingType:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`,` $accumulator^)? `contract` $contract attr-dict `:` type($a)
+    `,` type($b) (`,` type($accumulator)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_WaitDotsOp : Tile_Op<"wait_dots"> {
+  let summary = "waits for all groups of products but the last `pending`";
+  let description = [{
+    The results are the sums, which threads may read from then on. Without
+    operands, it only waits: what the ended products have read may be
+    overwritten.
+
+    Example:
+
+    ```mlir
+    %1 = tile.wait_dots 0 of %0
+        : !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
+        -> tensor<128x256xf32, #tile.mma<warps = 8>>
+    ```
+  }];
+  let arguments = (ins I64Attr:$pending, Variadic<Tile_PendingType>:$sums);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $pending (`of` $sums^)? attr-dict (`:` type($sums)^ `->` type($results))?
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // BASTILE_DIALECT_ASYNCOPS_TD

@@ -1,0 +1,231 @@
+//===- ThreadOps.cpp - Instructions of warpgroups in LLVM IR --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Prints the products of a warpgroup as inline assembly. LLVM's own intrinsic
+// takes both operands from shared memory only, and its fences and waits let
+// registers pass by.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/codegen/ThreadOps.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Target/LLVMIR/LLVMTranslationInterface.h"
+#include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InlineAsm.h"
+
+using namespace bastile;
+using llvm::StringRef;
+using mlir::LLVM::ModuleTranslation;
+
+namespace {
+
+/// The letter with which inline assembly names registers of a type.
+char getConstraint(llvm::Type *type) {
+  if (type->isFloatTy())
+    return 'f';
+  if (type->isDoubleTy())
+    return 'd';
+  return type->getPrimitiveSizeInBits() == 64 ? 'l' : 'r';
+}
+
+/// One piece of inline assembly: registers that it changes in place, operands
+/// that it reads, and the text.
+class Assembly {
+public:
+  explicit Assembly(llvm::IRBuilderBase &builder) : builder(builder) {}
+
+  /// A register that is read and written, or, without a value, only written.
+  void addResult(llvm::Type *type, llvm::Value *value) {
+    results.push_back(type);
+    initial.push_back(value);
+  }
+  /// Adds an operand; returns its name in the text, once all results are there.
+  std::string addOperand(llvm::Value *value) {
+    operands.push_back(value);
+    return "$" + std::to_string(results.size() + operands.size() - 1);
+  }
+
+  /// Inserts `text`; returns the results.
+  llvm::SmallVector<llvm::Value *> build(StringRef text) {
+    llvm::SmallVector<std::string> constraints;
+    llvm::SmallVector<llvm::Value *> values(operands);
+    for (llvm::Type *type : results)
+      constraints.push_back(std::string("=") + getConstraint(type));
+    for (llvm::Value *operand : operands)
+      constraints.emplace_back(1, getConstraint(operand->getType()));
+    // Registers that change in place follow the operands, so that these keep
+    // their numbers.
+    for (auto [index, value] : llvm::enumerate(initial))
+      if (value) {
+        constraints.push_back(std::to_string(index));
+        values.push_back(value);
+      }
+    constraints.emplace_back("~{memory}");
+    llvm::Type *type = builder.getVoidTy();
+    if (results.size() == 1)
+      type = results.front();
+    else if (!results.empty())
+      type = llvm::StructType::get(builder.getContext(), results);
+    auto types = llvm::map_to_vector(
+        values, [](llvm::Value *value) { return value->getType(); });
+    auto *assembly = llvm::InlineAsm::get(
+        llvm::FunctionType::get(type, types, /*isVarArg=*/false), text,
+        llvm::join(constraints, ","), /*hasSideEffects=*/true);
+    llvm::CallInst *call = builder.CreateCall(assembly, values);
+    // All threads of the warpgroup run it together.
+    call->setConvergent();
+    if (results.size() == 1)
+      return {call};
+    llvm::SmallVector<llvm::Value *> parts;
+    for (unsigned index = 0; index < results.size(); ++index)
+      parts.push_back(builder.CreateExtractValue(call, index));
+    return parts;
+  }
+
+private:
+  llvm::IRBuilderBase &builder;
+  llvm::SmallVector<llvm::Type *> results;
+  llvm::SmallVector<llvm::Value *> initial, operands;
+};
+
+/// The descriptor of an operand in shared memory, as the PTX ISA defines it for
+/// `wgmma`: address, leading and stride offsets in units of 16 bytes, and the
+/// swizzle.
+llvm::Value *buildDescriptor(llvm::IRBuilderBase &builder, llvm::Value *address,
+                             tile::SharedMatrixAttr matrix) {
+  constexpr uint64_t unit = 16, addressBits = 0x3ffff;
+  constexpr unsigned leadingAt = 16, strideAt = 32, swizzleAt = 62;
+  uint64_t swizzle = 0;
+  if (matrix.getSwizzle() != 0)
+    // 128, 64 and 32 bytes are 1, 2 and 3.
+    swizzle = 8 - llvm::Log2_64(matrix.getSwizzle());
+  const uint64_t fields = (matrix.getLeading() / unit) << leadingAt |
+                          (matrix.getStride() / unit) << strideAt |
+                          swizzle << swizzleAt;
+  llvm::Value *start = builder.CreatePtrToInt(address, builder.getInt32Ty());
+  start = builder.CreateLShr(builder.CreateAnd(start, addressBits), 4);
+  start = builder.CreateZExt(start, builder.getInt64Ty());
+  llvm::Value *descriptor = builder.CreateOr(start, builder.getInt64(fields));
+  // Parts of the same tile share all but this addition.
+  return builder.CreateAdd(descriptor,
+                           builder.getInt64(matrix.getOffset() / unit));
+}
+
+StringRef getTypeName(mlir::Type type) {
+  if (type.isBF16())
+    return "bf16";
+  if (type.isF16())
+    return "f16";
+  return mlir::isa<mlir::Float8E4M3FNType>(type) ? "e4m3" : "e5m2";
+}
+
+/// Prints ops of the tile dialect that are left in kernels.
+class ThreadOpTranslation : public mlir::LLVMTranslationDialectInterface {
+public:
+  using LLVMTranslationDialectInterface::LLVMTranslationDialectInterface;
+
+  mlir::LogicalResult
+  convertOperation(mlir::Operation *op, llvm::IRBuilderBase &builder,
+                   ModuleTranslation &translation) const override {
+    return llvm::TypeSwitch<mlir::Operation *, mlir::LogicalResult>(op)
+        .Case([&](tile::WgmmaFenceOp fence) {
+          passThrough(fence, "wgmma.fence.sync.aligned;", builder, translation);
+          return mlir::success();
+        })
+        .Case([&](tile::WgmmaWaitOp wait) {
+          passThrough(wait,
+                      "wgmma.wait_group.sync.aligned " +
+                          std::to_string(wait.getPending()) + ";",
+                      builder, translation);
+          return mlir::success();
+        })
+        .Case([&](tile::WgmmaOp product) {
+          convert(product, builder, translation);
+          return mlir::success();
+        })
+        .Default([](mlir::Operation *other) {
+          return other->emitError("has no form in LLVM IR");
+        });
+  }
+
+private:
+  template <typename Op>
+  static void passThrough(Op op, const std::string &text,
+                          llvm::IRBuilderBase &builder,
+                          ModuleTranslation &translation) {
+    Assembly assembly(builder);
+    for (mlir::Value value : op.getValues()) {
+      llvm::Value *translated = translation.lookupValue(value);
+      assembly.addResult(translated->getType(), translated);
+    }
+    map(op->getResults(), assembly.build(text), translation);
+  }
+
+  static void convert(tile::WgmmaOp op, llvm::IRBuilderBase &builder,
+                      ModuleTranslation &translation) {
+    Assembly assembly(builder);
+    const bool adds = !op.getAccumulators().empty();
+    std::string sums;
+    for (size_t index = 0; index < op.getResults().size(); ++index) {
+      assembly.addResult(builder.getFloatTy(),
+                         adds ? translation.lookupValue(
+                                    op.getAccumulators()[index])
+                              : nullptr);
+      sums += (index ? ",$" : "$") + std::to_string(index);
+    }
+    std::string left;
+    if (op.getA()) {
+      left = assembly.addOperand(buildDescriptor(
+          builder, translation.lookupValue(op.getA()), *op.getAMatrix()));
+    } else {
+      llvm::SmallVector<std::string> names;
+      for (mlir::Value value : op.getFragment())
+        names.push_back(assembly.addOperand(translation.lookupValue(value)));
+      left = "{" + llvm::join(names, ",") + "}";
+    }
+    std::string right = assembly.addOperand(buildDescriptor(
+        builder, translation.lookupValue(op.getB()), op.getBMatrix()));
+
+    const StringRef type = getTypeName(op.getElementType());
+    const bool isWide = type == "bf16" || type == "f16";
+    // The depth of 32 bytes in elements; scales of 1, and which operands are
+    // transposed, as the instruction's last numbers.
+    std::string text = std::string("{ .reg .pred adds; setp.ne.b32 adds, ") +
+                       (adds ? "1" : "0") +
+                       ", 0; wgmma.mma_async.sync.aligned.m64n" +
+                       std::to_string(op.getColumns()) +
+                       (isWide ? "k16" : "k32") + ".f32." + type.str() + "." +
+                       type.str() + " {" + sums + "}, " + left + ", " + right +
+                       ", adds, 1, 1";
+    auto flag = [](bool isSet) { return isSet ? ", 1" : ", 0"; };
+    if (isWide && op.getA())
+      text += flag(op.getAMatrix()->getTransposed());
+    if (isWide)
+      text += flag(op.getBMatrix().getTransposed());
+    text += "; }";
+    map(op->getResults(), assembly.build(text), translation);
+  }
+
+  static void map(mlir::ValueRange results,
+                  llvm::ArrayRef<llvm::Value *> values,
+                  ModuleTranslation &translation) {
+    for (auto [result, value] : llvm::zip_equal(results, values))
+      translation.mapValue(result, value);
+  }
+};
+
+} // namespace
+
+void bastile::registerThreadOpTranslation(mlir::DialectRegistry &registry) {
+  registry.addExtension(
+      +[](mlir::MLIRContext * /*context*/, tile::TileDialect *dialect) {
+        dialect->addInterfaces<ThreadOpTranslation>();
+      });
+}

@@ -1,0 +1,19 @@
+//===- ThreadOps.h - Instructions of warpgroups in LLVM IR ------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_LIB_CODEGEN_THREADOPS_H
+#define BASTILE_LIB_CODEGEN_THREADOPS_H
+
+#include "mlir/IR/DialectRegistry.h"
+
+namespace bastile {
+
+/// Makes the ops of threads (dialect/ThreadOps.td) translatable to LLVM IR.
+void registerThreadOpTranslation(mlir::DialectRegistry &registry);
+
+} // namespace bastile
+
+#endif // BASTILE_LIB_CODEGEN_THREADOPS_H

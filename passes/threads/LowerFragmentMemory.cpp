@@ -1,0 +1,263 @@
+//===- LowerFragmentMemory.cpp - Tiles of products in memory --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Loads and stores of tiles in the layout of products, in programs over named
+// dimensions. Each thread moves its own elements, one by one where they may lie
+// beyond the operand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/threads/FragmentPosition.h"
+#include "passes/threads/TileAddress.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Attribute of a load or store: what the program's argument says of its
+/// dimensions.
+constexpr char kDimensions[] = "dimensions";
+
+/// The place of a tile's elements in an operand.
+class FragmentMemory {
+public:
+  template <typename Op>
+  FragmentMemory(OpBuilder &builder, Op op, RankedTensorType tile,
+                 ValueRange parts, ArrayRef<ValueRange> indices)
+      : builder(builder), loc(op.getLoc()), tile(tile),
+        layout(getFragmentLayout(tile)), address(parts.front()),
+        position(builder, op, layout) {
+    auto memref = cast<MemRefType>(op.getMemref().getType());
+    const int64_t rank = memref.getRank();
+    auto names = op->template getAttrOfType<ArrayAttr>(kDimensions);
+    auto program = op->template getParentOfType<tile::ProgramOp>();
+    auto getSize = [&](int64_t dimension) -> Value {
+      if (auto name = dyn_cast<StringAttr>(names[dimension]))
+        return program.getSize(name);
+      return constant(memref.getDimSize(dimension));
+    };
+    for (auto [dimension, index] : llvm::enumerate(indices)) {
+      const auto left = rank - 1 - static_cast<int64_t>(dimension);
+      if (left == 0) {
+        column = index.front();
+        columns = getSize(dimension);
+      } else if (left == 1) {
+        row = index.front();
+        rows = getSize(dimension);
+        rowStride = parts[1 + dimension];
+      } else {
+        address = advance(
+            address, arith::MulIOp::create(builder, loc, index.front(),
+                                           parts[1 + dimension]));
+      }
+    }
+  }
+
+  Value getRow(int64_t repeat, int64_t half) {
+    if (!row)
+      return {};
+    if (tile.getDimSize(0) == 1)
+      return row;
+    return arith::AddIOp::create(builder, loc, row,
+                                 position.getRow(repeat, half));
+  }
+  Value getColumn(int64_t chunk, int64_t element) {
+    if (tile.getDimSize(1) == 1)
+      return column;
+    Value own =
+        arith::AddIOp::create(builder, loc, column, position.getColumn(chunk));
+    return element == 0 ? own
+                        : arith::AddIOp::create(builder, loc, own,
+                                                constant(element));
+  }
+
+  /// Whether the element lies in the operand.
+  Value isInside(Value elementRow, Value elementColumn) {
+    Value inside = isBelow(elementColumn, columns);
+    if (elementRow)
+      inside = combine(builder, loc, inside, isBelow(elementRow, rows));
+    return inside;
+  }
+
+  /// The address of an element, or of the operand's first one where it lies
+  /// beyond the operand.
+  Value getAddress(Value elementRow, Value elementColumn, Value inside) {
+    Value offset = elementColumn;
+    if (elementRow)
+      offset = arith::AddIOp::create(
+          builder, loc, offset,
+          arith::MulIOp::create(builder, loc, elementRow, rowStride));
+    if (inside)
+      offset = arith::SelectOp::create(builder, loc, inside, offset,
+                                       constant(0));
+    return advance(address, offset);
+  }
+
+private:
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value isBelow(Value value, Value limit) {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, value,
+                                 limit);
+  }
+  Value advance(Value from, Value elements) {
+    Value count = arith::IndexCastUIOp::create(builder, loc,
+                                               builder.getI64Type(), elements);
+    return LLVM::GEPOp::create(builder, loc, from.getType(),
+                               getMemoryType(tile.getElementType()), from,
+                               ValueRange{count}, LLVM::GEPNoWrapFlags::none);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  RankedTensorType tile;
+  tile::MmaAttr layout;
+  Value address;
+  FragmentPosition position;
+  Value row, column, rows, columns, rowStride;
+};
+
+/// Calls `visit` with each piece's number, row and chunk.
+template <typename Visit>
+void forEachPiece(RankedTensorType tile, FragmentMemory &memory, Visit visit) {
+  tile::MmaAttr layout = getFragmentLayout(tile);
+  ArrayRef<int64_t> shape = tile.getShape();
+  for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+    for (int64_t half = 0; half < layout.getRowsPerRepeat(shape); ++half) {
+      Value row = memory.getRow(repeat, half);
+      for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk)
+        visit(layout.getPiece(shape, repeat, chunk, half), row, chunk);
+    }
+}
+
+struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || !op->hasAttr(kDimensions))
+      return failure();
+    Location loc = op.getLoc();
+    FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
+                          adaptor.getIndices());
+    const int64_t width = layout.getPieceElements(type.getShape());
+    Value zero =
+        createConstantPiece(rewriter, loc, type.getElementType(),
+                            rewriter.getZeroAttr(type.getElementType()));
+    SmallVector<Value> pieces(layout.getNumPieces(type.getShape()));
+    forEachPiece(type, memory, [&](int64_t piece, Value row, int64_t chunk) {
+      SmallVector<Value> elements;
+      for (int64_t element = 0; element < width; ++element) {
+        Value column = memory.getColumn(chunk, element);
+        Value inside = memory.isInside(row, column);
+        Value loaded =
+            loadPiece(rewriter, loc, type.getElementType(),
+                      memory.getAddress(row, column, inside),
+                      getElementBytes(type), op.getInvariant());
+        elements.push_back(
+            arith::SelectOp::create(rewriter, loc, inside, loaded, zero));
+      }
+      pieces[piece] = width == 1
+                          ? elements.front()
+                          : vector::FromElementsOp::create(
+                                rewriter, loc, getPieceType(type), elements)
+                                .getResult();
+    });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || !op->hasAttr(kDimensions))
+      return failure();
+    Location loc = op.getLoc();
+    FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
+                          adaptor.getIndices());
+    Value isOwner = isFirstHolder(rewriter, op, type);
+    const int64_t width = layout.getPieceElements(type.getShape());
+    forEachPiece(type, memory, [&](int64_t piece, Value row, int64_t chunk) {
+      Value value = adaptor.getValue()[piece];
+      for (int64_t element = 0; element < width; ++element) {
+        Value column = memory.getColumn(chunk, element);
+        Value inside = combine(rewriter, loc, memory.isInside(row, column),
+                               isOwner);
+        Value scalar = width == 1 ? value
+                                  : vector::ExtractOp::create(rewriter, loc,
+                                                              value, element)
+                                        .getResult();
+        scalar = bitcastTo(rewriter, loc, getMemoryType(scalar.getType()),
+                           scalar);
+        storeIf(rewriter, loc, inside, scalar,
+                memory.getAddress(row, column, /*inside=*/Value()),
+                getElementBytes(type));
+      }
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  /// Whether the thread is the one that stores elements which several threads
+  /// hold; null if each has elements of its own.
+  static Value isFirstHolder(OpBuilder &builder, tile::StoreOp op,
+                             RankedTensorType type) {
+    Location loc = op.getLoc();
+    auto isZero = [&](Value value) -> Value {
+      return arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::eq, value,
+          arith::ConstantIndexOp::create(builder, loc, 0));
+    };
+    FragmentPosition position(builder, op, getFragmentLayout(type));
+    Value condition;
+    if (type.getDimSize(1) == 1)
+      condition = isZero(position.getColumn(/*chunk=*/0));
+    if (type.getDimSize(0) == 1)
+      condition = combine(builder, loc, condition,
+                          isZero(position.getRow(/*repeat=*/0, /*half=*/0)));
+    return condition;
+  }
+};
+
+} // namespace
+
+void bastile::nameDimensions(tile::ProgramOp program) {
+  if (!program.getDimensions())
+    return;
+  auto name = [&](Operation *op, Value memref) {
+    if (auto argument = dyn_cast<BlockArgument>(memref))
+      if (ArrayAttr names = program.getArgDimensions(argument.getArgNumber()))
+        op->setAttr(kDimensions, names);
+  };
+  program.walk([&](Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      name(op, load.getMemref());
+    else if (auto store = dyn_cast<tile::StoreOp>(op))
+      name(op, store.getMemref());
+  });
+}
+
+void bastile::populateFragmentMemoryPatterns(const TypeConverter &converter,
+                                             RewritePatternSet &patterns) {
+  patterns.add<LoadFragment, StoreFragment>(converter, patterns.getContext());
+}

@@ -1,0 +1,251 @@
+//===- LowerFragments.cpp - Tiles in the layout of products ---------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/schedule/ThreadGrid.h"
+#include "passes/threads/FragmentPosition.h"
+#include "passes/threads/Reducer.h"
+#include "passes/threads/SharedTiles.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// Lanes that hold one row.
+constexpr int64_t kLanesPerRow = 4;
+
+/// Calls `visit` with each repetition, chunk and row of the thread's pieces, in
+/// their order.
+void forEachPiece(tile::MmaAttr layout, ArrayRef<int64_t> shape,
+                  llvm::function_ref<void(int64_t, int64_t, int64_t)> visit) {
+  for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+    for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk)
+      for (int64_t half = 0; half < layout.getRowsPerRepeat(shape); ++half)
+        visit(repeat, chunk, half);
+}
+
+struct BroadcastFragment : public OpConversionPattern<tile::BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::BroadcastOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    auto from = dyn_cast<RankedTensorType>(op.getSource().getType());
+    if (!layout || (from && getFragmentLayout(from) != layout))
+      return failure();
+    Type pieceType = getPieceType(type);
+    SmallVector<Value> spread(adaptor.getSource());
+    for (Value &piece : spread)
+      if (piece.getType() != pieceType)
+        piece = vector::BroadcastOp::create(rewriter, op.getLoc(), pieceType,
+                                            piece);
+    SmallVector<Value> pieces;
+    forEachPiece(layout, type.getShape(),
+                 [&](int64_t repeat, int64_t chunk, int64_t half) {
+                   if (!from)
+                     return pieces.push_back(spread.front());
+                   ArrayRef<int64_t> shape = from.getShape();
+                   pieces.push_back(spread[layout.getPiece(
+                       shape, shape[0] == 1 ? 0 : repeat,
+                       shape[1] == 1 ? 0 : chunk, shape[0] == 1 ? 0 : half)]);
+                 });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// Reduces the rows of a tile: within each thread, and then over the lanes that
+/// hold the row.
+struct ReduceFragment : public OpConversionPattern<tile::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getInput().getType();
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || op.isOfGroups() || type.getDimSize(0) == 1)
+      return failure();
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = type.getShape();
+    SmallVector<Value> results;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+      for (int64_t half = 0; half < 2; ++half) {
+        SmallVector<Value> row;
+        for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk)
+          row.push_back(adaptor.getInput()[layout.getPiece(shape, repeat,
+                                                           chunk, half)]);
+        Value value = reduceInThread(rewriter, loc, op.getKind(), row);
+        for (int64_t lanes = 1; lanes < kLanesPerRow; lanes *= 2) {
+          auto shuffle =
+              gpu::ShuffleOp::create(rewriter, loc, value, lanes,
+                                     ThreadGrid::kWarp, gpu::ShuffleMode::XOR);
+          value = tile::ReduceOp::combine(rewriter, loc, op.getKind(), value,
+                                          shuffle.getShuffleResult());
+        }
+        results.push_back(value);
+      }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(results)});
+    return success();
+  }
+};
+
+/// The columns of a tile lie in the order of its pieces, so that neighbouring
+/// columns are neighbouring pieces of each repetition.
+struct SplitFragment : public OpConversionPattern<tile::SplitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::SplitOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getInput().getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || op.getInterleaved())
+      return failure();
+    auto part = cast<RankedTensorType>(op.getPieces().front().getType());
+    const int64_t chunks = layout.getChunks(part.getShape());
+    SmallVector<SmallVector<Value>> parts(op.getPieces().size());
+    forEachPiece(layout, type.getShape(),
+                 [&](int64_t repeat, int64_t chunk, int64_t half) {
+                   parts[chunk / chunks].push_back(
+                       adaptor.getInput()[layout.getPiece(
+                           type.getShape(), repeat, chunk, half)]);
+                 });
+    rewriter.replaceOpWithMultiple(op, std::move(parts));
+    return success();
+  }
+};
+
+struct IotaOfFragment : public OpConversionPattern<tile::IotaOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IotaOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || op.getMisalignment())
+      return failure();
+    Location loc = op.getLoc();
+    FragmentPosition position(rewriter, op, layout);
+    SmallVector<Value> pieces;
+    forEachPiece(
+        layout, type.getShape(), [&](int64_t, int64_t chunk, int64_t) {
+          Value column = arith::ConstantIndexOp::create(rewriter, loc, 0);
+          if (type.getDimSize(1) > 1)
+            column = position.getColumn(chunk);
+          if (op.getColumn())
+            column = arith::AddIOp::create(rewriter, loc,
+                                           adaptor.getColumn()[0], column);
+          column = arith::IndexCastUIOp::create(rewriter, loc,
+                                                type.getElementType(), column);
+          pieces.push_back(
+              createCount(rewriter, loc, column, getPieceType(type)));
+        });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+struct IotaRowsOfFragment : public OpConversionPattern<tile::IotaRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IotaRowsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    FragmentPosition position(rewriter, op, layout);
+    SmallVector<Value> pieces;
+    forEachPiece(layout, type.getShape(),
+                 [&](int64_t repeat, int64_t, int64_t half) {
+                   Value row = adaptor.getRow().front();
+                   if (type.getDimSize(0) > 1)
+                     row = arith::AddIOp::create(
+                         rewriter, loc, row, position.getRow(repeat, half));
+                   row = arith::IndexCastUIOp::create(
+                       rewriter, loc, type.getElementType(), row);
+                   Type pieceType = getPieceType(type);
+                   if (pieceType != row.getType())
+                     row = vector::BroadcastOp::create(rewriter, loc, pieceType,
+                                                       row);
+                   pieces.push_back(row);
+                 });
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// Writes a tile to shared memory: matrices of 8 rows and 16 bytes at once where
+/// elements have 16 bits, otherwise each piece by its thread.
+struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getValue().getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    auto memory = cast<MemRefType>(op.getBuffer().getType());
+    if (!layout || !isa_and_present<tile::SharedAttr>(memory.getMemorySpace()))
+      return failure();
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = type.getShape();
+    Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
+                         adaptor.getSlot().front());
+    SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
+    const bool isMatrix =
+        getElementBytes(type) == 2 && layout.getChunks(shape) % 2 == 0;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+      for (int64_t chunk = 0; chunk < layout.getChunks(shape);
+           chunk += isMatrix ? 2 : 1) {
+        auto getPiece = [&](int64_t index) {
+          return adaptor.getValue()[layout.getPiece(shape, repeat, chunk, 0) +
+                                    index];
+        };
+        if (!isMatrix) {
+          for (int64_t half = 0; half < 2; ++half)
+            storePiece(rewriter, loc, getPiece(half),
+                       places.getPieceAddress(repeat, chunk, half),
+                       2 * getElementBytes(type));
+          continue;
+        }
+        SmallVector<Value> sources;
+        for (int64_t index = 0; index < 4; ++index)
+          sources.push_back(LLVM::BitcastOp::create(
+              rewriter, loc, rewriter.getI32Type(), getPiece(index)));
+        NVVM::StMatrixOp::create(
+            rewriter, loc, places.getMatrixAddress(repeat, chunk), sources,
+            NVVM::MMALayout::row,
+            NVVM::LdStMatrixShapeAttr::get(getContext(), 8, 8),
+            NVVM::LdStMatrixEltType::B16);
+      }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateFragmentPatterns(const TypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns.add<BroadcastFragment, ReduceFragment, SplitFragment, IotaOfFragment,
+               IotaRowsOfFragment, KeepFragment>(converter,
+                                                 patterns.getContext());
+}

@@ -1,0 +1,142 @@
+//===- LowerTensorCopies.cpp - Copies of boxes of operands ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/LowerTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/threads/Role.h"
+#include "passes/threads/Scratch.h"
+#include "passes/threads/SharedTiles.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// The coordinates of panel `panel` of a box, the fastest first, as the
+/// instruction takes them.
+static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,
+                                         tile::TensorMapType map,
+                                         ArrayRef<ValueRange> indices,
+                                         int64_t panel) {
+  SmallVector<Value> coordinates;
+  for (ValueRange index : llvm::reverse(indices)) {
+    Value coordinate = index.front();
+    if (coordinates.empty() && panel > 0)
+      coordinate = arith::AddIOp::create(
+          builder, loc, coordinate,
+          arith::ConstantIndexOp::create(builder, loc,
+                                         panel * map.getBox().back()));
+    coordinates.push_back(arith::IndexCastUIOp::create(
+        builder, loc, builder.getI32Type(), coordinate));
+  }
+  return coordinates;
+}
+
+namespace {
+
+struct LowerCopyBox : public OpConversionPattern<tile::CopyBoxOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CopyBoxOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto type = cast<MemRefType>(op.getBuffer().getType());
+    const SharedTile tile(type);
+    Role(op).runOnFirst(rewriter, loc, [&] {
+      Value target = getSlot(rewriter, loc, type, adaptor.getBuffer().front(),
+                             adaptor.getSlot().front());
+      if (op.getRow()) {
+        Value rowBytes =
+            arith::ConstantIndexOp::create(rewriter, loc, tile.swizzle);
+        target = advanceBytes(
+            rewriter, loc, target,
+            arith::MulIOp::create(rewriter, loc, adaptor.getRow().front(),
+                                  rowBytes));
+      }
+      Value barrier = getScratchAddress(
+          rewriter, loc, adaptor.getBarriers().front(), rewriter.getI64Type(),
+          adaptor.getIndex().front());
+      Value blocks;
+      if (op.getBlocks())
+        blocks = arith::IndexCastUIOp::create(rewriter, loc,
+                                              rewriter.getI16Type(),
+                                              adaptor.getBlocks().front());
+      for (int64_t panel = 0; panel < tile.getPanels(); ++panel)
+        NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+            rewriter, loc,
+            LLVM::AddrSpaceCastOp::create(
+                rewriter, loc,
+                LLVM::LLVMPointerType::get(
+                    getContext(),
+                    static_cast<unsigned>(
+                        NVVM::NVVMMemorySpace::SharedCluster)),
+                advanceBytes(rewriter, loc, target,
+                             panel * tile.getPanelBytes())),
+            adaptor.getOperand().front(),
+            getCoordinates(rewriter, loc, op.getOperand().getType(),
+                           adaptor.getIndices(), panel),
+            barrier, /*im2colOffsets=*/ValueRange(), blocks,
+            /*l2CacheHint=*/Value(), NVVM::TMALoadMode::TILE,
+            /*isCTAOnly=*/false, /*group=*/NVVM::CTAGroupKindAttr(),
+            /*predicate=*/Value());
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerStoreBox : public OpConversionPattern<tile::StoreBoxOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreBoxOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto type = cast<MemRefType>(op.getBuffer().getType());
+    const SharedTile tile(type);
+    Role(op).runOnFirst(rewriter, loc, [&] {
+      Value source = getSlot(rewriter, loc, type, adaptor.getBuffer().front(),
+                             adaptor.getSlot().front());
+      for (int64_t panel = 0; panel < tile.getPanels(); ++panel)
+        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+            rewriter, loc, adaptor.getOperand().front(),
+            advanceBytes(rewriter, loc, source, panel * tile.getPanelBytes()),
+            getCoordinates(rewriter, loc, op.getOperand().getType(),
+                           adaptor.getIndices(), panel),
+            /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
+            /*predicate=*/Value());
+      NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerWaitStores : public OpConversionPattern<tile::WaitStoresOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::WaitStoresOp op, OneToNOpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Role(op).runOnFirst(rewriter, op.getLoc(), [&] {
+      NVVM::CpAsyncBulkWaitGroupOp::create(
+          rewriter, op.getLoc(), static_cast<uint32_t>(op.getPending()),
+          /*read=*/rewriter.getUnitAttr());
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateTensorCopyPatterns(const TypeConverter &converter,
+                                         RewritePatternSet &patterns) {
+  patterns.add<LowerCopyBox, LowerStoreBox, LowerWaitStores>(
+      converter, patterns.getContext());
+}

@@ -1,0 +1,156 @@
+//===- Role.cpp - The threads that run an op together ---------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/threads/Role.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/schedule/ThreadGrid.h"
+#include "passes/threads/LowerTiles.h"
+
+using namespace mlir;
+using namespace bastile;
+
+static constexpr int64_t kWarp = ThreadGrid::kWarp;
+
+static Value constantIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+Role::Role(Operation *op) {
+  auto program = op->getParentOfType<tile::ProgramOp>();
+  threads = program.getSchedule().getThreads();
+  for (Region *region = op->getParentRegion(); region;
+       region = region->getParentRegion()) {
+    auto roles = dyn_cast<tile::RolesOp>(region->getParentOp());
+    if (!roles)
+      continue;
+    number = region->getRegionNumber();
+    for (int64_t before = 0; before < *number; ++before)
+      firstThread += roles.getWarps()[before] * kWarp;
+    threads = roles.getThreads()[*number];
+    return;
+  }
+}
+
+Value Role::getThread(OpBuilder &builder, Location loc) const {
+  Value thread = getThreadId(builder, loc);
+  if (firstThread == 0)
+    return thread;
+  return arith::SubIOp::create(builder, loc, thread,
+                               constantIndex(builder, loc, firstThread));
+}
+
+Value Role::getWarp(OpBuilder &builder, Location loc) const {
+  Value warp = getWarpId(builder, loc);
+  if (firstThread == 0)
+    return warp;
+  return arith::SubIOp::create(
+      builder, loc, warp, constantIndex(builder, loc, firstThread / kWarp));
+}
+
+Value Role::getWarpgroup(OpBuilder &builder, Location loc) const {
+  return arith::DivUIOp::create(
+      builder, loc, getWarp(builder, loc),
+      constantIndex(builder, loc, kWarpgroup / kWarp));
+}
+
+void Role::runOnFirst(OpBuilder &builder, Location loc,
+                      function_ref<void()> build) const {
+  if (threads == 1)
+    return build();
+  Value isFirst = arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::eq, getThread(builder, loc),
+      constantIndex(builder, loc, 0));
+  auto branch = scf::IfOp::create(builder, loc, isFirst);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  build();
+}
+
+namespace {
+
+/// Turns one `tile.roles` into branches.
+class RolesLowering {
+public:
+  explicit RolesLowering(tile::RolesOp op)
+      : op(op), builder(op), loc(op.getLoc()) {}
+
+  void run() {
+    thread = getThreadId(builder, loc);
+    warp = getWarpId(builder, loc);
+    lower(/*number=*/0, /*firstWarp=*/0);
+    op.erase();
+  }
+
+private:
+  /// Builds the branches of role `number` and of those behind it.
+  void lower(size_t number, int64_t firstWarp) {
+    OpBuilder::InsertionGuard guard(builder);
+    int64_t end = firstWarp + op.getWarps()[number];
+    bool isLast = number + 1 == op.getRoles().size();
+    if (!isLast) {
+      Value isRole =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, warp,
+                                constantIndex(builder, loc, end));
+      auto branch =
+          scf::IfOp::create(builder, loc, isRole, /*withElseRegion=*/true);
+      builder.setInsertionPointToStart(branch.elseBlock());
+      lower(number + 1, end);
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
+    setRegisters(number);
+    inlineRole(number, firstWarp);
+  }
+
+  void setRegisters(size_t number) {
+    if (!op.getRegisters())
+      return;
+    // A block begins with as many registers for each thread as fit.
+    int64_t threads = 0;
+    for (int64_t warps : op.getWarps())
+      threads += warps * kWarp;
+    constexpr int64_t all = 65536, unit = 8;
+    int64_t each = all / threads / unit * unit;
+    int64_t wanted = (*op.getRegisters())[number];
+    if (wanted == each)
+      return;
+    NVVM::SetMaxRegisterOp::create(
+        builder, loc, static_cast<int32_t>(wanted),
+        wanted > each ? NVVM::SetMaxRegisterAction::increase
+                      : NVVM::SetMaxRegisterAction::decrease);
+  }
+
+  void inlineRole(size_t number, int64_t firstWarp) {
+    int64_t threads = op.getThreads()[number];
+    if (threads != op.getWarps()[number] * kWarp) {
+      Value isActive = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::ult, thread,
+          constantIndex(builder, loc, firstWarp * kWarp + threads));
+      auto branch = scf::IfOp::create(builder, loc, isActive);
+      builder.setInsertionPointToStart(branch.thenBlock());
+    }
+    Block *target = builder.getInsertionBlock();
+    target->getOperations().splice(
+        builder.getInsertionPoint(),
+        op.getRoles()[number].front().getOperations());
+  }
+
+  tile::RolesOp op;
+  OpBuilder builder;
+  Location loc;
+  Value thread, warp;
+};
+
+} // namespace
+
+void bastile::lowerRoles(tile::ProgramOp program) {
+  SmallVector<tile::RolesOp> all;
+  program.walk([&](tile::RolesOp op) { all.push_back(op); });
+  for (tile::RolesOp op : all)
+    RolesLowering(op).run();
+}
