@@ -16,6 +16,10 @@
 //   never arrive, or from a lane outside of the mask;
 // - two threads that touch the same byte of shared memory, one of them writing,
 //   with no barrier in between;
+// - registers and shared memory that products of a warpgroup or copies of
+// tensors
+//   have to do with, and that are used before anybody has waited for those;
+// - what threads write for these without a fence between the proxies;
 // - accesses to the shared memory of another block of the cluster that may not
 //   have started or has exited.
 //

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/emulator/EmulatedCluster.h"
-#include "lib/emulator/EmulatedMath.h"
+#include "lib/emulator/rewrite/EmulatedMath.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
 #include <cstring>
@@ -26,8 +26,11 @@ EmulatedCluster::EmulatedCluster(const EmulatedLaunch &launch,
     : launch(launch), stacks(stacks), random(random),
       blockThreads(launch.block.count()) {
   sharedBytes = launch.module.staticSharedBytes + launch.dynamicSharedBytes;
+  shadowBytes = llvm::alignTo(sharedBytes, SharedShadow::pieceBytes);
   // Red zones between the blocks' memories catch small overruns.
-  shared.resize(launch.cluster * blockStride());
+  shared.resize(launch.cluster * blockStride() + sharedAlignment);
+  sharedBase = reinterpret_cast<char *>(llvm::alignTo(
+      reinterpret_cast<uintptr_t>(shared.data()), sharedAlignment));
   threads.resize(launch.cluster * blockThreads);
   order.resize(threads.size());
   std::iota(order.begin(), order.end(), 0);
@@ -41,9 +44,18 @@ void EmulatedCluster::reset(GridSize newPosition) {
   // shows.
   std::memset(shared.data(), 0xff, shared.size());
   unsigned numWarps = llvm::divideCeil(threads.size(), warpSize);
-  shadow.reset(launch.cluster * sharedBytes, numWarps);
+  clocks.reset(numWarps);
+  shadow.reset(launch.cluster * shadowBytes, threads.size());
   arrivals.assign(numWarps, ClusterArrival());
   clusterPhase = 1;
+  clusterArriving.clear();
+  clusterCompleted.clear();
+  constexpr unsigned numBarriers = 16;
+  arrivalsAtBarriers.assign(launch.cluster * numBarriers, BarrierArrivals());
+  warpgroups.assign(launch.cluster *
+                        llvm::divideCeil(blockThreads, Warpgroup::numThreads),
+                    Warpgroup());
+  tensorStores.clear();
   messageBarriers.clear();
   copies.assign(threads.size(), ThreadCopies());
   for (auto [index, thread] : llvm::enumerate(threads)) {
@@ -58,6 +70,7 @@ void EmulatedCluster::reset(GridSize newPosition) {
 void EmulatedCluster::threadMain() {
   EmulatedCluster &cluster = *currentCluster;
   cluster.launch.entry(cluster.launch.arguments);
+  cluster.checkExit(cluster.running);
   cluster.threads[cluster.running].state = Thread::Exited;
   --cluster.numAlive;
   --cluster.numAliveInBlock[cluster.blockOf(cluster.running)];
@@ -82,7 +95,12 @@ void EmulatedCluster::resume(unsigned thread) {
   case Wait::Shuffle:
   case Wait::Vote:
   case Wait::WarpBarrier:
+  case Wait::Elect:
     return arriveAtWarp(thread);
+  case Wait::BarrierArrive:
+    return arriveWithoutWaiting(thread);
+  case Wait::Warpgroup:
+    return arriveAtWarpgroup(thread);
   case Wait::Messages:
     return;
   }

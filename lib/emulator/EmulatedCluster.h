@@ -14,10 +14,13 @@
 #define BASTILE_LIB_EMULATOR_EMULATEDCLUSTER_H
 
 #include "bastile/Emulator.h"
-#include "lib/emulator/EmulateGpu.h"
-#include "lib/emulator/EmulatorCalls.h"
+#include "lib/emulator/EmulatedProducts.h"
+#include "lib/emulator/EmulatedTensors.h"
 #include "lib/emulator/Fiber.h"
 #include "lib/emulator/SharedShadow.h"
+#include "lib/emulator/rewrite/EmulateGpu.h"
+#include "lib/emulator/rewrite/EmulatorCalls.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
@@ -71,12 +74,26 @@ public:
               EmulatedAccess access, uint32_t site);
   float approximate(int32_t function, bool flushes, float x, float y) const;
   void initBarrier(char *address, uint32_t count, uint32_t site);
-  void expectMessages(char *address, uint32_t bytes, uint32_t site);
+  /// Expects bytes at an mbarrier, and arrives there `arrivals` times.
+  void expectMessages(char *address, uint32_t arrivals, uint32_t bytes,
+                      uint32_t site);
   void sendMessage(char *address, uint32_t bits, char *barrier, uint32_t site);
   void waitForMessages(char *address, uint32_t parity, uint32_t site);
   void startCopy(char *to, char *from, uint32_t bytes, uint32_t site);
   void closeCopies();
   void waitForCopies(uint32_t mostPending);
+  void fenceProxies();
+  /// The registers hold numbers, and no placeholders of products.
+  void checkRegisters(const uint32_t *registers, uint32_t count, uint32_t site);
+  void loadTensor(char *to, const void *map, const int32_t *coordinates,
+                  uint32_t rank, char *barrier, int32_t multicastMask,
+                  uint32_t site);
+  void loadBytes(char *to, const char *from, char *barrier, uint32_t bytes,
+                 int32_t multicastMask, uint32_t site);
+  void storeTensor(const void *map, char *from, const int32_t *coordinates,
+                   uint32_t rank, uint32_t site);
+  void closeStores();
+  void waitForStores(uint32_t mostPending);
 
   /// An operation that threads wait in.
   struct Wait {
@@ -87,20 +104,26 @@ public:
       WarpBarrier,
       ClusterArrive,
       ClusterWait,
-      Messages
+      Messages,
+      BarrierArrive,
+      Elect,
+      Warpgroup
     };
     Kind kind;
     /// The kind of a shuffle or vote; the reduction of a barrier, or -1; for an
-    /// arrival at the cluster's barrier, whether it releases earlier writes.
+    /// arrival at the cluster's barrier, whether it releases earlier writes;
+    /// the step of a warpgroup.
     int32_t variant;
     /// The lanes that take part; the number of a barrier; the parity of the
-    /// phase for messages.
+    /// phase for messages; the index of a product, how many groups of products
+    /// may be pending, or the number of registers.
     uint32_t mask;
     uint32_t value;
     /// The operands of a shuffle; for a barrier `clamp` is the number of
     /// threads, or 0.
     uint32_t offset, clamp;
     uint32_t site;
+    WarpgroupOperands operands = {};
   };
   /// Stops the running thread until the other threads have come; returns its
   /// result.
@@ -129,7 +152,18 @@ private:
     int64_t bytes = 0;
     /// The clock of the warps that arrive or send in this phase, and of those
     /// that did in the last.
-    std::vector<uint32_t> arriving, completed;
+    Clock arriving, completed;
+    /// The component of the copies that it counts; those of the current phase
+    /// are over at step `copyStep`.
+    unsigned component = 0;
+    uint32_t copyStep = 1;
+  };
+  /// Warps that have arrived at a barrier and do not wait there.
+  struct BarrierArrivals {
+    llvm::SmallVector<unsigned, 4> warps;
+    uint32_t numThreads = 0;
+    uint32_t site = 0;
+    Clock known;
   };
   /// A copy into shared memory that a thread has started and not yet waited
   /// for.
@@ -142,7 +176,14 @@ private:
     std::vector<Copy> open;
     std::deque<std::vector<Copy>> groups;
   };
+  /// A byte of a block's shared memory.
+  struct SharedPlace {
+    unsigned block;
+    uint64_t offset;
+  };
   static constexpr uint64_t redZoneBytes = 4096;
+  /// The pattern of the largest swizzle begins at multiples of this.
+  static constexpr uint64_t sharedAlignment = 1024;
 
   static void threadMain();
   void reset(GridSize position);
@@ -154,30 +195,45 @@ private:
 
   void checkAccess(uintptr_t address, uint64_t bytes, uint32_t alignment,
                    EmulatedAccess access, uint32_t site);
-  void checkShared(unsigned block, uint64_t offset, uint64_t bytes,
-                   EmulatedAccess access, uint32_t site);
+  void checkShared(SharedPlace place, uint64_t bytes, EmulatedAccess access,
+                   uint32_t site);
+  /// Where an address lies in shared memory, if it does.
+  std::optional<SharedPlace> placeOf(uintptr_t address) const;
+  std::string nameByte(SharedPlace place) const;
+  void reportRace(const SharedShadow::Race &race, const llvm::Twine &who,
+                  bool isWrite, uint32_t site);
+  /// What has a component of the clocks that is no warp's.
+  std::string engineName(unsigned component) const;
+  uint64_t shadowOffset(SharedPlace place) const {
+    return place.block * shadowBytes + place.offset;
+  }
   /// Whether the running thread may touch the shared memory of `block` at all.
   bool checkRemote(unsigned block, EmulatedAccess access, uint32_t site);
   void reportOutOfBounds(uintptr_t address, uint64_t bytes,
-                         EmulatedAccess access, uint32_t site);
+                         llvm::StringRef verb, uint32_t site);
   const EmulatedVariable *findShared(uint64_t offset, uint64_t bytes) const;
   /// The memory of a shared variable in a block.
   EmulatedBuffer bufferOf(const EmulatedVariable &variable,
                           unsigned block) const;
   /// How many bytes of shared memory a variable has in this launch.
   uint64_t sizeOf(const EmulatedVariable &variable) const;
-  char *sharedOf(unsigned block) {
-    return shared.data() + block * blockStride() + redZoneBytes;
+  char *sharedOf(unsigned block) const {
+    return sharedBase + block * blockStride() + redZoneBytes;
   }
   /// The distance from the memory of a block, with its red zones, to that of
   /// the next.
-  uint64_t blockStride() const { return sharedBytes + 2 * redZoneBytes; }
+  uint64_t blockStride() const {
+    return llvm::alignTo(sharedBytes, sharedAlignment) + 2 * redZoneBytes;
+  }
 
   // Called when a thread starts to wait: the last thread to come releases all.
   void arriveAtWarp(unsigned thread);
   void arriveAtBarrier(unsigned thread);
   void completeShuffle(unsigned warp, const Wait &wait);
   void completeVote(unsigned warp, const Wait &wait);
+  void completeElection(unsigned warp, const Wait &wait);
+  bool checkBarrier(unsigned thread);
+  void completeBarrierIfAllCame(unsigned thread);
   void completeBarrier(llvm::ArrayRef<unsigned> warps);
   void arriveAtClusterBarrier(unsigned thread);
   void arriveAtCluster(unsigned warp, const Wait &wait);
@@ -187,6 +243,39 @@ private:
   void reportDeadlock();
   MessageBarrier *findBarrier(char *address, uint32_t site);
   void completeMessages(MessageBarrier &barrier);
+  void arriveWithoutWaiting(unsigned thread);
+  BarrierArrivals &barrierArrivals(unsigned block, uint32_t barrier) {
+    constexpr unsigned numBarriers = 16;
+    return arrivalsAtBarriers[block * numBarriers + barrier];
+  }
+
+  // Products; see EmulatedProducts.cpp.
+  void arriveAtWarpgroup(unsigned thread);
+  void beginProduct(unsigned number, const Wait &wait);
+  /// Gives a product the numbers or the earlier product that it adds to.
+  bool takeAccumulators(unsigned number, PendingProduct &product);
+  bool readFactor(unsigned number, const EmulatedMatrix &matrix, char *address,
+                  const PendingProduct &product, unsigned rows);
+  void waitForProducts(unsigned number, uint32_t mostPending);
+  void computeProduct(Warpgroup &warpgroup, PendingProduct &product);
+  void setRegisters(unsigned number, const Wait &wait);
+  void reportPlaceholder(unsigned thread, Placeholder placeholder,
+                         uint32_t site);
+  unsigned warpgroupOf(unsigned thread) const;
+  unsigned firstThread(unsigned warpgroup) const;
+  std::string warpgroupName(unsigned warpgroup) const;
+
+  // Copies of tensors; see EmulatedTensors.cpp.
+  /// The box that a copy names, unless there is an error.
+  std::optional<TensorBox> checkTensor(const void *map, const char *place,
+                                       const int32_t *coordinates,
+                                       uint32_t rank, uint32_t site);
+  bool checkTensorBuffer(const TensorBox &box, bool isWrite, uint32_t site);
+  void arriveBytes(char *to, char *barrier, uint64_t bytes, uint32_t site,
+                   llvm::function_ref<void(char *to)> copy);
+  void multicast(char *to, char *barrier, uint64_t bytes, int32_t mask,
+                 uint32_t site, llvm::function_ref<void(char *to)> copy);
+  void checkExit(unsigned thread);
 
   /// The block of a thread; threads and warps are numbered over the cluster.
   unsigned blockOf(unsigned thread) const { return thread / blockThreads; }
@@ -194,7 +283,7 @@ private:
   /// Ids of the threads of a warp: fewer than 32 at the end of the block.
   llvm::iota_range<unsigned> warpThreads(unsigned warp) const;
   llvm::SmallVector<unsigned, 32> lanes(unsigned warp, uint32_t mask) const;
-  bool isWarpAtBarrier(unsigned warp, uint32_t barrier) const;
+  bool isWarpAtBarrier(unsigned warp, Wait::Kind kind, uint32_t barrier) const;
   bool isWarpAt(unsigned warp, Wait::Kind kind) const;
   std::string describeWait(const Wait &wait) const;
 
@@ -204,10 +293,13 @@ private:
   const EmulatedLaunch &launch;
   FiberStacks &stacks;
   std::mt19937_64 &random;
-  SharedShadow shadow;
+  VectorClocks clocks;
+  SharedShadow shadow{clocks};
   std::vector<char> shared;
-  /// The size of each block's shared memory.
-  uint64_t sharedBytes;
+  /// The first red zone, aligned as shared memory is.
+  char *sharedBase;
+  /// The size of each block's shared memory, and of its part of the shadow.
+  uint64_t sharedBytes, shadowBytes;
   unsigned blockThreads;
 
   GridSize position;
@@ -217,6 +309,11 @@ private:
   std::vector<unsigned> numAliveInBlock;
   std::vector<ClusterArrival> arrivals;
   unsigned clusterPhase = 1;
+  // What the warps knew that arrive in this phase, and in the one before.
+  Clock clusterArriving, clusterCompleted;
+  std::vector<BarrierArrivals> arrivalsAtBarriers;
+  std::vector<Warpgroup> warpgroups;
+  std::map<unsigned, TensorStores> tensorStores;
   std::map<char *, MessageBarrier> messageBarriers;
   std::vector<ThreadCopies> copies;
   unsigned running = 0;

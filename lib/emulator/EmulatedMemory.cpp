@@ -31,10 +31,19 @@ static bool contains(uint64_t begin, uint64_t size, uint64_t address,
   return address >= begin && bytes <= size && address - begin <= size - bytes;
 }
 
+std::optional<EmulatedCluster::SharedPlace>
+EmulatedCluster::placeOf(uintptr_t address) const {
+  uintptr_t offset = address - reinterpret_cast<uintptr_t>(sharedBase);
+  if (offset >= launch.cluster * blockStride())
+    return std::nullopt;
+  // In the red zone ahead of a block's memory the offset is far too large.
+  return SharedPlace{static_cast<unsigned>(offset / blockStride()),
+                     offset % blockStride() - redZoneBytes};
+}
+
 EmulatedBuffer EmulatedCluster::bufferOf(const EmulatedVariable &variable,
                                          unsigned block) const {
-  auto begin = reinterpret_cast<uintptr_t>(shared.data()) +
-               block * blockStride() + redZoneBytes;
+  auto begin = reinterpret_cast<uintptr_t>(sharedOf(block));
   return {begin + variable.offset, sizeOf(variable), variable.name,
           /*isWritable=*/true};
 }
@@ -61,13 +70,10 @@ void EmulatedCluster::checkAccess(uintptr_t address, uint64_t bytes,
                 " bytes in " + siteName(site) + " by " + threadName(running) +
                 ": the address is not a multiple of " + Twine(alignment));
 
-  uintptr_t offset = address - reinterpret_cast<uintptr_t>(shared.data());
-  if (offset < shared.size()) {
-    unsigned block = offset / blockStride();
-    offset = offset % blockStride() - redZoneBytes;
-    if (!findShared(offset, bytes))
-      return reportOutOfBounds(address, bytes, access, site);
-    return checkShared(block, offset, bytes, access, site);
+  if (std::optional<SharedPlace> place = placeOf(address)) {
+    if (!findShared(place->offset, bytes))
+      return reportOutOfBounds(address, bytes, verbOf(access), site);
+    return checkShared(*place, bytes, access, site);
   }
   if (launch.buffers.empty() ||
       stacks.contains(running, reinterpret_cast<void *>(address)))
@@ -78,7 +84,7 @@ void EmulatedCluster::checkAccess(uintptr_t address, uint64_t bytes,
         return contains(one.begin, one.bytes, address, bytes);
       });
   if (buffer == launch.buffers.end())
-    return reportOutOfBounds(address, bytes, access, site);
+    return reportOutOfBounds(address, bytes, verbOf(access), site);
   if (access != EmulatedAccess::Load && !buffer->isWritable)
     fail(verbOf(access) + " to '" + buffer->name +
          "', which is read-only, in " + siteName(site) + " by " +
@@ -123,34 +129,65 @@ bool EmulatedCluster::checkRemote(unsigned block, EmulatedAccess access,
   return false;
 }
 
-void EmulatedCluster::checkShared(unsigned block, uint64_t offset,
-                                  uint64_t bytes, EmulatedAccess access,
-                                  uint32_t site) {
-  if (block != blockOf(running) && !checkRemote(block, access, site))
+void EmulatedCluster::checkShared(SharedPlace place, uint64_t bytes,
+                                  EmulatedAccess access, uint32_t site) {
+  if (place.block != blockOf(running) &&
+      !checkRemote(place.block, access, site))
     return;
   // Atomic accesses order themselves, so they are not recorded.
   if (access == EmulatedAccess::Atomic)
     return;
   bool isLoad = access == EmulatedAccess::Load;
-  uint64_t first = block * sharedBytes;
+  uint64_t offset = shadowOffset(place);
   std::optional<SharedShadow::Race> race =
-      isLoad ? shadow.read(running, first + offset, bytes)
-             : shadow.write(running, first + offset, bytes);
-  if (!race)
-    return;
-  offset = race->offset - first;
-  const EmulatedVariable *variable = findShared(offset, /*bytes=*/1);
+      isLoad ? shadow.read(running, offset, bytes)
+             : shadow.write(running, offset, bytes);
+  if (race)
+    reportRace(*race, threadName(running), !isLoad, site);
+}
+
+std::string EmulatedCluster::nameByte(SharedPlace place) const {
+  const EmulatedVariable *variable = findShared(place.offset, /*bytes=*/1);
   std::string owner =
-      launch.cluster == 1 ? "" : " in block " + std::to_string(block);
-  fail("data race on byte " + Twine(offset - variable->offset) + " of '" +
-       variable->name + "'" + owner + ": " + threadName(running) +
-       (isLoad ? " reads" : " writes") + " it in " + siteName(site) + ", " +
-       threadName(race->otherThread) + " " + race->earlier +
-       " it before, and no barrier lies in between");
+      launch.cluster == 1 ? "" : " in block " + std::to_string(place.block);
+  return "byte " + std::to_string(place.offset - variable->offset) + " of '" +
+         variable->name + "'" + owner;
+}
+
+void EmulatedCluster::reportRace(const SharedShadow::Race &race,
+                                 const Twine &who, bool isWrite,
+                                 uint32_t site) {
+  std::string byte = nameByte({static_cast<unsigned>(race.offset / shadowBytes),
+                               race.offset % shadowBytes});
+  std::string other =
+      race.isEngine ? engineName(race.other) : threadName(race.other);
+  const char *lacking = race.isEngine ? "and nothing has waited for them since"
+                                      : "and no barrier lies in between";
+  if (race.lacksFence)
+    lacking = "and that thread has run no fence between the generic and the "
+              "async proxy since";
+  fail((race.lacksFence ? "missing fence for " : "data race on ") + byte +
+       ": " + who + (isWrite ? " writes" : " reads") + " it in " +
+       siteName(site) + ", " + other + " " + race.earlier + " it before, " +
+       lacking);
+}
+
+std::string EmulatedCluster::engineName(unsigned component) const {
+  for (auto [number, warpgroup] : llvm::enumerate(warpgroups))
+    if (warpgroup.component == component)
+      return "products of " + warpgroupName(number);
+  for (const auto &[thread, stores] : tensorStores)
+    if (stores.component == component)
+      return "stores of tensors by " + threadName(thread);
+  for (const auto &[address, barrier] : messageBarriers)
+    if (barrier.component == component)
+      return "copies for the mbarrier at " +
+             nameByte(*placeOf(reinterpret_cast<uintptr_t>(address)));
+  return "copies for an mbarrier";
 }
 
 void EmulatedCluster::reportOutOfBounds(uintptr_t address, uint64_t bytes,
-                                        EmulatedAccess access, uint32_t site) {
+                                        llvm::StringRef verb, uint32_t site) {
   llvm::SmallVector<EmulatedBuffer> buffers(launch.buffers.begin(),
                                             launch.buffers.end());
   for (const EmulatedVariable &variable : launch.module.variables)
@@ -179,6 +216,6 @@ void EmulatedCluster::reportOutOfBounds(uintptr_t address, uint64_t bytes,
             std::to_string(static_cast<int64_t>(address - nearest->begin)) +
             " of '" + nearest->name + "', which has " +
             std::to_string(nearest->bytes);
-  fail("out-of-bounds " + verbOf(access) + " of " + Twine(bytes) + " bytes " +
-       place + ", in " + siteName(site) + " by " + threadName(running));
+  fail("out-of-bounds " + verb + " of " + Twine(bytes) + " bytes " + place +
+       ", in " + siteName(site) + " by " + threadName(running));
 }

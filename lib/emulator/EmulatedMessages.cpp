@@ -25,9 +25,13 @@ void EmulatedCluster::initBarrier(char *address, uint32_t count,
                                   uint32_t site) {
   access(reinterpret_cast<uintptr_t>(address), 8, 8, EmulatedAccess::Atomic,
          site);
-  MessageBarrier barrier;
+  MessageBarrier &barrier = messageBarriers[address];
+  if (barrier.component == 0)
+    barrier.component = clocks.addComponent();
   barrier.count = barrier.pending = count;
-  messageBarriers[address] = std::move(barrier);
+  barrier.phase = barrier.bytes = 0;
+  barrier.arriving.clear();
+  barrier.completed.clear();
 }
 
 /// The mbarrier at an address; null after an error.
@@ -48,24 +52,26 @@ void EmulatedCluster::completeMessages(MessageBarrier &barrier) {
   barrier.pending = barrier.count;
   barrier.completed.swap(barrier.arriving);
   barrier.arriving.clear();
+  VectorClocks::raise(barrier.completed, barrier.component, barrier.copyStep++);
   // Each of these threads checks itself whether its phase has ended.
   for (Thread &thread : threads)
     if (thread.state == Thread::Waiting && thread.wait.kind == Wait::Messages)
       thread.state = Thread::Ready;
 }
 
-void EmulatedCluster::expectMessages(char *address, uint32_t bytes,
-                                     uint32_t site) {
+void EmulatedCluster::expectMessages(char *address, uint32_t arrivals,
+                                     uint32_t bytes, uint32_t site) {
   access(reinterpret_cast<uintptr_t>(address), 8, 8, EmulatedAccess::Atomic,
          site);
   if (MessageBarrier *barrier = findBarrier(address, site)) {
-    if (barrier->pending == 0) {
+    if (barrier->pending < arrivals) {
       fail(threadName(running) + " arrives in " + siteName(site) +
            " at an mbarrier at which all have arrived");
     } else {
-      --barrier->pending;
+      barrier->pending -= arrivals;
       barrier->bytes += bytes;
-      shadow.release(running / warpSize, barrier->arriving);
+      if (arrivals != 0)
+        clocks.release(running / warpSize, barrier->arriving);
       completeMessages(*barrier);
     }
   }
@@ -82,7 +88,7 @@ void EmulatedCluster::sendMessage(char *address, uint32_t bits, char *barrierAt,
   std::memcpy(address, &bits, sizeof(bits));
   if (MessageBarrier *barrier = findBarrier(barrierAt, site)) {
     barrier->bytes -= sizeof(bits);
-    shadow.release(running / warpSize, barrier->arriving);
+    clocks.release(running / warpSize, barrier->arriving);
     completeMessages(*barrier);
   }
   if (!failure.empty())
@@ -99,8 +105,10 @@ void EmulatedCluster::waitForMessages(char *address, uint32_t parity,
   }
   if (!failure.empty())
     yield();
-  shadow.acquire(running / warpSize, barrier->completed);
+  clocks.acquire(running / warpSize, barrier->completed);
 }
+
+void EmulatedCluster::fenceProxies() { shadow.fenceProxies(running); }
 
 //===----------------------------------------------------------------------===//
 // Copies ahead

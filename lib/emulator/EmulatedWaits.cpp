@@ -66,12 +66,17 @@ void EmulatedCluster::arriveAtWarp(unsigned thread) {
     completeVote(warp, wait);
     break;
   case Wait::WarpBarrier:
-    shadow.synchronizeWarp(warp);
+    clocks.advance(warp);
+    break;
+  case Wait::Elect:
+    completeElection(warp, wait);
     break;
   case Wait::Barrier:
   case Wait::ClusterArrive:
   case Wait::ClusterWait:
   case Wait::Messages:
+  case Wait::BarrierArrive:
+  case Wait::Warpgroup:
     break;
   }
   for (unsigned lane : lanes(warp, wait.mask))
@@ -147,56 +152,123 @@ void EmulatedCluster::completeVote(unsigned warp, const Wait &wait) {
     threads[thread].result = result;
 }
 
+/// Which lane is elected is for the GPU to say, so that a kernel which relies
+/// on the first one fails in the reverse order.
+void EmulatedCluster::completeElection(unsigned warp, const Wait &wait) {
+  llvm::SmallVector<unsigned, 32> all = lanes(warp, wait.mask);
+  unsigned leader =
+      launch.order == Emulator::Order::Reverse ? all.back() : all.front();
+  for (unsigned thread : all)
+    threads[thread].result = thread == leader;
+}
+
 //===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
 
-bool EmulatedCluster::isWarpAtBarrier(unsigned warp, uint32_t barrier) const {
+bool EmulatedCluster::isWarpAtBarrier(unsigned warp, Wait::Kind kind,
+                                      uint32_t barrier) const {
   return llvm::all_of(warpThreads(warp), [&](unsigned thread) {
     return threads[thread].state == Thread::Waiting &&
-           threads[thread].wait.kind == Wait::Barrier &&
+           threads[thread].wait.kind == kind &&
            threads[thread].wait.mask == barrier;
   });
 }
 
-void EmulatedCluster::arriveAtBarrier(unsigned thread) {
+/// Whether the whole warp of a thread has come to its barrier, at the same
+/// place: barriers count whole warps.
+bool EmulatedCluster::checkBarrier(unsigned thread) {
   const Wait &wait = threads[thread].wait;
   unsigned expected = wait.clamp == 0 ? blockThreads : wait.clamp;
-  if (wait.mask > 15)
-    return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
-                " does not exist: there are 16");
-  if (wait.clamp % warpSize != 0 || expected > blockThreads)
-    return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
-                " cannot wait for " + Twine(wait.clamp) +
-                " threads of a block of " + Twine(blockThreads));
+  if (wait.mask > 15) {
+    fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+         " does not exist: there are 16");
+    return false;
+  }
+  if (wait.clamp % warpSize != 0 || expected > blockThreads) {
+    fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+         " cannot wait for " + Twine(wait.clamp) + " threads of a block of " +
+         Twine(blockThreads));
+    return false;
+  }
+  unsigned warp = thread / warpSize;
+  if (!isWarpAtBarrier(warp, wait.kind, wait.mask))
+    return false;
+  for (unsigned other : warpThreads(warp))
+    if (threads[other].wait.site != wait.site) {
+      fail("barrier divergence: " + threadName(thread) + " waits in " +
+           siteName(wait.site) + ", " + threadName(other) +
+           " of the same warp in " + siteName(threads[other].wait.site));
+      return false;
+    }
+  return true;
+}
 
-  // Barriers count whole warps.
-  unsigned ownWarp = thread / warpSize;
-  if (!isWarpAtBarrier(ownWarp, wait.mask))
+void EmulatedCluster::arriveAtBarrier(unsigned thread) {
+  if (checkBarrier(thread))
+    completeBarrierIfAllCame(thread);
+}
+
+/// Arrives at a barrier for the whole warp, which goes on.
+void EmulatedCluster::arriveWithoutWaiting(unsigned thread) {
+  if (!checkBarrier(thread))
     return;
-  for (unsigned other : warpThreads(ownWarp))
-    if (threads[other].wait.site != wait.site)
-      return fail("barrier divergence: " + threadName(thread) + " waits in " +
-                  siteName(wait.site) + ", " + threadName(other) +
-                  " of the same warp in " + siteName(threads[other].wait.site));
+  const Wait &wait = threads[thread].wait;
+  unsigned warp = thread / warpSize;
+  BarrierArrivals &others = barrierArrivals(blockOf(thread), wait.mask);
+  if (llvm::is_contained(others.warps, warp))
+    return fail(threadName(thread) + " arrives in " + siteName(wait.site) +
+                " at barrier " + Twine(wait.mask) +
+                ", where its warp has arrived already");
+  others.warps.push_back(warp);
+  others.numThreads = wait.clamp;
+  others.site = wait.site;
+  clocks.release(warp, others.known);
+  for (unsigned one : warpThreads(warp))
+    threads[one].state = Thread::Ready;
+  completeBarrierIfAllCame(thread);
+}
+
+/// Lets the warps go on that wait at the barrier of `thread`, if that was the
+/// last to come.
+void EmulatedCluster::completeBarrierIfAllCame(unsigned thread) {
+  const Wait &wait = threads[thread].wait;
+  unsigned expected = wait.clamp == 0 ? blockThreads : wait.clamp;
+  BarrierArrivals &others = barrierArrivals(blockOf(thread), wait.mask);
+  bool isSame = others.warps.empty() || others.numThreads == wait.clamp;
+  uint32_t otherSite = others.site;
 
   llvm::SmallVector<unsigned, 32> warps;
-  unsigned numArrived = 0;
+  unsigned numArrived = others.warps.size() * warpSize;
   unsigned numWarps = llvm::divideCeil(blockThreads, warpSize);
   unsigned firstWarp = blockOf(thread) * numWarps;
   for (unsigned warp : llvm::seq(firstWarp, firstWarp + numWarps)) {
-    if (!isWarpAtBarrier(warp, wait.mask))
+    if (!isWarpAtBarrier(warp, Wait::Barrier, wait.mask))
       continue;
     const Wait &its = threads[warp * warpSize].wait;
-    if (its.clamp != wait.clamp || its.variant != wait.variant)
-      return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
-                  " differs in its kind or number of " + "threads from " +
-                  siteName(its.site));
+    if (its.clamp != wait.clamp ||
+        (wait.kind == Wait::Barrier && its.variant != wait.variant)) {
+      isSame = false;
+      otherSite = its.site;
+    }
     warps.push_back(warp);
     numArrived += warpThreads(warp).size();
   }
-  if (numArrived == expected)
-    completeBarrier(warps);
+  if (!isSame)
+    return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+                " differs in its kind or number of threads from " +
+                siteName(otherSite));
+  if (numArrived > expected)
+    return fail("barrier " + Twine(wait.mask) + " in " + siteName(wait.site) +
+                " waits for " + Twine(expected) + " threads, but " +
+                Twine(numArrived) + " have come");
+  // Warps that only arrive complete a barrier at which some wait.
+  if (numArrived < expected || warps.empty())
+    return;
+  for (unsigned warp : warps)
+    clocks.acquire(warp, others.known);
+  others = BarrierArrivals();
+  completeBarrier(warps);
 }
 
 void EmulatedCluster::completeBarrier(llvm::ArrayRef<unsigned> warps) {
@@ -220,7 +292,7 @@ void EmulatedCluster::completeBarrier(llvm::ArrayRef<unsigned> warps) {
       threads[thread].result = result;
       threads[thread].state = Thread::Ready;
     }
-  shadow.synchronizeWarps(warps);
+  clocks.synchronize(warps);
 }
 
 //===----------------------------------------------------------------------===//
@@ -260,7 +332,7 @@ void EmulatedCluster::arriveAtCluster(unsigned warp, const Wait &wait) {
   arrival.phase = clusterPhase;
   arrival.isPending = true;
   if (wait.variant)
-    shadow.arriveAtCluster(warp);
+    clocks.release(warp, clusterArriving);
   for (unsigned thread : warpThreads(warp))
     threads[thread].state = Thread::Ready;
   completeClusterPhase();
@@ -284,7 +356,8 @@ void EmulatedCluster::completeClusterPhase() {
   if (!isComplete)
     return;
   ++clusterPhase;
-  shadow.completeClusterPhase();
+  clusterCompleted.swap(clusterArriving);
+  clusterArriving.clear();
   for (unsigned warp = 0; warp < arrivals.size(); ++warp)
     if (isWarpAt(warp, Wait::ClusterWait))
       leaveCluster(warp);
@@ -293,7 +366,7 @@ void EmulatedCluster::completeClusterPhase() {
 void EmulatedCluster::leaveCluster(unsigned warp) {
   arrivals[warp].isPending = false;
   arrivals[warp].hasMet = true;
-  shadow.leaveCluster(warp);
+  clocks.acquire(warp, clusterCompleted);
   for (unsigned thread : warpThreads(warp))
     threads[thread].state = Thread::Ready;
 }
@@ -302,19 +375,30 @@ std::string EmulatedCluster::describeWait(const Wait &wait) const {
   std::string text = "wait in " + siteName(wait.site).str();
   switch (wait.kind) {
   case Wait::Barrier:
+  case Wait::BarrierArrive:
     return text + " at barrier " + std::to_string(wait.mask);
   case Wait::ClusterArrive:
   case Wait::ClusterWait:
     return text;
+  case Wait::Warpgroup:
+    return text + " for their warpgroup";
   case Wait::Messages:
     return text + " for messages of parity " + std::to_string(wait.mask);
   case Wait::Shuffle:
   case Wait::Vote:
   case Wait::WarpBarrier:
+  case Wait::Elect:
     return text + " with mask 0x" +
            llvm::utohexstr(wait.mask, /*LowerCase=*/true);
   }
   return text;
+}
+
+/// Whether a mask says which lanes take part.
+static bool isOfLanes(EmulatedCluster::Wait::Kind kind) {
+  using Wait = EmulatedCluster::Wait;
+  return kind == Wait::Shuffle || kind == Wait::Vote ||
+         kind == Wait::WarpBarrier || kind == Wait::Elect;
 }
 
 void EmulatedCluster::reportDeadlock() {
@@ -327,10 +411,7 @@ void EmulatedCluster::reportDeadlock() {
     std::string what = "exited";
     if (thread.state == Thread::Waiting) {
       what = describeWait(thread.wait);
-      isAtBarrier |= thread.wait.kind == Wait::Barrier ||
-                     thread.wait.kind == Wait::ClusterArrive ||
-                     thread.wait.kind == Wait::ClusterWait ||
-                     thread.wait.kind == Wait::Messages;
+      isAtBarrier |= !isOfLanes(thread.wait.kind);
     }
     auto [entry, isNew] = groups.insert({what, Group()});
     if (isNew)

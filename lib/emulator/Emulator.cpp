@@ -7,9 +7,9 @@
 #include "bastile/Emulator.h"
 #include "bastile/CodeGen.h"
 #include "bastile/Jit.h"
-#include "lib/emulator/EmulateGpu.h"
 #include "lib/emulator/EmulatedCluster.h"
-#include "lib/emulator/EmulatorCalls.h"
+#include "lib/emulator/EmulatorSymbols.h"
+#include "lib/emulator/rewrite/EmulateGpu.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/STLExtras.h"
@@ -144,6 +144,12 @@ llvm::Error Emulator::launch(llvm::StringRef name, GridSize grid,
       buffers.push_back({reinterpret_cast<uintptr_t>(*address), variable.bytes,
                          variable.name, !variable.isConstant});
     }
+
+  if (!buffers.empty())
+    for (const EmulatedKernel::ByValue &one : kernel->byValue)
+      buffers.push_back({reinterpret_cast<uintptr_t>(arguments[one.index]),
+                         one.bytes, "argument " + std::to_string(one.index),
+                         /*isWritable=*/false});
 
   uint64_t fibers = cluster * block.count();
   if (!state->stacks || state->stacks->size() < fibers)

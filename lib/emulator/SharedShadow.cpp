@@ -5,96 +5,182 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/emulator/SharedShadow.h"
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
 using namespace bastile;
 
 static constexpr unsigned warpSize = 32;
 
-void SharedShadow::reset(uint64_t bytes, unsigned warps) {
-  numWarps = warps;
-  shadow.assign(bytes, Byte());
-  clocks.assign(numWarps * numWarps, 0);
-  arriving.assign(numWarps, 0);
-  completed.assign(numWarps, 0);
-  for (unsigned warp = 0; warp < numWarps; ++warp)
-    clock(warp, warp) = 1;
+void SharedShadow::reset(uint64_t bytes, unsigned numThreads) {
+  bytes = llvm::alignTo(bytes, pieceBytes);
+  if (shadow.size() != bytes) {
+    shadow.assign(bytes, Byte());
+    isTouched.assign(bytes / pieceBytes, false);
+  }
+  // Most of a large memory is touched by engines only.
+  for (uint64_t piece = 0; piece < isTouched.size(); ++piece)
+    if (std::exchange(isTouched[piece], false))
+      std::fill_n(shadow.begin() + piece * pieceBytes, pieceBytes, Byte());
+  pieces.assign(bytes / pieceBytes, Piece());
+  fences.assign(numThreads, 0);
 }
 
-SharedShadow::Access SharedShadow::now(unsigned thread) {
-  unsigned warp = thread / warpSize;
-  return {clock(warp, warp), static_cast<uint16_t>(thread)};
+SharedShadow::Access SharedShadow::now(unsigned thread) const {
+  return {clocks.step(thread / warpSize), static_cast<uint16_t>(thread)};
 }
 
-bool SharedShadow::isConcurrent(const Access &access, unsigned thread) {
+bool SharedShadow::isConcurrent(const Access &access, unsigned thread) const {
   if (access.stamp == 0 || access.thread == thread)
     return false;
   unsigned warp = thread / warpSize, other = access.thread / warpSize;
   // A warp learns of another warp's step at a barrier; its own step is over
   // only once the next one has begun.
   if (warp == other)
-    return access.stamp == clock(warp, warp);
-  return access.stamp > clock(warp, other);
+    return access.stamp == clocks.step(warp);
+  return access.stamp > stepOf(clocks.of(warp), other);
+}
+
+bool SharedShadow::isConcurrent(const Access &access,
+                                const Engine &engine) const {
+  if (access.stamp == 0 || access.thread == engine.thread)
+    return false;
+  unsigned other = access.thread / warpSize;
+  if (engine.thread && *engine.thread / warpSize == other)
+    return access.stamp == clocks.step(other);
+  return access.stamp > stepOf(engine.known, other);
+}
+
+bool SharedShadow::isFenced(const Access &writer, const Engine &engine) const {
+  if (writer.stamp == 0)
+    return true;
+  unsigned fence = fences[writer.thread];
+  return fence != 0 && writer.stamp <= stepOf(engine.known, fence);
+}
+
+void SharedShadow::fenceProxies(unsigned thread) {
+  uint16_t &fence = fences[thread];
+  if (fence == 0)
+    fence = clocks.addComponent();
+  unsigned warp = thread / warpSize;
+  clocks.learn(warp, fence, clocks.step(warp));
+}
+
+std::optional<SharedShadow::Race> SharedShadow::findEngine(unsigned thread,
+                                                           uint64_t offset,
+                                                           uint64_t bytes,
+                                                           bool isWrite) const {
+  llvm::ArrayRef<uint32_t> known = clocks.of(thread / warpSize);
+  for (uint64_t piece = offset / pieceBytes;
+       piece * pieceBytes < offset + bytes; ++piece) {
+    uint64_t first = std::max(offset, piece * pieceBytes);
+    const Piece &its = pieces[piece];
+    if (isUnknown(its.writer, known))
+      return Race{"wrote", its.writer.component, first, /*isEngine=*/true};
+    for (const EngineAccess &reader : its.readers)
+      if (isWrite && isUnknown(reader, known))
+        return Race{"read", reader.component, first, /*isEngine=*/true};
+  }
+  return std::nullopt;
 }
 
 std::optional<SharedShadow::Race>
 SharedShadow::read(unsigned thread, uint64_t offset, uint64_t bytes) {
-  std::optional<Race> race;
+  std::optional<Race> race =
+      findEngine(thread, offset, bytes, /*isWrite=*/false);
   for (uint64_t i = offset; i < offset + bytes; ++i) {
     Byte &byte = shadow[i];
     if (!race && isConcurrent(byte.writer, thread))
-      race = Race{"write", byte.writer.thread, i};
+      race = Race{"wrote", byte.writer.thread, i};
     unsigned slot = isConcurrent(byte.readers[0], thread) ? 1 : 0;
     byte.readers[slot] = now(thread);
+    isTouched[i / pieceBytes] = true;
   }
   return race;
 }
 
 std::optional<SharedShadow::Race>
 SharedShadow::write(unsigned thread, uint64_t offset, uint64_t bytes) {
-  std::optional<Race> race;
+  std::optional<Race> race =
+      findEngine(thread, offset, bytes, /*isWrite=*/true);
+  // What a thread writes after its fence is not fenced, so that it belongs to a
+  // later step than the fence.
+  unsigned warp = thread / warpSize, fence = fences[thread];
+  if (fence != 0 && stepOf(clocks.of(warp), fence) == clocks.step(warp))
+    clocks.advance(warp);
   for (uint64_t i = offset; i < offset + bytes; ++i) {
     Byte &byte = shadow[i];
     if (!race && isConcurrent(byte.writer, thread))
-      race = Race{"write", byte.writer.thread, i};
+      race = Race{"wrote", byte.writer.thread, i};
     for (const Access &reader : byte.readers)
       if (!race && isConcurrent(reader, thread))
         race = Race{"read", reader.thread, i};
     byte.writer = now(thread);
+    isTouched[i / pieceBytes] = true;
   }
   return race;
 }
 
-void SharedShadow::synchronizeWarps(llvm::ArrayRef<unsigned> warps) {
-  for (unsigned component = 0; component < numWarps; ++component) {
-    uint32_t latest = 0;
-    for (unsigned warp : warps)
-      latest = std::max(latest, clock(warp, component));
-    for (unsigned warp : warps)
-      clock(warp, component) = latest;
+std::optional<SharedShadow::Race> SharedShadow::findThread(const Engine &engine,
+                                                           uint64_t piece,
+                                                           bool isWrite) const {
+  if (!isTouched[piece])
+    return std::nullopt;
+  for (uint64_t i = piece * pieceBytes; i < (piece + 1) * pieceBytes; ++i) {
+    const Byte &byte = shadow[i];
+    if (isConcurrent(byte.writer, engine))
+      return Race{"wrote", byte.writer.thread, i};
+    for (const Access &reader : byte.readers)
+      if (isWrite && isConcurrent(reader, engine))
+        return Race{"read", reader.thread, i};
+    if (!isFenced(byte.writer, engine))
+      return Race{"wrote", byte.writer.thread, i, /*isEngine=*/false,
+                  /*lacksFence=*/true};
   }
-  for (unsigned warp : warps)
-    ++clock(warp, warp);
+  return std::nullopt;
 }
 
-void SharedShadow::arriveAtCluster(unsigned warp) { release(warp, arriving); }
-
-void SharedShadow::completeClusterPhase() {
-  completed.swap(arriving);
-  std::fill(arriving.begin(), arriving.end(), 0);
+std::optional<SharedShadow::Race>
+SharedShadow::read(const Engine &engine, uint64_t offset, uint64_t bytes) {
+  std::optional<Race> race;
+  for (uint64_t piece = offset / pieceBytes;
+       piece * pieceBytes < offset + bytes; ++piece) {
+    Piece &its = pieces[piece];
+    if (!race && isUnknown(its.writer, engine.known))
+      race = Race{"wrote", its.writer.component, piece * pieceBytes,
+                  /*isEngine=*/true};
+    if (!race)
+      race = findThread(engine, piece, /*isWrite=*/false);
+    // A reader that is known to be over makes room.
+    EngineAccess *slot = its.readers;
+    for (EngineAccess &reader : its.readers) {
+      bool isOwn = reader.component == engine.component;
+      if (isOwn || !isUnknown(reader, engine.known))
+        slot = &reader;
+      if (isOwn)
+        break;
+    }
+    *slot = {engine.step, engine.component};
+  }
+  return race;
 }
 
-void SharedShadow::leaveCluster(unsigned warp) { acquire(warp, completed); }
-
-void SharedShadow::release(unsigned warp, std::vector<uint32_t> &known) {
-  known.resize(numWarps);
-  for (unsigned component = 0; component < numWarps; ++component)
-    known[component] = std::max(known[component], clock(warp, component));
-  ++clock(warp, warp);
-}
-
-void SharedShadow::acquire(unsigned warp, llvm::ArrayRef<uint32_t> known) {
-  for (auto [component, step] : llvm::enumerate(known))
-    clock(warp, component) = std::max(clock(warp, component), step);
+std::optional<SharedShadow::Race>
+SharedShadow::write(const Engine &engine, uint64_t offset, uint64_t bytes) {
+  std::optional<Race> race;
+  for (uint64_t piece = offset / pieceBytes;
+       piece * pieceBytes < offset + bytes; ++piece) {
+    Piece &its = pieces[piece];
+    if (!race && isUnknown(its.writer, engine.known))
+      race = Race{"wrote", its.writer.component, piece * pieceBytes,
+                  /*isEngine=*/true};
+    for (const EngineAccess &reader : its.readers)
+      if (!race && isUnknown(reader, engine.known))
+        race = Race{"read", reader.component, piece * pieceBytes,
+                    /*isEngine=*/true};
+    if (!race)
+      race = findThread(engine, piece, /*isWrite=*/true);
+    its.writer = {engine.step, engine.component};
+  }
+  return race;
 }

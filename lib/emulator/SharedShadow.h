@@ -5,18 +5,26 @@
 //===----------------------------------------------------------------------===//
 //
 // Remembers for each byte of an emulated cluster's shared memory which threads
-// last read and wrote it, and tells whether a barrier lies between two
+// last read and wrote it, and for each 16 bytes which engines did, such as a
+// warpgroup's tensor cores; tells whether a barrier or a wait lies between two
 // accesses.
 //
-// Order is kept by vector clocks with one component for each warp: barriers
-// take whole warps, and two lanes of one warp are ordered by a step of the
-// warp's own component.
+// Order is kept by the vector clocks of the warps: barriers take whole warps,
+// and two lanes of one warp are ordered by a step of the warp's own component.
+// An engine's access has the step at which it completes, and is over for those
+// who know that step of the engine's component.
+//
+// Engines reach memory by the async proxy, threads by the generic one. A
+// thread's write is seen by an engine only if the thread has run a fence
+// between the two proxies after it. A thread that runs such fences has a
+// component for them, whose step is that of its warp at the fence.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_LIB_EMULATOR_SHAREDSHADOW_H
 #define BASTILE_LIB_EMULATOR_SHAREDSHADOW_H
 
+#include "lib/emulator/VectorClocks.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 #include <optional>
@@ -27,36 +35,45 @@ namespace bastile {
 class SharedShadow {
 public:
   struct Race {
-    /// The access of the other thread: "read" or "write".
+    /// The earlier access: "read" or "wrote".
     const char *earlier;
-    unsigned otherThread;
+    /// The thread of the earlier access or, if `isEngine`, the component.
+    unsigned other;
     uint64_t offset;
+    bool isEngine = false;
+    /// The accesses are ordered, but no fence between the proxies lies in
+    /// between.
+    bool lacksFence = false;
   };
+  /// An access by an engine.
+  struct Engine {
+    unsigned component;
+    uint32_t step;
+    /// What those know who began the access.
+    llvm::ArrayRef<uint32_t> known;
+    /// The thread that began it; none if all threads of a warpgroup did.
+    std::optional<unsigned> thread;
+  };
+  /// Engines access multiples of so many bytes.
+  static constexpr uint64_t pieceBytes = 16;
+
+  explicit SharedShadow(VectorClocks &clocks) : clocks(clocks) {}
 
   /// Forgets all accesses, for a new block.
-  void reset(uint64_t bytes, unsigned numWarps);
+  void reset(uint64_t bytes, unsigned numThreads);
 
-  /// Notes an access; returns the first byte in a race with another thread, if
-  /// any.
+  /// Notes an access; returns the first byte in a race with another thread or
+  /// an engine, if any.
   std::optional<Race> read(unsigned thread, uint64_t offset, uint64_t bytes);
   std::optional<Race> write(unsigned thread, uint64_t offset, uint64_t bytes);
+  std::optional<Race> read(const Engine &engine, uint64_t offset,
+                           uint64_t bytes);
+  std::optional<Race> write(const Engine &engine, uint64_t offset,
+                            uint64_t bytes);
 
-  /// Notes that the lanes of one warp have met, or all threads of several
-  /// warps.
-  void synchronizeWarp(unsigned warp) { ++clock(warp, warp); }
-  void synchronizeWarps(llvm::ArrayRef<unsigned> warps);
-
-  /// The barrier of a cluster in two steps: a warp that leaves after a phase
-  /// has ended knows the accesses of all warps before they arrived in it,
-  /// unless an arrival was relaxed, and none since.
-  void arriveAtCluster(unsigned warp);
-  void completeClusterPhase();
-  void leaveCluster(unsigned warp);
-
-  /// Adds the accesses of a warp so far to `known`, for the warps that acquire
-  /// it.
-  void release(unsigned warp, std::vector<uint32_t> &known);
-  void acquire(unsigned warp, llvm::ArrayRef<uint32_t> known);
+  /// Notes that a thread has run a fence between the generic and the async
+  /// proxy.
+  void fenceProxies(unsigned thread);
 
 private:
   struct Access {
@@ -69,20 +86,41 @@ private:
     // that writes next.
     Access readers[2];
   };
+  struct EngineAccess {
+    uint32_t step = 0; // 0: never
+    uint32_t component = 0;
+  };
+  struct Piece {
+    EngineAccess writer;
+    // More engines than these never read the same bytes at a time: there are at
+    // most three warpgroups beside the one that copies.
+    EngineAccess readers[3];
+  };
 
-  uint32_t &clock(unsigned warp, unsigned component) {
-    return clocks[warp * numWarps + component];
-  }
   /// Whether `access` may happen at the same time as an access of `thread` now.
-  bool isConcurrent(const Access &access, unsigned thread);
-  Access now(unsigned thread);
+  bool isConcurrent(const Access &access, unsigned thread) const;
+  /// Whether it may happen at the same time as one of an engine.
+  bool isConcurrent(const Access &access, const Engine &engine) const;
+  static bool isUnknown(const EngineAccess &access,
+                        llvm::ArrayRef<uint32_t> known) {
+    return access.step > stepOf(known, access.component);
+  }
+  bool isFenced(const Access &writer, const Engine &engine) const;
+  Access now(unsigned thread) const;
+  /// The first engine in a race with an access of a thread.
+  std::optional<Race> findEngine(unsigned thread, uint64_t offset,
+                                 uint64_t bytes, bool isWrite) const;
+  /// The first thread in a race with an engine's access to a piece.
+  std::optional<Race> findThread(const Engine &engine, uint64_t piece,
+                                 bool isWrite) const;
 
+  VectorClocks &clocks;
   std::vector<Byte> shadow;
-  std::vector<uint32_t> clocks;
-  // The accesses known to the warps that arrive in this phase, and in the one
-  // before.
-  std::vector<uint32_t> arriving, completed;
-  unsigned numWarps = 0;
+  std::vector<Piece> pieces;
+  // Whether a thread has touched a piece.
+  std::vector<uint8_t> isTouched;
+  // The components of threads' fences; 0 for none, as that is a warp's.
+  std::vector<uint16_t> fences;
 };
 
 } // namespace bastile

@@ -31,6 +31,7 @@ ROOMS = (
     "lib/frontend",
     "lib/driver",
     "lib/store",
+    "lib/emulator/rewrite",
     "lib/emulator",
     "tools",
     "python/src",

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "EmulatorTest.h"
-#include "lib/emulator/EmulatedMath.h"
+#include "lib/emulator/rewrite/EmulatedMath.h"
 #include <cmath>
 
 using namespace bastile;

@@ -5,16 +5,18 @@
 //===----------------------------------------------------------------------===//
 //-*-=//
 
-#ifndef BASTILE_LIB_EMULATOR_EMULATEOPS_H
-#define BASTILE_LIB_EMULATOR_EMULATEOPS_H
+#ifndef BASTILE_LIB_EMULATOR_REWRITE_EMULATEOPS_H
+#define BASTILE_LIB_EMULATOR_REWRITE_EMULATEOPS_H
 
-#include "lib/emulator/EmulateGpu.h"
-#include "lib/emulator/EmulatorCalls.h"
+#include "dialect/Tile.h"
+#include "lib/emulator/rewrite/EmulateGpu.h"
+#include "lib/emulator/rewrite/EmulatorCalls.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
+#include "llvm/ADT/DenseMap.h"
 #include <optional>
 
 namespace bastile {
@@ -32,6 +34,10 @@ public:
   /// Returns false for an operation that the emulator cannot run.
   bool rewrite(mlir::Operation *op);
 
+  /// Has the emulator check, where the registers of products are used, that the
+  /// products are over. Called ahead of the rewriting.
+  void checkProductUses(mlir::LLVM::LLVMFuncOp function);
+
 private:
   using Location = mlir::Location;
   using Operation = mlir::Operation;
@@ -41,6 +47,8 @@ private:
   bool rewriteRegister(Operation *op);
   bool rewriteMemory(Operation *op);
   bool rewriteMessages(Operation *op);
+  bool rewriteTensors(Operation *op);
+  bool rewriteWarpgroup(Operation *op);
   bool rewriteIntrinsic(mlir::LLVM::CallIntrinsicOp op);
   bool rewriteApproximate(mlir::Operation *op);
 
@@ -52,6 +60,13 @@ private:
   void rewrite(mlir::NVVM::ConvertF8x2ToF16x2Op op);
   void rewrite(mlir::LLVM::MaskedLoadOp op);
   void rewrite(mlir::LLVM::MaskedStoreOp op);
+  bool rewrite(mlir::NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op);
+  bool rewrite(mlir::NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op);
+  bool rewrite(tile::WgmmaOp op);
+  bool rewrite(tile::WgmmaWaitOp op);
+  Value multicastMask(Location loc, Value mask);
+  void callStep(Operation *op, WarpgroupStep step, int64_t operand = 0,
+                unsigned words = 0);
 
   /// Emits a call to the emulator, declaring it when it is the first one.
   Value call(Location loc, llvm::StringRef callee, Type resultType,
@@ -70,6 +85,15 @@ private:
     return mlir::LLVM::LLVMPointerType::get(builder.getContext());
   }
 
+  /// Memory of the thread through which values pass to the emulator and back,
+  /// each in words of four bytes.
+  Value scratch(Operation *op);
+  /// Stores values there, from `word` on; returns the next free word.
+  unsigned spill(Operation *op, mlir::ValueRange values, unsigned word = 0);
+  Value scratchAt(Operation *op, unsigned word);
+  /// How many words values take.
+  unsigned wordsOf(mlir::ValueRange values);
+
   /// The index of the text by which messages name `op`.
   Value site(Operation *op);
   void checkAccess(Operation *op, Value address, Type type,
@@ -82,8 +106,9 @@ private:
   mlir::OpBuilder builder;
   mlir::DataLayout layout;
   EmulatedModule &result;
+  llvm::DenseMap<Operation *, Value> scratches;
 };
 
 } // namespace bastile
 
-#endif // BASTILE_LIB_EMULATOR_EMULATEOPS_H
+#endif // BASTILE_LIB_EMULATOR_REWRITE_EMULATEOPS_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_LIB_EMULATOR_EMULATEGPU_H
-#define BASTILE_LIB_EMULATOR_EMULATEGPU_H
+#ifndef BASTILE_LIB_EMULATOR_REWRITE_EMULATEGPU_H
+#define BASTILE_LIB_EMULATOR_REWRITE_EMULATEGPU_H
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
@@ -47,11 +47,39 @@ struct EmulatedKernel {
   /// The blocks of a cluster along the grid's first dimension, as
   /// `nvvm.cluster_dim` demands them.
   uint32_t requiredCluster = 1;
+  /// Arguments that the launch passes by value and the kernel gets the address
+  /// of.
+  struct ByValue {
+    unsigned index;
+    uint64_t bytes;
+  };
+  std::vector<ByValue> byValue;
+};
+
+/// The types of a product's factors.
+enum class FactorType { BF16, F16, F8E4M3, F8E5M2 };
+
+/// How a factor lies in shared memory; see #tile.shared_matrix.
+struct EmulatedMatrix {
+  uint64_t offset = 0, leading = 0, stride = 0, swizzle = 0;
+  bool isTransposed = false;
+};
+
+/// The constant part of a warpgroup's product, `tile.wgmma`.
+struct EmulatedProduct {
+  unsigned columns = 0;
+  FactorType type = FactorType::BF16;
+  bool hasAccumulators = false;
+  /// Whether the first factor lies in registers.
+  bool hasFragment = false;
+  EmulatedMatrix a, b;
 };
 
 struct EmulatedModule {
   std::vector<EmulatedKernel> kernels;
   std::vector<EmulatedVariable> variables;
+  /// Products of warpgroups; calls into the emulator hold indices into them.
+  std::vector<EmulatedProduct> products;
   /// Where the dynamic part of the shared memory starts.
   uint64_t staticSharedBytes = 0;
   /// Source positions for messages; the calls into the emulator hold indices
@@ -64,4 +92,4 @@ llvm::Expected<EmulatedModule> rewriteForEmulation(mlir::ModuleOp module);
 
 } // namespace bastile
 
-#endif // BASTILE_LIB_EMULATOR_EMULATEGPU_H
+#endif // BASTILE_LIB_EMULATOR_REWRITE_EMULATEGPU_H

@@ -4,9 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/emulator/EmulateOps.h"
-#include "lib/emulator/EmulatedMath.h"
-#include "lib/emulator/EmulatorCalls.h"
+#include "lib/emulator/rewrite/EmulateOps.h"
+#include "lib/emulator/rewrite/EmulatedMath.h"
+#include "lib/emulator/rewrite/EmulatorCalls.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -353,8 +353,8 @@ bool OpEmulator::rewriteApproximate(Operation *op) {
 bool OpEmulator::rewrite(Operation *op) {
   builder.setInsertionPoint(op);
   Location loc = op->getLoc();
-  if (rewriteMemory(op) || rewriteMessages(op) || rewriteRegister(op) ||
-      rewriteApproximate(op))
+  if (rewriteMemory(op) || rewriteMessages(op) || rewriteTensors(op) ||
+      rewriteWarpgroup(op) || rewriteRegister(op) || rewriteApproximate(op))
     return true;
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<LLVM::AddressOfOp, NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::BarrierOp>(
@@ -374,6 +374,23 @@ bool OpEmulator::rewrite(Operation *op) {
         if (convert.getRelu())
           return false;
         rewrite(convert);
+        return true;
+      })
+      .Case([&](NVVM::BarrierArriveOp arrive) {
+        Value id = arrive.getBarrierId();
+        call(loc, calls::arriveAtBarrier, Type(),
+             {id ? id : constant(loc, /*value=*/0), arrive.getNumberOfThreads(),
+              site(op)});
+        op->erase();
+        return true;
+      })
+      .Case([&](NVVM::ElectSyncOp elect) {
+        Value mask = elect.getMembermask();
+        Value isLeader =
+            call(loc, calls::elect, i32(),
+                 {mask ? mask : constant(loc, /*value=*/-1), site(op)});
+        replace(op, LLVM::TruncOp::create(builder, loc, builder.getI1Type(),
+                                          isLeader));
         return true;
       })
       .Case([&](NVVM::Barrier0Op) {
@@ -444,6 +461,6 @@ bool OpEmulator::rewrite(Operation *op) {
             LLVM::masked_scatter, LLVM::masked_expandload,
             LLVM::masked_compressstore>([](Operation *) { return false; })
       .Default([](Operation *op) {
-        return !isa<NVVM::NVVMDialect>(op->getDialect());
+        return !isa<NVVM::NVVMDialect, tile::TileDialect>(op->getDialect());
       });
 }

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/emulator/EmulateOps.h"
-#include "lib/emulator/EmulatorCalls.h"
+#include "lib/emulator/rewrite/EmulateOps.h"
+#include "lib/emulator/rewrite/EmulatorCalls.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/threads/ClusterExchange.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -27,10 +27,25 @@ bool OpEmulator::rewriteMessages(Operation *op) {
                become(calls::initBarrier,
                       {init.getAddr(), init.getCount(), site(op)});
       })
+      // Nothing in the emulator knows the state that an arrival returns.
       .Case([&](NVVM::MBarrierArriveExpectTxOp arrive) {
-        return !arrive.getPredicate() && op->getNumResults() == 0 &&
+        return !arrive.getPredicate() && op->use_empty() &&
                become(calls::expectMessages,
-                      {arrive.getAddr(), arrive.getTxcount(), site(op)});
+                      {arrive.getAddr(), constant(loc, /*value=*/1),
+                       arrive.getTxcount(), site(op)});
+      })
+      .Case([&](NVVM::MBarrierArriveOp arrive) {
+        Value count = arrive.getCount();
+        return op->use_empty() &&
+               become(calls::expectMessages,
+                      {arrive.getAddr(),
+                       count ? count : constant(loc, /*value=*/1),
+                       constant(loc, /*value=*/0), site(op)});
+      })
+      .Case([&](NVVM::MBarrierExpectTxOp expect) {
+        return become(calls::expectMessages,
+                      {expect.getAddr(), constant(loc, /*value=*/0),
+                       expect.getTxcount(), site(op)});
       })
       .Case([&](NVVM::MBarrierTryWaitOp wait) {
         if (!wait.getStateOrPhase().getType().isInteger(32))
@@ -40,6 +55,10 @@ bool OpEmulator::rewriteMessages(Operation *op) {
         replace(op, LLVM::ConstantOp::create(builder, loc, builder.getI1Type(),
                                              true));
         return true;
+      })
+      .Case([&](NVVM::MBarrierTryWaitParityOp wait) {
+        return become(calls::waitForMessages,
+                      {wait.getAddr(), wait.getPhase(), site(op)});
       })
       .Case([&](LLVM::InlineAsmOp instruction) {
         if (instruction.getAsmString() != kSendInstruction)

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/emulator/EmulateGpu.h"
-#include "lib/emulator/EmulateOps.h"
+#include "lib/emulator/rewrite/EmulateGpu.h"
+#include "lib/emulator/rewrite/EmulateOps.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
@@ -71,6 +71,7 @@ static void eraseAddressSpaces(ModuleOp module) {
 /// kernel's arguments.
 static EmulatedKernel makeEntry(LLVM::LLVMFuncOp kernel, OpBuilder &builder) {
   EmulatedKernel info;
+  DataLayout layout(kernel->getParentOfType<ModuleOp>());
   info.name = kernel.getName().str();
   info.entry = "bastile.emulator.entry." + info.name;
   if (auto block = kernel->getAttrOfType<DenseI32ArrayAttr>(
@@ -98,8 +99,17 @@ static EmulatedKernel makeEntry(LLVM::LLVMFuncOp kernel, OpBuilder &builder) {
         builder, loc, pointer, pointer, body->getArgument(0),
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
     Value address = LLVM::LoadOp::create(builder, loc, pointer, slot);
+    if (auto byValue = kernel.getArgAttrOfType<TypeAttr>(
+            index, LLVM::LLVMDialect::getByValAttrName())) {
+      info.byValue.push_back({static_cast<unsigned>(index),
+                              layout.getTypeSize(byValue.getValue())});
+      arguments.push_back(address);
+      continue;
+    }
     arguments.push_back(LLVM::LoadOp::create(builder, loc, type, address));
   }
+  // These attributes are about parameters of a GPU's kernel.
+  kernel.removeArgAttrsAttr();
   LLVM::CallOp::create(builder, loc, kernel, arguments);
   LLVM::ReturnOp::create(builder, loc, ValueRange());
   return info;
@@ -118,6 +128,8 @@ llvm::Expected<EmulatedModule> bastile::rewriteForEmulation(ModuleOp module) {
   });
 
   OpEmulator emulator(module, result);
+  module.walk(
+      [&](LLVM::LLVMFuncOp function) { emulator.checkProductUses(function); });
   for (Operation *op : operations) {
     std::string description = describe(op);
     if (!emulator.rewrite(op))

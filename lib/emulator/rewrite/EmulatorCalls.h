@@ -5,15 +5,13 @@
 //===----------------------------------------------------------------------===//
 //
 // The interface between the code that EmulateGpu.cpp generates and the
-// emulator that runs it.
+// emulator that runs it (lib/emulator/EmulatorSymbols.cpp).
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_LIB_EMULATOR_EMULATORCALLS_H
-#define BASTILE_LIB_EMULATOR_EMULATORCALLS_H
+#ifndef BASTILE_LIB_EMULATOR_REWRITE_EMULATORCALLS_H
+#define BASTILE_LIB_EMULATOR_REWRITE_EMULATORCALLS_H
 
-#include "bastile/Jit.h"
-#include "llvm/ADT/ArrayRef.h"
 #include <cstdint>
 
 namespace bastile {
@@ -44,6 +42,15 @@ enum class EmulatedRegister : int32_t {
 
 enum class EmulatedAccess : int32_t { Load, Store, Atomic };
 
+/// What the threads of a warpgroup do together.
+enum class WarpgroupStep : int32_t {
+  Fence,
+  Begin,
+  Commit,
+  WaitFor,
+  SetRegisters
+};
+
 /// Names under which generated code finds the emulator.
 namespace emulator_calls {
 // i32 (i32 register)
@@ -73,7 +80,8 @@ inline constexpr char clusterArrive[] = "bastile.emulator.cluster_arrive";
 inline constexpr char clusterWait[] = "bastile.emulator.cluster_wait";
 // void (ptr mbarrier, i32 arrivals, i32 site)
 inline constexpr char initBarrier[] = "bastile.emulator.init_barrier";
-// void (ptr mbarrier, i32 bytes, i32 site): arrives, and expects messages
+// void (ptr mbarrier, i32 arrivals, i32 bytes, i32 site): expects bytes, and
+// arrives so many times
 inline constexpr char expectMessages[] = "bastile.emulator.expect_messages";
 // void (ptr address, i32 bits, ptr mbarrier, i32 site)
 inline constexpr char sendMessage[] = "bastile.emulator.send_message";
@@ -85,6 +93,33 @@ inline constexpr char startCopy[] = "bastile.emulator.start_copy";
 inline constexpr char closeCopies[] = "bastile.emulator.close_copies";
 // void (i32 groups that may still be under way)
 inline constexpr char waitForCopies[] = "bastile.emulator.wait_for_copies";
+// void (i32 id, i32 threads, i32 site)
+inline constexpr char arriveAtBarrier[] = "bastile.emulator.arrive_at_barrier";
+// i32 (i32 mask, i32 site): whether the lane is the one that is elected
+inline constexpr char elect[] = "bastile.emulator.elect";
+// void (): between the generic and the async proxy
+inline constexpr char fenceProxies[] = "bastile.emulator.fence_proxies";
+// void (i32 step, i32 operand, ptr registers, i32 count, i32 site): a step of a
+// warpgroup other than a product; the operand of a wait is how many groups may
+// still be under way, that of `setmaxnreg` the number of registers
+inline constexpr char warpgroupStep[] = "bastile.emulator.warpgroup_step";
+// void (i32 product, ptr registers, ptr fragment, ptr a, ptr b, i32 site)
+inline constexpr char beginProduct[] = "bastile.emulator.begin_product";
+// void (ptr registers, i32 count, i32 site): fails if a product has yet to
+// write one of the registers
+inline constexpr char checkRegisters[] = "bastile.emulator.check_registers";
+// void (ptr to, ptr map, ptr coordinates, i32 rank, ptr mbarrier,
+//       i32 mask of blocks or -1, i32 site)
+inline constexpr char loadTensor[] = "bastile.emulator.load_tensor";
+// void (ptr to, ptr from, ptr mbarrier, i32 bytes, i32 mask of blocks or -1,
+//       i32 site)
+inline constexpr char loadBytes[] = "bastile.emulator.load_bytes";
+// void (ptr map, ptr from, ptr coordinates, i32 rank, i32 site)
+inline constexpr char storeTensor[] = "bastile.emulator.store_tensor";
+// void (): makes a group of the stores of tensors begun so far
+inline constexpr char closeStores[] = "bastile.emulator.close_stores";
+// void (i32 groups that may still be under way)
+inline constexpr char waitForStores[] = "bastile.emulator.wait_for_stores";
 // float (i32 function, i32 flushes subnormals, float x, float y)
 inline constexpr char approximate[] = "bastile.emulator.approximate";
 // i32 (i32 whether f8E4M3FN, float): f8E4M3FN or f8E5M2, saturating
@@ -93,9 +128,6 @@ inline constexpr char truncateToF8[] = "bastile.emulator.truncate_f8";
 inline constexpr char extendF8[] = "bastile.emulator.extend_f8";
 } // namespace emulator_calls
 
-/// The functions above, to be given to the JIT.
-llvm::ArrayRef<JitSymbol> getEmulatorSymbols();
-
 } // namespace bastile
 
-#endif // BASTILE_LIB_EMULATOR_EMULATORCALLS_H
+#endif // BASTILE_LIB_EMULATOR_REWRITE_EMULATORCALLS_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_LIB_EMULATOR_EMULATEDMATH_H
-#define BASTILE_LIB_EMULATOR_EMULATEDMATH_H
+#ifndef BASTILE_LIB_EMULATOR_REWRITE_EMULATEDMATH_H
+#define BASTILE_LIB_EMULATOR_REWRITE_EMULATEDMATH_H
 
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -43,4 +43,4 @@ float approximate(Approximation function, bool flushesSubnormals, bool worst,
 
 } // namespace bastile
 
-#endif // BASTILE_LIB_EMULATOR_EMULATEDMATH_H
+#endif // BASTILE_LIB_EMULATOR_REWRITE_EMULATEDMATH_H

@@ -1,11 +1,12 @@
-//===- EmulatorCalls.cpp - What emulated kernels call ---------------------===//
+//===- EmulatorSymbols.cpp - What emulated kernels call -------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/emulator/EmulatorCalls.h"
+#include "lib/emulator/EmulatorSymbols.h"
 #include "lib/emulator/EmulatedCluster.h"
+#include "lib/emulator/rewrite/EmulatorCalls.h"
 #include "llvm/ADT/APFloat.h"
 
 using namespace bastile;
@@ -80,8 +81,9 @@ static void initBarrier(char *address, uint32_t count, uint32_t site) {
   EmulatedCluster::current()->initBarrier(address, count, site);
 }
 
-static void expectMessages(char *address, uint32_t bytes, uint32_t site) {
-  EmulatedCluster::current()->expectMessages(address, bytes, site);
+static void expectMessages(char *address, uint32_t arrivals, uint32_t bytes,
+                           uint32_t site) {
+  EmulatedCluster::current()->expectMessages(address, arrivals, bytes, site);
 }
 
 static void sendMessage(char *address, uint32_t bits, char *barrier,
@@ -101,6 +103,69 @@ static void closeCopies() { EmulatedCluster::current()->closeCopies(); }
 
 static void waitForCopies(uint32_t mostPending) {
   EmulatedCluster::current()->waitForCopies(mostPending);
+}
+
+static void arriveAtBarrier(uint32_t id, uint32_t numThreads, uint32_t site) {
+  EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::BarrierArrive, -1, id, 0, 0, numThreads, site});
+}
+
+static uint32_t elect(uint32_t mask, uint32_t site) {
+  return EmulatedCluster::current()->wait(
+      {EmulatedCluster::Wait::Elect, 0, mask, 0, 0, 0, site});
+}
+
+static void fenceProxies() { EmulatedCluster::current()->fenceProxies(); }
+
+static void warpgroupStep(int32_t step, uint32_t operand, uint32_t *registers,
+                          uint32_t count, uint32_t site) {
+  EmulatedCluster::current()->wait({EmulatedCluster::Wait::Warpgroup,
+                                    step,
+                                    operand,
+                                    0,
+                                    0,
+                                    0,
+                                    site,
+                                    {registers, count}});
+}
+
+static void beginProduct(uint32_t product, uint32_t *registers,
+                         uint32_t *fragment, char *a, char *b, uint32_t site) {
+  EmulatedCluster::current()->wait({EmulatedCluster::Wait::Warpgroup,
+                                    int32_t(WarpgroupStep::Begin),
+                                    product,
+                                    0,
+                                    0,
+                                    0,
+                                    site,
+                                    {registers, 0, fragment, a, b}});
+}
+
+static void checkRegisters(uint32_t *registers, uint32_t count, uint32_t site) {
+  EmulatedCluster::current()->checkRegisters(registers, count, site);
+}
+
+static void loadTensor(char *to, const void *map, const int32_t *coordinates,
+                       uint32_t rank, char *barrier, int32_t mask,
+                       uint32_t site) {
+  EmulatedCluster::current()->loadTensor(to, map, coordinates, rank, barrier,
+                                         mask, site);
+}
+
+static void loadBytes(char *to, const char *from, char *barrier, uint32_t bytes,
+                      int32_t mask, uint32_t site) {
+  EmulatedCluster::current()->loadBytes(to, from, barrier, bytes, mask, site);
+}
+
+static void storeTensor(const void *map, char *from, const int32_t *coordinates,
+                        uint32_t rank, uint32_t site) {
+  EmulatedCluster::current()->storeTensor(map, from, coordinates, rank, site);
+}
+
+static void closeStores() { EmulatedCluster::current()->closeStores(); }
+
+static void waitForStores(uint32_t mostPending) {
+  EmulatedCluster::current()->waitForStores(mostPending);
 }
 
 static float approximate(int32_t function, int32_t flushes, float x, float y) {
@@ -157,6 +222,17 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::startCopy, reinterpret_cast<void *>(&startCopy)},
       {calls::closeCopies, reinterpret_cast<void *>(&closeCopies)},
       {calls::waitForCopies, reinterpret_cast<void *>(&waitForCopies)},
+      {calls::arriveAtBarrier, reinterpret_cast<void *>(&arriveAtBarrier)},
+      {calls::elect, reinterpret_cast<void *>(&elect)},
+      {calls::fenceProxies, reinterpret_cast<void *>(&fenceProxies)},
+      {calls::warpgroupStep, reinterpret_cast<void *>(&warpgroupStep)},
+      {calls::beginProduct, reinterpret_cast<void *>(&beginProduct)},
+      {calls::checkRegisters, reinterpret_cast<void *>(&checkRegisters)},
+      {calls::loadTensor, reinterpret_cast<void *>(&loadTensor)},
+      {calls::loadBytes, reinterpret_cast<void *>(&loadBytes)},
+      {calls::storeTensor, reinterpret_cast<void *>(&storeTensor)},
+      {calls::closeStores, reinterpret_cast<void *>(&closeStores)},
+      {calls::waitForStores, reinterpret_cast<void *>(&waitForStores)},
       {calls::approximate, reinterpret_cast<void *>(&approximate)},
       {calls::truncateToF8, reinterpret_cast<void *>(&truncateToF8)},
       {calls::extendF8, reinterpret_cast<void *>(&extendF8)},
