@@ -1,6 +1,7 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Liger's losses."""
 
+import contextlib
 import functools
 
 import bastile
@@ -39,19 +40,31 @@ def cross_entropy(
     return_predicted_tokens: bool = False,
 ) -> tuple[Tensor | None, ...]:
     wanted = _wanted(return_token_accuracy, return_predicted_tokens, return_z_loss)
-    results = functional.cross_entropy(
-        x,
-        target,
-        weight,
-        ignore_index=ignore_index,
-        reduction=reduction,
-        label_smoothing=label_smoothing,
-        z_loss=lse_square_scale,
-        soft_cap=softcap or 0.0,
-        check_targets=True,
-        **{_NAMES[name]: True for name in wanted},
-    )
+    with _error_of_liger():
+        results = functional.cross_entropy(
+            x,
+            target,
+            weight,
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+            z_loss=lse_square_scale,
+            soft_cap=softcap or 0.0,
+            check_targets=True,
+            **{_NAMES[name]: True for name in wanted},
+        )
     return _four(results, wanted, target, ignore_index, reduction, x.dtype)
+
+
+@contextlib.contextmanager
+def _error_of_liger():
+    """Liger asserts that targets are classes."""
+    try:
+        yield
+    except ValueError as error:
+        if "'target' has" not in str(error):
+            raise
+        raise AssertionError(f"out of bounds: {error}") from error
 
 
 def fused_linear_cross_entropy(
