@@ -107,6 +107,28 @@ def calls(model, inputs):
     return found.count
 
 
+def run_compiled(model, inputs):
+    """What `run` returns for the model in one graph of `torch.compile`, and the names of
+    the kernels in it."""
+    kernels = []
+
+    def backend(graph, operands):
+        for node in graph.graph.nodes:
+            name = str(node.target).removesuffix(".default")
+            if name == "bastile.traced":
+                kernels.append(node.args[0])
+            elif name.startswith("bastile."):
+                kernels.append(name.removeprefix("bastile."))
+        return torch._dynamo.lookup_backend("aot_eager")(graph, operands)
+
+    torch._dynamo.reset()
+    outputs, gradients = run(
+        torch.compile(model, backend=backend, fullgraph=True), inputs
+    )
+    found = {name.removeprefix("_orig_mod."): x for name, x in gradients.items()}
+    return (outputs, found), kernels
+
+
 def assert_alike(results, expected, bound=2e-5):
     """Compares what `run` has returned with what it returned for another model."""
     (outputs, gradients), (original, original_gradients) = results, expected

@@ -133,14 +133,15 @@ def test_eager_attention_and_its_weights():
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_in_one_graph():
-    model, inputs = make("qwen3"), tiny_models.batch()
+@pytest.mark.parametrize("name", ["qwen3", "gemma3"])
+def test_in_one_graph(name):
+    model, inputs = make(name), tiny_models.batch()
     expected = tiny_models.run(model, inputs)
-    with bastile.apply("qwen3", **OF_ONE):
-        compiled = torch.compile(model.model, backend="eager", fullgraph=True)
-        hidden = compiled(inputs["input_ids"], use_cache=False).last_hidden_state
-        logits = model.lm_head(hidden)
-    torch.testing.assert_close(logits, expected[0].logits, rtol=1e-4, atol=1e-4)
+    with bastile.apply(name, **ONLY):
+        results, kernels = tiny_models.run_compiled(model, inputs)
+    assert_alike(results, expected)
+    casting = {"qwen3": "llama", "gemma3": "gemma"}[name]
+    assert kernels == [f"norm_rope_{casting}"] * len(model.model.layers)
 
 
 def a_norm(size, eps, seed, dtype):

@@ -65,6 +65,43 @@ def test_one_model_alone(name):
     assert not any("forward" in vars(module) for module in model.modules())
 
 
+#: By model type, the kernels of a layer in a graph of `torch.compile`.
+COMPILED = {
+    "qwen3": ["add_rms_norm"],
+    "gemma3": ["norm_add_norm_gemma", "norm_add_gemma"],
+    "olmo2": ["norm_add_gemma", "norm_add_gemma"],
+}
+
+
+@pytest.mark.parametrize("name", list(COMPILED))
+def test_in_one_graph(name):
+    model, inputs = tiny_models.make(name), tiny_models.batch()
+    expected = tiny_models.run(model, inputs)
+    with bastile.apply(name, **ONLY):
+        results, kernels = tiny_models.run_compiled(model, inputs)
+    assert_alike(results, expected)
+    assert kernels == COMPILED[name] * 2
+
+
+def test_a_graph_calls_norms_that_somebody_changed():
+    model, inputs = tiny_models.make("qwen3"), tiny_models.batch()
+    first, second = (x.post_attention_layernorm for x in model.model.layers)
+    first.register_forward_hook(lambda module, given, made: 2 * made)
+    with bastile.apply("qwen3", **ONLY):
+        expected = tiny_models.run(model, inputs)
+        results, kernels = tiny_models.run_compiled(model, inputs)
+        assert_alike(results, expected)
+        assert kernels == COMPILED["qwen3"]
+        compiled = torch.compile(model.model, backend="eager")
+        tokens = inputs["input_ids"]
+        before = compiled(tokens).last_hidden_state
+        # Between two calls of a graph.
+        second.forward = types.MethodType(own_forward, second)
+        after = compiled(tokens).last_hidden_state
+        torch.testing.assert_close(after, model.model(tokens).last_hidden_state)
+        assert not torch.allclose(before, after)
+
+
 def test_a_norm_with_a_hook_is_called():
     model, inputs = tiny_models.make("qwen3"), tiny_models.batch()
     seen = []

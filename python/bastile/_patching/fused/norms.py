@@ -4,6 +4,7 @@ that a kernel may compute it together with something else."""
 
 import ast
 import functools
+import types
 from typing import NamedTuple
 
 import torch
@@ -46,11 +47,14 @@ class Norms(dict):
         found = self.get(type(norm))
         if found is None or modules.has_hooks(norm):
             return None
-        own = vars(norm).get("forward")
-        own = type(norm).forward if own is None else getattr(own, "__func__", None)
+        # Read in this way, which `torch.compile` follows, be it the module's or its
+        # class'.
+        own = norm.forward
+        if type(own) is not types.MethodType or own.__func__ not in found.forwards:
+            return None
         weight = norm._parameters.get("weight")
-        is_plain = own in found.forwards and type(weight) is torch.nn.Parameter
-        return found if is_plain and weight.dim() == 1 else None
+        is_here = type(weight) is torch.nn.Parameter and weight.dim() == 1
+        return found if is_here else None
 
 
 def of_module(module, find, replace):
@@ -98,11 +102,11 @@ def _made_by(make):
 
 def where_plain(original, fused, known, names):
     """The forward ``fused``, or the ``original`` where one of the norms ``names`` is not
-    called in the plain way, or a graph is compiled, which has other kernels."""
+    called in the plain way."""
 
     @functools.wraps(original)
     def forward(self, *operands, **named):
-        if not torch.compiler.is_compiling() and known.are_plain(self, names):
+        if known.are_plain(self, names):
             return fused(self, *operands, **named)
         return original(self, *operands, **named)
 
