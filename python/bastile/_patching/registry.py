@@ -35,6 +35,9 @@ class Patch:
     op: str
     #: Whether something was replaced; a patch may have to wait for it.
     is_made = True
+    #: The patch that was made in the same place before, and that somebody has put out of
+    #: force since. It is in force again once he takes back what he did.
+    former = None
 
     def is_standing(self):
         """Whether it would be of no use to patch again."""
@@ -50,7 +53,8 @@ class Patch:
 class Applied(Patch):
     """A replacement that was made, and what it takes to undo it."""
 
-    def __init__(self, replacement, owner, name, value):
+    def __init__(self, replacement, owner, name, value, former=None):
+        self.former = former
         self.model_type = replacement.model_type
         self.op = replacement.op
         self.target = replacement.target
@@ -148,6 +152,8 @@ class Patched:
                 applied = place.pop(key, None)
                 if applied is not None:
                     applied.undo()
+                    if applied.former is not None:
+                        place[key] = applied.former
             self._places = []
 
     def __enter__(self) -> "Patched":
@@ -273,7 +279,8 @@ def _make(places):
         try:
             for place, key, replacement, owner, name, value in places:
                 if key not in place or not place[key].is_in_force():
-                    place[key] = Applied(replacement, owner, name, value)
+                    former = place.get(key)
+                    place[key] = Applied(replacement, owner, name, value, former)
                     made.append((place, key))
         except BaseException:
             Patched(made).reset()
@@ -307,7 +314,10 @@ def undo(names=None):
         for place in (_applied, *_instances.values()):
             for key in reversed(list(place)):
                 if place[key].is_named(names):
-                    place.pop(key).undo()
+                    applied = place.pop(key)
+                    while applied is not None:
+                        applied.undo()
+                        applied = applied.former
 
 
 def in_place(model=None):

@@ -203,7 +203,11 @@ def test_a_wrapper_of_what_bastile_set_is_not_undone():
         model = tiny_models.make("llama")
         model(**tiny_models.batch())
     assert module.LlamaMLP.forward is wrapper
+    assert "swiglu" not in bastile.get_patched_ops()["llama"]
     module.LlamaMLP.forward = ours
+    assert "swiglu" in bastile.get_patched_ops()["llama"]
+    bastile.reset()
+    assert not hasattr(module.LlamaMLP.forward, "bastile_original")
 
 
 def test_a_module_that_is_loaded_again():
