@@ -46,13 +46,24 @@ bool bastile::runtime::suitsTensorMap(const TensorView &view,
       continue;
     }
     const int64_t stride = getByteStride(view, d);
-    if (stride < 0 || stride >= Limits::stride ||
+    if (stride < Limits::alignment || stride >= Limits::stride ||
         stride % Limits::alignment != 0)
       return fail("its stride of ", view.strides[d], " elements in dimension ",
                   d, " is no multiple of ", Limits::alignment,
-                  " bytes from 0 to below ", Limits::stride);
+                  " bytes, above 0 and below ", Limits::stride);
   }
   return true;
+}
+
+/// The least stride that a map takes of a dimension around one of `size` and
+/// `stride`; the greatest one where that is too far.
+static int64_t reachOver(int64_t stride, int64_t size) {
+  constexpr int64_t unit = TensorMapLimits::alignment;
+  constexpr int64_t most = TensorMapLimits::stride - unit;
+  int64_t bytes;
+  if (__builtin_mul_overflow(stride, size, &bytes) || bytes > most)
+    return most;
+  return (bytes + unit - 1) / unit * unit;
 }
 
 TensorMapSpec::TensorMapSpec(const TensorView &view, const Dimensions &boxes,
@@ -62,13 +73,15 @@ TensorMapSpec::TensorMapSpec(const TensorView &view, const Dimensions &boxes,
       swizzle(static_cast<uint8_t>(swizzle)) {
   assert(view.rank() <= TensorMapLimits::rank && boxes.size() == view.rank() &&
          suitsTensorMap(view, nullptr) && "there is no such tensor map");
-  for (unsigned d = 0; d != rank; ++d) {
+  // How far the dimensions behind reach, as far as a stride may.
+  int64_t reach = byteSize(type);
+  for (unsigned d = rank; d-- != 0;) {
+    const bool isLast = d + 1u == rank;
     sizes[d] = view.sizes[d];
-    strides[d] = view.sizes[d] == 1 ? TensorMapLimits::alignment
-                                    : getByteStride(view, d);
     box[d] = static_cast<uint16_t>(boxes[d]);
+    strides[d] = isLast || view.sizes[d] == 1 ? reach : getByteStride(view, d);
+    reach = reachOver(strides[d], sizes[d]);
   }
-  strides[rank - 1] = byteSize(type);
 }
 
 bool TensorMapSpec::isLike(const TensorMapSpec &other) const {

@@ -158,12 +158,13 @@ static Location readInputs(const Function &function, const py::sequence &inputs,
     py::object keepAlive;
     const Library &library = Library::of(input);
     TensorView view = library.read(input, location, keepAlive);
-    tensors.isOriginal.push_back(hasContiguousRows(view));
+    const bool isFree = function.inputs[i].strided;
+    tensors.isOriginal.push_back(isFree || hasContiguousRows(view));
     // A tensor without elements is contiguous to libraries, whatever its
     // strides.
     if (view.elementCount() == 0)
       view = TensorView::contiguous(view.data, view.type, view.sizes);
-    if (!hasContiguousRows(view)) {
+    if (!isFree && !hasContiguousRows(view)) {
       input = copyContiguous(input);
       view = library.read(input, location, keepAlive);
       tensors.alive.push_back(std::move(input));

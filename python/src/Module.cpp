@@ -250,6 +250,12 @@ static void bindKernels(py::module_ &module) {
             return described;
           },
           "device"_a, "function"_a)
+      .def(
+          "left_out",
+          [](const runtime::Program &program, int device) {
+            return take<std::runtime_error>(program.leftOut(device));
+          },
+          "device"_a)
       .def_property_readonly("functions", [](const runtime::Program &program) {
         std::vector<std::string> names;
         for (const runtime::Function &function : program.metadata().functions)
@@ -408,9 +414,16 @@ static void bindDevices(py::module_ &module) {
       [](int ordinal) {
         auto device =
             take<std::runtime_error>(runtime::CudaDevices::get(ordinal));
+        std::vector<std::string> lacks;
+        for (auto feature :
+             {runtime::Feature::Wgmma, runtime::Feature::TensorMaps})
+          if (!device->has(feature))
+            lacks.push_back(std::string(runtime::name(feature)) + ", " +
+                            device->explainLack(feature));
         return py::dict("name"_a = device->name(),
                         "compute_capability"_a = device->computeCapability(),
-                        "multiprocessors"_a = device->multiprocessors());
+                        "multiprocessors"_a = device->multiprocessors(),
+                        "lacks"_a = lacks);
       },
       "ordinal"_a);
   module.def(

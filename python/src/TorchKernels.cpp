@@ -223,7 +223,9 @@ static Tensors run(Program &program, const Function &function,
           " and one on " + print(location));
     if (view.elementCount() == 0)
       view = TensorView::contiguous(view.data, view.type, view.sizes);
-    if (!hasContiguousRows(view))
+    const bool isFree = views.size() < function.inputs.size() &&
+                        function.inputs[views.size()].strided;
+    if (!isFree && !hasContiguousRows(view))
       copies.push_back(copyContiguous(input, view, location));
     views.push_back(view);
   }

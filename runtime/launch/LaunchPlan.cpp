@@ -7,6 +7,7 @@
 #include "bastile/runtime/LaunchPlan.h"
 #include "bastile/runtime/Shapes.h"
 #include "runtime/Text.h"
+#include "runtime/launch/Features.h"
 #include "runtime/metadata/OperandName.h"
 
 using namespace bastile::runtime;
@@ -228,29 +229,12 @@ void LaunchPlan::mergeLeading(const Launch &launch) {
     mergeSpace(launch, space);
 }
 
-static const char *getName(Feature feature) {
-  switch (feature) {
-  case Feature::Wgmma:
-    return "wgmma";
-  case Feature::TensorMaps:
-    return "tensor maps";
-  }
-  assert(false && "unknown feature");
-  return "";
-}
-
 /// Whether `variant` can run here and take the operands. If it cannot,
 /// `reason`, if given, receives why.
 bool LaunchPlan::admits(const Launch &launch, const Variant &variant,
                         std::string *reason) const {
-  for (Feature feature : variant.needs) {
-    if (capacity.has(feature))
-      continue;
-    if (reason)
-      *reason = concat("'", variant.entry, "' needs ", getName(feature), ", ",
-                       capacity.explainLack(feature));
+  if (!hasFeatures(variant, capacity, reason))
     return false;
-  }
   return launch.hasDimensions() ? admitsOperands(launch, variant, reason)
                                 : admitsRows(launch, variant, reason);
 }

@@ -132,8 +132,8 @@ Program::module(std::shared_ptr<const CudaDevice> device,
 }
 
 Expected<KernelResources> bastile::runtime::getResources(const Launch &launch,
+                                                         const Variant &variant,
                                                          CudaModule &module) {
-  const Variant &variant = launch.variants.front();
   Expected<CudaKernelInfo> info = module.info(variant.entry);
   if (!info)
     return info.takeError();
@@ -159,8 +159,9 @@ Expected<std::vector<KernelResources>>
 Program::resources(int device, const std::string &function) {
   std::vector<KernelResources> result;
   Error error = load(device, function,
-                     [&](const Launch &launch, CudaModule &module) -> Error {
-                       auto found = getResources(launch, module);
+                     [&](const Launch &launch, const Variant &variant,
+                         CudaModule &module) -> Error {
+                       auto found = getResources(launch, variant, module);
                        if (!found)
                          return found.takeError();
                        result.push_back(*found);
@@ -173,7 +174,9 @@ Program::resources(int device, const std::string &function) {
 
 Error Program::prepare(int device, const std::string &function) {
   return load(device, function,
-              [](const Launch &, CudaModule &) { return Error::success(); });
+              [](const Launch &, const Variant &, CudaModule &) {
+                return Error::success();
+              });
 }
 
 Error Program::load(int ordinal, const std::string &name,
@@ -186,13 +189,30 @@ Error Program::load(int ordinal, const std::string &name,
   if (!device)
     return device.takeError();
   for (const Launch &launch : function->launches) {
-    auto loaded = module(*device, launch.variants.front().entry);
+    const Variant *variant = findVariant(launch, (*device)->capacity());
+    if (!variant)
+      return makeError("no variant of kernel '", launch.kernel, "' runs on ",
+                       (*device)->name(), ": ",
+                       describeLeftOut(*function, (*device)->capacity())[0]);
+    auto loaded = module(*device, variant->entry);
     if (!loaded)
       return loaded.takeError();
-    if (Error error = use(launch, **loaded))
+    if (Error error = use(launch, *variant, **loaded))
       return error;
   }
   return Error::success();
+}
+
+Expected<std::vector<std::string>> Program::leftOut(int ordinal) const {
+  Expected<std::shared_ptr<const CudaDevice>> device =
+      CudaDevices::get(ordinal);
+  if (!device)
+    return device.takeError();
+  std::vector<std::string> lines;
+  for (const Function &function : description.functions)
+    for (std::string &line : describeLeftOut(function, (*device)->capacity()))
+      lines.push_back(std::move(line));
+  return lines;
 }
 
 namespace {

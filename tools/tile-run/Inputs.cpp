@@ -132,11 +132,22 @@ static std::optional<unsigned> findRowDimension(const Function &function,
   return last;
 }
 
+/// Whether operand `index` of a launch over named dimensions may have gaps
+/// between its rows: the last variant takes all its strides, or has it
+/// described by a tensor map.
+static bool takesGaps(const runtime::Launch &launch, size_t index) {
+  if (!launch.hasDimensions() || launch.maps[index].empty())
+    return false;
+  const unsigned last = launch.maps[index].size() - 1;
+  return (launch.variants.back().packed[index] & ((1u << last) - 1)) == 0;
+}
+
 bool run::needsNoGaps(const Function &function, runtime::Operand::Kind kind,
                       unsigned index) {
   for (const runtime::Launch &launch : function.launches)
     for (const runtime::Operand &operand : launch.operands)
-      if (operand.kind == kind && operand.index == index && !operand.rows)
+      if (operand.kind == kind && operand.index == index && !operand.rows &&
+          !takesGaps(launch, &operand - launch.operands.data()))
         return true;
   return false;
 }
@@ -165,6 +176,47 @@ static int64_t findBand(const Function &function, unsigned index) {
   return 1;
 }
 
+/// The dimensions of launches over named dimensions that dimension `dimension`
+/// of input `index` is.
+static llvm::SmallVector<std::pair<const runtime::Launch *, unsigned>>
+findNamed(const Function &function, size_t index, unsigned dimension) {
+  llvm::SmallVector<std::pair<const runtime::Launch *, unsigned>> found;
+  for (const runtime::Launch &launch : function.launches) {
+    if (!launch.hasDimensions())
+      continue;
+    for (auto [operand, map] : llvm::zip_equal(launch.operands, launch.maps))
+      if (operand.kind == runtime::Operand::Kind::Input &&
+          operand.index == index && map[dimension].dimension)
+        found.emplace_back(&launch, *map[dimension].dimension);
+  }
+  return found;
+}
+
+/// Chooses the size of dimension `dimension` of input `index`: that of another
+/// input which is given and has the same named dimension there. Otherwise the
+/// first dimension of a launch is taken for the rows. Nothing if the dimension
+/// has no name.
+static std::optional<int64_t> chooseNamed(const Function &function,
+                                          size_t index, unsigned dimension,
+                                          const std::vector<Given> &all,
+                                          const InputOptions &options) {
+  auto names = findNamed(function, index, dimension);
+  if (names.empty())
+    return std::nullopt;
+  const bool isRows = names.front().second == 0;
+  if (isRows && options.rows)
+    return *options.rows;
+  if (all[index].sizes)
+    return (*all[index].sizes)[dimension];
+  for (size_t other = 0; other != all.size(); ++other)
+    for (unsigned d = 0; all[other].sizes && d != all[other].sizes->size(); ++d)
+      if (llvm::any_of(findNamed(function, other, d), [&](const auto &name) {
+            return llvm::is_contained(names, name);
+          }))
+        return (*all[other].sizes)[d];
+  return isRows ? kDefaultRows : 1;
+}
+
 /// Chooses the sizes of input `index`; `given` has the sizes given for all
 /// inputs.
 static Dimensions chooseSizes(const Function &function, size_t index,
@@ -183,6 +235,11 @@ static Dimensions chooseSizes(const Function &function, size_t index,
       findRowDimension(function, spec.shape.size());
   Dimensions sizes;
   for (unsigned i = 0; i != spec.shape.size(); ++i) {
+    if (!spec.shape[i])
+      if (auto size = chooseNamed(function, index, i, all, options)) {
+        sizes.push_back(*size);
+        continue;
+      }
     bool isRows = rowDimension == i && !spec.shape[i];
     if (given.sizes && !(isRows && options.rows))
       sizes.push_back((*given.sizes)[i]);

@@ -48,6 +48,9 @@ struct InputOptions {
 /// rows, and the others are 1. A number of rows that is given is that of every
 /// input, and of a file with more rows, the first ones are taken.
 ///
+/// Where launches name dimensions, inputs with the same name have the same
+/// size, and the first dimension of a launch is that of the rows.
+///
 /// Without a file, floats are normal random numbers, and integers are evenly
 /// distributed over their range, by default 0 and 1.
 runtime::Expected<std::vector<Tensor>>

@@ -137,6 +137,7 @@ void run::printJson(llvm::ArrayRef<TrialResult> results, StringRef target,
     json::Object run{{"function", result.function},
                      {"shapes", std::move(shapes)},
                      {"outputs", std::move(outputs)},
+                     {"variants", json::Array(result.variants)},
                      {"bytes", result.bytes}};
     if (result.seconds)
       run["seconds"] = *result.seconds;

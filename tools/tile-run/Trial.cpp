@@ -186,6 +186,8 @@ Expected<TrialResult> run::runTrial(Program &program, const Oracle *oracle,
 
   TrialResult result;
   result.function = function.name;
+  for (const runtime::PlannedLaunch &launch : (*call)->plan().launches())
+    result.variants.push_back(launch.variant->entry);
   for (size_t i = 0; i != inputs->size(); ++i) {
     result.shapes.emplace_back(function.inputs[i].name, (*inputs)[i].sizes());
     result.bytes += (*inputs)[i].byteCount();

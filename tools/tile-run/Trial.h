@@ -45,6 +45,8 @@ struct TrialResult {
   std::vector<std::pair<std::string, runtime::Dimensions>> shapes;
   /// The compared outputs; empty if there was nothing to compare with.
   std::vector<CheckedOutput> outputs;
+  /// The variants that ran, in order.
+  std::vector<std::string> variants;
   /// The bytes of all inputs and outputs.
   int64_t bytes = 0;
   std::optional<double> seconds;

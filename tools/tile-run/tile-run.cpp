@@ -15,6 +15,7 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -256,6 +257,9 @@ LogicalResult runAll(ModuleOp module) {
   ArrayFiles files;
   std::vector<TrialResult> results;
   for (const runtime::Function *function : *functions) {
+    for (const std::string &line :
+         runtime::describeLeftOut(*function, program->machine->capacity()))
+      llvm::WithColor::note(llvm::errs(), "tile-run") << line << "\n";
     for (std::optional<int64_t> count : rowCounts) {
       options->inputs.rows = count;
       auto result =

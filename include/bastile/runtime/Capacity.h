@@ -22,6 +22,11 @@ enum class Feature : uint8_t {
   TensorMaps,
 };
 
+/// The feature's name in messages.
+inline const char *name(Feature feature) {
+  return feature == Feature::Wgmma ? "wgmma" : "tensor maps";
+}
+
 /// What only a GPU itself and its driver know.
 class GpuTraits {
 public:

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace bastile::runtime {
@@ -44,6 +45,15 @@ struct PlannedLaunch {
   /// Points to the value or the map that is encoded of each argument.
   std::vector<void *> arguments;
 };
+
+/// The first variant of `launch` that a machine can run; null if there is none.
+/// The operands decide whether it is taken.
+const Variant *findVariant(const Launch &launch, const Capacity &capacity);
+
+/// Says of each variant of `function` that a machine cannot run which feature
+/// it lacks.
+std::vector<std::string> describeLeftOut(const Function &function,
+                                         const Capacity &capacity);
 
 /// Memory that is filled with zeros before the launches.
 struct ZeroFill {

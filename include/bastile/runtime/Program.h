@@ -54,9 +54,9 @@ struct KernelResources {
   double occupancy = 0;
 };
 
-/// The resources of `launch` on aligned tensors, whose code `module` holds.
-Expected<KernelResources> getResources(const Launch &launch,
-                                       CudaModule &module);
+/// The resources that `launch` takes with `variant`, whose code `module` holds.
+Expected<KernelResources>
+getResources(const Launch &launch, const Variant &variant, CudaModule &module);
 
 /// The GPUs of this process, each opened once.
 class CudaDevices {
@@ -116,6 +116,9 @@ public:
   Expected<std::vector<KernelResources>> resources(int device,
                                                    const std::string &function);
 
+  /// Says which variants GPU `device` cannot run, and why.
+  Expected<std::vector<std::string>> leftOut(int device) const;
+
   /// The code of a kernel, loaded into a GPU.
   Expected<std::shared_ptr<CudaModule>>
   module(std::shared_ptr<const CudaDevice> device, const std::string &entry);
@@ -126,7 +129,8 @@ private:
       : description(std::move(metadata)), image(std::move(image)),
         lookup(std::move(lookup)) {}
 
-  using LoadedLaunch = std::function<Error(const Launch &, CudaModule &)>;
+  using LoadedLaunch =
+      std::function<Error(const Launch &, const Variant &, CudaModule &)>;
   /// Loads the kernels that `function` launches on aligned tensors into GPU
   /// `device`, and hands each to the callback.
   Error load(int device, const std::string &function, const LoadedLaunch &use);

@@ -52,8 +52,8 @@ struct TensorMapSpec {
   uint8_t rank = 0;
   uint8_t swizzle = 0;
   std::array<int64_t, TensorMapLimits::rank> sizes = {};
-  /// In bytes; of a dimension of size 1, where no stride counts, the least that
-  /// a map takes.
+  /// In bytes; of a dimension of size 1, where no stride counts, one that goes
+  /// past the dimensions behind it.
   std::array<int64_t, TensorMapLimits::rank> strides = {};
   std::array<uint16_t, TensorMapLimits::rank> box = {};
 };

@@ -132,13 +132,23 @@ def check_gpus():
             yield Finding(topic, "not usable", str(error))
             continue
         target = _bastile.find_target(gpu["compute_capability"])
-        major, minor = divmod(gpu["compute_capability"], 10)
         yield Finding(
             topic,
-            f"{gpu['name']}, compute capability {major}.{minor}, "
-            f"{gpu['multiprocessors']} multiprocessors, target {target or 'none'}",
+            _describe_gpu(gpu, target),
             "" if target else "kernels need compute capability 8.0 or more",
         )
+
+
+def _describe_gpu(gpu, target):
+    major, minor = divmod(gpu["compute_capability"], 10)
+    text = (
+        f"{gpu['name']}, compute capability {major}.{minor}, "
+        f"{gpu['multiprocessors']} multiprocessors, target {target or 'none'}"
+    )
+    # A GPU that could have it lacks it for its driver.
+    if (major, minor) == (9, 0):
+        text += "".join(f"; without {feature}" for feature in gpu["lacks"])
+    return text
 
 
 def check_torch():

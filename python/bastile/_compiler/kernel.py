@@ -99,6 +99,8 @@ class Kernel:
         kernel = self._natives.get(device)
         if kernel is None:
             code = self._code(device, operands)
+            if device is not None:
+                code.report_left_out(device)
             kernel = self._natives[device] = code.kernel()
         return kernel
 

@@ -133,6 +133,12 @@ class Code:
             in_place=self.request.in_place,
         )
 
+    def report_left_out(self, device: int) -> None:
+        """Says which variants GPU ``device`` cannot run, to whoever listens."""
+        if _channel.wants_info():
+            for line in self.program.left_out(device):
+                _channel.info("%s", line)
+
     def prepare(self, device: int) -> None:
         """Loads all functions into a GPU ahead of their first call."""
         for function in self.program.functions:

@@ -81,6 +81,27 @@ def test_doctor_finds_damage_in_the_cache(tmp_path):
     assert "PROBLEM: 1 of them damaged" in result.stdout
 
 
+def test_doctor_names_what_a_gpu_lacks_for_its_driver(monkeypatch):
+    gpu = {
+        "name": "H200",
+        "compute_capability": 90,
+        "multiprocessors": 132,
+        "lacks": ["wgmma, which the driver's CUDA 12.8 compiles wrongly"],
+    }
+    monkeypatch.setattr(doctor._bastile, "gpu_count", lambda: 1)
+    monkeypatch.setattr(doctor._bastile, "describe_gpu", lambda device: gpu)
+    (finding,) = doctor.check_gpus()
+    assert finding.text == (
+        "H200, compute capability 9.0, 132 multiprocessors, target sm_90; without "
+        "wgmma, which the driver's CUDA 12.8 compiles wrongly"
+    )
+    assert not finding.problem
+    # An older GPU lacks it with any driver.
+    gpu["compute_capability"] = 80
+    (finding,) = doctor.check_gpus()
+    assert "wgmma" not in finding.text
+
+
 def test_doctor_without_a_cache():
     result = run("doctor", BASTILE_CACHE="0")
     assert "cache        off" in result.stdout

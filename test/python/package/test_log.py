@@ -103,3 +103,27 @@ def test_gpus_without_tuned_schedules_are_named_once(said, monkeypatch, tmp_path
     assert [x for x in said() if "Some GPU" in x] == [
         "nothing was tuned for Some GPU: the compiler chooses schedules (bastile.autotune)"
     ]
+
+
+def test_variants_that_a_gpu_cannot_run_are_named(said, monkeypatch):
+    import bastile
+    from bastile._compiler import kernel, loading
+
+    class Program:
+        def left_out(self, device):
+            return [f"GPU {device} lacks 100% of it"]
+
+    class Code(loading.Code):
+        program = Program()
+
+        def __init__(self):
+            pass
+
+        def kernel(self):
+            return "kernel"
+
+    monkeypatch.setattr(kernel.Kernel, "_code", lambda *arguments: Code())
+    compiled = bastile.compile("softmax", (8, 24), dtype="f32")
+    for _ in range(2):
+        assert compiled.native(1) == "kernel"
+    assert said() == ["GPU 1 lacks 100% of it"]

@@ -503,7 +503,7 @@ TEST_F(CudaExecutorTest, reportsWhatALaunchTakes) {
   variant.entry = "k";
   variant.block = 768;
   variant.sharedMemory = 60000;
-  Expected<KernelResources> found = getResources(launch, *module);
+  Expected<KernelResources> found = getResources(launch, variant, *module);
   ASSERT_OK(found.takeError());
   EXPECT_EQ(found->kernel, "kernel0");
   EXPECT_EQ(found->threads, 768);

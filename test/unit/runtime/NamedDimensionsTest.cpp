@@ -288,6 +288,23 @@ TEST(NamedDimensionsTest, fallBackWhereAFeatureIsMissing) {
       "'product_wgmma' needs wgmma, which only a GPU has");
 }
 
+TEST(NamedDimensionsTest, tellWhichVariantsAMachineCannotRun) {
+  const Function function = parseFunction(product);
+  const FakeGpu able, lacking(/*hasAll=*/false);
+  const Launch &launch = function.launches[0];
+  EXPECT_EQ(findVariant(launch, Capacity(132, &able)), &launch.variants[0]);
+  EXPECT_EQ(findVariant(launch, Capacity(132, &lacking)), &launch.variants[1]);
+  Launch demanding = launch;
+  demanding.variants.resize(1);
+  EXPECT_EQ(findVariant(demanding, Capacity(132, &lacking)), nullptr);
+
+  EXPECT_TRUE(describeLeftOut(function, Capacity(132, &able)).empty());
+  EXPECT_EQ(describeLeftOut(function, Capacity(132, &lacking)),
+            (std::vector<std::string>{
+                "function 'product': a variant of kernel 'product' is left "
+                "out: 'product_wgmma' needs wgmma, which the fake lacks"}));
+}
+
 TEST(NamedDimensionsTest, fallBackOnStrides) {
   ProductPlan plan(304, 512, 64);
   plan.gpu = FakeGpu(/*hasAll=*/false);

@@ -4,10 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Allocations.h"
 #include "Product.h"
 #include "bastile/runtime/HostExecutor.h"
 
 #include <cstring>
+#include <new>
 
 using namespace bastile::runtime;
 
@@ -42,11 +44,11 @@ TEST(TensorMapTest, hasLimits) {
             "its size 2147483656 in dimension 1 is not within 1 to 2147483648");
 
   EXPECT_EQ(refuse({300, 64}, {72, 1}), "");
-  EXPECT_EQ(refuse({300, 64}, {0, 1}), "");
   const std::string stride = " elements in dimension 0 is no multiple of 16 "
-                             "bytes from 0 to below 1099511627776";
+                             "bytes, above 0 and below 1099511627776";
   EXPECT_EQ(refuse({300, 60}, {60, 1}), "its stride of 60" + stride);
   EXPECT_EQ(refuse({300, 64}, {-64, 1}), "its stride of -64" + stride);
+  EXPECT_EQ(refuse({300, 64}, {0, 1}), "its stride of 0" + stride);
   EXPECT_EQ(refuse({2, 64}, {(int64_t(1) << 39) - 8, 1}), "");
   EXPECT_EQ(refuse({2, 64}, {int64_t(1) << 39, 1}),
             "its stride of 549755813888" + stride);
@@ -60,13 +62,22 @@ TEST(TensorMapTest, hasLimits) {
   EXPECT_EQ(refuse({300, 1}, {8, 5}), "");
 }
 
-TEST(TensorMapTest, hasAStrideForDimensionsOfOneElement) {
-  const TensorMapSpec spec(
-      {fakeAddress(0x1000), ElementType::BF16, {1, 60}, {60, 1}}, {1, 64}, 0);
-  EXPECT_EQ(spec.strides[0], 16);
-  const TensorMapSpec last(
-      {fakeAddress(0x1000), ElementType::BF16, {9, 1}, {8, 5}}, {1, 8}, 0);
-  EXPECT_EQ(last.strides[1], 2);
+TEST(TensorMapTest, hasStridesForDimensionsOfOneElement) {
+  auto getStrides = [](const Dimensions &sizes, const Dimensions &strides) {
+    const Dimensions box = {1, 1, 64};
+    const TensorMapSpec spec(
+        {fakeAddress(0x1000), ElementType::BF16, sizes, strides}, box, 0);
+    return std::vector<int64_t>(spec.strides.begin(), spec.strides.begin() + 3);
+  };
+  using Strides = std::vector<int64_t>;
+  EXPECT_EQ(getStrides({2, 3, 60}, {192, 64, 1}), (Strides{384, 128, 2}));
+  EXPECT_EQ(getStrides({2, 1, 60}, {192, 5, 1}), (Strides{384, 128, 2}));
+  EXPECT_EQ(getStrides({1, 3, 60}, {5, 64, 1}), (Strides{384, 128, 2}));
+  EXPECT_EQ(getStrides({1, 1, 1}, {0, 0, 0}), (Strides{16, 16, 2}));
+  // No stride reaches over dimensions that are this large.
+  constexpr int64_t most = (int64_t(1) << 40) - 16;
+  EXPECT_EQ(getStrides({1, int64_t(1) << 31, 64}, {0, most / 2, 1}),
+            (Strides{most, most, 2}));
 }
 
 TEST(TensorMapTest, isChosenWithinItsLimits) {
@@ -164,6 +175,24 @@ TEST_F(MakingMapsTest, onceForAllCallsOfTheSameTensors) {
   ASSERT_OK(run());
   expectCalls(0, 0);
   EXPECT_EQ(executor.second.address, 0x20000u);
+}
+
+TEST_F(MakingMapsTest, takesNoMemoryFromTheHeapAgain) {
+  ASSERT_OK(run());
+  plan.inputs[0] = ProductPlan::make(0x10000, {301, 64});
+  plan.outputs[0] = ProductPlan::make(0x40000, {301, 512});
+  plan.inputs[1].data = fakeAddress(0x50000);
+  allocationsLeft = 0;
+  bool ranOut = false, failed = false;
+  try {
+    failed = bool(run());
+  } catch (const std::bad_alloc &) {
+    ranOut = true;
+  }
+  allocationsLeft = -1;
+  EXPECT_FALSE(ranOut);
+  EXPECT_FALSE(failed);
+  expectCalls(1, 1);
 }
 
 TEST_F(MakingMapsTest, movesThoseOfTensorsThatLieElsewhere) {

@@ -394,4 +394,65 @@ TEST_F(TrialTest, givesRepeatedRowsTheSizesOfTheRest) {
   EXPECT_EQ(shapes(), (std::vector<Dimensions>{{1, 3, 1, 4}, {2, 3, 7, 8}}));
 }
 
+//===----------------------------------------------------------------------===//
+// Named dimensions
+//===----------------------------------------------------------------------===//
+
+/// y = x w^T, where the launch names dimensions.
+const char *const product = R"({
+  "name": "product",
+  "inputs": [{"name": "x", "type": "f32", "shape": [null, null]},
+             {"name": "w", "type": "f32", "shape": [null, null]}],
+  "outputs": [{"name": "y", "type": "f32",
+               "shape": [{"input": 0, "dimension": 0},
+                         {"input": 1, "dimension": 0}]}],
+  "launches": [{"kernel": "product", "dimensions": ["m", "n", "k"],
+    "operands": [{"input": 0, "map": ["m", "k"]},
+                 {"input": 1, "map": ["n", "k"]},
+                 {"output": 0, "map": ["m", "n"]}],
+    "variants": [{"entry": "product", "alignment": [4, 4, 4],
+      "arguments": [{"size": "n"}, {"size": "k"},
+                    {"pointer": 0}, {"stride": 0, "dimension": 0},
+                    {"pointer": 1}, {"pointer": 2},
+                    {"stride": 2, "dimension": 0}],
+      "grid": {"size": "m"}, "block": 1}]}]})";
+
+void multiply(void **arguments, int64_t begin, int64_t end, int64_t) {
+  const int64_t n = argument<int64_t>(arguments, 0);
+  const int64_t k = argument<int64_t>(arguments, 1);
+  const float *x = argument<const float *>(arguments, 2);
+  const int64_t xStride = argument<int64_t>(arguments, 3);
+  const float *w = argument<const float *>(arguments, 4);
+  float *y = argument<float *>(arguments, 5);
+  const int64_t yStride = argument<int64_t>(arguments, 6);
+  for (int64_t row = begin; row != end; ++row)
+    for (int64_t column = 0; column != n; ++column) {
+      float sum = 0;
+      for (int64_t i = 0; i != k; ++i)
+        sum += x[row * xStride + i] * w[column * k + i];
+      y[row * yStride + column] = sum;
+    }
+}
+
+TEST_F(TrialTest, choosesSizesByTheNamesOfDimensions) {
+  options.inputs.shapes = {{"w", "7x3"}};
+  // `w` has no gaps, as the kernel takes no stride of it.
+  options.inputs.placement = {/*gap=*/4, /*offset=*/1};
+  TrialResult result = run(product, multiply);
+  ASSERT_EQ(result.shapes.size(), 2u);
+  EXPECT_EQ(result.shapes[0].second, (Dimensions{5, 3}));
+  EXPECT_EQ(result.shapes[1].second, (Dimensions{7, 3}));
+  EXPECT_EQ(result.variants, std::vector<std::string>{"product"});
+
+  options.inputs.rows = std::nullopt;
+  options.inputs.shapes = {{"w", "7x3"}, {"x", "2x3"}};
+  EXPECT_EQ(run(product, multiply).shapes[0].second, (Dimensions{2, 3}));
+  options.inputs.shapes = {{"x", "2x3"}};
+  EXPECT_EQ(run(product, multiply).shapes[1].second, (Dimensions{1, 3}));
+  options.inputs.shapes = {{"x", "2x3"}, {"w", "7x4"}};
+  expectFailure(product, multiply,
+                "input 'w' of shape [7, 4] has size 4 in dimension 1, which is "
+                "'k', but input 'x' of shape [2, 3] has size 3");
+}
+
 } // namespace

@@ -1,0 +1,290 @@
+// Causal attention, forward, of heads of 128 elements on Hopper's tensor cores,
+// written as a program.
+//
+// A block computes 128 rows of one head at a time. One thread copies boxes of
+// q, k and v; two warpgroups have 64 rows each. Keys are taken 128 at a
+// time, from the diagonal backward. While a warpgroup takes exponentials of one
+// part of the scores, the tensor cores compute its next part and add the last
+// part's products with v; the other warpgroup's products fall into the same time,
+// as the two take turns at beginning theirs. Programs are numbered so that those
+// with most keys come first.
+//
+// Query i sees keys up to i + (keys - queries): the last query sees all keys. A
+// query that sees none has the result 0 and the log-sum-exp -inf.
+
+!queries = !tile.tensor_map<memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 128, 64], swizzle = 128>
+!keys = !tile.tensor_map<memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 128, 64], swizzle = 128>
+!q_slots = memref<1x128x128xbf16, #tile.shared<swizzle = 128>>
+!k_slots = memref<2x128x128xbf16, #tile.shared<swizzle = 128>>
+!q_tile = memref<128x128xbf16, #tile.shared<swizzle = 128>>
+!k_tile = memref<128x128xbf16, #tile.shared<swizzle = 128>>
+!scores = tensor<128x128xf32, #tile.mma<warps = 8>>
+!scores_pending = !tile.pending<tensor<128x128xf32, #tile.mma<warps = 8>>>
+!powers = tensor<128x128xbf16, #tile.mma<warps = 8>>
+!sums = tensor<128x128xf32, #tile.mma<warps = 8>>
+!sums_pending = !tile.pending<tensor<128x128xf32, #tile.mma<warps = 8>>>
+!result = tensor<128x128xbf16, #tile.mma<warps = 8>>
+!row = tensor<128x1xf32, #tile.mma<warps = 8>>
+!numbers = tensor<128x128xi32, #tile.mma<warps = 8>>
+
+func.func @flash(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x128xbf16>)
+    -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x1xf32>) {
+  %o, %lse = tile.launch [@flash_wgmma](%q, %k, %v)
+      : (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>)
+      -> (tensor<?x?x?x128xbf16>, tensor<?x?x?x1xf32>)
+  return %o, %lse : tensor<?x?x?x128xbf16>, tensor<?x?x?x1xf32>
+}
+
+tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
+    %rows: index, %keys: index,
+    %q: !queries {tile.dimensions = ["b", "h", "q", 128]},
+    %k: !keys {tile.dimensions = ["b", "g", "kv", 128]},
+    %v: !keys {tile.dimensions = ["b", "g", "kv", 128]},
+    %o: !queries {tile.dimensions = ["b", "h", "q", 128]},
+    %lse: memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>> {tile.dimensions = ["b", "h", "q", 1]})
+    attributes {dimensions = ["b", "h", "g", "q", "kv"],
+                programs = {b = 1 : i64, h = 1 : i64, q = 128 : i64},
+                schedule = #tile.schedule<threads = 384, persistent = 1>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %part_rows = arith.constant 128 : index
+  %part_keys = arith.constant 128 : index
+
+  %q_slots = tile.buffer {offset = 0 : i64} : !q_slots
+  %o_slots = tile.buffer {offset = 32768 : i64} : !q_slots
+  %k_slots = tile.buffer {offset = 65536 : i64} : !k_slots
+  %v_slots = tile.buffer {offset = 131072 : i64} : !k_slots
+  // A slot is full once the thread that copies has arrived and all bytes have
+  // come; it is empty once both warpgroups have read it.
+  %q_full = tile.make_barriers arrivals 1 : !tile.barriers<1>
+  %q_empty = tile.make_barriers arrivals 2 : !tile.barriers<1>
+  %k_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
+  %k_empty = tile.make_barriers arrivals 2 : !tile.barriers<2>
+  %v_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
+  %v_empty = tile.make_barriers arrivals 2 : !tile.barriers<2>
+  tile.synchronize
+
+  %program = tile.program_id
+  %programs = tile.program_count
+  %parts_q = arith.ceildivui %rows, %part_rows : index
+  %all_heads = arith.muli %batches, %heads : index
+  %parts = arith.muli %parts_q, %all_heads : index
+  %heads_per_group = arith.divui %heads, %groups : index
+  %last_part = arith.subi %parts_q, %c1 : index
+  // The number of the last key that the query of the same number sees, less the
+  // query's number.
+  %shift = arith.subi %keys, %rows : index
+
+  tile.roles warps [4, 8] threads [1, 256] registers [24, 240] {
+    // Copies. `at` counts the parts of keys, `turn` the parts of queries.
+    scf.for %part = %program to %parts step %programs iter_args(%at = %c0, %turn = %c0)
+        -> (index, index) {
+      %behind = arith.divui %part, %all_heads : index
+      %head_of_all = arith.remui %part, %all_heads : index
+      %part_q = arith.subi %last_part, %behind : index
+      %batch = arith.divui %head_of_all, %heads : index
+      %head = arith.remui %head_of_all, %heads : index
+      %group = arith.divui %head, %heads_per_group : index
+      %row = arith.muli %part_q, %part_rows : index
+      %row_end = arith.addi %row, %part_rows : index
+      %seen = arith.addi %row_end, %shift : index
+      %seen_end = arith.minsi %seen, %keys : index
+      %steps_seen = arith.ceildivsi %seen_end, %part_keys : index
+      %steps = arith.maxsi %steps_seen, %c1 : index
+      %last_step = arith.subi %steps, %c1 : index
+
+      %turn_before = arith.addi %turn, %c1 : index
+      %turn_parity = arith.remui %turn_before, %c2 : index
+      tile.await %q_empty[%c0] parity %turn_parity : !tile.barriers<1>
+      tile.expect 32768 bytes at %q_full[%c0] : !tile.barriers<1>
+      tile.copy_box %q[%batch, %head, %row, %c0] to %q_slots[%c0] arrive %q_full[%c0]
+          : !queries, !q_slots, !tile.barriers<1>
+      %next = scf.for %step = %c0 to %steps step %c1 iter_args(%slots = %at) -> (index) {
+        %slot = arith.remui %slots, %c2 : index
+        %round = arith.divui %slots, %c2 : index
+        %before = arith.addi %round, %c1 : index
+        %parity = arith.remui %before, %c2 : index
+        %back = arith.subi %last_step, %step : index
+        %key = arith.muli %back, %part_keys : index
+        tile.await %k_empty[%slot] parity %parity : !tile.barriers<2>
+        tile.expect 32768 bytes at %k_full[%slot] : !tile.barriers<2>
+        tile.copy_box %k[%batch, %group, %key, %c0] to %k_slots[%slot] arrive %k_full[%slot]
+            : !keys, !k_slots, !tile.barriers<2>
+        tile.await %v_empty[%slot] parity %parity : !tile.barriers<2>
+        tile.expect 32768 bytes at %v_full[%slot] : !tile.barriers<2>
+        tile.copy_box %v[%batch, %group, %key, %c0] to %v_slots[%slot] arrive %v_full[%slot]
+            : !keys, !k_slots, !tile.barriers<2>
+        %filled = arith.addi %slots, %c1 : index
+        scf.yield %filled : index
+      }
+      %turned = arith.addi %turn, %c1 : index
+      scf.yield %next, %turned : index, index
+    }
+  }, {
+    // Scores are taken times this, the scale of 1 / sqrt(128) and log2 e, so that
+    // powers are those of 2.
+    %scale_log2 = arith.constant dense<1.275174308e-01> : !scores
+    %scale_row = arith.constant dense<1.275174308e-01> : !row
+    %log_2 = arith.constant dense<6.931471806e-01> : !row
+    %lowest = arith.constant dense<0xFF800000> : !row
+    %lowest_scores = arith.constant dense<0xFF800000> : !scores
+    %zero_row = arith.constant dense<0.0> : !row
+    %one_row = arith.constant dense<1.0> : !row
+    %zeros = arith.constant dense<0.0> : !sums
+
+    scf.for %part = %program to %parts step %programs iter_args(%at = %c0, %turn = %c0)
+        -> (index, index) {
+      %behind = arith.divui %part, %all_heads : index
+      %head_of_all = arith.remui %part, %all_heads : index
+      %part_q = arith.subi %last_part, %behind : index
+      %batch = arith.divui %head_of_all, %heads : index
+      %head = arith.remui %head_of_all, %heads : index
+      %row = arith.muli %part_q, %part_rows : index
+      %row_end = arith.addi %row, %part_rows : index
+      %seen = arith.addi %row_end, %shift : index
+      %seen_end = arith.minsi %seen, %keys : index
+      %steps_seen = arith.ceildivsi %seen_end, %part_keys : index
+      %steps = arith.maxsi %steps_seen, %c1 : index
+      %last_step = arith.subi %steps, %c1 : index
+      %row_sees = arith.addi %row, %shift : index
+      %last_seen = tile.iota_rows from %row_sees : tensor<128x1xi32, #tile.mma<warps = 8>>
+      %last_seen_all = tile.broadcast %last_seen : tensor<128x1xi32, #tile.mma<warps = 8>> -> !numbers
+
+      // The first part of the keys, which the diagonal crosses.
+      %turn_parity = arith.remui %turn, %c2 : index
+      %q_tile = tile.await %q_full[%c0] parity %turn_parity of %q_slots
+          : !tile.barriers<1>, !q_slots -> !q_tile
+      %slot0 = arith.remui %at, %c2 : index
+      %round0 = arith.divui %at, %c2 : index
+      %parity0 = arith.remui %round0, %c2 : index
+      %k_tile0 = tile.await %k_full[%slot0] parity %parity0 of %k_slots
+          : !tile.barriers<2>, !k_slots -> !k_tile
+      %dots0 = tile.dot %q_tile, %k_tile0 contract [1, 1] : !q_tile, !k_tile -> !scores_pending
+      %all0 = tile.wait_dots 0 of %dots0 : (!scores_pending) -> !scores
+      tile.arrive at %k_empty[%slot0] : !tile.barriers<2>
+      %key0 = arith.muli %last_step, %part_keys : index
+      %columns0 = tile.iota from %key0 : tensor<1x128xi32, #tile.mma<warps = 8>>
+      %column0 = tile.broadcast %columns0 : tensor<1x128xi32, #tile.mma<warps = 8>> -> !numbers
+      %sees0 = arith.cmpi sle, %column0, %last_seen_all : !numbers
+      %scores0 = arith.select %sees0, %all0, %lowest_scores
+          : tensor<128x128xi1, #tile.mma<warps = 8>>, !scores
+      %max0 = tile.reduce max %scores0 : !scores -> !row
+      // A row that sees nothing has the maximum -inf, which is not subtracted.
+      %none0 = arith.cmpf oeq, %max0, %lowest : !row
+      %base0 = arith.select %none0, %zero_row, %max0 : tensor<128x1xi1, #tile.mma<warps = 8>>, !row
+      %less0 = arith.mulf %base0, %scale_row : !row
+      %minus0 = arith.negf %less0 : !row
+      %minus0_all = tile.broadcast %minus0 : !row -> !scores
+      %exponents0 = math.fma %scores0, %scale_log2, %minus0_all : !scores
+      %powers0 = math.exp2 %exponents0 fastmath<afn> : !scores
+      %total0 = tile.reduce add %powers0 : !scores -> !row
+      %narrow0 = arith.truncf %powers0 : !scores to !powers
+      %at0 = arith.addi %at, %c1 : index
+
+      %powers, %sums, %max, %total, %next = scf.for %step = %c1 to %steps step %c1
+          iter_args(%p = %narrow0, %o_before = %zeros, %m = %max0, %l = %total0, %slots = %at0)
+          -> (!powers, !sums, !row, !row, index) {
+        %slot = arith.remui %slots, %c2 : index
+        %round = arith.divui %slots, %c2 : index
+        %parity = arith.remui %round, %c2 : index
+        %behind_slots = arith.subi %slots, %c1 : index
+        %v_slot = arith.remui %behind_slots, %c2 : index
+        %v_round = arith.divui %behind_slots, %c2 : index
+        %v_parity = arith.remui %v_round, %c2 : index
+
+        %k_tile = tile.await %k_full[%slot] parity %parity of %k_slots
+            : !tile.barriers<2>, !k_slots -> !k_tile
+        tile.take_turn
+        %dots = tile.dot %q_tile, %k_tile contract [1, 1] : !q_tile, !k_tile -> !scores_pending
+        %v_tile = tile.await %v_full[%v_slot] parity %v_parity of %v_slots
+            : !tile.barriers<2>, !k_slots -> !k_tile
+        %begin = tile.begin_dots %o_before : !sums -> !sums_pending
+        %more = tile.dot %p, %v_tile, %begin contract [1, 0]
+            : !powers, !k_tile, !sums_pending -> !sums_pending
+        tile.pass_turn
+        %all = tile.wait_dots 1 of %dots : (!scores_pending) -> !scores
+        tile.arrive at %k_empty[%slot] : !tile.barriers<2>
+
+        %back = arith.subi %last_step, %step : index
+        %key = arith.muli %back, %part_keys : index
+        // Only parts that the diagonal crosses have keys that a row does not see.
+        %key_end = arith.addi %key, %part_keys : index
+        %is_crossed = arith.cmpi sgt, %key_end, %row_sees : index
+        %scores = scf.if %is_crossed -> (!scores) {
+          %columns = tile.iota from %key : tensor<1x128xi32, #tile.mma<warps = 8>>
+          %column = tile.broadcast %columns : tensor<1x128xi32, #tile.mma<warps = 8>> -> !numbers
+          %sees = arith.cmpi sle, %column, %last_seen_all : !numbers
+          %some = arith.select %sees, %all, %lowest_scores
+              : tensor<128x128xi1, #tile.mma<warps = 8>>, !scores
+          scf.yield %some : !scores
+        } else {
+          scf.yield %all : !scores
+        }
+        %part_max = tile.reduce max %scores : !scores -> !row
+        %new_m = arith.maximumf %m, %part_max : !row
+        %none = arith.cmpf oeq, %new_m, %lowest : !row
+        %base = arith.select %none, %zero_row, %new_m : tensor<128x1xi1, #tile.mma<warps = 8>>, !row
+        %less = arith.mulf %base, %scale_row : !row
+        %minus = arith.negf %less : !row
+        %minus_all = tile.broadcast %minus : !row -> !scores
+        %exponents = math.fma %scores, %scale_log2, %minus_all : !scores
+        %new_powers = math.exp2 %exponents fastmath<afn> : !scores
+        %lost = math.fma %m, %scale_row, %minus : !row
+        %factor = math.exp2 %lost fastmath<afn> : !row
+        %part_total = tile.reduce add %new_powers : !scores -> !row
+        %new_l = math.fma %l, %factor, %part_total : !row
+        %new_p = arith.truncf %new_powers : !scores to !powers
+
+        // The next powers are computed while the products with v are on their way.
+        %o_sum, %next_p = tile.wait_dots 0 of %more after %new_p
+            : (!sums_pending, !powers) -> (!sums, !powers)
+        tile.arrive at %v_empty[%v_slot] : !tile.barriers<2>
+        %factors = tile.broadcast %factor : !row -> !sums
+        %o_scaled = arith.mulf %o_sum, %factors : !sums
+        %read = arith.addi %slots, %c1 : index
+        scf.yield %next_p, %o_scaled, %new_m, %new_l, %read : !powers, !sums, !row, !row, index
+      }
+      // All scores are there, so that q of the next part may come.
+      tile.arrive at %q_empty[%c0] : !tile.barriers<1>
+
+      %last_slots = arith.subi %next, %c1 : index
+      %last_slot = arith.remui %last_slots, %c2 : index
+      %last_round = arith.divui %last_slots, %c2 : index
+      %last_parity = arith.remui %last_round, %c2 : index
+      %v_last = tile.await %v_full[%last_slot] parity %last_parity of %v_slots
+          : !tile.barriers<2>, !k_slots -> !k_tile
+      %begin_last = tile.begin_dots %sums : !sums -> !sums_pending
+      %dots_last = tile.dot %powers, %v_last, %begin_last contract [1, 0]
+          : !powers, !k_tile, !sums_pending -> !sums_pending
+      %o_all = tile.wait_dots 0 of %dots_last : (!sums_pending) -> !sums
+      tile.arrive at %v_empty[%last_slot] : !tile.barriers<2>
+
+      // The result is divided by the sum of powers; where that is 0, so is the
+      // result.
+      %is_empty = arith.cmpf oeq, %total, %zero_row : !row
+      %divisor = arith.select %is_empty, %one_row, %total : tensor<128x1xi1, #tile.mma<warps = 8>>, !row
+      %inverse = arith.divf %one_row, %divisor : !row
+      %inverses = tile.broadcast %inverse : !row -> !sums
+      %o_normal = arith.mulf %o_all, %inverses : !sums
+      %o_narrow = arith.truncf %o_normal : !sums to !result
+      %log2_total = math.log2 %divisor fastmath<afn> : !row
+      %log2_sum = math.fma %max, %scale_row, %log2_total : !row
+      %log_sum = arith.mulf %log2_sum, %log_2 : !row
+      tile.store %log_sum, %lse[%batch, %head, %row, %c0]
+          : !row, memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>>
+
+      // The slot is written once the copy before has read it.
+      tile.wait_stores 0
+      tile.synchronize
+      tile.keep %o_narrow, %o_slots[%c0] : !result, !q_slots
+      tile.fence_shared
+      tile.synchronize
+      tile.store_box %o_slots[%c0] to %o[%batch, %head, %row, %c0] : !q_slots, !queries
+      %turned = arith.addi %turn, %c1 : index
+      scf.yield %next, %turned : index, index
+    }
+    tile.wait_stores 0
+  }
+  tile.return
+}
