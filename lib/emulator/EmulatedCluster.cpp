@@ -96,6 +96,7 @@ void EmulatedCluster::resume(unsigned thread) {
   case Wait::Vote:
   case Wait::WarpBarrier:
   case Wait::Elect:
+  case Wait::Matrix:
     return arriveAtWarp(thread);
   case Wait::BarrierArrive:
     return arriveWithoutWaiting(thread);

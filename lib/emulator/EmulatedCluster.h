@@ -52,6 +52,15 @@ struct EmulatedLaunch {
   bool worstApproximations;
 };
 
+/// Operands and results, in the memory of a thread, of what several threads do
+/// together.
+struct WaitOperands {
+  uint32_t *registers = nullptr;
+  uint32_t numRegisters = 0;
+  const uint32_t *fragment = nullptr;
+  char *a = nullptr, *b = nullptr;
+};
+
 class EmulatedCluster {
 public:
   EmulatedCluster(const EmulatedLaunch &launch, FiberStacks &stacks,
@@ -107,6 +116,7 @@ public:
       Messages,
       BarrierArrive,
       Elect,
+      Matrix,
       Warpgroup
     };
     Kind kind;
@@ -120,10 +130,11 @@ public:
     uint32_t mask;
     uint32_t value;
     /// The operands of a shuffle; for a barrier `clamp` is the number of
-    /// threads, or 0.
+    /// threads, or 0; for a product of matrices `offset` is the number of bytes
+    /// of a row of a factor, and `value` the factors' type.
     uint32_t offset, clamp;
     uint32_t site;
-    WarpgroupOperands operands = {};
+    WaitOperands operands = {};
   };
   /// Stops the running thread until the other threads have come; returns its
   /// result.
@@ -248,6 +259,11 @@ private:
     constexpr unsigned numBarriers = 16;
     return arrivalsAtBarriers[block * numBarriers + barrier];
   }
+
+  // Matrices of a warp; see EmulatedMatrices.cpp.
+  void completeMatrixStep(unsigned warp);
+  void multiplyMatrices(unsigned warp);
+  void moveMatrices(unsigned warp);
 
   // Products; see EmulatedProducts.cpp.
   void arriveAtWarpgroup(unsigned thread);

@@ -314,7 +314,7 @@ void EmulatedCluster::waitForProducts(unsigned number, uint32_t mostPending) {
     warpgroup.pending.pop_front();
   }
   for (unsigned thread : llvm::seq(first, first + Warpgroup::numThreads)) {
-    const WarpgroupOperands &operands = threads[thread].wait.operands;
+    const WaitOperands &operands = threads[thread].wait.operands;
     for (unsigned i = 0; i < operands.numRegisters; ++i) {
       uint32_t &bits = operands.registers[i];
       std::optional<Placeholder> one = Placeholder::decode(bits);

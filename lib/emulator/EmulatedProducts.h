@@ -39,15 +39,6 @@ struct Placeholder {
   }
 };
 
-/// The operands of a thread's `tile.wgmma` or, without the factors, of its
-/// `tile.wgmma_wait`.
-struct WarpgroupOperands {
-  uint32_t *registers = nullptr;
-  uint32_t numRegisters = 0;
-  const uint32_t *fragment = nullptr;
-  char *a = nullptr, *b = nullptr;
-};
-
 struct PendingProduct {
   const EmulatedProduct *product;
   unsigned number;

@@ -71,6 +71,9 @@ void EmulatedCluster::arriveAtWarp(unsigned thread) {
   case Wait::Elect:
     completeElection(warp, wait);
     break;
+  case Wait::Matrix:
+    completeMatrixStep(warp);
+    break;
   case Wait::Barrier:
   case Wait::ClusterArrive:
   case Wait::ClusterWait:
@@ -388,6 +391,7 @@ std::string EmulatedCluster::describeWait(const Wait &wait) const {
   case Wait::Vote:
   case Wait::WarpBarrier:
   case Wait::Elect:
+  case Wait::Matrix:
     return text + " with mask 0x" +
            llvm::utohexstr(wait.mask, /*LowerCase=*/true);
   }
@@ -398,7 +402,8 @@ std::string EmulatedCluster::describeWait(const Wait &wait) const {
 static bool isOfLanes(EmulatedCluster::Wait::Kind kind) {
   using Wait = EmulatedCluster::Wait;
   return kind == Wait::Shuffle || kind == Wait::Vote ||
-         kind == Wait::WarpBarrier || kind == Wait::Elect;
+         kind == Wait::WarpBarrier || kind == Wait::Elect ||
+         kind == Wait::Matrix;
 }
 
 void EmulatedCluster::reportDeadlock() {

@@ -141,6 +141,30 @@ static void beginProduct(uint32_t product, uint32_t *registers,
                                     {registers, 0, fragment, a, b}});
 }
 
+static void multiplyMatrices(uint32_t type, uint32_t rowBytes, uint32_t *sums,
+                             uint32_t *factors, uint32_t site) {
+  EmulatedCluster::current()->wait({EmulatedCluster::Wait::Matrix,
+                                    int32_t(MatrixStep::Multiply),
+                                    ~uint32_t(0),
+                                    type,
+                                    rowBytes,
+                                    0,
+                                    site,
+                                    {sums, 0, factors}});
+}
+
+static void moveMatrices(int32_t step, char *address, uint32_t *registers,
+                         uint32_t count, uint32_t site) {
+  EmulatedCluster::current()->wait({EmulatedCluster::Wait::Matrix,
+                                    step,
+                                    ~uint32_t(0),
+                                    0,
+                                    0,
+                                    0,
+                                    site,
+                                    {registers, count, nullptr, address}});
+}
+
 static void checkRegisters(uint32_t *registers, uint32_t count, uint32_t site) {
   EmulatedCluster::current()->checkRegisters(registers, count, site);
 }
@@ -227,6 +251,8 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::fenceProxies, reinterpret_cast<void *>(&fenceProxies)},
       {calls::warpgroupStep, reinterpret_cast<void *>(&warpgroupStep)},
       {calls::beginProduct, reinterpret_cast<void *>(&beginProduct)},
+      {calls::multiplyMatrices, reinterpret_cast<void *>(&multiplyMatrices)},
+      {calls::moveMatrices, reinterpret_cast<void *>(&moveMatrices)},
       {calls::checkRegisters, reinterpret_cast<void *>(&checkRegisters)},
       {calls::loadTensor, reinterpret_cast<void *>(&loadTensor)},
       {calls::loadBytes, reinterpret_cast<void *>(&loadBytes)},

@@ -354,7 +354,8 @@ bool OpEmulator::rewrite(Operation *op) {
   builder.setInsertionPoint(op);
   Location loc = op->getLoc();
   if (rewriteMemory(op) || rewriteMessages(op) || rewriteTensors(op) ||
-      rewriteWarpgroup(op) || rewriteRegister(op) || rewriteApproximate(op))
+      rewriteWarpgroup(op) || rewriteMatrices(op) || rewriteRegister(op) ||
+      rewriteApproximate(op))
     return true;
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<LLVM::AddressOfOp, NVVM::ShflOp, NVVM::VoteSyncOp, NVVM::BarrierOp>(

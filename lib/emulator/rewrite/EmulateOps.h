@@ -49,6 +49,7 @@ private:
   bool rewriteMessages(Operation *op);
   bool rewriteTensors(Operation *op);
   bool rewriteWarpgroup(Operation *op);
+  bool rewriteMatrices(Operation *op);
   bool rewriteIntrinsic(mlir::LLVM::CallIntrinsicOp op);
   bool rewriteApproximate(mlir::Operation *op);
 
@@ -62,6 +63,12 @@ private:
   void rewrite(mlir::LLVM::MaskedStoreOp op);
   bool rewrite(mlir::NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp op);
   bool rewrite(mlir::NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp op);
+  bool rewrite(mlir::NVVM::MmaOp op);
+  bool rewrite(mlir::NVVM::LdMatrixOp op);
+  bool rewrite(mlir::NVVM::StMatrixOp op);
+  /// Replaces a struct of registers, or a single one, by what lies in the
+  /// scratch memory.
+  void replaceByScratch(Operation *op);
   bool rewrite(tile::WgmmaOp op);
   bool rewrite(tile::WgmmaWaitOp op);
   Value multicastMask(Location loc, Value mask);

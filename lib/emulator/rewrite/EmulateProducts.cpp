@@ -1,4 +1,4 @@
-//===- EmulateProducts.cpp - Calls for products of warpgroups -------------===//
+//===- EmulateProducts.cpp - Calls for products of matrices ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -218,5 +218,92 @@ bool OpEmulator::rewriteWarpgroup(Operation *op) {
         op->erase();
         return true;
       })
+      .Default(false);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrices of a warp
+//===----------------------------------------------------------------------===//
+
+void OpEmulator::replaceByScratch(Operation *op) {
+  replace(op, LLVM::LoadOp::create(builder, op->getLoc(),
+                                   op->getResult(0).getType(), scratch(op),
+                                   /*alignment=*/wordBytes));
+}
+
+static std::optional<FactorType> convert(std::optional<NVVM::MMATypes> type) {
+  if (!type)
+    return std::nullopt;
+  switch (*type) {
+  case NVVM::MMATypes::bf16:
+    return FactorType::BF16;
+  case NVVM::MMATypes::f16:
+    return FactorType::F16;
+  default:
+    return std::nullopt;
+  }
+}
+
+bool OpEmulator::rewrite(NVVM::MmaOp op) {
+  std::optional<FactorType> type = convert(op.getMultiplicandAPtxType());
+  NVVM::MMAShapeAttr shape = op.getShape();
+  if (!type || type != convert(op.getMultiplicandBPtxType()) ||
+      shape.getM() != 16 || shape.getN() != 8 ||
+      op.resultPtxType() != NVVM::MMATypes::f32 ||
+      op.getLayoutA() != NVVM::MMALayout::row ||
+      op.getLayoutB() != NVVM::MMALayout::col)
+    return false;
+  // The rows of a factor have 16 or 32 bytes.
+  Location loc = op.getLoc();
+  unsigned rowBytes = op.getOperandB().size() * 16;
+  unsigned words = spill(op, op.getOperandC());
+  spill(op, op.getOperandB(), spill(op, op.getOperandA(), words));
+  call(loc, calls::multiplyMatrices, Type(),
+       {constant(loc, static_cast<int64_t>(*type)), constant(loc, rowBytes),
+        scratch(op), scratchAt(op, words), site(op)});
+  replaceByScratch(op);
+  return true;
+}
+
+/// Whether matrices have eight rows of eight elements of 16 bits.
+template <typename Op>
+static bool isPlain(Op op) {
+  return op.getShape().getM() == 8 && op.getShape().getN() == 8 &&
+         op.getEltType() == NVVM::LdStMatrixEltType::B16;
+}
+
+bool OpEmulator::rewrite(NVVM::LdMatrixOp op) {
+  if (!isPlain(op))
+    return false;
+  Location loc = op.getLoc();
+  MatrixStep step = op.getLayout() == NVVM::MMALayout::row
+                        ? MatrixStep::Load
+                        : MatrixStep::LoadTransposed;
+  call(loc, calls::moveMatrices, Type(),
+       {constant(loc, static_cast<int64_t>(step)), op.getPtr(), scratch(op),
+        constant(loc, op.getNum()), site(op)});
+  replaceByScratch(op);
+  return true;
+}
+
+bool OpEmulator::rewrite(NVVM::StMatrixOp op) {
+  if (!isPlain(op))
+    return false;
+  Location loc = op.getLoc();
+  MatrixStep step = op.getLayout() == NVVM::MMALayout::row
+                        ? MatrixStep::Store
+                        : MatrixStep::StoreTransposed;
+  unsigned words = spill(op, op.getSources());
+  call(loc, calls::moveMatrices, Type(),
+       {constant(loc, static_cast<int64_t>(step)), op.getPtr(), scratch(op),
+        constant(loc, words), site(op)});
+  op.erase();
+  return true;
+}
+
+bool OpEmulator::rewriteMatrices(Operation *op) {
+  return llvm::TypeSwitch<Operation *, bool>(op)
+      .Case<NVVM::MmaOp, NVVM::LdMatrixOp, NVVM::StMatrixOp>(
+          [&](auto known) { return rewrite(known); })
       .Default(false);
 }

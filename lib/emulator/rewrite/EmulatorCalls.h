@@ -51,6 +51,15 @@ enum class WarpgroupStep : int32_t {
   SetRegisters
 };
 
+/// What the lanes of a warp do with matrices together.
+enum class MatrixStep : int32_t {
+  Multiply,
+  Load,
+  LoadTransposed,
+  Store,
+  StoreTransposed
+};
+
 /// Names under which generated code finds the emulator.
 namespace emulator_calls {
 // i32 (i32 register)
@@ -105,6 +114,11 @@ inline constexpr char fenceProxies[] = "bastile.emulator.fence_proxies";
 inline constexpr char warpgroupStep[] = "bastile.emulator.warpgroup_step";
 // void (i32 product, ptr registers, ptr fragment, ptr a, ptr b, i32 site)
 inline constexpr char beginProduct[] = "bastile.emulator.begin_product";
+// void (i32 type of the factors, i32 bytes of a row of a factor, ptr sums,
+//       ptr factors, i32 site): a product of matrices that a warp holds
+inline constexpr char multiplyMatrices[] = "bastile.emulator.multiply_matrices";
+// void (i32 step, ptr address, ptr registers, i32 matrices, i32 site)
+inline constexpr char moveMatrices[] = "bastile.emulator.move_matrices";
 // void (ptr registers, i32 count, i32 site): fails if a product has yet to
 // write one of the registers
 inline constexpr char checkRegisters[] = "bastile.emulator.check_registers";
