@@ -114,16 +114,18 @@ class AdamW(torch.optim.AdamW):
     @torch._disable_dynamo
     def _step_group(self, group):
         lr, betas = float(group["lr"]), tuple(map(float, group["betas"]))
+        parameters = [p for p in group["params"] if p.grad is not None]
+        if not parameters:
+            return
+        if any(p.grad.is_sparse for p in parameters):
+            raise RuntimeError("AdamW: takes no sparse gradients")
+        states = [self._state_of(p, group["amsgrad"]) for p in parameters]
+        # One call for all: one for each would take the host as long as some launches.
+        torch._foreach_add_([state["step"] for state in states], 1)
+        names = _MOMENTS[: 2 + group["amsgrad"]]
         known = {}
-        for p in group["params"]:
-            if p.grad is None:
-                continue
-            if p.grad.is_sparse:
-                raise RuntimeError("AdamW: takes no sparse gradients")
-            state = self._state_of(p, group["amsgrad"])
-            state["step"] += 1
-            moments = [state[name] for name in _MOMENTS[: 2 + group["amsgrad"]]]
-            tensors = _local(p, p.grad, *moments)
+        for p, state in zip(parameters, states):
+            tensors = _local(p, p.grad, *(state[name] for name in names))
             kind = state["step"].item(), wide_type(p.dtype), tensors[0].device
             if kind not in known:
                 known[kind] = adamw.numbers_of(

@@ -5,10 +5,14 @@ A kernel is compiled for the length of its rows, and parameters have many. What 
 element by element, or combines all elements, may see them in any rows.
 """
 
+import torch
+
 #: The longest rows, which are long enough for every schedule, and the shortest that all
 #: elements are put into. Of other tensors all but the end is in the longest rows.
 LONGEST = 1024
 SHORTEST = 32
+
+_is_contiguous = torch.Tensor.is_contiguous
 
 
 class Elements:
@@ -21,7 +25,7 @@ class Elements:
     def __init__(self, *tensors):
         self._tensors = self._ordered = tensors
         # Most are contiguous, and host time is all that a step of few elements takes.
-        if all(x.is_contiguous() for x in tensors):
+        if all(map(_is_contiguous, tensors)):
             return
         first = tensors[0]
         order = sorted(range(first.dim()), key=lambda d: -first.stride(d))
