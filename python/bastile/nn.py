@@ -31,18 +31,36 @@ __all__ = [
     "SwiGLU",
 ]
 
-_CASTINGS = ("gemma", "llama")
-_LOSS_OPTIONS = tuple(
-    name
-    for name, parameter in inspect.signature(F.linear_cross_entropy).parameters.items()
-    if parameter.kind == parameter.KEYWORD_ONLY
-    and name not in ("linear_bias", "weight")
+_CASTINGS = ("gemma", "llama", "none")
+
+
+def _options_of(function, *others):
+    """The names of its keyword arguments but ``others``."""
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(
+        each.name
+        for each in parameters
+        if each.kind == each.KEYWORD_ONLY and each.name not in others
+    )
+
+
+_LOSS_OPTIONS = _options_of(F.linear_cross_entropy, "linear_bias", "weight")
+#: Those that PyTorch's module has as well are no options.
+_TOKEN_LOSS_OPTIONS = _options_of(
+    F.cross_entropy, "ignore_index", "reduction", "label_smoothing"
 )
 
 
 class RMSNorm(torch.nn.RMSNorm):
-    """``torch.nn.RMSNorm``, and the norms of Llama (``casting="llama"``) and of
-    Gemma (``offset=1.0``, with weights that start at 0)."""
+    """``torch.nn.RMSNorm``, and the norms of Llama (``casting="llama"``), of Gemma
+    (``offset=1.0``, with weights that start at 0) and of heads.
+
+    With ``bias``, there is a parameter of this name, which starts at 0. With ``heads``,
+    weight and bias are [heads, *normalized_shape], and inputs [..., heads,
+    *normalized_shape]: each head is normalized alone.
+    """
+
+    weight: Any
 
     def __init__(
         self,
@@ -54,44 +72,80 @@ class RMSNorm(torch.nn.RMSNorm):
         *,
         casting: str = "gemma",
         offset: float = 0.0,
+        bias: bool = False,
+        heads: int | None = None,
     ) -> None:
+        name = type(self).__name__
         if casting not in _CASTINGS:
             raise ValueError(
-                f"{type(self).__name__}: 'casting' must be one of "
-                f"{', '.join(_CASTINGS)}, but is {casting!r}"
+                f"{name}: 'casting' must be one of {', '.join(_CASTINGS)}, "
+                f"but is {casting!r}"
+            )
+        if heads is not None and heads < 1:
+            raise ValueError(f"{name}: 'heads' must be positive, but is {heads}")
+        if not elementwise_affine and (bias or heads is not None):
+            raise ValueError(
+                f"{name}: without 'elementwise_affine' there is no 'bias', and no "
+                "weight for each of 'heads'"
             )
         self.casting = casting
         self.offset = offset
         super().__init__(normalized_shape, eps, elementwise_affine, device, dtype)
+        self.heads = heads
+        shape = (
+            self.normalized_shape if heads is None else (heads, *self.normalized_shape)
+        )
+        if heads is not None:
+            self.weight = _parameter(shape, device, dtype)
+        self.register_parameter(
+            "bias", _parameter(shape, device, dtype) if bias else None
+        )
+        self.reset_parameters()
 
     def reset_parameters(self) -> None:
         if self.elementwise_affine:
             torch.nn.init.constant_(self.weight, 1.0 - self.offset)
+        # PyTorch's constructor comes here before there is one.
+        if self._parameters.get("bias") is not None:
+            torch.nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return F.rms_norm(
-            x,
-            self.normalized_shape,
-            self.weight,
-            self.eps,
-            casting=self.casting,
-            offset=self.offset,
+            x, self.normalized_shape, self.weight, self.eps, **self._how()
         )
+
+    def _how(self):
+        """The arguments of both norms of `bastile.functional`."""
+        return {"bias": self.bias, "casting": self.casting, "offset": self.offset}
 
     def extra_repr(self) -> str:
         extra = f", casting={self.casting!r}"
         if self.offset:
             extra += f", offset={self.offset}"
+        if self.bias is not None:
+            extra += ", bias=True"
+        if self.heads is not None:
+            extra += f", heads={self.heads}"
         return super().extra_repr() + extra
 
 
+def _parameter(shape, device, dtype):
+    return torch.nn.Parameter(torch.empty(shape, device=device, dtype=dtype))
+
+
 class AddRMSNorm(RMSNorm):
-    """``forward(x, residual)`` returns the norm of the sum, and the sum."""
+    """``forward(x, residual)`` returns the norm of the sum, and the sum.
+
+    The sum has the type of the residual or, if it is given, ``residual_dtype``, to
+    which the residual is converted first.
+    """
 
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
         eps: float | None = None,
+        *,
+        residual_dtype: torch.dtype | None = None,
         **arguments: Any,
     ) -> None:
         if arguments.get("elementwise_affine", True) is not True:
@@ -102,15 +156,13 @@ class AddRMSNorm(RMSNorm):
                 "AddRMSNorm: 'normalized_shape' has to be one size, but is "
                 f"{list(self.normalized_shape)}"
             )
+        self.residual_dtype = residual_dtype
 
     def forward(self, x: Tensor, residual: Tensor) -> tuple[Tensor, Tensor]:
         return F.add_rms_norm(
-            x,
-            residual,
-            self.weight,
-            self.eps,
-            casting=self.casting,
-            offset=self.offset,
+            *(x, residual, self.weight, self.eps),
+            residual_dtype=self.residual_dtype,
+            **self._how(),
         )
 
 
@@ -169,9 +221,8 @@ class LogSoftmax(torch.nn.LogSoftmax):
 
 
 class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
-    """``torch.nn.CrossEntropyLoss`` for indices of classes; with ``z_loss``,
-    ``soft_cap`` and ``temperature`` as in `bastile.ops.cross_entropy`, and with
-    ``in_place`` for a gradient in the logits' memory."""
+    """``torch.nn.CrossEntropyLoss`` for indices of classes; ``options`` are those of
+    `bastile.functional.cross_entropy`, as in ``z_loss=1e-4`` or ``return_lse=True``."""
 
     def __init__(
         self,
@@ -181,12 +232,9 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
         reduce: bool | None = None,
         reduction: str = "mean",
         label_smoothing: float = 0.0,
-        *,
-        z_loss: float = 0.0,
-        soft_cap: float = 0.0,
-        temperature: float = 1.0,
-        in_place: bool = False,
+        **options: Any,
     ) -> None:
+        _check_options("CrossEntropyLoss", options, _TOKEN_LOSS_OPTIONS)
         if size_average is not None or reduce is not None:
             raise ValueError(
                 "CrossEntropyLoss: 'size_average' and 'reduce' are obsolete; "
@@ -203,10 +251,7 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
             reduction=reduction,
             label_smoothing=label_smoothing,
         )
-        self.z_loss = z_loss
-        self.soft_cap = soft_cap
-        self.temperature = temperature
-        self.in_place = in_place
+        self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         return F.cross_entropy(
@@ -216,19 +261,28 @@ class CrossEntropyLoss(torch.nn.CrossEntropyLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
-            z_loss=self.z_loss,
-            soft_cap=self.soft_cap,
-            temperature=self.temperature,
-            in_place=self.in_place,
+            **self.options,
         )
 
     def extra_repr(self) -> str:
-        return (
-            f"ignore_index={self.ignore_index}, reduction={self.reduction!r}, "
-            f"label_smoothing={self.label_smoothing}, z_loss={self.z_loss}, "
-            f"soft_cap={self.soft_cap}, temperature={self.temperature}, "
-            f"in_place={self.in_place}"
-        )
+        words = [
+            f"ignore_index={self.ignore_index}",
+            f"reduction={self.reduction!r}",
+            f"label_smoothing={self.label_smoothing}",
+        ]
+        return ", ".join([*words, *_words(self.options)])
+
+
+def _check_options(name, options, known):
+    for option in options:
+        if option not in known:
+            raise TypeError(
+                f"{name}: there is no option '{option}'; there are {', '.join(known)}"
+            )
+
+
+def _words(options):
+    return [f"{name}={value!r}" for name, value in options.items()]
 
 
 class LinearCrossEntropy(torch.nn.Linear):
@@ -249,12 +303,7 @@ class LinearCrossEntropy(torch.nn.Linear):
         dtype: torch.dtype | None = None,
         **options: Any,
     ) -> None:
-        for name in options:
-            if name not in _LOSS_OPTIONS:
-                raise TypeError(
-                    f"LinearCrossEntropy: there is no option '{name}'; there are "
-                    + ", ".join(_LOSS_OPTIONS)
-                )
+        _check_options("LinearCrossEntropy", options, _LOSS_OPTIONS)
         super().__init__(in_features, out_features, bias, device, dtype)
         self.options = options
 
@@ -270,8 +319,7 @@ class LinearCrossEntropy(torch.nn.Linear):
         )
 
     def extra_repr(self) -> str:
-        words = [f"{name}={value!r}" for name, value in self.options.items()]
-        return ", ".join([super().extra_repr(), *words])
+        return ", ".join([super().extra_repr(), *_words(self.options)])
 
 
 class SwiGLU(torch.nn.Module):
@@ -318,7 +366,9 @@ class RotaryEmbedding(torch.nn.Module):
     angles ``position / base ** (2 i / dim)``.
 
     ``forward(q, k, positions=None)``: the positions are 0, 1, ... unless a tensor
-    of them is given, of shape [positions] or [batch, positions].
+    of them is given, of shape [positions] or [batch, positions]. ``k`` may be None, and
+    the result is ``q`` alone then. Of longer heads the first ``dim`` elements turn. With
+    ``in_place``, the results take the memory of ``q`` and ``k``.
     """
 
     cos: Tensor
@@ -331,6 +381,7 @@ class RotaryEmbedding(torch.nn.Module):
         base: float = 10000.0,
         *,
         interleaved: bool = False,
+        in_place: bool = False,
         device: Any = None,
         dtype: torch.dtype | None = None,
     ) -> None:
@@ -341,6 +392,7 @@ class RotaryEmbedding(torch.nn.Module):
         self.max_positions = max_positions
         self.base = base
         self.interleaved = interleaved
+        self.in_place = in_place
         exponents = torch.arange(0, dim, 2, dtype=torch.float64) / dim
         places = torch.arange(max_positions, dtype=torch.float64)
         angles = torch.outer(places, base**-exponents)
@@ -351,8 +403,8 @@ class RotaryEmbedding(torch.nn.Module):
             self.register_buffer(name, table, persistent=False)
 
     def forward(
-        self, q: Tensor, k: Tensor, positions: Tensor | None = None
-    ) -> tuple[Tensor, Tensor]:
+        self, q: Tensor, k: Tensor | None, positions: Tensor | None = None
+    ) -> Any:
         if positions is None:
             count = q.shape[-2]
             if count > self.max_positions:
@@ -365,10 +417,15 @@ class RotaryEmbedding(torch.nn.Module):
             cos, sin = self.cos[positions], self.sin[positions]
             if positions.dim() == 1:
                 cos, sin = cos[None], sin[None]
-        return F.rope(q, k, cos, sin, interleaved=self.interleaved)
+        return F.rope(
+            *(q, k, cos, sin),
+            interleaved=self.interleaved,
+            rotary=self.dim,
+            in_place=self.in_place,
+        )
 
     def extra_repr(self) -> str:
         return (
             f"{self.dim}, max_positions={self.max_positions}, base={self.base}, "
-            f"interleaved={self.interleaved}"
+            f"interleaved={self.interleaved}, in_place={self.in_place}"
         )

@@ -109,6 +109,43 @@ def test_add_rms_norm():
     torch.testing.assert_close(result, F.rms_norm(x + residual, (16,), eps=1e-5))
 
 
+@pytest.mark.parametrize("heads", [None, 2])
+def test_norms_with_a_bias_and_of_heads(heads, device):
+    x, residual = torch.randn(2, 3, 4, 2, 16, device=device)
+    norm = nn.RMSNorm(16, bias=True, heads=heads, device=device)
+    add = nn.AddRMSNorm(16, bias=True, heads=heads, device=device)
+    assert norm.weight.shape == norm.bias.shape == ((16,) if heads is None else (2, 16))
+    for parameter in norm.parameters():
+        torch.nn.init.normal_(parameter)
+    add.load_state_dict(norm.state_dict())
+
+    def expected(x):
+        return F.rms_norm(x, (16,)) * norm.weight + norm.bias
+
+    torch.testing.assert_close(norm(x), expected(x), rtol=1e-4, atol=1e-5)
+    result, total = add(x, residual)
+    assert torch.equal(total, x + residual)
+    torch.testing.assert_close(result, expected(total), rtol=1e-4, atol=1e-5)
+    norm.reset_parameters()
+    assert not norm.bias.any() and (norm.weight == 1).all()
+
+
+def test_sum_of_a_wider_type():
+    module = nn.AddRMSNorm(16, dtype=torch.bfloat16, residual_dtype=torch.float32)
+    x, residual = torch.randn(2, 3, 16).bfloat16()
+    result, total = module(x, residual)
+    assert torch.equal(total, x.float() + residual.float())
+    assert result.dtype == torch.bfloat16
+
+
+def test_norm_that_rounds_every_step():
+    x = torch.randn(8, 64).bfloat16()
+    norm = nn.RMSNorm(64, eps=1e-6, casting="none", dtype=torch.bfloat16)
+    expected = bastile.functional.rms_norm(x, (64,), norm.weight, 1e-6, casting="none")
+    assert torch.equal(norm(x), expected)
+    assert not torch.equal(norm(x), F.rms_norm(x, (64,), norm.weight, 1e-6))
+
+
 @pytest.mark.parametrize(
     ("ours", "formula"),
     [
@@ -143,6 +180,16 @@ def test_rotary_embedding():
             assert torch.equal(a, b)
     with pytest.raises(ValueError, match="'max_positions' is 32"):
         module(torch.randn(1, 1, 33, 8), k)
+
+
+def test_rotary_embedding_of_one_tensor_in_place():
+    module = nn.RotaryEmbedding(8, 32, in_place=True)
+    q = torch.randn(2, 4, 5, 12)
+    expected = nn.RotaryEmbedding(8, 32)(q, None)
+    assert torch.equal(expected[..., 8:], q[..., 8:])
+    assert not torch.equal(expected[:, :, 1:, :8], q[:, :, 1:, :8])
+    assert module(q, None).data_ptr() == q.data_ptr()
+    assert torch.equal(q, expected)
 
 
 def test_rope_with_angles_repeated_over_the_halves():
@@ -262,6 +309,7 @@ def test_repr():
         "RMSNorm((16,), eps=None, elementwise_affine=True, casting='llama')"
     )
     assert "z_loss=0.5" in repr(nn.CrossEntropyLoss(z_loss=0.5))
+    assert repr(nn.RMSNorm(16, bias=True, heads=2)).endswith("bias=True, heads=2)")
 
 
 @pytest.mark.parametrize(
@@ -275,6 +323,8 @@ def test_repr():
         (lambda: nn.Softmax(0)(torch.randn(2, 3)), "but is 0 of 2"),
         (lambda: nn.CrossEntropyLoss(reduction="avg"), "one of none, mean, sum"),
         (lambda: nn.CrossEntropyLoss(size_average=True), "obsolete"),
+        (lambda: nn.RMSNorm(16, heads=0), "must be positive, but is 0"),
+        (lambda: nn.RMSNorm(16, None, False, bias=True), "there is no 'bias'"),
         (lambda: nn.RMSNorm(4, casting="half"), "one of gemma, llama"),
         (lambda: nn.AddRMSNorm((4, 4)), r"one size, but is \[4, 4\]"),
         (lambda: nn.RotaryEmbedding(7, 4), "must be even, but is 7"),
@@ -283,6 +333,22 @@ def test_repr():
 def test_what_no_kernel_does(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_options_of_a_loss():
+    logits, targets = torch.randn(6, 16), torch.tensor([0, 3, 15, -1, 2, 7])
+    options = {"token_scaling": True, "return_lse": True, "return_predicted": True}
+    module = nn.CrossEntropyLoss(ignore_index=-1, reduction="none", **options)
+    expected = bastile.functional.cross_entropy(
+        logits, targets, ignore_index=-1, reduction="none", **options
+    )
+    for ours, theirs in zip(module(logits, targets), expected, strict=True):
+        assert torch.equal(ours, theirs)
+    module = nn.CrossEntropyLoss(check_targets=True)
+    with pytest.raises(ValueError, match="neither one of the 16 classes"):
+        module(logits, targets)
+    with pytest.raises(TypeError, match="there is no option 'reduction_'"):
+        nn.CrossEntropyLoss(reduction_="sum")
 
 
 class Block(torch.nn.Module):
