@@ -204,9 +204,12 @@ LogicalResult WaitDotsOp::verify() {
   if (getPending() < 0 || getPending() > 7)
     return emitOpError("leaves ")
            << getPending() << " groups, which is not from 0 to 7";
-  for (auto [sum, result] : llvm::zip_longest(getSums(), getResults()))
-    if (!sum || !result ||
-        cast<PendingType>(sum->getType()).getTile() != result->getType())
-      return emitOpError("does not return the tiles of its sums");
+  SmallVector<Type> types;
+  for (Value sum : getSums())
+    types.push_back(cast<PendingType>(sum.getType()).getTile());
+  llvm::append_range(types, getAfter().getTypes());
+  if (TypeRange(types) != TypeRange(getResultTypes()))
+    return emitOpError("does not return the tiles of its sums and those that "
+                       "it comes after");
   return success();
 }

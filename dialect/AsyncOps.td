@@ -295,25 +295,30 @@ def Tile_DotOp : Tile_Op<"dot"> {
   let hasVerifier = 1;
 }
 
-def Tile_WaitDotsOp : Tile_Op<"wait_dots"> {
+def Tile_WaitDotsOp : Tile_Op<"wait_dots", [AttrSizedOperandSegments]> {
   let summary = "waits for all groups of products but the last `pending`";
   let description = [{
-    The results are the sums, which threads may read from then on. Without
-    operands, it only waits: what the ended products have read may be
-    overwritten.
+    The results are the sums, which threads may read from then on, and then the
+    tiles of `after` as they are: these are computed before it waits, while
+    products are on their way. (The assembler may still move parts of them
+    behind the wait, unless a tile of float32 with one column is among them,
+    which depends on these parts.) Without operands, it only waits: what the ended
+    products have read may be overwritten.
 
     Example:
 
     ```mlir
     %1 = tile.wait_dots 0 of %0
-        : !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
+        : (!tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>)
         -> tensor<128x256xf32, #tile.mma<warps = 8>>
     ```
   }];
-  let arguments = (ins I64Attr:$pending, Variadic<Tile_PendingType>:$sums);
+  let arguments = (ins I64Attr:$pending, Variadic<Tile_PendingType>:$sums,
+                       Variadic<AnyRankedTensor>:$after);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    $pending (`of` $sums^)? attr-dict (`:` type($sums)^ `->` type($results))?
+    $pending (`of` $sums^)? (`after` $after^)? attr-dict
+    `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
 }

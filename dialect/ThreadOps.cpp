@@ -30,6 +30,14 @@ LogicalResult WgmmaWaitOp::verify() {
   if (getPending() < 0 || getPending() > 7)
     return emitOpError("leaves ")
            << getPending() << " groups, which is not from 0 to 7";
+  int64_t anchors = getAnchors();
+  if (anchors < 0 || anchors > static_cast<int64_t>(getValues().size()))
+    return emitOpError("has ")
+           << anchors << " anchors among " << getValues().size() << " values";
+  for (Value anchor : getValues().take_back(anchors))
+    if (!anchor.getType().isF32())
+      return emitOpError("has an anchor of type ")
+             << anchor.getType() << ", not of float32";
   return success();
 }
 

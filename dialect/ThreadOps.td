@@ -64,9 +64,17 @@ def Tile_WgmmaWaitOp : Tile_PassThroughOp<"wgmma_wait"> {
     `results` are the registers `values` once the products that have been waited
     for have written them. `nvvm.wgmma.commit.group.sync.aligned` makes a group
     of the products that the warpgroup has begun since the last one.
+
+    The last `anchors` of the values are float32 numbers that must be there
+    before the wait begins. The assembler moves arithmetic behind a wait if only
+    values pass through it, and so work that is meant to fill the time of the
+    products; it cannot do so with what these numbers depend on.
   }];
-  let arguments = (ins Variadic<AnyType>:$values, I64Attr:$pending);
-  let assemblyFormat = "$pending ($values^ `:` type($values))? attr-dict";
+  let arguments = (ins Variadic<AnyType>:$values, I64Attr:$pending,
+                       DefaultValuedAttr<I64Attr, "0">:$anchors);
+  let assemblyFormat = [{
+    $pending ($values^ `:` type($values))? (`anchors` $anchors^)? attr-dict
+  }];
   let hasVerifier = 1;
 }
 

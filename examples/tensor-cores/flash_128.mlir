@@ -233,13 +233,14 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
         %lost = math.fma %m, %scale_row, %minus : !row
         %factor = math.exp2 %lost fastmath<afn> : !row
         %part_total = tile.reduce add %new_powers : !scores -> !row
-        %new_l = math.fma %l, %factor, %part_total : !row
-        %new_p = arith.truncf %new_powers : !scores to !powers
 
         // The next powers are computed while the products with v are on their way.
-        %o_sum, %next_p = tile.wait_dots 0 of %more after %new_p
-            : (!sums_pending, !powers) -> (!sums, !powers)
+        %o_sum, %ready, %part_sum = tile.wait_dots 0 of %more after %new_powers, %part_total
+            : (!sums_pending, !scores, !row) -> (!sums, !scores, !row)
         tile.arrive at %v_empty[%v_slot] : !tile.barriers<2>
+        // Until here the products may have read the last powers.
+        %next_p = arith.truncf %ready : !scores to !powers
+        %new_l = math.fma %l, %factor, %part_sum : !row
         %factors = tile.broadcast %factor : !row -> !sums
         %o_scaled = arith.mulf %o_sum, %factors : !sums
         %read = arith.addi %slots, %c1 : index

@@ -124,7 +124,7 @@ tile.program @product_wgmma(%m: index, %n: index, %k: index,
         %more = tile.dot %x_tile, %w_tile, %sums contract [1, 1]
             : !x_tile, !w_tile, !sums -> !sums
         // The products of the step before have ended, so its slot is free.
-        tile.wait_dots 1
+        tile.wait_dots 1 : () -> ()
         %is_later = arith.cmpi ugt, %step, %c0 : index
         scf.if %is_later {
           %last = arith.subi %slots, %c1 : index
@@ -134,7 +134,7 @@ tile.program @product_wgmma(%m: index, %n: index, %k: index,
         %read = arith.addi %slots, %c1 : index
         scf.yield %more, %read : !sums, index
       }
-      %sum = tile.wait_dots 0 of %pending : !sums -> !sum
+      %sum = tile.wait_dots 0 of %pending : (!sums) -> !sum
       %has_steps = arith.cmpi ugt, %steps, %c0 : index
       scf.if %has_steps {
         %last = arith.subi %next, %c1 : index

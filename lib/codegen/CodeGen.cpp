@@ -78,6 +78,7 @@ bastile::translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
   mlir::DialectRegistry registry;
   registerTranslations(registry);
   module.getContext()->appendDialectRegistry(registry);
+  expandBarrierArrivals(module);
 
   std::unique_ptr<llvm::Module> result = mlir::translateModuleToLLVMIR(
       module, context, module.getName().value_or("bastile"));

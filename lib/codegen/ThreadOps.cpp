@@ -13,6 +13,8 @@
 #include "lib/codegen/ThreadOps.h"
 
 #include "dialect/Tile.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/LLVMTranslationInterface.h"
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
 #include "llvm/ADT/StringExtras.h"
@@ -141,7 +143,7 @@ public:
         })
         .Case([&](tile::WgmmaWaitOp wait) {
           passThrough(wait,
-                      "wgmma.wait_group.sync.aligned " +
+                      getAnchors(wait) + "wgmma.wait_group.sync.aligned " +
                           std::to_string(wait.getPending()) + ";",
                       builder, translation);
           return mlir::success();
@@ -156,6 +158,22 @@ public:
   }
 
 private:
+  /// Stores of anchors, which the assembler does not move behind a wait. None
+  /// of them is ever made: each is for one of the NaNs that no arithmetic gives.
+  static std::string getAnchors(tile::WgmmaWaitOp op) {
+    std::string text;
+    const size_t count = op.getValues().size();
+    for (size_t index = count - op.getAnchors(); index < count; ++index) {
+      const std::string value = "$" + std::to_string(index);
+      text += "{ .reg .pred is_nan; .reg .b32 bits; .shared .b32 anchor; "
+              "mov.b32 bits, " +
+              value +
+              "; setp.eq.b32 is_nan, bits, 0x7fd5a5a5; "
+              "@is_nan st.volatile.shared.b32 [anchor], bits; } ";
+    }
+    return text;
+  }
+
   template <typename Op>
   static void passThrough(Op op, const std::string &text,
                           llvm::IRBuilderBase &builder,
@@ -222,6 +240,19 @@ private:
 };
 
 } // namespace
+
+void bastile::expandBarrierArrivals(mlir::ModuleOp module) {
+  llvm::SmallVector<mlir::NVVM::BarrierArriveOp> arrivals;
+  module.walk([&](mlir::NVVM::BarrierArriveOp op) { arrivals.push_back(op); });
+  for (mlir::NVVM::BarrierArriveOp op : arrivals) {
+    mlir::OpBuilder builder(op);
+    mlir::LLVM::CallIntrinsicOp::create(
+        builder, op.getLoc(),
+        builder.getStringAttr("llvm.nvvm.barrier.cta.arrive.aligned.count"),
+        mlir::ValueRange{op.getBarrierId(), op.getNumberOfThreads()});
+    op.erase();
+  }
+}
 
 void bastile::registerThreadOpTranslation(mlir::DialectRegistry &registry) {
   registry.addExtension(

@@ -12,8 +12,10 @@
 
 #include "passes/math/ExpandMath.h"
 
+#include "dialect/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -45,14 +47,51 @@ Value createIntrinsic(Formula &f, StringRef name, Value x) {
   return result;
 }
 
+/// The values that hold what `use` takes on as it is, possibly rounded; nothing
+/// if the use does something else with it.
+std::optional<SmallVector<Value>> follow(OpOperand &use) {
+  Operation *user = use.getOwner();
+  if (isa<arith::TruncFOp, LLVM::BitcastOp, vector::ExtractOp,
+          vector::FromElementsOp>(user))
+    return SmallVector<Value>{user->getResult(0)};
+  if (isa<tile::WgmmaWaitOp>(user))
+    return SmallVector<Value>{user->getResult(use.getOperandNumber())};
+  if (isa<scf::YieldOp>(user))
+    if (auto loop = dyn_cast<scf::ForOp>(user->getParentOp()))
+      return SmallVector<Value>{loop.getRegionIterArg(use.getOperandNumber()),
+                                loop.getResult(use.getOperandNumber())};
+  return std::nullopt;
+}
+
+/// Whether what `first` takes, rounded or not, is only used as the left operand
+/// of products of warpgroups, whose sums it is a factor of.
+bool isFactorOfDots(OpOperand &first) {
+  SmallVector<OpOperand *> uses{&first};
+  DenseSet<Value> seen;
+  while (!uses.empty()) {
+    OpOperand *use = uses.pop_back_val();
+    if (isa<tile::WgmmaFenceOp>(use->getOwner()))
+      continue;
+    std::optional<SmallVector<Value>> values = follow(*use);
+    if (!values)
+      return false;
+    for (Value value : *values)
+      if (seen.insert(value).second)
+        for (OpOperand &next : value.getUses())
+          uses.push_back(&next);
+  }
+  return true;
+}
+
 /// Whether a result below 2^-126 may be flushed to 0: `value` is only used in
 /// sums and in products with a number that is the same for all of a vector, as
 /// the terms of a softmax are. So small a number adds nothing to a sum and
 /// stays small in such a product; a gate, in contrast, may be multiplied by
 /// something large.
 bool isTerm(Value value) {
-  return llvm::all_of(value.getUsers(), [&](Operation *user) {
-    if (isa<arith::AddFOp, vector::ReductionOp>(user))
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isa<arith::AddFOp, vector::ReductionOp>(user) || isFactorOfDots(use))
       return true;
     if (!isa<arith::MulFOp, arith::DivFOp>(user))
       return false;

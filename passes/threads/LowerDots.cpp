@@ -43,8 +43,8 @@ public:
       leading = tile.getPanelBytes();
     } else {
       const int64_t bytes = step * kStepBytes;
-      offset += bytes / tile.swizzle * tile.getPanelBytes() +
-                bytes % tile.swizzle;
+      offset +=
+          bytes / tile.swizzle * tile.getPanelBytes() + bytes % tile.swizzle;
     }
     return tile::SharedMatrixAttr::get(context, offset, leading, stride,
                                        tile.swizzle, transposed);
@@ -63,6 +63,33 @@ private:
   const bool transposed;
 };
 
+/// The elements of pieces in their order.
+SmallVector<Value> flatten(OpBuilder &builder, Location loc,
+                           ValueRange pieces) {
+  SmallVector<Value> elements;
+  for (Value piece : pieces) {
+    auto vector = dyn_cast<VectorType>(piece.getType());
+    if (!vector) {
+      elements.push_back(piece);
+      continue;
+    }
+    for (int64_t index = 0; index < vector.getNumElements(); ++index)
+      elements.push_back(vector::ExtractOp::create(builder, loc, piece, index));
+  }
+  return elements;
+}
+
+/// The registers of a left operand, four for each step. Its pieces lie in the
+/// order of the registers: both rows of a chunk, then those of the next.
+SmallVector<Value> packFragment(OpBuilder &builder, Location loc,
+                                ValueRange pieces) {
+  SmallVector<Value> registers;
+  for (Value piece : pieces)
+    registers.push_back(
+        LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), piece));
+  return registers;
+}
+
 /// The registers of a tile become those that products write.
 struct LowerBeginDots : public OpConversionPattern<tile::BeginDotsOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -76,23 +103,6 @@ struct LowerBeginDots : public OpConversionPattern<tile::BeginDotsOp> {
         rewriter, op.getLoc(), ValueRange(values).getTypes(), values);
     rewriter.replaceOpWithMultiple(op, {fence.getResults()});
     return success();
-  }
-
-  /// The elements of pieces in their order.
-  static SmallVector<Value> flatten(OpBuilder &builder, Location loc,
-                                    ValueRange pieces) {
-    SmallVector<Value> elements;
-    for (Value piece : pieces) {
-      auto vector = dyn_cast<VectorType>(piece.getType());
-      if (!vector) {
-        elements.push_back(piece);
-        continue;
-      }
-      for (int64_t index = 0; index < vector.getNumElements(); ++index)
-        elements.push_back(
-            vector::ExtractOp::create(builder, loc, piece, index));
-    }
-    return elements;
   }
 };
 
@@ -132,18 +142,17 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
     const auto perRepeat = static_cast<size_t>(columns / 2);
     SmallVector<SmallVector<Value>> parts(repeats);
     for (int64_t repeat = 0; repeat < repeats && !sums.empty(); ++repeat)
-      parts[repeat] = llvm::to_vector(
-          ArrayRef(sums).slice(repeat * perRepeat, perRepeat));
+      parts[repeat] =
+          llvm::to_vector(ArrayRef(sums).slice(repeat * perRepeat, perRepeat));
     for (int64_t step = 0; step < steps; ++step)
       for (int64_t repeat = 0; repeat < repeats; ++repeat) {
         ValueRange fragment;
         if (isFragment)
-          fragment =
-              ArrayRef(fragments).slice((repeat * steps + step) * 4, 4);
+          fragment = ArrayRef(fragments).slice((repeat * steps + step) * 4, 4);
         tile::SharedMatrixAttr aMatrix;
         if (a)
-          aMatrix = left->getMatrix(getContext(), repeat * warpgroups * kRows,
-                                    step);
+          aMatrix =
+              left->getMatrix(getContext(), repeat * warpgroups * kRows, step);
         SmallVector<Type> types(perRepeat, rewriter.getF32Type());
         auto product = tile::WgmmaOp::create(
             rewriter, loc, types, parts[repeat], fragment, a,
@@ -159,17 +168,6 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
     return success();
   }
 
-  /// The registers of a left operand, four for each step. Its pieces lie in the
-  /// order of the registers: both rows of a chunk, then those of the next.
-  static SmallVector<Value> packFragment(OpBuilder &builder, Location loc,
-                                         ValueRange pieces) {
-    SmallVector<Value> registers;
-    for (Value piece : pieces)
-      registers.push_back(LLVM::BitcastOp::create(
-          builder, loc, builder.getI32Type(), piece));
-    return registers;
-  }
-
   /// The address of the left operand's part of the calling warpgroup.
   static Value moveToWarpgroup(OpBuilder &builder, tile::DotOp op, Value a,
                                const SharedOperand &operand,
@@ -181,10 +179,38 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
                                                  operand.getFreeBytes(kRows));
     return advanceBytes(
         builder, loc, a,
-        arith::MulIOp::create(builder, loc,
-                              Role(op).getWarpgroup(builder, loc), bytes));
+        arith::MulIOp::create(builder, loc, Role(op).getWarpgroup(builder, loc),
+                              bytes));
   }
 };
+
+/// What registers hold of pieces: numbers of 32 bits, or pairs of 16.
+SmallVector<Value> toRegisters(OpBuilder &builder, Location loc,
+                               ValueRange pieces) {
+  auto vector = dyn_cast<VectorType>(pieces.front().getType());
+  if (!vector || vector.getElementTypeBitWidth() >= 32)
+    return flatten(builder, loc, pieces);
+  return packFragment(builder, loc, pieces);
+}
+
+/// The pieces of `type` that `registers` hold.
+SmallVector<Value> fromRegisters(OpBuilder &builder, Location loc, Type type,
+                                 ValueRange registers) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return registers;
+  SmallVector<Value> pieces;
+  if (vector.getElementTypeBitWidth() < 32) {
+    for (Value value : registers)
+      pieces.push_back(LLVM::BitcastOp::create(builder, loc, type, value));
+    return pieces;
+  }
+  const size_t width = vector.getNumElements();
+  for (size_t index = 0; index < registers.size(); index += width)
+    pieces.push_back(vector::FromElementsOp::create(
+        builder, loc, vector, registers.slice(index, width)));
+  return pieces;
+}
 
 struct LowerWaitDots : public OpConversionPattern<tile::WaitDotsOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -194,23 +220,30 @@ struct LowerWaitDots : public OpConversionPattern<tile::WaitDotsOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     SmallVector<Value> values;
-    for (ValueRange sum : adaptor.getSums())
+    SmallVector<size_t> counts;
+    for (ValueRange sum : adaptor.getSums()) {
       llvm::append_range(values, sum);
+      counts.push_back(sum.size());
+    }
+    SmallVector<Value> anchors;
+    for (ValueRange tile : adaptor.getAfter()) {
+      SmallVector<Value> registers = toRegisters(rewriter, loc, tile);
+      llvm::append_range(values, registers);
+      counts.push_back(registers.size());
+      if (tile.front().getType().isF32())
+        llvm::append_range(anchors, tile);
+    }
+    llvm::append_range(values, anchors);
     auto wait = tile::WgmmaWaitOp::create(
-        rewriter, loc, ValueRange(values).getTypes(), values, op.getPending());
+        rewriter, loc, ValueRange(values).getTypes(), values, op.getPending(),
+        static_cast<int64_t>(anchors.size()));
     SmallVector<SmallVector<Value>> tiles;
     ValueRange left = wait.getResults();
-    for (auto [sum, type] :
-         llvm::zip_equal(adaptor.getSums(), op.getResultTypes())) {
-      auto pieceType =
-          cast<VectorType>(getPieceType(cast<RankedTensorType>(type)));
-      SmallVector<Value> &pieces = tiles.emplace_back();
-      for (size_t index = 0; index < sum.size();
-           index += pieceType.getNumElements())
-        pieces.push_back(vector::FromElementsOp::create(
-            rewriter, loc, pieceType,
-            left.slice(index, pieceType.getNumElements())));
-      left = left.drop_front(sum.size());
+    for (auto [count, type] : llvm::zip_equal(counts, op.getResultTypes())) {
+      tiles.push_back(fromRegisters(rewriter, loc,
+                                    getPieceType(cast<RankedTensorType>(type)),
+                                    left.take_front(count)));
+      left = left.drop_front(count);
     }
     if (tiles.empty())
       rewriter.eraseOp(op);
@@ -224,5 +257,6 @@ struct LowerWaitDots : public OpConversionPattern<tile::WaitDotsOp> {
 
 void bastile::populateDotPatterns(const TypeConverter &converter,
                                   RewritePatternSet &patterns) {
-  patterns.add<LowerBeginDots, LowerDot, LowerWaitDots>(converter, patterns.getContext());
+  patterns.add<LowerBeginDots, LowerDot, LowerWaitDots>(converter,
+                                                        patterns.getContext());
 }
