@@ -12,7 +12,7 @@ import sys
 import time
 from typing import Any
 
-from peers_tests import report, selection, shards
+from peers_tests import report, selection, shards, texts
 
 
 def main() -> int:
@@ -58,10 +58,14 @@ def main() -> int:
     (folder / "run").write_text(" ".join(sys.argv[1:]) + "\n")
     if options.cpu and options.suite == "quack":
         checkout = on_cpu(checkout, folder / "checkout")
+    made = ""
+    if options.suite == "liger-convergence" and not texts.are_there(checkout):
+        made = str(folder / "texts")
+        texts.write(checkout, pathlib.Path(made))
     end = time.monotonic() + options.seconds
     what = shards.Run(
         *(options.suite, checkout, folder),
-        *(options.processes, options.seconds, options.keyword),
+        *(options.processes, options.seconds, options.keyword, made),
     )
     results = shards.run(what)
     crowded = {test for test, x in results.items() if has_lacked_memory(x)}

@@ -28,6 +28,8 @@ class Job:
     #: How many pieces of a GPU's memory there are, and where they are locked.
     pieces: int = 0
     locks: str = ""
+    #: The folder of the tokens that models are trained on, where the checkout has none.
+    texts: str = ""
     #: pytest's expression for names of tests; the others are not there.
     keyword: str = ""
     #: Which tests to run alone, by a file with an id a line; by default all.
@@ -52,6 +54,8 @@ class Plugin:
         suite = job.suite
         for module in {item.module for item in items}:
             patches.tell(module)
+            if job.texts and hasattr(module, "DEFAULT_DATASET_PATH"):
+                module.DEFAULT_DATASET_PATH = job.texts
         if job.part == 0 and not job.only:
             for item in items:
                 reason = selection.why_not_counted(suite, item.nodeid)

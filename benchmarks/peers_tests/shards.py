@@ -26,6 +26,7 @@ class Run:
     processes: int
     seconds: float
     keyword: str = ""
+    texts: str = ""
 
 
 def run(what: Run, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -42,6 +43,7 @@ def run(what: Run, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
         pieces=_pieces(what.processes),
         locks=str(what.folder),
         keyword=what.keyword,
+        texts=what.texts,
     )
     if only:
         base.only = str(what.folder / "only")

@@ -13,7 +13,14 @@ import pytest
 pytest.importorskip("torch")
 
 import peers_tests  # noqa: E402
-from peers_tests import memory, misses, report, selection, stand_ins  # noqa: E402
+from peers_tests import (  # noqa: E402
+    memory,
+    misses,
+    report,
+    selection,
+    stand_ins,
+    texts,
+)
 
 SOURCE = """
     import cutlass
@@ -223,6 +230,21 @@ def test_memory_is_shared_by_pieces(tmp_path):
     with memory.share(tmp_path, 3, 2 * memory.PIECE):
         with memory.share(tmp_path, 3, memory.PIECE):
             pass
+
+
+def test_tokens_of_a_text(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    resources = tmp_path / "test/resources"
+    (resources / "tiny_shakespeare_tokenized").mkdir(parents=True)
+    (resources / "tiny_shakespeare.txt").write_bytes(b"To be,\n" + b"x" * 200)
+    assert not texts.are_there(tmp_path)
+    texts.write(tmp_path, tmp_path / "made")
+    short, long = datasets.load_from_disk(tmp_path / "made")
+    assert short["input_ids"][:7] == [byte + 3 for byte in b"To be,"] + [2]
+    assert sum(short["attention_mask"]) == 6
+    assert [len(short["input_ids"]), sum(long["attention_mask"])] == [128, 128]
+    (resources / "tiny_shakespeare_tokenized/data.arrow").touch()
+    assert texts.are_there(tmp_path)
 
 
 def test_patterns_name_tests():
