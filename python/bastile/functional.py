@@ -20,7 +20,7 @@ from bastile._compiler import tensor_types
 from bastile._formulas.rope import rope_half_angles, rope_neighbours
 from bastile._losses import api, requests
 from bastile._losses.options import Operands, Settings
-from bastile._torch.in_place import put
+from bastile._torch.in_place import can_turn, put, turn
 from torch import Tensor
 
 
@@ -199,20 +199,25 @@ def rope(
 
     With ``in_place``, the results take the memory of ``q`` and ``k``, which may be
     slices of larger tensors and, outside of torch.compile, leaves: the gradient is that
-    of what they were before. During the call, there is memory for both.
+    of what they were before. The results are computed there; under torch.compile,
+    PyTorch's transformations and autocast, where angles have gradients, and for heads
+    whose elements lie apart, they are copied there.
     """
     length = q.shape[-1] if rotary is None else rotary
     cos = _angles("cos", cos, q, length, interleaved, unsqueeze_dim)
     sin = _angles("sin", sin, q, length, interleaved, unsqueeze_dim)
     given = (q,) if k is None else (q, k)
+    if in_place and can_turn(given, cos, sin):
+        turned = turn(given, cos, sin, interleaved, length)
+        return turned[0] if k is None else turned
     if (
         k is not None
         and q.dim() == k.dim()
         and q.dtype == k.dtype
         and cos.dtype == sin.dtype
     ):
-        turn = rope_neighbours if interleaved else rope_half_angles
-        turned = turn(q, k, cos, sin)
+        both = rope_neighbours if interleaved else rope_half_angles
+        turned = both(q, k, cos, sin)
     else:
         turned = tuple(
             ops.rope(heads, cos, sin, interleaved=interleaved, rotary=rotary)

@@ -9,6 +9,7 @@ of the two go together.
 import functools
 
 from bastile._compiler import checks, operators
+from bastile._compiler.compile import compile
 from bastile._compiler.definitions import definitions
 from bastile._compiler.traced_operators import TracedOperator
 from bastile.functions import concatenate, op, split
@@ -57,3 +58,23 @@ def rope_into_halves(q, k, cosine, sine):
         return concatenate(turned).to(x.dtype)
 
     return turn(q), turn(k)
+
+
+def turn_in_place(q, cosine, sine, interleaved=False, rotary=None):
+    return op.rope(q, cosine, sine, interleaved=interleaved, rotary=rotary)
+
+
+def turn_both_in_place(q, k, cosine, sine, interleaved=False, rotary=None):
+    return tuple(turn_in_place(x, cosine, sine, interleaved, rotary) for x in (q, k))
+
+
+@functools.cache
+def rope_in_place(both, interleaved, rotary):
+    """What turns ``q``, or ``both`` it and ``k``, in their own memory, given them and one
+    angle for each pair. It has no gradients."""
+    return compile(
+        turn_both_in_place if both else turn_in_place,
+        in_place=("q", "k") if both else ("q",),
+        interleaved=interleaved,
+        rotary=rotary,
+    )
