@@ -7,6 +7,8 @@
 #include "bastile/runtime/Program.h"
 #include "runtime/Text.h"
 
+#include <algorithm>
+
 using namespace bastile::runtime;
 
 //===----------------------------------------------------------------------===//
@@ -254,17 +256,22 @@ private:
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Lends a scratch for the length of a call.
+/// Lends a scratch for the length of a call of a function. A scratch is for one
+/// function, whose tensor maps it keeps.
 class Program::ScratchScope {
 public:
-  explicit ScratchScope(Program &program) : program(program) {
+  ScratchScope(Program &program, const Function &function) : program(program) {
     std::lock_guard<std::mutex> lock(program.mutex);
-    if (program.scratches.empty()) {
+    auto found = std::find_if(
+        program.scratches.rbegin(), program.scratches.rend(),
+        [&](const auto &free) { return free->function == &function; });
+    if (found == program.scratches.rend()) {
       scratch = std::make_unique<Scratch>();
+      scratch->function = &function;
       return;
     }
-    scratch = std::move(program.scratches.back());
-    program.scratches.pop_back();
+    scratch = std::move(*found);
+    program.scratches.erase(std::next(found).base());
   }
   ~ScratchScope() {
     std::lock_guard<std::mutex> lock(program.mutex);
@@ -309,7 +316,7 @@ Error Program::runWith(Scratch &scratch, const Function &function,
 
 Error Program::run(const Function &function, const Buffers &buffers,
                    const Place &place) {
-  ScratchScope scope(*this);
+  ScratchScope scope(*this, function);
   return runWith(*scope, function, buffers, place);
 }
 
@@ -318,7 +325,7 @@ Error Program::call(const Function &function, Span<const TensorView> inputs,
   Expected<Capacity> here = capacity(place);
   if (!here)
     return here.takeError();
-  ScratchScope scope(*this);
+  ScratchScope scope(*this, function);
   Scratch &scratch = *scope;
   if (Error error = resolveShapes(function, inputs, *here, scratch.shapes))
     return error;

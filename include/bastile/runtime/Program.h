@@ -135,9 +135,10 @@ private:
   /// `device`, and hands each to the callback.
   Error load(int device, const std::string &function, const LoadedLaunch &use);
 
-  /// Memory that a call fills in; a scratch that is used again allocates
-  /// nothing.
+  /// Memory that a call of `function` fills in; a scratch that is used again
+  /// allocates nothing.
   struct Scratch {
+    const Function *function = nullptr;
     LaunchPlan plan;
     ResolvedShapes shapes;
     std::vector<TensorView> outputs, temporaries;

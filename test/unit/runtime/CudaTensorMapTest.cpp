@@ -45,7 +45,7 @@ const char *const program = R"(.version 8.0
   .reg .b32 %r<8>;
   .reg .b64 %d<6>;
   .reg .f32 %f<1>;
-  .shared .align 128 .b8 box[512];
+  .shared .align 512 .b8 box[512];
   .shared .align 8 .b64 barrier;
   mov.u32 %r0, %ctaid.x;
   mov.u32 %r1, %tid.x;
