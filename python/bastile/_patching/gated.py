@@ -8,9 +8,7 @@ less is kept, for one more tensor written.
 """
 
 import torch
-from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
 
-from bastile._compiler import capture
 from bastile._patching import modules
 from bastile._torch import autograd
 
@@ -21,31 +19,15 @@ SMALLEST_BYTES = 16 << 20
 
 def can_recompute(down, gate_up):
     """Whether `project` stands for ``down(activation(*gate_up))``: for a linear
-    layer that is called and differentiated in the plain way, where it pays.
-
-    Whatever else a layer may be (an adapter, quantized, partitioned, watched by
-    hooks), it is called as it is.
-    """
+    layer that is called and differentiated in the plain way, where it pays."""
     first = gate_up[0]
     if first.numel() * first.element_size() < SMALLEST_BYTES * len(gate_up):
         return False
-    if type(down) is not torch.nn.Linear or "forward" in vars(down):
-        return False
-    if first.device.type not in ("cpu", "cuda") or _is_checkpointed():
-        return False
-    weight = down.weight
     return (
-        torch.is_grad_enabled()
-        and all(type(x) is torch.Tensor and x.requires_grad for x in gate_up)
-        and type(weight) is torch.nn.Parameter
-        and weight.requires_grad
-        and weight.dtype == first.dtype
-        and torch.nn.Linear.forward is modules.LINEAR
-        and not modules.has_hooks(down)
-        and not has_global_hooks()
-        and not torch.is_autocast_enabled(first.device.type)
-        and not torch._C._are_functorch_transforms_active()
-        and not capture.is_compiling()
+        modules.is_recorded_plainly(gate_up)
+        and modules.are_plain_linear((down,), first.dtype)
+        and down.weight.requires_grad
+        and not _is_checkpointed()
     )
 
 

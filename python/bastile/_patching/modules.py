@@ -2,6 +2,9 @@
 """Layers that somebody has changed: hooks, and functions set in place of their own."""
 
 import torch
+from torch.nn.modules.module import _has_any_global_hook as has_global_hooks
+
+from bastile._compiler import capture
 
 #: The forward of a linear layer, unless somebody has put something in its place.
 LINEAR = torch.nn.Linear.forward
@@ -15,4 +18,40 @@ def has_hooks(module):
         or own["_forward_pre_hooks"]
         or own["_backward_hooks"]
         or own["_backward_pre_hooks"]
+    )
+
+
+def are_plain_linear(layers, dtype):
+    """Whether calls of ``layers`` on tensors of ``dtype`` are products with weights that
+    lie here, and no more. Whatever else a layer may be (an adapter, quantized,
+    partitioned, watched by hooks), it has to be called as it is."""
+    return (
+        torch.nn.Linear.forward is LINEAR
+        and not has_global_hooks()
+        and all(_is_plain_linear(layer, dtype) for layer in layers)
+    )
+
+
+def _is_plain_linear(layer, dtype):
+    if type(layer) is not torch.nn.Linear or "forward" in vars(layer):
+        return False
+    weight = layer._parameters["weight"]
+    return (
+        type(weight) is torch.nn.Parameter
+        and weight.dtype == dtype
+        and not has_hooks(layer)
+    )
+
+
+def is_recorded_plainly(tensors):
+    """Whether autograd records calls on ``tensors`` that it has gradients of, and nobody
+    else sees these calls: a compiler, autocast or a transformation."""
+    first = tensors[0]
+    return (
+        torch.is_grad_enabled()
+        and all(type(x) is torch.Tensor and x.requires_grad for x in tensors)
+        and first.device.type in ("cpu", "cuda")
+        and not torch.is_autocast_enabled(first.device.type)
+        and not torch._C._are_functorch_transforms_active()
+        and not capture.is_compiling()
     )

@@ -6,7 +6,7 @@ import types
 
 import torch
 
-from bastile._patching import activations, code, gated, kind, probes, table
+from bastile._patching import activations, code, gated, kind, probes, projections, table
 
 #: By name, the activations that a forward may call as functions.
 _FUNCTIONS = {
@@ -37,7 +37,7 @@ def _replace(original, patch):
         activation = always or by_class.get(type(getattr(self, patch.act)))
         if activation is None:
             return original(self, x)
-        gate_up = [getattr(self, name)(x) for name in first]
+        gate_up = projections.project(x, [getattr(self, name) for name in first])
         down = getattr(self, patch.down)
         if gated.can_recompute(down, gate_up):
             return gated.project(*activation, gate_up, down)

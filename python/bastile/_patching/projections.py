@@ -1,0 +1,52 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Linear layers of one operand, as one node of the graph.
+
+The gradient of the operand is a sum over the layers. PyTorch computes each layer's
+share, and adds them up in kernels of their own. Here each product after the first adds
+to the one before.
+"""
+
+import torch
+
+from bastile._patching import modules
+from bastile._torch import autograd
+
+
+def project(x, layers):
+    """``[layer(x) for layer in layers]``."""
+    if (
+        len(layers) > 1
+        and modules.is_recorded_plainly((x,))
+        and modules.are_plain_linear(layers, x.dtype)
+    ):
+        weights = [layer.weight for layer in layers]
+        return _Projections.apply(x, *weights, *[layer.bias for layer in layers])
+    return [layer(x) for layer in layers]
+
+
+class _Projections(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, *weights_and_biases):
+        count = len(weights_and_biases) // 2
+        weights, biases = weights_and_biases[:count], weights_and_biases[count:]
+        ctx.save_for_backward(x, *weights)
+        return tuple(map(torch.nn.functional.linear, (x,) * count, weights, biases))
+
+    @staticmethod
+    def backward(ctx, *upstream):
+        x, *weights = ctx.saved_tensors
+        wants_x, *wanted = ctx.needs_input_grad
+        of_x, of_weights, of_biases = None, [], []
+        with torch.no_grad():
+            columns = x.flatten(0, -2)
+            for i, (gradient, weight) in enumerate(zip(upstream, weights)):
+                rows = gradient.flatten(0, -2)
+                if wants_x and of_x is None:
+                    of_x = rows @ weight
+                elif wants_x:
+                    of_x.addmm_(rows, weight)
+                of_weights.append(rows.t() @ columns if wanted[i] else None)
+                of_biases.append(rows.sum(0) if wanted[i + len(weights)] else None)
+            of_x = None if of_x is None else of_x.view(x.shape)
+        found = of_x, *of_weights, *of_biases
+        return autograd.refuse_twice("the projections", found, (x, *weights, *upstream))
