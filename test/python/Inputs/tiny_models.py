@@ -107,6 +107,17 @@ def calls(model, inputs):
     return found.count
 
 
+def count_nodes(result, name):
+    """How many nodes of this name the graph of a result has."""
+    seen, waiting = set(), [result.grad_fn]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [following for following, _ in node.next_functions]
+    return sum(type(x).__name__ == name for x in seen)
+
+
 def run_compiled(model, inputs):
     """What `run` returns for the model in one graph of `torch.compile`, and the names of
     the kernels in it."""

@@ -11,9 +11,10 @@ import tiny_models
 import torch
 from bastile import ops, patching
 from bastile._patching import probes
+from bastile._patching.fused import projecting
 from bastile._patching.kinds import heads
 from bastile._formulas.rope import rope_halves
-from tiny_models import assert_alike, calls
+from tiny_models import assert_alike, calls, count_nodes
 
 OF_ONE = {x: x == "norm_rope" for x in patching.OPS if not x.startswith("linear")}
 ONLY = {x: x == "norm_rope" for x in patching.OPS}
@@ -157,13 +158,15 @@ def helper(casting, offset):
 @pytest.mark.parametrize("casting", ["llama", "gemma"])
 @pytest.mark.parametrize("turned", [16, 8])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_kernel_rounds_as_apart(casting, turned, dtype):
+@pytest.mark.parametrize("are_rows", [False, True])
+def test_the_kernel_rounds_as_apart(casting, turned, dtype, are_rows):
     q, k = (probes.numbers(2, n, 5, 16, seed=n).to(dtype) for n in (4, 2))
     norms = [a_norm(16, 10.0**-x, x, dtype) for x in (3, 4)]
     angles = probes.numbers(2, 5, turned, seed=7)
     cos, sin = angles.cos().to(dtype), angles.sin().to(dtype)
     with torch.no_grad():
-        results = helper(casting, 1.0)(*norms, None, q, k, cos, sin)
+        given = (x.transpose(1, 2) if are_rows else x for x in (q, k))
+        results = helper(casting, 1.0)(*norms, None, *given, cos, sin, are_rows)
         options = {"casting": casting, "offset": 1.0}
         normed = [
             ops.rms_norm(x, norm.weight, eps=norm.eps, **options).transpose(1, 2)
@@ -185,8 +188,11 @@ def test_operands_of_another_form():
 
     q = k = torch.ones(2, 3)
     cos = sin = torch.zeros(3)
-    results = helper("llama", 0.0)(*norms, rotate, q, k, cos, sin)
+    results = helper("llama", 0.0)(*norms, rotate, q, k, cos, sin, False)
     assert torch.equal(results[0], 2 * q) and torch.equal(results[1], 3 * k)
+    q = k = torch.randn(1, 2, 3, 5)
+    results = helper("llama", 0.0)(*norms, rotate, q, k, cos[0], sin[0], True)
+    assert torch.equal(results[0], 2 * q.transpose(1, 2))
 
 
 def look(*lines):
@@ -203,8 +209,58 @@ def test_statements():
         "q = q",
         "k = y.transpose(1, 2)",
         "v = y",
-        "q, k = bastile_norm_rope(self.a, self.b, rotate, q, k, cos, sin)",
+        "q, k = bastile_norm_rope(self.a, self.b, rotate, q, k, cos, sin, False)",
     ]
+    found = look("q = self.a(q).transpose(1, 2)", "k = self.b(y).transpose(1, 2)", TURN)
+    assert [ast.unparse(x) for x in found.replacement()] == [
+        "q = q",
+        "k = y",
+        "q, k = bastile_norm_rope(self.a, self.b, rotate, q, k, cos, sin, True)",
+    ]
+
+
+def joined(*lines):
+    return [ast.unparse(x) for x in projecting.join(ast.parse("\n".join(lines)).body)]
+
+
+def test_projections_of_one_operand():
+    names = "bastile_project_q_proj", "bastile_project_k_proj"
+    assert joined(
+        "s = x.shape", "q = self.q_proj(x).view(s)", "k = f(self.k_proj(x))", "x = q"
+    ) == [
+        "s = x.shape",
+        f"{', '.join(names)} = bastile_project(x, [self.q_proj, self.k_proj])",
+        f"q = {names[0]}.view(s)",
+        f"k = f({names[1]})",
+        "x = q",
+    ]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["q = self.q_proj(x)", "k = self.k_proj(y)"],
+        ["q = self.q_proj(x)", "x = self.k_proj(x)", "v = self.v_proj(x)"],
+        ["q = self.q_proj(x)", "x.mul_(2)", "k = self.k_proj(x)"],
+        ["q = self.q_proj(x)", "y = x.mul_(2)", "k = self.k_proj(x)"],
+        ["q = self.q_proj(x)", "x += 1", "k = self.k_proj(x)"],
+        ["q = self.q_proj(x)", "k = self.k_proj(x) if self.k_proj else q"],
+        ["q = self.q_proj(x)", "if self.k_proj:\n    k = self.k_proj(x)"],
+        ["q = self.q_proj(x, 1)", "k = self.k_proj(x)"],
+        ["q = self.q_norm(x)", "k = self.k_norm(x)"],
+        ["q = q_proj(x)", "k = k_proj(x)"],
+    ],
+)
+def test_projections_that_stay(lines):
+    assert joined(*lines) == lines
+
+
+def test_the_node_of_projections():
+    """Queries, keys and values are one node, and so are gate and up."""
+    model, inputs = make("qwen3"), tiny_models.batch()
+    with bastile.apply("qwen3"):
+        loss = model(**inputs).loss
+    assert count_nodes(loss, "_ProjectionsBackward") == 2 * len(model.model.layers)
 
 
 @pytest.mark.parametrize(

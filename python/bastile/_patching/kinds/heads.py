@@ -6,9 +6,11 @@ import copy
 import functools
 import types
 
+import torch
+
 from bastile._formulas.norms import norm_rope
-from bastile._patching import code, kind, probes, table
-from bastile._patching.fused import norms, rewriting
+from bastile._patching import code, kind, probes, projections, table
+from bastile._patching.fused import norms, projecting, rewriting
 from bastile._patching.kinds import rotations
 from bastile._patching.kinds.norms import of_module
 
@@ -30,8 +32,8 @@ class _Turn:
         self.place = place
         call = statements[place].value
         self.names = tuple(x.id for x in call.args[:2])
-        #: By name, the place of the norm's statement.
-        self.places, self.norms = {}, []
+        #: The places of the norms' statements.
+        self.places, self.norms = [], []
         self._statements = statements
 
     def find_norms(self, attributes):
@@ -47,27 +49,29 @@ class _Turn:
             called = rewriting.own_call(_without_transpose(self._statements[found[-1]]))
             if not called or called[0] not in attributes:
                 return False
-            self.places[name] = found[-1]
+            self.places.append(found[-1])
             self.norms.append(called[0])
         return True
 
     def replacement(self):
         """All statements up to the rotation, with one call for norms and rotation."""
         made = copy.deepcopy(self._statements[: self.place + 1])
-        for place in self.places.values():
-            value = made[place].value
-            normed = _without_transpose(made[place])
-            operand = normed.args[0]
-            if normed is value:
+        normed = {place: _without_transpose(made[place]) for place in self.places}
+        # Heads that are all transposed behind their norms come as they were before.
+        are_rows = all(made[place].value is not call for place, call in normed.items())
+        for place, call in normed.items():
+            operand = call.args[0]
+            if are_rows or made[place].value is call:
                 made[place].value = operand
             else:
-                value.func.value = operand
+                made[place].value.func.value = operand
         turned = made[-1]
         own = rewriting.own_attributes(self.norms)
         call = turned.value
-        turned.value = rewriting.call(_HELPER, *own, call.func, *call.args)
+        operands = *own, call.func, *call.args, ast.Constant(are_rows)
+        turned.value = rewriting.call(_HELPER, *operands)
         ast.copy_location(turned.value, call)
-        return made
+        return projecting.join(made)
 
 
 def _without_transpose(statement):
@@ -149,19 +153,21 @@ def _rewrite(original, cls, module):
     before = tree.body[: found.place + 1]
     _prove(before, made, found, next(iter(known)), vars(module))
     tree.body[: found.place + 1] = made
-    helpers = {_HELPER: _helper(known)}
+    helpers = {_HELPER: _helper(known), projecting.HELPER: projections.project}
     return rewriting.compile_again(original, tree, helpers), known, tuple(found.norms)
 
 
 class _Attention(types.SimpleNamespace):
-    """A layer whose projections give numbers of their own."""
+    """A layer whose projections give numbers of their own and of their operand."""
 
     def __getattr__(self, name):
         if not name.endswith("_proj"):
             raise AttributeError(name)
         sequences, tokens, heads, length = _SIZES
-        seed = sum(map(ord, name))
-        return lambda x: probes.numbers(sequences, tokens, heads * length, seed=seed)
+        made = probes.numbers(
+            sequences, tokens, heads * length, seed=sum(map(ord, name))
+        )
+        return lambda x: made + x.mean()
 
 
 def _prove(before, after, found, norm_class, scope):
@@ -177,6 +183,7 @@ def _prove(before, after, found, norm_class, scope):
     scope = {
         **scope,
         _HELPER: _apart,
+        projecting.HELPER: projections.project,
         "self": layer,
         "hidden_states": probes.numbers(sequences, tokens, heads * length, seed=8),
         "position_embeddings": (angles.cos(), angles.sin()),
@@ -187,19 +194,24 @@ def _prove(before, after, found, norm_class, scope):
         probes.run(words, rewriting.run, copy.deepcopy(x), scope)
         for x in (before, after)
     )
-    for name in found.names:
-        if probes.difference(results[name], expected[name]) > 1e-6:
+    for name, value in expected.items():
+        is_tensor = isinstance(value, torch.Tensor)
+        if is_tensor and probes.difference(results[name], value) > 1e-6:
             raise probes.Mismatch(f"the call gives '{name}' another value")
 
 
-def _apart(q_norm, k_norm, rotate, q, k, cos, sin):
-    return rotate(q_norm(q), k_norm(k), cos, sin)
+def _apart(q_norm, k_norm, rotate, q, k, cos, sin, are_rows):
+    q, k = q_norm(q), k_norm(k)
+    if are_rows:
+        q, k = q.transpose(1, 2), k.transpose(1, 2)
+    return rotate(q, k, cos, sin)
 
 
 def _helper(known):
-    """The function that a forward calls."""
+    """The function that a forward calls, with heads [B, S, H, D] if they ``are_rows`` of
+    the projections, and otherwise [B, H, S, D], which it returns."""
 
-    def bastile_norm_rope(q_norm, k_norm, rotate, q, k, cos, sin):
+    def bastile_norm_rope(q_norm, k_norm, rotate, q, k, cos, sin, are_rows):
         is_usual = (
             q.dim() == 4
             and cos.dim() == 3
@@ -208,13 +220,15 @@ def _helper(known):
             and cos.shape[-1] <= q.shape[-1]
         )
         if not is_usual:
-            return _apart(q_norm, k_norm, rotate, q, k, cos, sin)
+            return _apart(q_norm, k_norm, rotate, q, k, cos, sin, are_rows)
         casting, offset, eps, _ = known[type(q_norm)]
         attributes = getattr(q_norm, eps), getattr(k_norm, known[type(k_norm)].eps)
-        # Heads are transposed views of a projection's rows, as for a rotation alone.
+        if not are_rows:
+            # They are transposed views of such rows, as for a rotation alone.
+            q, k = q.transpose(1, 2), k.transpose(1, 2)
         q, k = norm_rope[casting](
-            q.transpose(1, 2),
-            k.transpose(1, 2),
+            q,
+            k,
             q_norm.weight,
             k_norm.weight,
             cos.unsqueeze(2),
