@@ -107,7 +107,9 @@ const Target *Target::forGpu(unsigned computeCapability) {
     bool isSpecific = target.name.back() == 'a';
     if (isSpecific && target.computeCapability != computeCapability)
       continue;
-    if (!best || target.computeCapability > best->computeCapability)
+    // It has instructions that the general target of its capability lacks.
+    if (!best || target.computeCapability > best->computeCapability ||
+        isSpecific)
       best = &target;
   }
   return best;

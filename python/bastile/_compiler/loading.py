@@ -249,7 +249,9 @@ def gpu_model(target: str) -> str | None:
     """The model of the first GPU that ``target`` is for; ``None`` without one."""
     for device in range(_bastile.gpu_count()):
         gpu = _bastile.describe_gpu(device)
-        if _bastile.find_target(gpu["compute_capability"]) == target:
+        best = _bastile.find_target(gpu["compute_capability"])
+        # sm_90a is sm_90 with instructions of its own: the same GPU runs both.
+        if best is not None and best.rstrip("a") == target.rstrip("a"):
             return gpu["name"]
     return None
 

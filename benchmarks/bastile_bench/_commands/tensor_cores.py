@@ -1,0 +1,302 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Time the programs on tensor cores that are written by hand, beside PyTorch's calls.
+
+The programs are those of examples/tensor-cores (docs/tensor-cores.md). Beside a product
+stands `torch.nn.functional.linear`, beside the gated product one `linear` of both weights
+(its activation left out), beside attention the flash and cuDNN kernels of
+`scaled_dot_product_attention`. Rows of a case take turns, call by call, so that each has
+the same clock; "share" is the fastest other row's time divided by a row's. Errors are the
+largest against float32 of PyTorch over the largest number; "runs" are how many calls gave
+the same bits as the first one.
+"""
+
+import argparse
+import functools
+import math
+import pathlib
+
+from bastile_bench import _environment, _options
+from bastile_bench._report import (
+    Column,
+    Report,
+    describe_environment,
+    format_table,
+    shape_text,
+)
+from bastile_bench._statistics import spread_text, summarize
+
+_PROGRAMS = pathlib.Path(__file__).resolve().parents[3] / "examples" / "tensor-cores"
+#: m, n, k.
+PRODUCTS = (
+    (8192, 8192, 8192),
+    (8192, 28672, 4096),
+    (8192, 4096, 14336),
+    (8192, 6144, 1024),
+    (8200, 4104, 2888),
+)
+#: Batch, sequence, heads of queries and of keys, length of a head.
+ATTENTIONS = (
+    (4, 2048, 32, 8, 64),
+    (4, 2048, 32, 8, 128),
+    (1, 16384, 32, 8, 128),
+    (4, 2048, 16, 8, 128),
+    (3, 1000, 8, 2, 128),
+)
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument(
+        "--products",
+        nargs="*",
+        type=functools.partial(_sizes, count=3),
+        metavar="MxNxK",
+        default=list(PRODUCTS),
+        help=f"({' '.join(map(shape_text, PRODUCTS))})",
+    )
+    parser.add_argument(
+        "--attentions",
+        nargs="*",
+        type=functools.partial(_sizes, count=5),
+        metavar="BxSxHxGxD",
+        default=list(ATTENTIONS),
+        help="batch, sequence, heads of queries, of keys, length of a head "
+        f"({' '.join(map(shape_text, ATTENTIONS))})",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=30, help="timed calls of a row (30)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=100, help="calls whose bits are compared (100)"
+    )
+    parser.add_argument("--device", default="cuda", help="cuda or cuda:1 (cuda)")
+    _options.add_folder(parser)
+
+
+def _sizes(text, count):
+    try:
+        sizes = tuple(int(size) for size in text.split("x"))
+    except ValueError:
+        sizes = ()
+    if len(sizes) != count or min(sizes) < 1:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not {count} sizes with an x between them"
+        )
+    return sizes
+
+
+def run(arguments) -> int:
+    """Measures, prints and writes; 1 if a program of Bastile's failed."""
+    torch = _options.require_torch()
+    if not torch.cuda.is_available():
+        raise RuntimeError("PyTorch finds no GPU; `bastile doctor` says why")
+    environment = _environment.describe(arguments.device)
+    report = Report("tensor-cores", environment, arguments.out)
+    print(describe_environment(environment))
+    with torch.cuda.device(arguments.device), torch.no_grad():
+        cases = [_product(torch, *shape) for shape in arguments.products]
+        cases += [_gated(torch, *shape) for shape in arguments.products]
+        cases += [_attention(torch, *shape) for shape in arguments.attentions]
+        for case in cases:
+            report.add(*_measure(torch, case(), arguments))
+    print(format_table(report.rows, COLUMNS))
+    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
+    failed = [row for row in report.rows if row["status"] == "failed"]
+    return 1 if any(row["provider"] == "bastile" for row in failed) else 0
+
+
+class _Case:
+    """Calls that compute the same, by name, and what they are measured by."""
+
+    def __init__(self, op, shape, operations, calls, expected):
+        self.op, self.shape = op, shape
+        self.operations, self.calls, self.expected = operations, calls, expected
+
+
+@functools.cache
+def _compiled(name):
+    import bastile
+
+    return bastile.compile((_PROGRAMS / f"{name}.mlir").read_text())
+
+
+def _random(torch, *sizes, scale=1.0):
+    return (torch.randn(sizes, device="cuda") * scale).bfloat16()
+
+
+def _product(torch, m, n, k):
+    def make():
+        x, w = _random(torch, m, k), _random(torch, n, k, scale=k**-0.5)
+        bias = _random(torch, n)
+        linear = torch.nn.functional.linear
+        return _Case(
+            "product",
+            (m, n, k),
+            2 * m * n * k,
+            {
+                "bastile": lambda: _compiled("product")(x, w, bias),
+                "cublas": lambda: linear(x, w, bias),
+            },
+            lambda: linear(x[:512].float(), w.float(), bias.float()),
+        )
+
+    return make
+
+
+def _gated(torch, m, n, k):
+    def make():
+        half = n // 2 // 8 * 8
+        x = _random(torch, m, k)
+        both = _random(torch, 2 * half, k, scale=k**-0.5)
+        gate, up = both[:half], both[half:]
+        biases = _random(torch, half), _random(torch, half)
+        linear = torch.nn.functional.linear
+
+        def expected():
+            g = linear(x[:512].float(), gate.float(), biases[0].float())
+            u = linear(x[:512].float(), up.float(), biases[1].float())
+            return torch.nn.functional.silu(g) * u
+
+        return _Case(
+            "gated product",
+            (m, 2 * half, k),
+            4 * m * half * k,
+            {
+                "bastile": lambda: _compiled("gated_product")(x, gate, up, *biases),
+                "cublas": lambda: linear(x, both),
+            },
+            expected,
+        )
+
+    return make
+
+
+def _attention(torch, batch, length, heads, groups, size):
+    def make():
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        q = _random(torch, batch, length, heads, size).transpose(1, 2)
+        k = _random(torch, batch, length, groups, size).transpose(1, 2)
+        v = _random(torch, batch, length, groups, size).transpose(1, 2)
+        attend = functools.partial(
+            torch.nn.functional.scaled_dot_product_attention,
+            is_causal=True,
+            enable_gqa=True,
+        )
+
+        def backend(kind):
+            def call():
+                with sdpa_kernel(kind):
+                    return attend(q, k, v)
+
+            return call
+
+        def expected():
+            last = q[:1, :, -128:].float()
+            keys = k[:1].float().repeat_interleave(heads // groups, 1)
+            values = v[:1].float().repeat_interleave(heads // groups, 1)
+            scores = last @ keys.transpose(-1, -2) / math.sqrt(size)
+            rows = min(128, length)
+            seen = torch.ones(rows, length, device="cuda", dtype=torch.bool)
+            scores.masked_fill_(~seen.tril(length - rows), -math.inf)
+            return scores.softmax(-1) @ values
+
+        return _Case(
+            "causal attention",
+            (batch, length, heads, groups, size),
+            2 * batch * heads * length * length * size,
+            {
+                "bastile": lambda: _compiled(f"flash_{size}")(q, k, v)[0],
+                "flash": backend(SDPBackend.FLASH_ATTENTION),
+                "cudnn": backend(SDPBackend.CUDNN_ATTENTION),
+            },
+            expected,
+        )
+
+    return make
+
+
+def _compared(case, result):
+    """The part of a result that `expected` computes."""
+    if case.op == "causal attention":
+        return result[:1, :, -128:]
+    return result[:512]
+
+
+def _measure(torch, case, arguments):
+    """A row for each call of the case."""
+    rows, times, ready = {}, {}, {}
+    expected = case.expected()
+    for name, call in case.calls.items():
+        row = {
+            "op": case.op,
+            "shape": list(case.shape),
+            "dtype": "bfloat16",
+            "direction": "forward",
+            "provider": "bastile" if name == "bastile" else "torch",
+            "kernel": name,
+        }
+        rows[name] = row
+        try:
+            first = call()
+            torch.cuda.synchronize()
+        except Exception as error:  # whatever a library raises
+            text = f"{type(error).__name__}: {error}".splitlines()[0][:300]
+            row.update(status="failed", error=text)
+            continue
+        difference = (_compared(case, first).float() - expected).abs().max()
+        row.update(status="ok", max_error=(difference / expected.abs().max()).item())
+        ready[name], times[name] = call, []
+        if name == "bastile":
+            same = sum(torch.equal(call(), first) for _ in range(arguments.repeats))
+            row["same"] = same
+    for _ in range(3 + arguments.rounds):
+        for name, call in ready.items():
+            times[name].append(_seconds(torch, call))
+    medians = {}
+    for name in ready:
+        found = summarize([1e6 * one for one in times[name][3:]])
+        medians[name] = found["median"]
+        rows[name].update(
+            device_us=found, tflops=case.operations / found["median"] / 1e6
+        )
+    for name in ready:
+        others = [time for other, time in medians.items() if other != name]
+        if others:
+            rows[name]["share"] = min(others) / medians[name]
+    return rows.values()
+
+
+def _seconds(torch, call):
+    """The time of a call on the device, between two events."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    # Behind this the call is in the queue before the device begins it.
+    torch.cuda._sleep(200_000)
+    begin.record()
+    call()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / 1e3
+
+
+def _text(key, form):
+    def text(row):
+        value = row.get(key)
+        return "" if value is None else format(value, form)
+
+    return text
+
+
+COLUMNS = [
+    Column("what", "op", False),
+    Column("shape", lambda row: shape_text(row["shape"]), False),
+    Column("kernel", "kernel", False),
+    Column(
+        "us",
+        lambda row: spread_text(row["device_us"], 1) if "device_us" in row else "",
+    ),
+    Column("TFLOP/s", _text("tflops", ".0f")),
+    Column("share", _text("share", ".2f")),
+    Column("error", _text("max_error", ".1e")),
+    Column("runs", _text("same", "d")),
+    Column("", lambda row: row.get("error", ""), False),
+]
