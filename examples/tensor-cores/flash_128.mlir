@@ -5,8 +5,8 @@
 // q, k and v; two warpgroups have 64 rows each. Keys are taken 128 at a
 // time, from the diagonal backward. While a warpgroup takes exponentials of one
 // part of the scores, the tensor cores compute its next part and add the last
-// part's products with v; the other warpgroup's products fall into the same time,
-// as the two take turns at beginning theirs. Programs are numbered so that those
+// part's products with v; the products of the other one fall into the same time, as
+// warpgroups take turns at beginning theirs. Programs are numbered so that those
 // with most keys come first.
 //
 // Query i sees keys up to i + (keys - queries): the last query sees all keys. A
@@ -56,7 +56,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
   %k_slots = tile.buffer {offset = 65536 : i64} : !k_slots
   %v_slots = tile.buffer {offset = 131072 : i64} : !k_slots
   // A slot is full once the thread that copies has arrived and all bytes have
-  // come; it is empty once both warpgroups have read it.
+  // come; it is empty once all warpgroups have read it.
   %q_full = tile.make_barriers arrivals 1 : !tile.barriers<1>
   %q_empty = tile.make_barriers arrivals 2 : !tile.barriers<1>
   %k_full = tile.make_barriers arrivals 1 : !tile.barriers<2>

@@ -1,31 +1,31 @@
 // Causal attention, forward, of heads of 64 elements on Hopper's tensor cores,
 // written as a program.
 //
-// A block computes 128 rows of one head at a time. One thread copies boxes of
-// q, k and v; two warpgroups have 64 rows each. Keys are taken 128 at a
+// A block computes 192 rows of one head at a time. One thread copies boxes of
+// q, k and v; three warpgroups have 64 rows each. Keys are taken 128 at a
 // time, from the diagonal backward. While a warpgroup takes exponentials of one
 // part of the scores, the tensor cores compute its next part and add the last
-// part's products with v; the other warpgroup's products fall into the same time,
-// as the two take turns at beginning theirs. Programs are numbered so that those
+// part's products with v; the products of the others fall into the same time, as
+// warpgroups take turns at beginning theirs. Programs are numbered so that those
 // with most keys come first.
 //
 // Query i sees keys up to i + (keys - queries): the last query sees all keys. A
 // query that sees none has the result 0 and the log-sum-exp -inf.
 
-!queries = !tile.tensor_map<memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 128, 64], swizzle = 128>
+!queries = !tile.tensor_map<memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 192, 64], swizzle = 128>
 !keys = !tile.tensor_map<memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 128, 64], swizzle = 128>
-!q_slots = memref<1x128x64xbf16, #tile.shared<swizzle = 128>>
+!q_slots = memref<1x192x64xbf16, #tile.shared<swizzle = 128>>
 !k_slots = memref<2x128x64xbf16, #tile.shared<swizzle = 128>>
-!q_tile = memref<128x64xbf16, #tile.shared<swizzle = 128>>
+!q_tile = memref<192x64xbf16, #tile.shared<swizzle = 128>>
 !k_tile = memref<128x64xbf16, #tile.shared<swizzle = 128>>
-!scores = tensor<128x128xf32, #tile.mma<warps = 8>>
-!scores_pending = !tile.pending<tensor<128x128xf32, #tile.mma<warps = 8>>>
-!powers = tensor<128x128xbf16, #tile.mma<warps = 8>>
-!sums = tensor<128x64xf32, #tile.mma<warps = 8>>
-!sums_pending = !tile.pending<tensor<128x64xf32, #tile.mma<warps = 8>>>
-!result = tensor<128x64xbf16, #tile.mma<warps = 8>>
-!row = tensor<128x1xf32, #tile.mma<warps = 8>>
-!numbers = tensor<128x128xi32, #tile.mma<warps = 8>>
+!scores = tensor<192x128xf32, #tile.mma<warps = 12>>
+!scores_pending = !tile.pending<tensor<192x128xf32, #tile.mma<warps = 12>>>
+!powers = tensor<192x128xbf16, #tile.mma<warps = 12>>
+!sums = tensor<192x64xf32, #tile.mma<warps = 12>>
+!sums_pending = !tile.pending<tensor<192x64xf32, #tile.mma<warps = 12>>>
+!result = tensor<192x64xbf16, #tile.mma<warps = 12>>
+!row = tensor<192x1xf32, #tile.mma<warps = 12>>
+!numbers = tensor<192x128xi32, #tile.mma<warps = 12>>
 
 func.func @flash(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x64xbf16>)
     -> (tensor<?x?x?x64xbf16>, tensor<?x?x?x1xf32>) {
@@ -43,26 +43,26 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
     %o: !queries {tile.dimensions = ["b", "h", "q", 64]},
     %lse: memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>> {tile.dimensions = ["b", "h", "q", 1]})
     attributes {dimensions = ["b", "h", "g", "q", "kv"],
-                programs = {b = 1 : i64, h = 1 : i64, q = 128 : i64},
-                schedule = #tile.schedule<threads = 384, persistent = 1>} {
+                programs = {b = 1 : i64, h = 1 : i64, q = 192 : i64},
+                schedule = #tile.schedule<threads = 512, persistent = 1>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
-  %part_rows = arith.constant 128 : index
+  %part_rows = arith.constant 192 : index
   %part_keys = arith.constant 128 : index
 
   %q_slots = tile.buffer {offset = 0 : i64} : !q_slots
-  %o_slots = tile.buffer {offset = 16384 : i64} : !q_slots
-  %k_slots = tile.buffer {offset = 32768 : i64} : !k_slots
-  %v_slots = tile.buffer {offset = 65536 : i64} : !k_slots
+  %o_slots = tile.buffer {offset = 24576 : i64} : !q_slots
+  %k_slots = tile.buffer {offset = 49152 : i64} : !k_slots
+  %v_slots = tile.buffer {offset = 81920 : i64} : !k_slots
   // A slot is full once the thread that copies has arrived and all bytes have
-  // come; it is empty once both warpgroups have read it.
+  // come; it is empty once all warpgroups have read it.
   %q_full = tile.make_barriers arrivals 1 : !tile.barriers<1>
-  %q_empty = tile.make_barriers arrivals 2 : !tile.barriers<1>
+  %q_empty = tile.make_barriers arrivals 3 : !tile.barriers<1>
   %k_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
-  %k_empty = tile.make_barriers arrivals 2 : !tile.barriers<2>
+  %k_empty = tile.make_barriers arrivals 3 : !tile.barriers<2>
   %v_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
-  %v_empty = tile.make_barriers arrivals 2 : !tile.barriers<2>
+  %v_empty = tile.make_barriers arrivals 3 : !tile.barriers<2>
   tile.synchronize
 
   %program = tile.program_id
@@ -76,7 +76,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
   // query's number.
   %shift = arith.subi %keys, %rows : index
 
-  tile.roles warps [4, 8] threads [1, 256] registers [24, 240] {
+  tile.roles warps [4, 12] threads [1, 384] registers [32, 160] {
     // Copies. `at` counts the parts of keys, `turn` the parts of queries.
     scf.for %part = %program to %parts step %programs iter_args(%at = %c0, %turn = %c0)
         -> (index, index) {
@@ -97,7 +97,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       %turn_before = arith.addi %turn, %c1 : index
       %turn_parity = arith.remui %turn_before, %c2 : index
       tile.await %q_empty[%c0] parity %turn_parity : !tile.barriers<1>
-      tile.expect 16384 bytes at %q_full[%c0] : !tile.barriers<1>
+      tile.expect 24576 bytes at %q_full[%c0] : !tile.barriers<1>
       tile.copy_box %q[%batch, %head, %row, %c0] to %q_slots[%c0] arrive %q_full[%c0]
           : !queries, !q_slots, !tile.barriers<1>
       %next = scf.for %step = %c0 to %steps step %c1 iter_args(%slots = %at) -> (index) {
@@ -148,8 +148,8 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       %steps = arith.maxsi %steps_seen, %c1 : index
       %last_step = arith.subi %steps, %c1 : index
       %row_sees = arith.addi %row, %shift : index
-      %last_seen = tile.iota_rows from %row_sees : tensor<128x1xi32, #tile.mma<warps = 8>>
-      %last_seen_all = tile.broadcast %last_seen : tensor<128x1xi32, #tile.mma<warps = 8>> -> !numbers
+      %last_seen = tile.iota_rows from %row_sees : tensor<192x1xi32, #tile.mma<warps = 12>>
+      %last_seen_all = tile.broadcast %last_seen : tensor<192x1xi32, #tile.mma<warps = 12>> -> !numbers
 
       // The first part of the keys, which the diagonal crosses.
       %turn_parity = arith.remui %turn, %c2 : index
@@ -164,15 +164,15 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       %all0 = tile.wait_dots 0 of %dots0 : (!scores_pending) -> !scores
       tile.arrive at %k_empty[%slot0] : !tile.barriers<2>
       %key0 = arith.muli %last_step, %part_keys : index
-      %columns0 = tile.iota from %key0 : tensor<1x128xi32, #tile.mma<warps = 8>>
-      %column0 = tile.broadcast %columns0 : tensor<1x128xi32, #tile.mma<warps = 8>> -> !numbers
+      %columns0 = tile.iota from %key0 : tensor<1x128xi32, #tile.mma<warps = 12>>
+      %column0 = tile.broadcast %columns0 : tensor<1x128xi32, #tile.mma<warps = 12>> -> !numbers
       %sees0 = arith.cmpi sle, %column0, %last_seen_all : !numbers
       %scores0 = arith.select %sees0, %all0, %lowest_scores
-          : tensor<128x128xi1, #tile.mma<warps = 8>>, !scores
+          : tensor<192x128xi1, #tile.mma<warps = 12>>, !scores
       %max0 = tile.reduce max %scores0 : !scores -> !row
       // A row that sees nothing has the maximum -inf, which is not subtracted.
       %none0 = arith.cmpf oeq, %max0, %lowest : !row
-      %base0 = arith.select %none0, %zero_row, %max0 : tensor<128x1xi1, #tile.mma<warps = 8>>, !row
+      %base0 = arith.select %none0, %zero_row, %max0 : tensor<192x1xi1, #tile.mma<warps = 12>>, !row
       %less0 = arith.mulf %base0, %scale_row : !row
       %minus0 = arith.negf %less0 : !row
       %minus0_all = tile.broadcast %minus0 : !row -> !scores
@@ -212,11 +212,11 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
         %key_end = arith.addi %key, %part_keys : index
         %is_crossed = arith.cmpi sgt, %key_end, %row_sees : index
         %scores = scf.if %is_crossed -> (!scores) {
-          %columns = tile.iota from %key : tensor<1x128xi32, #tile.mma<warps = 8>>
-          %column = tile.broadcast %columns : tensor<1x128xi32, #tile.mma<warps = 8>> -> !numbers
+          %columns = tile.iota from %key : tensor<1x128xi32, #tile.mma<warps = 12>>
+          %column = tile.broadcast %columns : tensor<1x128xi32, #tile.mma<warps = 12>> -> !numbers
           %sees = arith.cmpi sle, %column, %last_seen_all : !numbers
           %some = arith.select %sees, %all, %lowest_scores
-              : tensor<128x128xi1, #tile.mma<warps = 8>>, !scores
+              : tensor<192x128xi1, #tile.mma<warps = 12>>, !scores
           scf.yield %some : !scores
         } else {
           scf.yield %all : !scores
@@ -224,7 +224,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
         %part_max = tile.reduce max %scores : !scores -> !row
         %new_m = arith.maximumf %m, %part_max : !row
         %none = arith.cmpf oeq, %new_m, %lowest : !row
-        %base = arith.select %none, %zero_row, %new_m : tensor<128x1xi1, #tile.mma<warps = 8>>, !row
+        %base = arith.select %none, %zero_row, %new_m : tensor<192x1xi1, #tile.mma<warps = 12>>, !row
         %less = arith.mulf %base, %scale_row : !row
         %minus = arith.negf %less : !row
         %minus_all = tile.broadcast %minus : !row -> !scores
@@ -264,7 +264,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       // The result is divided by the sum of powers; where that is 0, so is the
       // result.
       %is_empty = arith.cmpf oeq, %total, %zero_row : !row
-      %divisor = arith.select %is_empty, %one_row, %total : tensor<128x1xi1, #tile.mma<warps = 8>>, !row
+      %divisor = arith.select %is_empty, %one_row, %total : tensor<192x1xi1, #tile.mma<warps = 12>>, !row
       %inverse = arith.divf %one_row, %divisor : !row
       %inverses = tile.broadcast %inverse : !row -> !sums
       %o_normal = arith.mulf %o_all, %inverses : !sums
