@@ -282,7 +282,8 @@ def cross_entropy(
     - ``return_predicted``: the first class that has the largest logit, int64, or -1
       where the target is ``ignore_index``
     - ``return_z_loss``: the part of the loss that is ``z_loss`` times the square of
-      the log-sum-exp, combined as ``reduction`` says, without a gradient
+      the log-sum-exp, combined as ``reduction`` says and scaled as ``token_scaling``
+      does, without a gradient
     - ``return_gradient``, where ``reduction`` is "none": the gradient of the sum of the
       losses with respect to ``input``, of the same pass, and with ``in_place`` in its
       memory; nothing has a gradient of its own then
@@ -304,6 +305,10 @@ def cross_entropy(
     }
     if check_targets:
         requests.check_targets("cross_entropy", target, logits.shape[-1], ignore_index)
+    # The logits' memory may be the gradient's later on.
+    of_target = None
+    if return_z_loss and token_scaling:
+        of_target = requests.logits_of_targets(logits, columns).reshape(target.shape)
     if return_gradient:
         if reduction != "none":
             raise ValueError(
@@ -338,7 +343,9 @@ def cross_entropy(
         "z_loss": return_z_loss,
         "gradient": return_gradient,
     }
-    return requests.answer(made, others, target, attributes, reduction)
+    return requests.answer(
+        made, others, target, attributes, reduction, of_target=of_target
+    )
 
 
 def linear_cross_entropy(
@@ -404,9 +411,14 @@ def linear_cross_entropy(
         "predicted": return_predicted,
         "z_loss": return_z_loss,
     }
+    of_target = None
+    if return_z_loss and token_scaling:
+        of_target = requests.linear_logits_of_targets(
+            input, linear_weight, linear_bias, target
+        )
     made = dict(zip(names, results))
     return requests.answer(
-        made, others, target, settings.attributes, reduction, num_items
+        *(made, others, target, settings.attributes, reduction, num_items, of_target)
     )
 
 

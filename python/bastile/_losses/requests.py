@@ -4,7 +4,7 @@ shapes as PyTorch has them, and results that follow from others."""
 
 import torch
 from bastile._compiler import capture
-from bastile._losses import each
+from bastile._losses import checks, each, products
 from bastile._losses.options import Options, Settings
 
 
@@ -42,15 +42,52 @@ def names_of(lse, correct, predicted, z_loss):
     return ("loss", *(name for name in wanted if wanted[name]))
 
 
-def answer(made, others, target, attributes, reduction, num_items=None):
-    """The loss, or a tuple of it and those of ``others`` that are wanted."""
+#: How many tokens' rows of a weight are looked up at a time.
+_TOKENS = 4096
+
+
+def logits_of_targets(logits, columns):
+    """The logit of each token's target, any for one that is no class: [...], detached."""
+    places = columns.long().clamp(0, logits.shape[-1] - 1)
+    return logits.detach().gather(-1, places).squeeze(-1)
+
+
+def linear_logits_of_targets(hidden, weight, bias, target):
+    """As `logits_of_targets`, of hidden states [..., H] and the weight [V, H] of a linear
+    layer, rounded as the layer's logits are."""
+    hidden, weight = hidden.detach(), weight.detach()
+    rows = hidden.reshape(-1, hidden.shape[-1])
+    narrow = checks.cast(rows[:0])[0].dtype
+    wide = products.wide_type(narrow)
+    places = target.reshape(-1).long().clamp(0, weight.shape[0] - 1)
+    found = [
+        (part.to(narrow).to(wide) * weight[of_part].to(narrow).to(wide)).sum(-1)
+        for part, of_part in zip(rows.split(_TOKENS), places.split(_TOKENS))
+    ]
+    logits = torch.cat(found)
+    if bias is not None:
+        logits = logits + bias.detach()[places].to(narrow)
+    return logits.to(narrow).reshape(target.shape)
+
+
+def _probability(of_target, lse, attributes):
+    z = of_target.to(lse.dtype)
+    cap = attributes["soft_cap"]
+    if cap:
+        z = cap * torch.tanh(z / cap)
+    return torch.exp(z / attributes["temperature"] - lse)
+
+
+def answer(made, others, target, attributes, reduction, num_items=None, of_target=None):
+    """The loss, or a tuple of it and those of ``others`` that are wanted. With
+    ``of_target``, the targets' logits, z-losses are multiplied by the targets'
+    probabilities, as losses with ``token_scaling`` are."""
     if others["z_loss"]:
-        if attributes["token_scaling"]:
-            raise ValueError(
-                "cross_entropy: 'return_z_loss' is not for losses with 'token_scaling'"
-            )
         counts = target != attributes["ignore_index"]
-        squares = made["lse"].detach().square() * attributes["z_loss"]
+        lse = made["lse"].detach()
+        squares = lse.square() * attributes["z_loss"]
+        if of_target is not None:
+            squares = squares * _probability(of_target, lse, attributes)
         total = torch.where(counts, squares, 0.0)
         if reduction != "none":
             total = total.sum()

@@ -102,22 +102,12 @@ def test_losses_of_a_linear_layer(cut, reduction, is_weighted, options):
                 reduction=reduction,
                 return_predicted=True,
                 return_z_loss=True,
-                **{**options, **cut, "token_scaling": False},
+                **options,
+                **cut,
             )
-            if options.get("token_scaling"):
-                loss = F.linear_cross_entropy(
-                    *leaves,
-                    targets,
-                    weight=weight,
-                    reduction=reduction,
-                    **options,
-                    **cut,
-                )
         else:
             product = leaves[0] @ leaves[1].T
-            loss, _ = reference(product, targets, weight, reduction, **options)
-            plain = {**options, "token_scaling": False}
-            _, z = reference(product, targets, weight, reduction, **plain)
+            loss, z = reference(product, targets, weight, reduction, **options)
             predicted = torch.where(targets == -100, -1, product.argmax(-1))
         torch.manual_seed(5)
         upstream = torch.randn_like(loss)
@@ -177,18 +167,51 @@ def test_predicted_classes(dtype, device):
     assert loss[2] == 0
 
 
+@pytest.mark.parametrize("options", [{}, {"token_scaling": True, "soft_cap": 3.0}])
+@pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
-def test_z_loss_that_is_returned(reduction, device):
-    logits, targets = make(device=device)
-    logits.requires_grad_()
+def test_z_loss_that_is_returned(reduction, in_place, options, device):
+    values, targets = make(device=device)
+    logits = values.clone().requires_grad_()
     loss, z = F.cross_entropy(
-        logits, targets, reduction=reduction, z_loss=0.1, return_z_loss=True
+        logits * 1 if in_place else logits,
+        targets,
+        reduction=reduction,
+        z_loss=0.1,
+        return_z_loss=True,
+        in_place=in_place,
+        **options,
     )
-    expected, penalty = reference(logits, targets, None, reduction, 0.1)
+    expected, penalty = reference(values, targets, None, reduction, 0.1, **options)
     torch.testing.assert_close(loss.double(), expected, rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(z.double(), penalty, rtol=1e-5, atol=1e-5)
     assert not z.requires_grad
     assert loss.requires_grad
+
+
+@pytest.mark.parametrize("is_cast", [False, True])
+def test_scaled_z_loss_of_a_linear_layer_in_bfloat16(is_cast, device):
+    """The logits are those of the layer: rounded, with their bias, under autocast too."""
+    torch.manual_seed(0)
+    hidden, weight = (
+        torch.randn(9, 16, device=device),
+        torch.randn(31, 16, device=device),
+    )
+    bias, targets = torch.randn(31, device=device), torch.arange(9, device=device)
+    given = [x if is_cast else x.bfloat16() for x in (hidden, weight, bias)]
+    with torch.autocast(device, torch.bfloat16, enabled=is_cast):
+        *_, z = F.linear_cross_entropy(
+            *(given[0], given[1], targets),
+            linear_bias=given[2],
+            z_loss=0.1,
+            token_scaling=True,
+            return_z_loss=True,
+            reduction="none",
+        )
+    narrow = [x.bfloat16() for x in (hidden, weight, bias)]
+    logits = torch.nn.functional.linear(*narrow)
+    _, penalty = reference(logits, targets, None, "none", 0.1, True)
+    torch.testing.assert_close(z.double(), penalty, rtol=1e-2, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -308,11 +331,6 @@ def test_targets_are_checked(wrong):
             {"return_gradient": True, "in_place": True, "reduction": "none"},
             RuntimeError,
             "overwrite a leaf",
-        ),
-        (
-            {"return_z_loss": True, "token_scaling": True},
-            ValueError,
-            "'return_z_loss' is not for losses with 'token_scaling'",
         ),
     ],
 )
