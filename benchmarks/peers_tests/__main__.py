@@ -41,6 +41,11 @@ def main() -> int:
         help="pytest's expression for names of tests; the others are not there",
     )
     parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the tests that an earlier run into the folder did not reach",
+    )
+    parser.add_argument(
         "--cpu",
         action="store_true",
         help="read 'cuda' in QuACK's tests as 'cpu', to try them without a GPU",
@@ -53,6 +58,9 @@ def main() -> int:
     folder = options.out.resolve() / f"results-{options.suite}"
     if folder.exists() and not (folder / "run").exists():
         parser.error(f"{folder} was not written by this command")
+    earlier = {}
+    if options.resume and (folder / "results.json").exists():
+        earlier = json.loads((folder / "results.json").read_text())
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "run").write_text(" ".join(sys.argv[1:]) + "\n")
@@ -66,8 +74,9 @@ def main() -> int:
     what = shards.Run(
         *(options.suite, checkout, folder),
         *(options.processes, options.seconds, options.keyword, made),
+        frozenset(test for test, x in earlier.items() if x["outcome"] in _REACHED),
     )
-    results = shards.run(what)
+    results = earlier | shards.run(what)
     crowded = {test for test, x in results.items() if has_lacked_memory(x)}
     if crowded:
         left = end - time.monotonic()
@@ -78,6 +87,9 @@ def main() -> int:
     (folder / "summary.txt").write_text(text + "\n")
     print(text)
     return 1 if report.summary(options.suite, results)["new misses"] else 0
+
+
+_REACHED = "passed", "failed", "skipped"
 
 
 def has_lacked_memory(result: dict[str, Any]) -> bool:

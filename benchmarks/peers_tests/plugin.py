@@ -15,6 +15,10 @@ from peers_tests import memory, selection
 from peers_tests.liger import patches
 
 
+#: The status of a process that ended as its GPU had failed.
+LOST_GPU = 70
+
+
 @dataclasses.dataclass
 class Job:
     """A process's part of a run. Paths are strings, as it travels as JSON."""
@@ -34,7 +38,9 @@ class Job:
     keyword: str = ""
     #: Which tests to run alone, by a file with an id a line; by default all.
     only: str = ""
-    #: Tests to leave out, which have results already: a file likewise.
+    #: Tests to leave out, as an earlier run has their results: a file likewise.
+    earlier: str = ""
+    #: Tests of this part to leave out, which it has results of: a file likewise.
     done: str = ""
 
 
@@ -65,24 +71,24 @@ class Plugin:
             item for item in items if not selection.why_not_counted(suite, item.nodeid)
         ]
         if job.only:
-            wanted = set(pathlib.Path(job.only).read_text().splitlines())
-            counted = [item for item in counted if item.nodeid in wanted]
+            only = _lines_of(job.only)
+            counted = [item for item in counted if item.nodeid in only]
+        earlier = _lines_of(job.earlier)
+        counted = [item for item in counted if item.nodeid not in earlier]
         counted = counted[job.part :: job.parts]
         for item in counted:
             self._write(test=item.nodeid, outcome="not run")
-        done = set(pathlib.Path(job.done).read_text().splitlines() if job.done else ())
+        done = _lines_of(job.done)
         items[:] = [item for item in counted if item.nodeid not in done]
 
-    @pytest.hookimpl(wrapper=True)
+    @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
         arguments = item.callspec.params if hasattr(item, "callspec") else {}
         size = memory.needed(arguments)
         self._write(test=item.nodeid, outcome="running")
         with memory.share(pathlib.Path(self._job.locks), self._job.pieces, size):
-            try:
-                return (yield)
-            finally:
-                _free()
+            yield
+            _free()
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         found = self._reports.setdefault(
@@ -105,6 +111,10 @@ class Plugin:
             self._write(test=report.nodeid, outcome="failed", message=_message(report))
 
 
+def _lines_of(path):
+    return set(pathlib.Path(path).read_text().splitlines()) if path else set()
+
+
 def _message(report):
     """The error's first line, or why a test was skipped."""
     if isinstance(report.longrepr, tuple):
@@ -116,10 +126,17 @@ def _message(report):
 
 
 def _free():
-    """Gives a GPU's memory back that other processes may need."""
+    """Gives a GPU's memory back that other processes may need, and ends a process whose
+    GPU refuses everything from now on: another one takes its place."""
     import torch
 
-    if torch.cuda.is_available() and torch.cuda.memory_reserved() > 1 << 30:
+    if not torch.cuda.is_available():
+        return
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError:
+        os._exit(LOST_GPU)
+    if torch.cuda.memory_reserved() > 1 << 30:
         gc.collect()
         torch.cuda.empty_cache()
 

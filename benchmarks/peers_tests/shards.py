@@ -27,6 +27,8 @@ class Run:
     seconds: float
     keyword: str = ""
     texts: str = ""
+    #: Tests that an earlier run has results of.
+    earlier: frozenset[str] = frozenset()
 
 
 def run(what: Run, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -46,8 +48,9 @@ def run(what: Run, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
         texts=what.texts,
     )
     if only:
-        base.only = str(what.folder / "only")
-        pathlib.Path(base.only).write_text("\n".join(sorted(only)))
+        base.only = _write(what.folder / "only", only)
+    elif what.earlier:
+        base.earlier = _write(what.folder / "earlier", what.earlier)
     parts = []
     for number in range(what.processes):
         results = what.folder / f"{kind}-{number}.jsonl"
@@ -65,6 +68,18 @@ def run(what: Run, only: set[str] | None = None) -> dict[str, dict[str, Any]]:
     for part in parts:
         found |= part.read()
     return found
+
+
+def _python_path():
+    """Where processes that start elsewhere find this package, and what this one does."""
+    here = str(pathlib.Path(__file__).parents[1])
+    given = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return os.pathsep.join([here, *(os.path.abspath(x) for x in given if x)])
+
+
+def _write(path, tests):
+    path.write_text("\n".join(sorted(tests)))
+    return str(path)
 
 
 def _pieces(processes):
@@ -95,6 +110,7 @@ class _Part:
             # Tests that ask for deterministic products need it ahead of the first.
             "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
             "BASTILE_PEERS_TESTS": json.dumps(job),
+            "PYTHONPATH": _python_path(),
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "peers_tests.worker"],
@@ -126,10 +142,9 @@ class _Part:
             for test, result in found.items():
                 if result["outcome"] == "running":
                     lines.write(json.dumps({"test": test, **died}) + "\n")
-        done = self._results.with_suffix(".done")
-        names = [test for test, x in self.read().items() if x["outcome"] != "not run"]
-        done.write_text("\n".join(names))
-        self._job = dataclasses.replace(self._job, done=str(done))
+        done = {test for test, x in self.read().items() if x["outcome"] != "not run"}
+        path = _write(self._results.with_suffix(".done"), done)
+        self._job = dataclasses.replace(self._job, done=path)
 
     def stop(self):
         if self._process.poll() is None:

@@ -111,6 +111,22 @@ def test_a_run_of_quacks_tests(tmp_path):
     assert "test_wrong (NEW)" in said
     assert "test_norm_tuned_alone (known: " in said
 
+    # What was reached is kept, and the rest is run.
+    path = tmp_path / "results-quack/results.json"
+    results = json.loads(path.read_text())
+    kept = "tests/test_rmsnorm.py::test_wrong"
+    results[kept]["message"] = "of the first run"
+    for test in results:
+        if test != kept:
+            results[test] = {"outcome": "not run"}
+    path.write_text(json.dumps(results))
+    arguments = ("quack", tmp_path, "--cpu", "--processes", 1, "--out", tmp_path)
+    run(*arguments, "--resume", "-k", "test_norm or test_wrong")
+    again = outcomes(tmp_path / "results-quack")
+    assert again["test_wrong"] == ("failed", "of the first run")
+    assert again["test_norm[1]"][0] == "passed"
+    assert again["test_death"][0] == "not run"
+
 
 MONKEY_PATCH = """
     def apply_liger_kernel_to_llama(rope=True, layer_norm=True, model=None):
