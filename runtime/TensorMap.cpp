@@ -32,12 +32,12 @@ bool bastile::runtime::suitsTensorMap(const TensorView &view,
   if (reinterpret_cast<uintptr_t>(view.data) % Limits::alignment != 0)
     return fail("its address ", view.data, " is no multiple of ",
                 Limits::alignment);
-  for (unsigned d = 0; d != view.rank(); ++d) {
-    const int64_t size = view.sizes[d];
-    if (size < 1 || size > Limits::size)
-      return fail("its size ", size, " in dimension ", d,
+  for (unsigned d = 0; d != view.rank(); ++d)
+    if (view.sizes[d] < 1 || view.sizes[d] > Limits::size)
+      return fail("its size ", view.sizes[d], " in dimension ", d,
                   " is not within 1 to ", Limits::size);
-    if (size == 1)
+  for (unsigned d = 0; d != view.rank(); ++d) {
+    if (view.sizes[d] == 1)
       continue;
     if (d + 1 == view.rank()) {
       if (view.strides[d] != 1)

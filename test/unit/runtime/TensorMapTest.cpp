@@ -40,6 +40,8 @@ TEST(TensorMapTest, hasLimits) {
             "its size 2147483649 in dimension 0 is not within 1 to 2147483648");
   EXPECT_EQ(refuse({0, 8}, {8, 1}),
             "its size 0 in dimension 0 is not within 1 to 2147483648");
+  EXPECT_EQ(refuse({8, 0}, {0, 1}),
+            "its size 0 in dimension 1 is not within 1 to 2147483648");
   EXPECT_EQ(refuse({8, most + 8}, {most + 8, 1}),
             "its size 2147483656 in dimension 1 is not within 1 to 2147483648");
 
