@@ -32,15 +32,11 @@ def execute(source, *arguments):
     # A GPU computes no float64.
     if target() != "host" and "f64>" in source:
         pytest.skip("float64 is computed on the host only")
+    if not any(argument.startswith("--target=") for argument in arguments):
+        where = "sm_90" if "--emulate" in arguments else target()
+        arguments = (f"--target={where}", *arguments)
     return subprocess.run(
-        [
-            find_tool(),
-            "-",
-            "--json",
-            "--repeat=0",
-            f"--target={'sm_90' if '--emulate' in arguments else target()}",
-            *arguments,
-        ],
+        [find_tool(), "-", "--json", "--repeat=0", *arguments],
         input=source,
         capture_output=True,
         text=True,

@@ -1,0 +1,173 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %pytest %s
+"""The programs for tensor cores in examples/tensor-cores, against float64.
+
+They run on the emulator, whose two multiprocessors make each block go through
+several parts of a result, or on a GPU of Hopper's kind."""
+
+import os
+
+import numpy as np
+import pytest
+
+import floats
+from runner import Files, execute, target
+
+EXAMPLES = os.path.join(os.path.dirname(__file__), *[".."] * 2, "examples")
+WHERE = ("--emulate", "--target=sm_90a") if target() == "host" else ()
+
+
+def read_example(name):
+    with open(os.path.join(EXAMPLES, "tensor-cores", f"{name}.mlir")) as file:
+        return file.read()
+
+
+def run(name, inputs, outputs, *arguments):
+    """Runs an example on arrays of bf16 values; returns `outputs`, pairs of name
+    and element type, as float64, or the message of a refusal."""
+    with Files() as files:
+        options = files.inputs({key: ("bf16", value) for key, value in inputs.items()})
+        options += [f"--output={key}={files.path(key)}" for key, _ in outputs]
+        done = execute(read_example(name), *options, *WHERE, *arguments)
+        if done.returncode != 0:
+            return done.stderr
+        return [floats.decode(kind, files.load(key, kind)) for key, kind in outputs]
+
+
+def check_product(m, n, k, *arguments):
+    x = floats.random("bf16", (m, k), 1)
+    w = floats.random("bf16", (n, k), 2)
+    bias = floats.random("bf16", (n,), 3)
+    inputs = {"x": x, "w": w, "bias": bias}
+    (result,) = run("product", inputs, [("result0", "bf16")], *arguments)
+    assert result.shape == (m, n)
+    size = np.abs(x) @ np.abs(w).T + np.abs(bias)
+    # A sum of k products in float32, whose additions the tensor cores cut off.
+    parts = floats.parts_of_fair(
+        "bf16", result, x @ w.T + bias, size, (k + 1) * 2.0**-23
+    )
+    assert parts.max(initial=0) <= 1
+
+
+@pytest.mark.parametrize(
+    "m,n,k",
+    (
+        (1, 8, 8),
+        (3, 264, 64),
+        (127, 8, 72),
+        (128, 256, 256),
+        (129, 248, 320),
+        (257, 520, 200),
+        # Two bands of parts; every block takes eighteen parts.
+        (8 * 256 + 1, 264, 16),
+    ),
+)
+def test_product(m, n, k):
+    check_product(m, n, k)
+
+
+def test_product_of_rows_that_lie_apart():
+    check_product(130, 264, 136, "--gap=8", "--offset=8")
+
+
+@pytest.mark.parametrize("m,n", ((0, 8), (5, 0)))
+def test_product_without_elements(m, n):
+    check_product(m, n, 8)
+
+
+@pytest.mark.parametrize(
+    "m,n,k,operand",
+    ((4, 8, 0, "input 'x'"), (4, 8, 12, "input 'x'"), (4, 12, 8, "output 'result0'")),
+)
+def test_product_refuses_what_copies_of_boxes_cannot_take(m, n, k, operand):
+    inputs = {"x": np.zeros((m, k)), "w": np.zeros((n, k)), "bias": np.zeros(n)}
+    message = run("product", inputs, [("result0", "bf16")])
+    assert "no variant takes these operands" in message
+    assert operand in message and "16 bytes" in message
+
+
+def attend(q, k, v):
+    """The result of causal attention, its log-sum-exp, and the sums of the
+    absolute values of the result's terms. The last query sees all keys."""
+    groups = q.shape[1] // k.shape[1]
+    k, v = (np.repeat(operand, groups, axis=1) for operand in (k, v))
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    queries, keys = scores.shape[-2:]
+    seen = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
+    scores = np.where(seen, scores, -np.inf)
+    largest = scores.max(axis=-1, keepdims=True)
+    largest = np.where(np.isinf(largest), 0, largest)
+    powers = np.exp(scores - largest)
+    total = powers.sum(axis=-1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        lse = np.log(total) + largest
+    weights = powers / np.where(total == 0, 1, total)
+    return weights @ v, lse, weights @ np.abs(v)
+
+
+def check_flash(batch, heads, groups, queries, keys, size, *arguments):
+    q = floats.random("bf16", (batch, heads, queries, size), 1)
+    k = floats.random("bf16", (batch, groups, keys, size), 2)
+    v = floats.random("bf16", (batch, groups, keys, size), 3)
+    result, lse = run(
+        f"flash_{size}",
+        {"q": q, "k": k, "v": v},
+        [("result0", "bf16"), ("result1", "f32")],
+        *arguments,
+    )
+    expected, expected_lse, terms = attend(q, k, v)
+    assert result.shape == expected.shape
+    # Powers are rounded to bf16 for the second product, by 2^-8 at most; the sum,
+    # perhaps beyond a power of two then, by half a unit.
+    lost = 1.01 * 2.0**-8 * terms
+    fair = lost + 0.505 * floats.ulp("bf16", np.abs(expected) + lost)
+    assert (np.abs(result - expected) <= fair).all()
+    # A row that sees no key.
+    is_empty = np.isinf(expected_lse)
+    assert np.array_equal(np.isneginf(lse), is_empty)
+    assert not result[np.broadcast_to(is_empty, result.shape)].any()
+    errors = np.abs(lse[~is_empty] - expected_lse[~is_empty])
+    largest = np.abs(expected_lse[~is_empty]).max(initial=1)
+    assert errors.max(initial=0) <= 2e-6 * largest
+
+
+@pytest.mark.parametrize("size", (64, 128))
+@pytest.mark.parametrize(
+    "batch,heads,groups,queries,keys",
+    (
+        (1, 1, 1, 1, 1),
+        # One query of a decoder, whose heads share their keys.
+        (2, 4, 2, 1, 259),
+        (2, 3, 1, 129, 129),
+        (1, 2, 2, 100, 333),
+        # The last part of queries begins within the keys' first part.
+        (1, 1, 1, 257, 511),
+        # Most rows see nothing, whole parts of them among these.
+        (1, 2, 1, 300, 70),
+    ),
+)
+def test_flash(batch, heads, groups, queries, keys, size):
+    check_flash(batch, heads, groups, queries, keys, size)
+
+
+def test_flash_of_rows_that_lie_apart():
+    check_flash(1, 2, 1, 70, 130, 64, "--gap=8", "--offset=8")
+
+
+def test_flash_without_queries():
+    check_flash(1, 2, 1, 0, 130, 64)
+
+
+def test_flash_of_equal_scores():
+    """Each query's result is the mean of the values that it sees."""
+    queries = keys = 200
+    q = np.zeros((1, 1, queries, 128))
+    k = floats.random("bf16", (1, 1, keys, 128), 1)
+    v = np.repeat(np.arange(keys) % 128, 128).reshape(1, 1, keys, 128)
+    outputs = [("result0", "bf16"), ("result1", "f32")]
+    result, lse = run("flash_128", {"q": q, "k": k, "v": v}, outputs)
+    seen = np.arange(1, keys + 1)[:, None]
+    expected = np.cumsum(v, axis=2) / seen
+    assert floats.ulp_errors("bf16", result, expected).max() <= 0.51
+    # The GPU's approximate logarithm is exact to some units.
+    assert np.abs(lse - np.log(seen)).max() <= 3e-6
