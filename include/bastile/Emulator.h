@@ -16,12 +16,12 @@
 //   never arrive, or from a lane outside of the mask;
 // - two threads that touch the same byte of shared memory, one of them writing,
 //   with no barrier in between;
-// - registers and shared memory that products of a warpgroup or copies of
-// tensors
-//   have to do with, and that are used before anybody has waited for those;
-// - what threads write for these without a fence between the proxies;
+// - registers and shared memory that a product of a warpgroup or a copy of a
+//   tensor reads or writes, and that are used before anybody has waited for it;
+// - bytes that threads write and products or copies read, with no fence between
+//   the proxies;
 // - accesses to the shared memory of another block of the cluster that may not
-//   have started or has exited.
+//   have started or may have exited.
 //
 //===----------------------------------------------------------------------===//
 

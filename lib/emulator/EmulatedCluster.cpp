@@ -47,6 +47,7 @@ void EmulatedCluster::reset(GridSize newPosition) {
   clocks.reset(numWarps);
   shadow.reset(launch.cluster * shadowBytes, threads.size());
   arrivals.assign(numWarps, ClusterArrival());
+  outlived.assign(launch.cluster, {});
   clusterPhase = 1;
   clusterArriving.clear();
   clusterCompleted.clear();
@@ -138,6 +139,8 @@ llvm::Error EmulatedCluster::run(GridSize newPosition) {
     if (!hasProgress)
       reportDeadlock();
   }
+  if (failure.empty())
+    checkEnds();
   currentCluster = outer;
   if (failure.empty())
     return llvm::Error::success();

@@ -192,6 +192,13 @@ private:
     unsigned block;
     uint64_t offset;
   };
+  /// The last access of a component to a block's shared memory that the block
+  /// has to outlive.
+  struct OutlivedAccess {
+    uint32_t step = 0;
+    unsigned thread = 0;
+    uint32_t site = 0;
+  };
   static constexpr uint64_t redZoneBytes = 4096;
   /// The pattern of the largest swizzle begins at multiples of this.
   static constexpr uint64_t sharedAlignment = 1024;
@@ -208,6 +215,12 @@ private:
                    EmulatedAccess access, uint32_t site);
   void checkShared(SharedPlace place, uint64_t bytes, EmulatedAccess access,
                    uint32_t site);
+  /// Notes an access to a block's shared memory that the block has to outlive:
+  /// by the running thread, of another block, or a copy that it begins.
+  void noteForEnd(unsigned block, unsigned component, uint32_t step,
+                  uint32_t site);
+  /// Whether each block has waited for these ahead of its end.
+  void checkEnds();
   /// Where an address lies in shared memory, if it does.
   std::optional<SharedPlace> placeOf(uintptr_t address) const;
   std::string nameByte(SharedPlace place) const;
@@ -324,6 +337,8 @@ private:
   unsigned numAlive = 0;
   std::vector<unsigned> numAliveInBlock;
   std::vector<ClusterArrival> arrivals;
+  // By block and component.
+  std::vector<std::vector<OutlivedAccess>> outlived;
   unsigned clusterPhase = 1;
   // What the warps knew that arrive in this phase, and in the one before.
   Clock clusterArriving, clusterCompleted;

@@ -129,11 +129,42 @@ bool EmulatedCluster::checkRemote(unsigned block, EmulatedAccess access,
   return false;
 }
 
+void EmulatedCluster::noteForEnd(unsigned block, unsigned component,
+                                 uint32_t step, uint32_t site) {
+  std::vector<OutlivedAccess> &accesses = outlived[block];
+  if (accesses.size() <= component)
+    accesses.resize(component + 1);
+  accesses[component] = {step, running, site};
+}
+
+void EmulatedCluster::checkEnds() {
+  unsigned numWarps = blockThreads / warpSize;
+  for (auto [block, accesses] : llvm::enumerate(outlived))
+    for (auto [component, access] : llvm::enumerate(accesses)) {
+      // Some warp has to know of the access, so that the block cannot have
+      // ended ahead of it.
+      auto knows = [&, component = component,
+                    step = access.step](unsigned warp) {
+        return stepOf(clocks.of(warp), component) >= step;
+      };
+      unsigned first = block * numWarps;
+      if (llvm::none_of(llvm::seq(first, first + numWarps), knows))
+        return fail("block " + Twine(block) + " may exit before " +
+                    threadName(access.thread) +
+                    " is done with its shared memory in " +
+                    siteName(access.site) +
+                    ": nothing that the block waits for comes after that");
+    }
+}
+
 void EmulatedCluster::checkShared(SharedPlace place, uint64_t bytes,
                                   EmulatedAccess access, uint32_t site) {
-  if (place.block != blockOf(running) &&
-      !checkRemote(place.block, access, site))
-    return;
+  if (place.block != blockOf(running)) {
+    if (!checkRemote(place.block, access, site))
+      return;
+    unsigned warp = running / warpSize;
+    noteForEnd(place.block, warp, clocks.step(warp), site);
+  }
   // Atomic accesses order themselves, so they are not recorded.
   if (access == EmulatedAccess::Atomic)
     return;

@@ -189,6 +189,7 @@ void EmulatedCluster::arriveBytes(char *to, char *barrierAt, uint64_t bytes,
   if (auto race = shadow.write(engine, shadowOffset(*place), bytes))
     return reportRace(*race, "a copy that " + threadName(running) + " begins",
                       /*isWrite=*/true, site);
+  noteForEnd(place->block, barrier->component, barrier->copyStep, site);
   copy(to);
   barrier->bytes -= bytes;
   completeMessages(*barrier);

@@ -99,7 +99,7 @@ protected:
         llvm::SMLoc());
     module = parseSource(source, context);
     ASSERT_TRUE(module);
-    auto target = Target::lookup("sm_90");
+    auto target = Target::lookup(architecture);
     ASSERT_TRUE(static_cast<bool>(target));
     CompileOptions options;
     options.target = &*target;
@@ -186,6 +186,8 @@ protected:
     return launch(*emulator, *function, inputs, outputs);
   }
 
+  /// What is compiled for.
+  const char *architecture = "sm_90";
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   runtime::Metadata metadata;

@@ -270,6 +270,17 @@ TEST_F(PipelineTest, NotWaitingForCopiesIsFoundOut) {
       << error;
 }
 
+/// The last copy is still under way when the block ends.
+TEST_F(PipelineTest, CopyingTooMuchIsFoundOut) {
+  std::string error =
+      run(replaceOne(kernel(), "%more = llvm.icmp \"slt\" %t, %tiles",
+                     "%more = llvm.icmp \"sle\" %t, %tiles"));
+  EXPECT_TRUE(contains(error,
+                       "block 0 may exit before thread 128 is done with "
+                       "its shared memory in 'nvvm.cp.async.bulk.tensor"))
+      << error;
+}
+
 TEST_F(PipelineTest, AWrongPhaseOfCopiesIsFoundOut) {
   std::string wrong =
       replaceOne(kernel(), kWaitForCopies,
