@@ -12,8 +12,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/pieces/Scratch.h"
 #include "passes/threads/LowerTiles.h"
-#include "passes/threads/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;

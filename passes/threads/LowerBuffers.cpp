@@ -19,10 +19,6 @@ using namespace bastile;
 static constexpr auto kShared =
     static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared);
 
-Type bastile::getBufferPointerType(MLIRContext *context) {
-  return LLVM::LLVMPointerType::get(context, kShared);
-}
-
 static Value advance(OpBuilder &builder, Location loc, Value pointer, Type type,
                      Value count) {
   count =
@@ -84,10 +80,10 @@ LLVM::GlobalOp getLaunchMemory(OpBuilder &builder, tile::ProgramOp program) {
   }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(program);
-  return LLVM::GlobalOp::create(
-      builder, program.getLoc(), type,
-      /*isConstant=*/false, LLVM::Linkage::External, name,
-      /*value=*/Attribute(), alignment, kShared);
+  return LLVM::GlobalOp::create(builder, program.getLoc(), type,
+                                /*isConstant=*/false, LLVM::Linkage::External,
+                                name,
+                                /*value=*/Attribute(), alignment, kShared);
 }
 
 struct LowerBuffer : public OpConversionPattern<tile::BufferOp> {

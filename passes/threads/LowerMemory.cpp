@@ -16,45 +16,9 @@
 using namespace mlir;
 using namespace bastile;
 
-Type bastile::withIntegers(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  Type bits =
-      IntegerType::get(type.getContext(), element.getIntOrFloatBitWidth());
-  auto vector = dyn_cast<VectorType>(type);
-  return vector ? vector.clone(bits) : bits;
-}
-
-Type bastile::getMemoryType(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  bool isSmall =
-      isa<FloatType>(element) && element.getIntOrFloatBitWidth() == 8;
-  return isSmall ? withIntegers(type) : type;
-}
-
-Value bastile::bitcastTo(OpBuilder &builder, Location loc, Type type,
-                         Value value) {
-  if (value.getType() == type)
-    return value;
-  return arith::BitcastOp::create(builder, loc, type, value);
-}
-
 SmallVector<Value> bastile::getFronts(ArrayRef<ValueRange> operands) {
   return llvm::map_to_vector(operands,
                              [](ValueRange values) { return values.front(); });
-}
-
-Value bastile::loadPiece(OpBuilder &builder, Location loc, Type type,
-                         Value pointer, unsigned alignment, bool isInvariant) {
-  auto load = LLVM::LoadOp::create(builder, loc, getMemoryType(type), pointer,
-                                   alignment);
-  load.setInvariant(isInvariant);
-  return bitcastTo(builder, loc, type, load);
-}
-
-void bastile::storePiece(OpBuilder &builder, Location loc, Value piece,
-                         Value pointer, unsigned alignment) {
-  piece = bitcastTo(builder, loc, getMemoryType(piece.getType()), piece);
-  LLVM::StoreOp::create(builder, loc, piece, pointer, alignment);
 }
 
 namespace {

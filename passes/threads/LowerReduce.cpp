@@ -26,18 +26,6 @@ constexpr int64_t kMaxPartialsToRead = 8;
 /// Barriers of a block that its rows may use: all but the first.
 constexpr int64_t kMostRowBarriers = 15;
 
-vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
-  switch (kind) {
-  case tile::ReduceKind::Add:
-    return vector::CombiningKind::ADD;
-  case tile::ReduceKind::Max:
-    return vector::CombiningKind::MAXIMUMF;
-  case tile::ReduceKind::Min:
-    return vector::CombiningKind::MINIMUMF;
-  }
-  llvm_unreachable("unknown reduce kind");
-}
-
 } // namespace
 
 Value bastile::reduceInThread(OpBuilder &builder, Location loc,
@@ -45,14 +33,7 @@ Value bastile::reduceInThread(OpBuilder &builder, Location loc,
   if (kind == tile::ReduceKind::Add)
     if (Value oneHot = sumOneHot(builder, loc, pieces))
       return oneHot;
-  Value total = pieces.front();
-  for (Value piece : pieces.drop_front())
-    total = tile::ReduceOp::combine(builder, loc, kind, total, piece);
-  if (!isa<VectorType>(total.getType()))
-    return total;
-  // A tree instead of a chain, since a reduction may take any order.
-  return vector::ReductionOp::create(builder, loc, getCombiningKind(kind),
-                                     total, arith::FastMathFlags::reassoc);
+  return combinePieces(builder, loc, kind, pieces);
 }
 
 /// A butterfly of shuffles over groups of `lanes` lanes: every lane ends with

@@ -20,8 +20,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/pieces/Scratch.h"
 #include "passes/schedule/ThreadGrid.h"
-#include "passes/threads/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;

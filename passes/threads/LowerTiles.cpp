@@ -18,10 +18,9 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Passes.h"
 #include "passes/TargetLookup.h"
+#include "passes/fragments/Fragments.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "passes/threads/ClusterExchange.h"
-#include "passes/threads/Role.h"
-#include "passes/threads/SharedTiles.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_LOWERTILES
@@ -30,51 +29,6 @@ namespace bastile {
 
 using namespace mlir;
 using namespace bastile;
-
-tile::BlockedAttr bastile::getLayout(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? dyn_cast_or_null<tile::BlockedAttr>(tensor.getEncoding())
-                : tile::BlockedAttr();
-}
-
-tile::LayoutInterface bastile::getAnyLayout(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? dyn_cast_or_null<tile::LayoutInterface>(tensor.getEncoding())
-                : tile::LayoutInterface();
-}
-
-Type bastile::getPieceType(RankedTensorType tile) {
-  int64_t elements = getAnyLayout(tile).getPieceElements(tile.getShape());
-  if (elements == 1)
-    return tile.getElementType();
-  return VectorType::get({elements}, tile.getElementType());
-}
-
-Value bastile::getThreadId(OpBuilder &builder, Location loc) {
-  return gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-}
-
-/// The number is computed by a shuffle from lane 0: the assembler then knows
-/// that all lanes have the same number, and keeps it, and addresses that follow
-/// from it, once for a warp. The shuffle is placed where the program starts, the
-/// only place where all lanes are sure to take part.
-Value bastile::getWarpId(OpBuilder &builder, Location loc) {
-  OpBuilder::InsertionGuard guard(builder);
-  auto program = builder.getInsertionBlock()
-                     ->getParent()
-                     ->getParentOfType<tile::ProgramOp>();
-  builder.setInsertionPointToStart(&program.getBody().front());
-  Value warp = arith::DivUIOp::create(
-      builder, loc, getThreadId(builder, loc),
-      arith::ConstantIndexOp::create(builder, loc, ThreadGrid::kWarp));
-  Value bits =
-      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), warp);
-  auto shuffle =
-      gpu::ShuffleOp::create(builder, loc, bits, /*offset=*/0,
-                             ThreadGrid::kWarp, gpu::ShuffleMode::IDX);
-  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
-                                      shuffle.getShuffleResult());
-}
 
 ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
                                           tile::BlockedAttr layout) {
@@ -101,17 +55,6 @@ ThreadPosition bastile::getThreadPosition(OpBuilder &builder, Location loc,
 Value bastile::getBlockRank(OpBuilder &builder, Location loc,
                             tile::BlockedAttr layout) {
   return createBlockRank(builder, loc, layout.getBlocks());
-}
-
-Value bastile::createBlockRank(OpBuilder &builder, Location loc,
-                               int64_t blocks) {
-  if (blocks == 1)
-    return arith::ConstantIndexOp::create(builder, loc, 0);
-  // Without the upper bound, the dialect assumes at most 8 blocks.
-  return gpu::ClusterBlockIdOp::create(
-      builder, loc,
-      gpu::DimensionAttr::get(builder.getContext(), gpu::Dimension::x),
-      builder.getIndexAttr(blocks));
 }
 
 /// `getPieceColumn` of a tile that has an element for each column, not for each
@@ -163,26 +106,6 @@ bool bastile::isSurelyInside(tile::BlockedAttr layout, int64_t repeat,
   int64_t columns = llvm::divideCeil((repeat + 1) * layout.getColumnsPerDeal(),
                                      layout.getGroup());
   return first && *first + columns <= limit;
-}
-
-Value bastile::createConstantPiece(OpBuilder &builder, Location loc, Type type,
-                                   TypedAttr scalar) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    scalar = DenseElementsAttr::get(vector, Attribute(scalar));
-  return arith::ConstantOp::create(builder, loc, scalar);
-}
-
-Value bastile::createCount(OpBuilder &builder, Location loc, Value first,
-                           Type type) {
-  auto vector = dyn_cast<VectorType>(type);
-  if (!vector)
-    return first;
-  auto offsets =
-      llvm::to_vector(llvm::seq<int32_t>(0, vector.getNumElements()));
-  Value steps = arith::ConstantOp::create(
-      builder, loc, DenseElementsAttr::get(vector, ArrayRef(offsets)));
-  Value start = vector::BroadcastOp::create(builder, loc, vector, first);
-  return arith::AddIOp::create(builder, loc, start, steps);
 }
 
 namespace {
@@ -470,8 +393,7 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
       Builder builder(context);
       attributes.set(
           LLVM::LLVMDialect::getByValAttrName(),
-          TypeAttr::get(
-              LLVM::LLVMArrayType::get(builder.getI8Type(), bytes)));
+          TypeAttr::get(LLVM::LLVMArrayType::get(builder.getI8Type(), bytes)));
       attributes.set(LLVM::LLVMDialect::getAlignAttrName(),
                      builder.getI64IntegerAttr(alignment));
       attributes.set(NVVM::NVVMDialect::getGridConstantAttrName(),
@@ -570,9 +492,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     // These ops have no operands, and would be taken for converted.
     legality.addIllegalOp<tile::CommitCopiesOp, tile::WaitCopiesOp,
                           tile::SynchronizeOp, tile::FenceSharedOp,
-                          tile::TakeTurnOp, tile::PassTurnOp,
-                          tile::BlockRankOp, tile::WaitStoresOp,
-                          tile::WaitDotsOp>();
+                          tile::TakeTurnOp, tile::PassTurnOp, tile::BlockRankOp,
+                          tile::WaitStoresOp, tile::WaitDotsOp>();
     legality.addDynamicallyLegalOp<tile::ProgramOp>([&](tile::ProgramOp op) {
       return converter.isLegal(op.getArgumentTypes());
     });

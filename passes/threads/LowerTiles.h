@@ -15,26 +15,9 @@
 
 #include "dialect/Tile.h"
 #include "mlir/Transforms/DialectConversion.h"
+#include "passes/pieces/Pieces.h"
 
 namespace bastile {
-
-/// The layout of a distributed tile; null for any other type.
-tile::BlockedAttr getLayout(mlir::Type type);
-
-/// The layout of a distributed tile of any kind; null for any other type.
-tile::LayoutInterface getAnyLayout(mlir::Type type);
-
-/// The type of one piece of a distributed tile.
-mlir::Type getPieceType(mlir::RankedTensorType tile);
-
-/// A piece of `type` whose elements are all `scalar`.
-mlir::Value createConstantPiece(mlir::OpBuilder &builder, mlir::Location loc,
-                                mlir::Type type, mlir::TypedAttr scalar);
-
-/// As many numbers from `first` on as a piece of `type` has, of 32 bits. For a
-/// vector, they are the sum of `first` and [0, 1, ...], in this order.
-mlir::Value createCount(mlir::OpBuilder &builder, mlir::Location loc,
-                        mlir::Value first, mlir::Type type);
 
 /// Where a thread stands in the block.
 struct ThreadPosition {
@@ -44,20 +27,9 @@ struct ThreadPosition {
 ThreadPosition getThreadPosition(mlir::OpBuilder &builder, mlir::Location loc,
                                  tile::BlockedAttr layout);
 
-/// The index of the calling thread in its block.
-mlir::Value getThreadId(mlir::OpBuilder &builder, mlir::Location loc);
-
-/// The number of the calling warp in its block, which the assembler knows to be
-/// the same for all lanes.
-mlir::Value getWarpId(mlir::OpBuilder &builder, mlir::Location loc);
-
 /// The index of the thread's block in its cluster.
 mlir::Value getBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
                          tile::BlockedAttr layout);
-
-/// The index of the thread's block in a cluster of `blocks`.
-mlir::Value createBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
-                            int64_t blocks);
 
 /// The column of the first element of the thread's pieces in the given
 /// repetition of the layout along the row, counted from the tile's first
@@ -94,20 +66,6 @@ void populateBufferPatterns(const mlir::TypeConverter &converter,
 void populateOneHotPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 
-/// Notes at loads and stores of a program over named dimensions what its
-/// arguments say of the dimensions of operands, for the patterns of these.
-void nameDimensions(tile::ProgramOp program);
-void populateFragmentMemoryPatterns(const mlir::TypeConverter &converter,
-                                    mlir::RewritePatternSet &patterns);
-void populateFragmentPatterns(const mlir::TypeConverter &converter,
-                              mlir::RewritePatternSet &patterns);
-void populateBarrierPatterns(const mlir::TypeConverter &converter,
-                             mlir::RewritePatternSet &patterns);
-void populateTensorCopyPatterns(const mlir::TypeConverter &converter,
-                                mlir::RewritePatternSet &patterns);
-void populateDotPatterns(const mlir::TypeConverter &converter,
-                         mlir::RewritePatternSet &patterns);
-
 /// The sum of a row's pieces if they are known to be one-hot, otherwise null.
 mlir::Value sumOneHot(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::ValueRange pieces);
@@ -116,35 +74,12 @@ mlir::Value sumOneHot(mlir::OpBuilder &builder, mlir::Location loc,
 llvm::SmallVector<mlir::Value>
 getFronts(llvm::ArrayRef<mlir::ValueRange> operands);
 
-/// Loads a piece of `type` from `pointer`.
-mlir::Value loadPiece(mlir::OpBuilder &builder, mlir::Location loc,
-                      mlir::Type type, mlir::Value pointer, unsigned alignment,
-                      bool isInvariant = false);
-
-/// Stores `piece` to `pointer`.
-void storePiece(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value piece,
-                mlir::Value pointer, unsigned alignment);
-
 /// Calls `visit` with the number, the address and the alignment of each piece
 /// that a thread keeps of a tile of `type` in `slot` of a buffer.
 void forEachKeptPiece(
     mlir::OpBuilder &builder, mlir::Location loc, mlir::RankedTensorType type,
     mlir::Value buffer, mlir::Value slot,
     llvm::function_ref<void(int64_t, mlir::Value, unsigned)> visit);
-
-/// The type to which the patterns convert a buffer in shared memory.
-mlir::Type getBufferPointerType(mlir::MLIRContext *context);
-
-/// `type` with integers of as many bits for its elements.
-mlir::Type withIntegers(mlir::Type type);
-
-/// The type in which a piece of `type` lies in memory: LLVM has no float of 8
-/// bits.
-mlir::Type getMemoryType(mlir::Type type);
-
-/// `value` as a value of `type`, which has as many bits.
-mlir::Value bitcastTo(mlir::OpBuilder &builder, mlir::Location loc,
-                      mlir::Type type, mlir::Value value);
 
 } // namespace bastile
 

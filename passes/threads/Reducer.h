@@ -8,9 +8,9 @@
 #define BASTILE_PASSES_THREADS_REDUCER_H
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/pieces/Scratch.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "passes/threads/LowerTiles.h"
-#include "passes/threads/Scratch.h"
 
 namespace bastile {
 

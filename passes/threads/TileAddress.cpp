@@ -175,12 +175,6 @@ Value TileAddress::getThreadCondition() {
   return condition;
 }
 
-Value bastile::combine(OpBuilder &builder, Location loc, Value lhs, Value rhs) {
-  if (!lhs || !rhs)
-    return lhs ? lhs : rhs;
-  return arith::AndIOp::create(builder, loc, lhs, rhs);
-}
-
 void bastile::createCopyAhead(OpBuilder &builder, Location loc, Value source,
                               Value target, unsigned bytes) {
   // The widest copies need not pass through the multiprocessor's own cache.
@@ -188,26 +182,4 @@ void bastile::createCopyAhead(OpBuilder &builder, Location loc, Value source,
                               : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(builder, loc, target, source, bytes, modifier,
                           /*cpSize=*/Value());
-}
-
-/// Stores without a branch: LLVM would move into a branch what only this store
-/// needs, loads among it, and loads must start early.
-void bastile::storeIf(OpBuilder &builder, Location loc, Value condition,
-                      Value piece, Value pointer, unsigned alignment) {
-  if (!condition) {
-    LLVM::StoreOp::create(builder, loc, piece, pointer, alignment);
-    return;
-  }
-  // bfloat16 is stored as integers, since LLVM's host code generation takes a
-  // masked store of one bfloat16 through float32, rounding by a call.
-  if (getElementTypeOrSelf(piece.getType()).isBF16())
-    piece = bitcastTo(builder, loc, withIntegers(piece.getType()), piece);
-  auto type = dyn_cast<VectorType>(piece.getType());
-  if (!type) {
-    type = VectorType::get({1}, piece.getType());
-    piece = vector::BroadcastOp::create(builder, loc, type, piece);
-  }
-  Value mask = vector::BroadcastOp::create(
-      builder, loc, type.clone(builder.getI1Type()), condition);
-  LLVM::MaskedStoreOp::create(builder, loc, piece, pointer, mask, alignment);
 }

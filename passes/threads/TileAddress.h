@@ -127,20 +127,10 @@ private:
   std::optional<int64_t> band;
 };
 
-/// Whether both conditions hold; null is a condition that always does.
-mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc,
-                    mlir::Value lhs, mlir::Value rhs);
-
 /// Starts to copy `bytes` bytes from global memory to `target`, in a buffer in
 /// shared memory.
 void createCopyAhead(mlir::OpBuilder &builder, mlir::Location loc,
                      mlir::Value source, mlir::Value target, unsigned bytes);
-
-/// Stores a piece as a whole or not at all, without a branch. A `condition`
-/// that is null always holds.
-void storeIf(mlir::OpBuilder &builder, mlir::Location loc,
-             mlir::Value condition, mlir::Value piece, mlir::Value pointer,
-             unsigned alignment);
 
 } // namespace bastile
 

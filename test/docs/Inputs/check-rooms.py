@@ -24,6 +24,8 @@ ROOMS = (
     "passes/tensors",
     "passes/schedule",
     "passes/tile",
+    "passes/pieces",
+    "passes/fragments",
     "passes/threads",
     "passes/math",
     "passes/target",

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/Scratch.h"
+#include "passes/pieces/Scratch.h"
 
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_THREADS_ROLE_H
-#define BASTILE_PASSES_THREADS_ROLE_H
+#ifndef BASTILE_PASSES_FRAGMENTS_ROLE_H
+#define BASTILE_PASSES_FRAGMENTS_ROLE_H
 
 #include "dialect/Tile.h"
 #include "mlir/Transforms/DialectConversion.h"
@@ -42,9 +42,6 @@ private:
   int64_t firstThread = 0, threads = 0;
 };
 
-/// Replaces the roles of `program` by branches, once what they run is lowered.
-void lowerRoles(tile::ProgramOp program);
-
 } // namespace bastile
 
-#endif // BASTILE_PASSES_THREADS_ROLE_H
+#endif // BASTILE_PASSES_FRAGMENTS_ROLE_H

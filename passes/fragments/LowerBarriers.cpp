@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/LowerTiles.h"
+#include "passes/fragments/Fragments.h"
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,9 +12,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/threads/Role.h"
-#include "passes/threads/Scratch.h"
-#include "passes/threads/SharedTiles.h"
+#include "passes/fragments/Role.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
+#include "passes/pieces/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -201,9 +202,9 @@ Value getTurnBarrier(OpBuilder &builder, Location loc, const Role &role,
 }
 
 void passTurn(OpBuilder &builder, Location loc, const Role &role, Value to) {
-  NVVM::BarrierArriveOp::create(
-      builder, loc, getTurnBarrier(builder, loc, role, to),
-      constant32(builder, loc, 2 * Role::kWarpgroup));
+  NVVM::BarrierArriveOp::create(builder, loc,
+                                getTurnBarrier(builder, loc, role, to),
+                                constant32(builder, loc, 2 * Role::kWarpgroup));
 }
 
 struct LowerTakeTurn : public OpConversionPattern<tile::TakeTurnOp> {
@@ -240,9 +241,8 @@ struct LowerPassTurn : public OpConversionPattern<tile::PassTurnOp> {
     Value isLast =
         arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, next,
                               constant(role.getWarpgroups()));
-    passTurn(
-        rewriter, loc, role,
-        arith::SelectOp::create(rewriter, loc, isLast, constant(0), next));
+    passTurn(rewriter, loc, role,
+             arith::SelectOp::create(rewriter, loc, isLast, constant(0), next));
     rewriter.eraseOp(op);
     return success();
   }
@@ -256,7 +256,8 @@ struct LowerFenceShared : public OpConversionPattern<tile::FenceSharedOp> {
                   ConversionPatternRewriter &rewriter) const override {
     NVVM::FenceProxyOp::create(
         rewriter, op.getLoc(), NVVM::ProxyKind::async_shared,
-        NVVM::SharedSpaceAttr::get(getContext(), NVVM::SharedSpace::shared_cta));
+        NVVM::SharedSpaceAttr::get(getContext(),
+                                   NVVM::SharedSpace::shared_cta));
     rewriter.eraseOp(op);
     return success();
   }
@@ -309,8 +310,7 @@ void bastile::startTurns(tile::RolesOp roles) {
     Location loc = first.getLoc();
     Role role(first);
     Value isLast = arith::CmpIOp::create(
-        builder, loc, arith::CmpIPredicate::eq,
-        role.getWarpgroup(builder, loc),
+        builder, loc, arith::CmpIPredicate::eq, role.getWarpgroup(builder, loc),
         arith::ConstantIndexOp::create(builder, loc, role.getWarpgroups() - 1));
     auto branch = scf::IfOp::create(builder, loc, isLast);
     builder.setInsertionPointToStart(branch.thenBlock());

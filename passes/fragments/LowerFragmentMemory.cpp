@@ -10,14 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/LowerTiles.h"
+#include "passes/fragments/Fragments.h"
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/threads/FragmentPosition.h"
-#include "passes/threads/TileAddress.h"
+#include "passes/fragments/FragmentPosition.h"
+#include "passes/pieces/Pieces.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -56,9 +56,9 @@ public:
         rows = getSize(dimension);
         rowStride = parts[1 + dimension];
       } else {
-        address = advance(
-            address, arith::MulIOp::create(builder, loc, index.front(),
-                                           parts[1 + dimension]));
+        address =
+            advance(address, arith::MulIOp::create(builder, loc, index.front(),
+                                                   parts[1 + dimension]));
       }
     }
   }
@@ -76,9 +76,9 @@ public:
       return column;
     Value own =
         arith::AddIOp::create(builder, loc, column, position.getColumn(chunk));
-    return element == 0 ? own
-                        : arith::AddIOp::create(builder, loc, own,
-                                                constant(element));
+    return element == 0
+               ? own
+               : arith::AddIOp::create(builder, loc, own, constant(element));
   }
 
   /// Whether the element lies in the operand.
@@ -98,8 +98,8 @@ public:
           builder, loc, offset,
           arith::MulIOp::create(builder, loc, elementRow, rowStride));
     if (inside)
-      offset = arith::SelectOp::create(builder, loc, inside, offset,
-                                       constant(0));
+      offset =
+          arith::SelectOp::create(builder, loc, inside, offset, constant(0));
     return advance(address, offset);
   }
 
@@ -164,10 +164,9 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
       for (int64_t element = 0; element < width; ++element) {
         Value column = memory.getColumn(chunk, element);
         Value inside = memory.isInside(row, column);
-        Value loaded =
-            loadPiece(rewriter, loc, type.getElementType(),
-                      memory.getAddress(row, column, inside),
-                      getElementBytes(type), op.getInvariant());
+        Value loaded = loadPiece(rewriter, loc, type.getElementType(),
+                                 memory.getAddress(row, column, inside),
+                                 getElementBytes(type), op.getInvariant());
         elements.push_back(
             arith::SelectOp::create(rewriter, loc, inside, loaded, zero));
       }
@@ -201,14 +200,14 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
       Value value = adaptor.getValue()[piece];
       for (int64_t element = 0; element < width; ++element) {
         Value column = memory.getColumn(chunk, element);
-        Value inside = combine(rewriter, loc, memory.isInside(row, column),
-                               isOwner);
+        Value inside =
+            combine(rewriter, loc, memory.isInside(row, column), isOwner);
         Value scalar = width == 1 ? value
                                   : vector::ExtractOp::create(rewriter, loc,
                                                               value, element)
                                         .getResult();
-        scalar = bitcastTo(rewriter, loc, getMemoryType(scalar.getType()),
-                           scalar);
+        scalar =
+            bitcastTo(rewriter, loc, getMemoryType(scalar.getType()), scalar);
         storeIf(rewriter, loc, inside, scalar,
                 memory.getAddress(row, column, /*inside=*/Value()),
                 getElementBytes(type));

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_THREADS_SHAREDTILES_H
-#define BASTILE_PASSES_THREADS_SHAREDTILES_H
+#ifndef BASTILE_PASSES_FRAGMENTS_SHAREDTILES_H
+#define BASTILE_PASSES_FRAGMENTS_SHAREDTILES_H
 
 #include "dialect/Tile.h"
 #include "mlir/IR/Builders.h"
@@ -44,9 +44,6 @@ mlir::Value advanceBytes(mlir::OpBuilder &builder, mlir::Location loc,
 void waitForPhase(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value barrier, mlir::Value parity);
 
-/// Gives the first turn to the first warpgroup of each role that takes turns.
-void startTurns(tile::RolesOp roles);
-
 } // namespace bastile
 
-#endif // BASTILE_PASSES_THREADS_SHAREDTILES_H
+#endif // BASTILE_PASSES_FRAGMENTS_SHAREDTILES_H

@@ -4,12 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_THREADS_FRAGMENTPOSITION_H
-#define BASTILE_PASSES_THREADS_FRAGMENTPOSITION_H
+#ifndef BASTILE_PASSES_FRAGMENTS_FRAGMENTPOSITION_H
+#define BASTILE_PASSES_FRAGMENTS_FRAGMENTPOSITION_H
 
 #include "dialect/Tile.h"
-#include "passes/threads/Role.h"
-#include "passes/threads/SharedTiles.h"
+#include "passes/fragments/Role.h"
+#include "passes/fragments/SharedTiles.h"
 
 namespace bastile {
 
@@ -67,4 +67,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_THREADS_FRAGMENTPOSITION_H
+#endif // BASTILE_PASSES_FRAGMENTS_FRAGMENTPOSITION_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_THREADS_SCRATCH_H
-#define BASTILE_PASSES_THREADS_SCRATCH_H
+#ifndef BASTILE_PASSES_PIECES_SCRATCH_H
+#define BASTILE_PASSES_PIECES_SCRATCH_H
 
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -39,4 +39,4 @@ void waitForReaders(mlir::OpBuilder &builder, mlir::Operation *op);
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_THREADS_SCRATCH_H
+#endif // BASTILE_PASSES_PIECES_SCRATCH_H

@@ -4,15 +4,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/LowerTiles.h"
+#include "passes/fragments/Fragments.h"
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/threads/Role.h"
-#include "passes/threads/SharedTiles.h"
+#include "passes/fragments/Role.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
 
 using namespace mlir;
 using namespace bastile;

@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/SharedTiles.h"
+#include "passes/fragments/SharedTiles.h"
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,16 +34,15 @@ Value bastile::advanceBytes(OpBuilder &builder, Location loc, Value address,
                             int64_t bytes) {
   if (bytes == 0)
     return address;
-  return LLVM::GEPOp::create(builder, loc, address.getType(),
-                             builder.getI8Type(), address,
-                             LLVM::GEPArg(static_cast<int32_t>(bytes)),
-                             LLVM::GEPNoWrapFlags::none);
+  return LLVM::GEPOp::create(
+      builder, loc, address.getType(), builder.getI8Type(), address,
+      LLVM::GEPArg(static_cast<int32_t>(bytes)), LLVM::GEPNoWrapFlags::none);
 }
 
 Value bastile::getSlot(OpBuilder &builder, Location loc, MemRefType type,
                        Value buffer, Value slot) {
-  Value bytes = arith::ConstantIndexOp::create(builder, loc,
-                                               SharedTile(type).getBytes());
+  Value bytes =
+      arith::ConstantIndexOp::create(builder, loc, SharedTile(type).getBytes());
   return advanceBytes(builder, loc, buffer,
                       arith::MulIOp::create(builder, loc, slot, bytes));
 }

@@ -4,14 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/LowerTiles.h"
+#include "passes/fragments/Fragments.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "passes/threads/Role.h"
-#include "passes/threads/Scratch.h"
-#include "passes/threads/SharedTiles.h"
+#include "passes/fragments/Role.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
+#include "passes/pieces/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -26,10 +27,10 @@ static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,
   for (ValueRange index : llvm::reverse(indices)) {
     Value coordinate = index.front();
     if (coordinates.empty() && panel > 0)
-      coordinate = arith::AddIOp::create(
-          builder, loc, coordinate,
-          arith::ConstantIndexOp::create(builder, loc,
-                                         panel * map.getBox().back()));
+      coordinate =
+          arith::AddIOp::create(builder, loc, coordinate,
+                                arith::ConstantIndexOp::create(
+                                    builder, loc, panel * map.getBox().back()));
     coordinates.push_back(arith::IndexCastUIOp::create(
         builder, loc, builder.getI32Type(), coordinate));
   }
@@ -53,28 +54,26 @@ struct LowerCopyBox : public OpConversionPattern<tile::CopyBoxOp> {
       if (op.getRow()) {
         Value rowBytes =
             arith::ConstantIndexOp::create(rewriter, loc, tile.swizzle);
-        target = advanceBytes(
-            rewriter, loc, target,
-            arith::MulIOp::create(rewriter, loc, adaptor.getRow().front(),
-                                  rowBytes));
+        target = advanceBytes(rewriter, loc, target,
+                              arith::MulIOp::create(rewriter, loc,
+                                                    adaptor.getRow().front(),
+                                                    rowBytes));
       }
-      Value barrier = getScratchAddress(
-          rewriter, loc, adaptor.getBarriers().front(), rewriter.getI64Type(),
-          adaptor.getIndex().front());
+      Value barrier =
+          getScratchAddress(rewriter, loc, adaptor.getBarriers().front(),
+                            rewriter.getI64Type(), adaptor.getIndex().front());
       Value blocks;
       if (op.getBlocks())
-        blocks = arith::IndexCastUIOp::create(rewriter, loc,
-                                              rewriter.getI16Type(),
-                                              adaptor.getBlocks().front());
+        blocks = arith::IndexCastUIOp::create(
+            rewriter, loc, rewriter.getI16Type(), adaptor.getBlocks().front());
       for (int64_t panel = 0; panel < tile.getPanels(); ++panel)
         NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
             rewriter, loc,
             LLVM::AddrSpaceCastOp::create(
                 rewriter, loc,
                 LLVM::LLVMPointerType::get(
-                    getContext(),
-                    static_cast<unsigned>(
-                        NVVM::NVVMMemorySpace::SharedCluster)),
+                    getContext(), static_cast<unsigned>(
+                                      NVVM::NVVMMemorySpace::SharedCluster)),
                 advanceBytes(rewriter, loc, target,
                              panel * tile.getPanelBytes())),
             adaptor.getOperand().front(),

@@ -4,14 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/Role.h"
+#include "passes/fragments/Role.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/fragments/Fragments.h"
+#include "passes/pieces/Pieces.h"
 #include "passes/schedule/ThreadGrid.h"
-#include "passes/threads/LowerTiles.h"
-
 using namespace mlir;
 using namespace bastile;
 
@@ -63,9 +63,9 @@ void Role::runOnFirst(OpBuilder &builder, Location loc,
                       function_ref<void()> build) const {
   if (threads == 1)
     return build();
-  Value isFirst = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq, getThread(builder, loc),
-      constantIndex(builder, loc, 0));
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        getThread(builder, loc),
+                                        constantIndex(builder, loc, 0));
   auto branch = scf::IfOp::create(builder, loc, isFirst);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
@@ -119,10 +119,10 @@ private:
     int64_t wanted = (*op.getRegisters())[number];
     if (wanted == each)
       return;
-    NVVM::SetMaxRegisterOp::create(
-        builder, loc, static_cast<int32_t>(wanted),
-        wanted > each ? NVVM::SetMaxRegisterAction::increase
-                      : NVVM::SetMaxRegisterAction::decrease);
+    NVVM::SetMaxRegisterOp::create(builder, loc, static_cast<int32_t>(wanted),
+                                   wanted > each
+                                       ? NVVM::SetMaxRegisterAction::increase
+                                       : NVVM::SetMaxRegisterAction::decrease);
   }
 
   void inlineRole(size_t number, int64_t firstWarp) {

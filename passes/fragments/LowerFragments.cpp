@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/LowerTiles.h"
+#include "passes/fragments/Fragments.h"
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,10 +12,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/fragments/FragmentPosition.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
 #include "passes/schedule/ThreadGrid.h"
-#include "passes/threads/FragmentPosition.h"
-#include "passes/threads/Reducer.h"
-#include "passes/threads/SharedTiles.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -86,9 +86,9 @@ struct ReduceFragment : public OpConversionPattern<tile::ReduceOp> {
       for (int64_t half = 0; half < 2; ++half) {
         SmallVector<Value> row;
         for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk)
-          row.push_back(adaptor.getInput()[layout.getPiece(shape, repeat,
-                                                           chunk, half)]);
-        Value value = reduceInThread(rewriter, loc, op.getKind(), row);
+          row.push_back(
+              adaptor.getInput()[layout.getPiece(shape, repeat, chunk, half)]);
+        Value value = combinePieces(rewriter, loc, op.getKind(), row);
         for (int64_t lanes = 1; lanes < kLanesPerRow; lanes *= 2) {
           auto shuffle =
               gpu::ShuffleOp::create(rewriter, loc, value, lanes,
@@ -142,19 +142,17 @@ struct IotaOfFragment : public OpConversionPattern<tile::IotaOp> {
     Location loc = op.getLoc();
     FragmentPosition position(rewriter, op, layout);
     SmallVector<Value> pieces;
-    forEachPiece(
-        layout, type.getShape(), [&](int64_t, int64_t chunk, int64_t) {
-          Value column = arith::ConstantIndexOp::create(rewriter, loc, 0);
-          if (type.getDimSize(1) > 1)
-            column = position.getColumn(chunk);
-          if (op.getColumn())
-            column = arith::AddIOp::create(rewriter, loc,
-                                           adaptor.getColumn()[0], column);
-          column = arith::IndexCastUIOp::create(rewriter, loc,
-                                                type.getElementType(), column);
-          pieces.push_back(
-              createCount(rewriter, loc, column, getPieceType(type)));
-        });
+    forEachPiece(layout, type.getShape(), [&](int64_t, int64_t chunk, int64_t) {
+      Value column = arith::ConstantIndexOp::create(rewriter, loc, 0);
+      if (type.getDimSize(1) > 1)
+        column = position.getColumn(chunk);
+      if (op.getColumn())
+        column = arith::AddIOp::create(rewriter, loc, adaptor.getColumn()[0],
+                                       column);
+      column = arith::IndexCastUIOp::create(rewriter, loc,
+                                            type.getElementType(), column);
+      pieces.push_back(createCount(rewriter, loc, column, getPieceType(type)));
+    });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
   }
@@ -173,27 +171,26 @@ struct IotaRowsOfFragment : public OpConversionPattern<tile::IotaRowsOp> {
     Location loc = op.getLoc();
     FragmentPosition position(rewriter, op, layout);
     SmallVector<Value> pieces;
-    forEachPiece(layout, type.getShape(),
-                 [&](int64_t repeat, int64_t, int64_t half) {
-                   Value row = adaptor.getRow().front();
-                   if (type.getDimSize(0) > 1)
-                     row = arith::AddIOp::create(
-                         rewriter, loc, row, position.getRow(repeat, half));
-                   row = arith::IndexCastUIOp::create(
-                       rewriter, loc, type.getElementType(), row);
-                   Type pieceType = getPieceType(type);
-                   if (pieceType != row.getType())
-                     row = vector::BroadcastOp::create(rewriter, loc, pieceType,
-                                                       row);
-                   pieces.push_back(row);
-                 });
+    forEachPiece(
+        layout, type.getShape(), [&](int64_t repeat, int64_t, int64_t half) {
+          Value row = adaptor.getRow().front();
+          if (type.getDimSize(0) > 1)
+            row = arith::AddIOp::create(rewriter, loc, row,
+                                        position.getRow(repeat, half));
+          row = arith::IndexCastUIOp::create(rewriter, loc,
+                                             type.getElementType(), row);
+          Type pieceType = getPieceType(type);
+          if (pieceType != row.getType())
+            row = vector::BroadcastOp::create(rewriter, loc, pieceType, row);
+          pieces.push_back(row);
+        });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
   }
 };
 
-/// Writes a tile to shared memory: matrices of 8 rows and 16 bytes at once where
-/// elements have 16 bits, otherwise each piece by its thread.
+/// Writes a tile to shared memory: matrices of 8 rows and 16 bytes at once
+/// where elements have 16 bits, otherwise each piece by its thread.
 struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -216,8 +213,8 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
       for (int64_t chunk = 0; chunk < layout.getChunks(shape);
            chunk += isMatrix ? 2 : 1) {
         auto getPiece = [&](int64_t index) {
-          return adaptor.getValue()[layout.getPiece(shape, repeat, chunk, 0) +
-                                    index];
+          return adaptor
+              .getValue()[layout.getPiece(shape, repeat, chunk, 0) + index];
         };
         if (!isMatrix) {
           for (int64_t half = 0; half < 2; ++half)

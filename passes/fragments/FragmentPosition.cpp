@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/threads/FragmentPosition.h"
+#include "passes/fragments/FragmentPosition.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/schedule/ThreadGrid.h"
@@ -65,8 +65,8 @@ FragmentPosition::FragmentPosition(OpBuilder &builder, Operation *op,
 
 Value FragmentPosition::getRow(int64_t repeat, int64_t half) {
   return Indices{builder, loc}.add(
-      firstRow, repeat * layout.getWarps() * tile::MmaAttr::kWarpRows +
-                    half * kHalf);
+      firstRow,
+      repeat * layout.getWarps() * tile::MmaAttr::kWarpRows + half * kHalf);
 }
 
 Value FragmentPosition::getColumn(int64_t chunk) {
@@ -85,39 +85,35 @@ SharedFragment::SharedFragment(OpBuilder &builder, Operation *op,
       at.multiply(role.getWarp(builder, loc), tile::MmaAttr::kWarpRows);
   // Lanes 0 to 15 address the rows of the first chunk, the others the second's.
   matrixRow = at.add(warpRow, at.remainder(lane, tile::MmaAttr::kWarpRows));
-  matrixByte =
-      at.multiply(at.divide(lane, tile::MmaAttr::kWarpRows),
-                  tile::MmaAttr::kChunk * place.elementBytes);
+  matrixByte = at.multiply(at.divide(lane, tile::MmaAttr::kWarpRows),
+                           tile::MmaAttr::kChunk * place.elementBytes);
 }
 
 Value SharedFragment::getMatrixAddress(int64_t repeat, int64_t chunk) {
   Indices at{builder, loc};
-  Value row = at.add(matrixRow, repeat * layout.getWarps() *
-                                    tile::MmaAttr::kWarpRows);
-  return getAddress(row,
-                    at.add(matrixByte, chunk * tile::MmaAttr::kChunk *
-                                           place.elementBytes));
+  Value row =
+      at.add(matrixRow, repeat * layout.getWarps() * tile::MmaAttr::kWarpRows);
+  return getAddress(row, at.add(matrixByte, chunk * tile::MmaAttr::kChunk *
+                                                place.elementBytes));
 }
 
 Value SharedFragment::getPieceAddress(int64_t repeat, int64_t chunk,
                                       int64_t half) {
   Indices at{builder, loc};
-  return getAddress(
-      position.getRow(repeat, half),
-      at.multiply(position.getColumn(chunk), place.elementBytes));
+  return getAddress(position.getRow(repeat, half),
+                    at.multiply(position.getColumn(chunk), place.elementBytes));
 }
 
 Value SharedFragment::getAddress(Value row, Value byte) {
   Indices at{builder, loc};
-  Value panel = at.multiply(at.divide(byte, place.swizzle),
-                            place.getPanelBytes());
+  Value panel =
+      at.multiply(at.divide(byte, place.swizzle), place.getPanelBytes());
   Value within = at.add(at.multiply(row, place.swizzle),
                         at.remainder(byte, place.swizzle));
   // Bits 7 to 9 choose among the pieces of 16 bytes of a row.
   constexpr int64_t distance = 8, unit = 16;
-  Value bits = arith::AndIOp::create(
-      builder, loc, at.divide(within, distance),
-      at.constant(place.swizzle - unit));
+  Value bits = arith::AndIOp::create(builder, loc, at.divide(within, distance),
+                                     at.constant(place.swizzle - unit));
   Value swizzled = arith::XOrIOp::create(builder, loc, within, bits);
   return advanceBytes(builder, loc, address, at.add(panel, swizzled));
 }

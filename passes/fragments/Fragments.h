@@ -1,0 +1,37 @@
+//===- Fragments.h - Patterns of programs on tensor cores -------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_FRAGMENTS_FRAGMENTS_H
+#define BASTILE_PASSES_FRAGMENTS_FRAGMENTS_H
+
+#include "dialect/Tile.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace bastile {
+
+/// Notes at loads and stores of a program over named dimensions what its
+/// arguments say of the dimensions of operands, for the patterns of these.
+void nameDimensions(tile::ProgramOp program);
+void populateFragmentMemoryPatterns(const mlir::TypeConverter &converter,
+                                    mlir::RewritePatternSet &patterns);
+void populateFragmentPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+void populateBarrierPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
+void populateTensorCopyPatterns(const mlir::TypeConverter &converter,
+                                mlir::RewritePatternSet &patterns);
+void populateDotPatterns(const mlir::TypeConverter &converter,
+                         mlir::RewritePatternSet &patterns);
+
+/// Gives the first turn to the first warpgroup of each role that takes turns.
+void startTurns(tile::RolesOp roles);
+
+/// Replaces the roles of `program` by branches, once what they run is lowered.
+void lowerRoles(tile::ProgramOp program);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_FRAGMENTS_FRAGMENTS_H
