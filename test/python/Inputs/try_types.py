@@ -15,6 +15,7 @@ import torch
 import transformers
 import type_settings
 from bastile._patching import kind, model_types
+from bastile._patching.kinds import heads, residuals
 from transformers.models.auto import modeling_auto
 
 
@@ -81,10 +82,19 @@ def _noting_calls(calls):
         return made(lambda *_: note, original, patch)
 
     kind.made = noting
+    _forget_norms()
     try:
         yield
     finally:
         kind.made = made
+        _forget_norms()
+
+
+def _forget_norms():
+    """Has forwards that call norms together with something else be built anew: they know
+    norms by the functions that are in force."""
+    for each in (heads, residuals):
+        each._replace.cache_clear()
 
 
 def try_type(name):
