@@ -92,6 +92,7 @@ public:
   void closeCopies();
   void waitForCopies(uint32_t mostPending);
   void fenceProxies();
+  void fenceBarriers();
   /// The registers hold numbers, and no placeholders of products.
   void checkRegisters(const uint32_t *registers, uint32_t count, uint32_t site);
   void loadTensor(char *to, const void *map, const int32_t *coordinates,
@@ -168,6 +169,11 @@ private:
     /// are over at step `copyStep`.
     unsigned component = 0;
     uint32_t copyStep = 1;
+    /// Who initialized it at which step, and whether that thread has fenced
+    /// this for engines and other blocks.
+    unsigned initializer = 0;
+    uint32_t initStep = 0;
+    bool isFenced = false;
   };
   /// Warps that have arrived at a barrier and do not wait there.
   struct BarrierArrivals {
@@ -265,7 +271,9 @@ private:
   void completeClusterPhase();
   void leaveCluster(unsigned warp);
   void reportDeadlock();
-  MessageBarrier *findBarrier(char *address, uint32_t site);
+  /// The mbarrier at an address, which the running thread or, for it, an engine
+  /// or another block uses; null after an error.
+  MessageBarrier *findBarrier(char *address, bool isByEngine, uint32_t site);
   void completeMessages(MessageBarrier &barrier);
   void arriveWithoutWaiting(unsigned thread);
   BarrierArrivals &barrierArrivals(unsigned block, uint32_t barrier) {

@@ -30,19 +30,39 @@ void EmulatedCluster::initBarrier(char *address, uint32_t count,
     barrier.component = clocks.addComponent();
   barrier.count = barrier.pending = count;
   barrier.phase = barrier.bytes = 0;
+  barrier.initializer = running;
+  barrier.initStep = clocks.step(running / warpSize);
+  barrier.isFenced = false;
   barrier.arriving.clear();
   barrier.completed.clear();
 }
 
-/// The mbarrier at an address; null after an error.
-EmulatedCluster::MessageBarrier *EmulatedCluster::findBarrier(char *address,
-                                                              uint32_t site) {
+EmulatedCluster::MessageBarrier *
+EmulatedCluster::findBarrier(char *address, bool isByEngine, uint32_t site) {
   auto found = messageBarriers.find(address);
-  if (found != messageBarriers.end())
-    return &found->second;
-  fail(siteName(site) + " by " + threadName(running) +
-       " uses an mbarrier that nobody has initialized");
-  return nullptr;
+  if (found == messageBarriers.end()) {
+    fail(siteName(site) + " by " + threadName(running) +
+         " uses an mbarrier that nobody has initialized");
+    return nullptr;
+  }
+  MessageBarrier &barrier = found->second;
+  unsigned warp = running / warpSize;
+  unsigned initWarp = barrier.initializer / warpSize;
+  bool isKnown = barrier.initializer == running ||
+                 (initWarp == warp
+                      ? barrier.initStep < clocks.step(warp)
+                      : barrier.initStep <= stepOf(clocks.of(warp), initWarp));
+  // A fence orders what it follows even ahead of a relaxed arrival.
+  isKnown |= barrier.isFenced && arrivals[warp].hasMet;
+  if (!isKnown)
+    fail(siteName(site) + " by " + threadName(running) +
+         " uses an mbarrier that " + threadName(barrier.initializer) +
+         " initializes, and no barrier lies in between");
+  else if (isByEngine && !barrier.isFenced)
+    fail(siteName(site) + " by " + threadName(running) +
+         " arrives at an mbarrier that " + threadName(barrier.initializer) +
+         " has initialized without a fence after that");
+  return failure.empty() ? &barrier : nullptr;
 }
 
 void EmulatedCluster::completeMessages(MessageBarrier &barrier) {
@@ -63,7 +83,8 @@ void EmulatedCluster::expectMessages(char *address, uint32_t arrivals,
                                      uint32_t bytes, uint32_t site) {
   access(reinterpret_cast<uintptr_t>(address), 8, 8, EmulatedAccess::Atomic,
          site);
-  if (MessageBarrier *barrier = findBarrier(address, site)) {
+  if (MessageBarrier *barrier =
+          findBarrier(address, /*isByEngine=*/false, site)) {
     if (barrier->pending < arrivals) {
       fail(threadName(running) + " arrives in " + siteName(site) +
            " at an mbarrier at which all have arrived");
@@ -86,7 +107,8 @@ void EmulatedCluster::sendMessage(char *address, uint32_t bits, char *barrierAt,
   access(reinterpret_cast<uintptr_t>(barrierAt), 8, 8, EmulatedAccess::Atomic,
          site);
   std::memcpy(address, &bits, sizeof(bits));
-  if (MessageBarrier *barrier = findBarrier(barrierAt, site)) {
+  if (MessageBarrier *barrier =
+          findBarrier(barrierAt, /*isByEngine=*/true, site)) {
     barrier->bytes -= sizeof(bits);
     clocks.release(running / warpSize, barrier->arriving);
     completeMessages(*barrier);
@@ -97,18 +119,26 @@ void EmulatedCluster::sendMessage(char *address, uint32_t bits, char *barrierAt,
 
 void EmulatedCluster::waitForMessages(char *address, uint32_t parity,
                                       uint32_t site) {
-  MessageBarrier *barrier = findBarrier(address, site);
+  MessageBarrier *barrier = findBarrier(address, /*isByEngine=*/false, site);
   // While the current phase has this parity, the awaited phase has not ended.
   while (barrier && (barrier->phase & 1) == parity) {
     wait({Wait::Messages, 0, parity, 0, 0, 0, site});
-    barrier = findBarrier(address, site);
+    barrier = findBarrier(address, /*isByEngine=*/false, site);
   }
   if (!failure.empty())
     yield();
   clocks.acquire(running / warpSize, barrier->completed);
 }
 
-void EmulatedCluster::fenceProxies() { shadow.fenceProxies(running); }
+void EmulatedCluster::fenceProxies() {
+  shadow.fenceProxies(running);
+  fenceBarriers();
+}
+
+void EmulatedCluster::fenceBarriers() {
+  for (auto &[address, barrier] : messageBarriers)
+    barrier.isFenced |= barrier.initializer == running;
+}
 
 //===----------------------------------------------------------------------===//
 // Copies ahead

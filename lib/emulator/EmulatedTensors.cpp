@@ -181,7 +181,7 @@ void EmulatedCluster::arriveBytes(char *to, char *barrierAt, uint64_t bytes,
   if (place->block != blockOf(running) &&
       !checkRemote(place->block, EmulatedAccess::Store, site))
     return;
-  MessageBarrier *barrier = findBarrier(barrierAt, site);
+  MessageBarrier *barrier = findBarrier(barrierAt, /*isByEngine=*/true, site);
   if (!barrier)
     return;
   SharedShadow::Engine engine = {barrier->component, barrier->copyStep,

@@ -115,6 +115,8 @@ static uint32_t elect(uint32_t mask, uint32_t site) {
       {EmulatedCluster::Wait::Elect, 0, mask, 0, 0, 0, site});
 }
 
+static void fenceBarriers() { EmulatedCluster::current()->fenceBarriers(); }
+
 static void fenceProxies() { EmulatedCluster::current()->fenceProxies(); }
 
 static void warpgroupStep(int32_t step, uint32_t operand, uint32_t *registers,
@@ -248,6 +250,7 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::waitForCopies, reinterpret_cast<void *>(&waitForCopies)},
       {calls::arriveAtBarrier, reinterpret_cast<void *>(&arriveAtBarrier)},
       {calls::elect, reinterpret_cast<void *>(&elect)},
+      {calls::fenceBarriers, reinterpret_cast<void *>(&fenceBarriers)},
       {calls::fenceProxies, reinterpret_cast<void *>(&fenceProxies)},
       {calls::warpgroupStep, reinterpret_cast<void *>(&warpgroupStep)},
       {calls::beginProduct, reinterpret_cast<void *>(&beginProduct)},

@@ -92,8 +92,8 @@ private:
   };
   struct Piece {
     EngineAccess writer;
-    // More engines than these never read the same bytes at a time: there are at
-    // most three warpgroups beside the one that copies.
+    // If more engines read the same bytes at a time than three, such as four
+    // warpgroups, the races of some of them may be missed.
     EngineAccess readers[3];
   };
 

@@ -79,10 +79,8 @@ bool OpEmulator::rewriteMessages(Operation *op) {
       .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
         return become(calls::waitForCopies, constant(loc, wait.getN()));
       })
-      // The emulator runs the ops that this fence orders in order anyway.
       .Case([&](NVVM::FenceMbarrierInitOp) {
-        op->erase();
-        return true;
+        return become(calls::fenceBarriers, {});
       })
       .Default([](Operation *) { return false; });
 }

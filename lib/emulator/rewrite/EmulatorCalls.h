@@ -108,6 +108,8 @@ inline constexpr char arriveAtBarrier[] = "bastile.emulator.arrive_at_barrier";
 inline constexpr char elect[] = "bastile.emulator.elect";
 // void (): between the generic and the async proxy
 inline constexpr char fenceProxies[] = "bastile.emulator.fence_proxies";
+// void (): after the initialization of mbarriers
+inline constexpr char fenceBarriers[] = "bastile.emulator.fence_barriers";
 // void (i32 step, i32 operand, ptr registers, i32 count, i32 site): a step of a
 // warpgroup other than a product; the operand of a wait is how many groups may
 // still be under way, that of `setmaxnreg` the number of registers

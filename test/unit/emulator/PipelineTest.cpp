@@ -364,6 +364,18 @@ TEST_F(PipelineTest, ArrivingTooOftenIsFoundOut) {
   EXPECT_TRUE(contains(error, "barrier divergence")) << error;
 }
 
+TEST_F(PipelineTest, BarriersAreInitializedAheadOfTheirUse) {
+  std::string error =
+      run(replaceOne(kernel(), "  nvvm.fence.mbarrier.init\n", ""));
+  EXPECT_TRUE(contains(error, "by thread 128 arrives at an mbarrier that "
+                              "thread 0 has initialized without a fence"))
+      << error;
+  error = run(replaceOne(kernel(), "  nvvm.barrier0\n", ""));
+  EXPECT_TRUE(contains(error, "uses an mbarrier that thread 0 initializes, and "
+                              "no barrier lies in between"))
+      << error;
+}
+
 TEST_F(PipelineTest, AWarpgroupStaysTogether) {
   std::string error = run(replaceOne(kernel(), kCommit,
                                      "llvm.cond_br %isFirst, ^one, ^join\n"

@@ -223,6 +223,7 @@ llvm.func @kernel(%image: !llvm.ptr<1>, %fragments: !llvm.ptr<1>,
   llvm.cond_br %isFirst, ^copy, ^meet
 ^copy:
   nvvm.mbarrier.init %arrived, %c1 : !llvm.ptr<3>, i32
+  nvvm.fence.mbarrier.init
   nvvm.mbarrier.arrive.expect_tx %arrived, %bytes : !llvm.ptr<3>, i32
   nvvm.cp.async.bulk.shared.cluster.global %memory, %image, %arrived, %bytes
     : !llvm.ptr<3>, !llvm.ptr<1>
