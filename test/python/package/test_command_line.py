@@ -92,8 +92,8 @@ def test_doctor_names_what_a_gpu_lacks_for_its_driver(monkeypatch):
     monkeypatch.setattr(doctor._bastile, "describe_gpu", lambda device: gpu)
     (finding,) = doctor.check_gpus()
     assert finding.text == (
-        "H200, compute capability 9.0, 132 multiprocessors, target sm_90; without "
-        "wgmma, which the driver's CUDA 12.8 compiles wrongly"
+        "H200, compute capability 9.0, 132 multiprocessors, target sm_90a; "
+        "without wgmma, which the driver's CUDA 12.8 compiles wrongly"
     )
     assert not finding.problem
     # An older GPU lacks it with any driver.
