@@ -148,9 +148,17 @@ def source_of(function: Any) -> str:
 
 
 def tell(module: types.ModuleType) -> None:
-    """Has a module of tests ask `source_of`."""
-    if "inspect" not in vars(module):
-        return
-    asked = types.SimpleNamespace(**vars(inspect))
-    asked.getsource = source_of
-    setattr(module, "inspect", asked)
+    """Has a module of tests ask `source_of`, and gives it rotary modules that take a
+    ``device``, as those of Transformers before 5.18 do."""
+    if "inspect" in vars(module):
+        asked = types.SimpleNamespace(**vars(inspect))
+        asked.getsource = source_of
+        setattr(module, "inspect", asked)
+    for name, value in list(vars(module).items()):
+        if name.endswith("RotaryEmbedding") and inspect.isclass(value):
+            if "device" not in inspect.signature(value).parameters:
+                setattr(module, name, functools.partial(_on_device, value))
+
+
+def _on_device(kind, *arguments, device=None, **settings):
+    return kind(*arguments, **settings).to(device)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
 
@@ -201,6 +202,19 @@ def test_a_run_of_ligers_tests(tmp_path):
     }, found
     assert "liger_kernel.ops.LigerSparsemaxFunction" in found["test_sparsemax"][1]
     assert said.startswith("liger: 66.7% of tests")
+
+
+def test_rotary_modules_take_a_device():
+    pytest.importorskip("transformers")
+    from peers_tests.liger import patches
+    from transformers import LlamaConfig
+    from transformers.models.llama import modeling_llama
+
+    module = types.ModuleType("test_rope")
+    module.LlamaRotaryEmbedding = modeling_llama.LlamaRotaryEmbedding
+    patches.tell(module)
+    rotary = module.LlamaRotaryEmbedding(config=LlamaConfig(), device="cpu")
+    assert isinstance(rotary, modeling_llama.LlamaRotaryEmbedding)
 
 
 def test_a_folder_of_somebody_else_is_left_alone(tmp_path, monkeypatch, capsys):
