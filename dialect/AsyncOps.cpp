@@ -17,9 +17,8 @@ static constexpr int64_t kWarp = 32, kWarpgroup = 4;
 /// The swizzle of a buffer or tile in shared memory; none elsewhere.
 static std::optional<int64_t> getSwizzle(Type type) {
   auto memory = dyn_cast<MemRefType>(type);
-  auto shared = memory
-                    ? dyn_cast_or_null<SharedAttr>(memory.getMemorySpace())
-                    : SharedAttr();
+  auto shared = memory ? dyn_cast_or_null<SharedAttr>(memory.getMemorySpace())
+                       : SharedAttr();
   return shared ? std::optional(shared.getSwizzle()) : std::nullopt;
 }
 
@@ -116,13 +115,13 @@ static LogicalResult verifyBox(Operation *op, TensorMapType map,
   if (static_cast<int64_t>(numIndices) != map.getMemory().getRank())
     return op->emitOpError("has ")
            << numIndices << " indices of " << map.getMemory();
-  int64_t panel = std::min(
-      *swizzle, buffer.getDimSize(2) * bastile::getElementBytes(buffer));
+  int64_t panel = std::min(*swizzle, buffer.getDimSize(2) *
+                                         bastile::getElementBytes(buffer));
   int64_t rows = 1;
   for (int64_t size : map.getBox().drop_back())
     rows *= size;
-  bool fits = isPart ? buffer.getDimSize(1) % rows == 0
-                     : buffer.getDimSize(1) == rows;
+  bool fits =
+      isPart ? buffer.getDimSize(1) % rows == 0 : buffer.getDimSize(1) == rows;
   if (map.getMemory().getElementType() != buffer.getElementType() ||
       map.getSwizzle() != *swizzle || !fits ||
       map.getBox().back() * bastile::getElementBytes(buffer) != panel)
@@ -133,14 +132,14 @@ static LogicalResult verifyBox(Operation *op, TensorMapType map,
 
 LogicalResult CopyBoxOp::verify() {
   return verifyBox(*this, getOperand().getType(),
-                   cast<MemRefType>(getBuffer().getType()),
-                   getIndices().size(), bool(getRow()));
+                   cast<MemRefType>(getBuffer().getType()), getIndices().size(),
+                   bool(getRow()));
 }
 
 LogicalResult StoreBoxOp::verify() {
   return verifyBox(*this, getOperand().getType(),
-                   cast<MemRefType>(getBuffer().getType()),
-                   getIndices().size(), /*isPart=*/false);
+                   cast<MemRefType>(getBuffer().getType()), getIndices().size(),
+                   /*isPart=*/false);
 }
 
 //===----------------------------------------------------------------------===//
@@ -150,8 +149,8 @@ LogicalResult StoreBoxOp::verify() {
 LogicalResult BeginDotsOp::verify() {
   if (getType().getTile() == getTile().getType())
     return success();
-  return emitOpError("gives ") << getTile().getType() << " to products as "
-                               << getType();
+  return emitOpError("gives ")
+         << getTile().getType() << " to products as " << getType();
 }
 
 LogicalResult DotOp::verify() {
@@ -179,7 +178,8 @@ LogicalResult DotOp::verify() {
   if (auto fragment = dyn_cast<RankedTensorType>(a);
       fragment && (fragment.getEncoding() != layout || contract[0] != 1))
     return emitOpError("takes ")
-           << fragment << " from registers, whose layout is not that of " << sum;
+           << fragment << " from registers, whose layout is not that of "
+           << sum;
   if (a.getElementType() != b.getElementType() ||
       a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
       a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||

@@ -303,9 +303,9 @@ static LogicalResult verifyDimensions(ProgramOp program) {
              << size.getType();
   std::optional<DictionaryAttr> parts = program.getPrograms();
   if (!parts)
-    return program.emitOpError(
-        "has named dimensions, so 'programs' must say into which parts they are "
-        "cut");
+    return program.emitOpError("has named dimensions, so 'programs' must say "
+                               "into which parts they are "
+                               "cut");
   for (NamedAttribute part : *parts) {
     auto length = dyn_cast<IntegerAttr>(part.getValue());
     if (!program.getSize(part.getName()) || !length || length.getInt() < 1)
@@ -327,6 +327,8 @@ LogicalResult ProgramOp::verify() {
   if (getDimensions())
     return failure(failed(verifyDimensions(*this)) ||
                    failed(verifyArguments(*this)));
+  if (!getLeadingAttr())
+    return emitOpError("requires attribute 'leading'");
   if (!getSchedule().isComplete())
     return emitOpError("has schedule ")
            << getSchedule()

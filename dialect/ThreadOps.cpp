@@ -10,9 +10,10 @@
 using namespace mlir;
 using namespace bastile::tile;
 
-LogicalResult SharedMatrixAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, int64_t offset,
-    int64_t leading, int64_t stride, int64_t swizzle, bool transposed) {
+LogicalResult
+SharedMatrixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                         int64_t offset, int64_t leading, int64_t stride,
+                         int64_t swizzle, bool transposed) {
   if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
     return emitError() << "a swizzle has 0, 32, 64 or 128 bytes, not "
                        << swizzle;
@@ -49,10 +50,10 @@ LogicalResult WgmmaOp::verify() {
   auto expected = static_cast<size_t>(columns / 2);
   if (getResults().size() != expected ||
       (!getAccumulators().empty() && getAccumulators().size() != expected))
-    return emitOpError("of ") << columns << " columns has " << expected
-                              << " accumulators a thread, but "
-                              << getAccumulators().size() << " and "
-                              << getResults().size() << " are given";
+    return emitOpError("of ")
+           << columns << " columns has " << expected
+           << " accumulators a thread, but " << getAccumulators().size()
+           << " and " << getResults().size() << " are given";
   Type type = getElementType();
   bool isWide = type.isBF16() || type.isF16();
   if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(type))

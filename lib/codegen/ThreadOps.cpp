@@ -159,7 +159,8 @@ public:
 
 private:
   /// Stores of anchors, which the assembler does not move behind a wait. None
-  /// of them is ever made: each is for one of the NaNs that no arithmetic gives.
+  /// of them is ever made: each is for one of the NaNs that no arithmetic
+  /// gives.
   static std::string getAnchors(tile::WgmmaWaitOp op) {
     std::string text;
     const size_t count = op.getValues().size();
@@ -192,10 +193,10 @@ private:
     const bool adds = !op.getAccumulators().empty();
     std::string sums;
     for (size_t index = 0; index < op.getResults().size(); ++index) {
-      assembly.addResult(builder.getFloatTy(),
-                         adds ? translation.lookupValue(
-                                    op.getAccumulators()[index])
-                              : nullptr);
+      assembly.addResult(
+          builder.getFloatTy(),
+          adds ? translation.lookupValue(op.getAccumulators()[index])
+               : nullptr);
       sums += (index ? ",$" : "$") + std::to_string(index);
     }
     std::string left;
@@ -215,13 +216,12 @@ private:
     const bool isWide = type == "bf16" || type == "f16";
     // The depth of 32 bytes in elements; scales of 1, and which operands are
     // transposed, as the instruction's last numbers.
-    std::string text = std::string("{ .reg .pred adds; setp.ne.b32 adds, ") +
-                       (adds ? "1" : "0") +
-                       ", 0; wgmma.mma_async.sync.aligned.m64n" +
-                       std::to_string(op.getColumns()) +
-                       (isWide ? "k16" : "k32") + ".f32." + type.str() + "." +
-                       type.str() + " {" + sums + "}, " + left + ", " + right +
-                       ", adds, 1, 1";
+    std::string text =
+        std::string("{ .reg .pred adds; setp.ne.b32 adds, ") +
+        (adds ? "1" : "0") + ", 0; wgmma.mma_async.sync.aligned.m64n" +
+        std::to_string(op.getColumns()) + (isWide ? "k16" : "k32") + ".f32." +
+        type.str() + "." + type.str() + " {" + sums + "}, " + left + ", " +
+        right + ", adds, 1, 1";
     auto flag = [](bool isSet) { return isSet ? ", 1" : ", 0"; };
     if (isWide && op.getA())
       text += flag(op.getAMatrix()->getTransposed());

@@ -83,8 +83,7 @@ static json::Value describeGrid(tile::ProgramOp program) {
         {"min", json::Array{std::move(programs), std::move(atOnce)}}};
   }
   if (cluster > 1)
-    programs =
-        json::Object{{"mul", json::Array{std::move(programs), cluster}}};
+    programs = json::Object{{"mul", json::Array{std::move(programs), cluster}}};
   return programs;
 }
 
@@ -104,19 +103,16 @@ json::Object bastile::describeDimensionVariant(tile::ProgramOp program) {
   json::Object variant{{"alignment", std::move(alignment)},
                        {"arguments", std::move(arguments)},
                        {"grid", describeGrid(program)}};
-  bool multiplies = program
-                        .walk([](tile::DotOp) {
-                          return WalkResult::interrupt();
-                        })
-                        .wasInterrupted();
+  bool multiplies =
+      program.walk([](tile::DotOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
   if (multiplies)
     variant["requires"] = json::Array{"wgmma"};
   return variant;
 }
 
-std::pair<Value, int64_t> bastile::findSize(OpResult result,
-                                            tile::ProgramOp program,
-                                            int64_t dimension) {
+std::pair<Value, int64_t>
+bastile::findSize(OpResult result, tile::ProgramOp program, int64_t dimension) {
   auto launch = cast<tile::LaunchOp>(result.getOwner());
   unsigned first = program.getNumSizes();
   Attribute name = program.getArgDimensions(

@@ -23,12 +23,11 @@ llvm::json::Array describeMap(tile::ProgramOp program, unsigned position);
 /// "arguments", "grid" and "requires".
 llvm::json::Object describeDimensionVariant(tile::ProgramOp program);
 
-/// Where the size of dimension `dimension` of `result` comes from: an operand of
-/// its launch, which runs `program` over named dimensions, and a dimension of
-/// that operand.
-std::pair<mlir::Value, int64_t> findSize(mlir::OpResult result,
-                                         tile::ProgramOp program,
-                                         int64_t dimension);
+/// Where the size of dimension `dimension` of `result` comes from: an operand
+/// of its launch, which runs `program` over named dimensions, and a dimension
+/// of that operand.
+std::pair<mlir::Value, int64_t>
+findSize(mlir::OpResult result, tile::ProgramOp program, int64_t dimension);
 
 } // namespace bastile
 

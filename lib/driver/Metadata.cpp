@@ -383,14 +383,12 @@ json::Array FunctionDescriber::describePhases(tile::ProgramOp program) {
 }
 
 /// Describes a launch over named dimensions.
-json::Object
-FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
+json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
   tile::ProgramOp first = getProgram(launch);
   json::Array operands, variants;
   auto describe = [&](Value value) {
     json::Object operand = describePlace(value);
-    operand["map"] =
-        describeMap(first, first.getNumSizes() + operands.size());
+    operand["map"] = describeMap(first, first.getNumSizes() + operands.size());
     operands.push_back(std::move(operand));
   };
   llvm::for_each(launch.getInputs(), describe);
@@ -487,8 +485,8 @@ json::Object FunctionDescriber::describe() {
 
 /// The first version of the schema whose readers know every field of the
 /// document: launches that run without rows, variants for misaligned operands
-/// with one phase, grids that depend on how many clusters run at once, and named
-/// dimensions.
+/// with one phase, grids that depend on how many clusters run at once, and
+/// named dimensions.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
   int64_t version = 1;
   for (auto program : module.getOps<tile::ProgramOp>()) {

@@ -157,8 +157,8 @@ struct LowerToNVVMPass
       configureGpuToNVVMTypeConverter(converter);
       legality.addLegalDialect<NVVM::NVVMDialect>();
       // These stay until LLVM IR is printed.
-      legality.addLegalOp<tile::WgmmaOp, tile::WgmmaFenceOp,
-                          tile::WgmmaWaitOp>();
+      legality
+          .addLegalOp<tile::WgmmaOp, tile::WgmmaFenceOp, tile::WgmmaWaitOp>();
       populateGpuToNVVMConversionPatterns(converter, patterns);
       patterns.add<LowerProgram, LowerReturn,
                    LowerProgramNumber<tile::ProgramIdOp, NVVM::BlockIdXOp,
