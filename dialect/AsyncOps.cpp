@@ -32,6 +32,11 @@ LogicalResult RolesOp::verify() {
     return emitOpError("has ")
            << count << " regions for " << getWarps().size()
            << " numbers of warps and " << getThreads().size() << " of threads";
+  // The barriers of other roles would be those of turns.
+  constexpr size_t mostRoles = 3;
+  if (count > mostRoles)
+    return emitOpError("has ")
+           << count << " regions, and a block has barriers for " << mostRoles;
   if ((*this)->getParentOfType<RolesOp>())
     return emitOpError("is part of a role: its warps cannot part again");
   int64_t all = 0;
@@ -39,6 +44,13 @@ LogicalResult RolesOp::verify() {
     if (warps < 1 || threads < 1 || threads > warps * kWarp)
       return emitOpError("gives ") << warps << " warps a role of " << threads
                                    << " threads, which do not fit in them";
+    // Threads meet by whole warps, and arrive by whole warpgroups.
+    constexpr int64_t warpgroup = kWarpgroup * kWarp;
+    if (threads != 1 && (threads % kWarp != 0 ||
+                         (threads > warpgroup && threads % warpgroup != 0)))
+      return emitOpError("has a role of ")
+             << threads << " threads, which are neither one nor whole warps of "
+             << "a warpgroup nor whole warpgroups";
     all += warps * kWarp;
   }
   auto program = (*this)->getParentOfType<ProgramOp>();
@@ -146,24 +158,36 @@ LogicalResult StoreBoxOp::verify() {
 // Products
 //===----------------------------------------------------------------------===//
 
+/// Checks that products of warpgroups can add to `sum`, for `op`.
+static LogicalResult verifySum(Operation *op, RankedTensorType sum) {
+  auto layout = dyn_cast_or_null<MmaAttr>(sum.getEncoding());
+  if (!layout || sum.getRank() != 2 || !sum.getElementType().isF32())
+    return op->emitOpError("sums to ")
+           << sum << ", not to float32 with a '#tile.mma' layout";
+  if (layout.getWarps() % kWarpgroup != 0)
+    return op->emitOpError("is of ")
+           << layout.getWarps() << " warps, which are no whole warpgroups";
+  // Of a single row or column, threads hold other elements.
+  if (sum.getDimSize(0) == 1 || sum.getDimSize(1) == 1)
+    return op->emitOpError("sums to ")
+           << sum << ", which has a single row or column";
+  return success();
+}
+
 LogicalResult BeginDotsOp::verify() {
-  if (getType().getTile() == getTile().getType())
-    return success();
-  return emitOpError("gives ")
-         << getTile().getType() << " to products as " << getType();
+  if (getType().getTile() != getTile().getType())
+    return emitOpError("gives ")
+           << getTile().getType() << " to products as " << getType();
+  return verifySum(*this, getType().getTile());
 }
 
 LogicalResult DotOp::verify() {
   auto a = cast<ShapedType>(getA().getType());
   auto b = cast<MemRefType>(getB().getType());
   RankedTensorType sum = getType().getTile();
-  auto layout = dyn_cast_or_null<MmaAttr>(sum.getEncoding());
-  if (!layout || sum.getRank() != 2 || !sum.getElementType().isF32())
-    return emitOpError("sums to ")
-           << sum << ", not to float32 with a '#tile.mma' layout";
-  if (layout.getWarps() % kWarpgroup != 0)
-    return emitOpError("is of ")
-           << layout.getWarps() << " warps, which are no whole warpgroups";
+  if (failed(verifySum(*this, sum)))
+    return failure();
+  auto layout = cast<MmaAttr>(sum.getEncoding());
   ArrayRef<int64_t> contract = getContract();
   if (contract.size() != 2 || llvm::any_of(contract, [](int64_t dimension) {
         return dimension != 0 && dimension != 1;
@@ -175,6 +199,17 @@ LogicalResult DotOp::verify() {
     return emitOpError("multiplies ")
            << a << " and " << b << ", of which some is no tile in "
            << "'#tile.shared' memory";
+  Type element = a.getElementType();
+  const bool isWide = element.isBF16() || element.isF16();
+  if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
+           << element;
+  // Registers hold pairs of 16 bits, and only these are transposed.
+  if (!isWide &&
+      (isa<RankedTensorType>(a) || contract[0] == 0 || contract[1] == 0))
+    return emitOpError("of ")
+           << element << " takes both operands from shared memory and sums "
+           << "over their last dimensions";
   if (auto fragment = dyn_cast<RankedTensorType>(a);
       fragment && (fragment.getEncoding() != layout || contract[0] != 1))
     return emitOpError("takes ")

@@ -7,6 +7,7 @@
 #include "dialect/ElementBytes.h"
 #include "dialect/RowLength.h"
 #include "dialect/Tile.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/Support/MathExtras.h"
@@ -250,18 +251,44 @@ static MemRefType getMemoryType(Type operand) {
   return dyn_cast<MemRefType>(operand);
 }
 
+/// Checks that the rows of operand `index` of `program`, which lies in memory
+/// as `memory`, are contiguous and have strides between them.
+static LogicalResult verifyStrides(ProgramOp program, unsigned index,
+                                   MemRefType memory) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  bool fits = memory.getRank() > 0 &&
+              succeeded(memory.getStridesAndOffset(strides, offset)) &&
+              strides.back() == 1 && offset == 0 &&
+              (memory.getRank() == 1) == memory.getLayout().isIdentity();
+  if (fits)
+    return success();
+  return program.emitOpError("argument ")
+         << index << " of type " << memory
+         << " must be 'strided', without an offset and with a last stride of "
+            "1, or have one dimension and no layout";
+}
+
 /// Checks that each operand in memory of `program`, which has named dimensions,
 /// says which of them are its own.
 static LogicalResult verifyOperandDimensions(ProgramOp program) {
+  auto operands = program.getArgumentTypes().drop_front(program.getNumSizes());
+  // Once they are lowered to addresses, nothing is left to check.
+  if (llvm::any_of(operands, llvm::IsaPred<LLVM::LLVMPointerType>))
+    return success();
   for (unsigned index = program.getNumSizes();
        index < program.getNumArguments(); ++index) {
-    MemRefType memory = getMemoryType(program.getArgumentTypes()[index]);
+    Type type = program.getArgumentTypes()[index];
+    MemRefType memory = getMemoryType(type);
     if (!memory)
-      continue;
+      return program.emitOpError("argument ")
+             << index << " of type " << type << " is no operand in memory";
     ArrayAttr dimensions = program.getArgDimensions(index);
     auto fail = [&, index = index] {
       return program.emitOpError("argument ") << index << " ";
     };
+    if (failed(verifyStrides(program, index, memory)))
+      return failure();
     if (!dimensions ||
         dimensions.size() != static_cast<size_t>(memory.getRank()))
       return fail() << "of type " << memory << " needs '"
@@ -433,6 +460,34 @@ static LogicalResult verifyKernel(LaunchOp launch, KernelOp kernel) {
   return success();
 }
 
+/// Checks the shapes of the operands and results of `launch`, which runs
+/// `program` over named dimensions: the sizes of results are those of inputs.
+static LogicalResult verifyNamedLaunch(LaunchOp launch, ProgramOp program) {
+  SmallVector<Type> types(launch->getOperandTypes());
+  const size_t inputs = types.size();
+  llvm::append_range(types, launch->getResultTypes());
+  DenseSet<Attribute> known;
+  for (auto [index, type] : llvm::enumerate(types)) {
+    auto position = static_cast<unsigned>(program.getNumSizes() + index);
+    MemRefType memory = getMemoryType(program.getArgumentTypes()[position]);
+    if (memory.getShape() != cast<RankedTensorType>(type).getShape())
+      return launch.emitOpError("has a ")
+             << type << " where program @" << program.getSymName()
+             << " takes a " << memory;
+    ArrayAttr dimensions = program.getArgDimensions(position);
+    if (index < inputs) {
+      known.insert(dimensions.begin(), dimensions.end());
+      continue;
+    }
+    for (Attribute dimension : dimensions)
+      if (isa<StringAttr>(dimension) && !known.contains(dimension))
+        return launch.emitOpError("has a result with dimension ")
+               << dimension << " of program @" << program.getSymName()
+               << ", which no input has";
+  }
+  return success();
+}
+
 /// Checks that `program` takes the operands and results of `launch` in memory,
 /// unless its operands have been lowered to addresses.
 static LogicalResult verifyProgram(LaunchOp launch, ProgramOp program) {
@@ -457,7 +512,8 @@ static LogicalResult verifyProgram(LaunchOp launch, ProgramOp program) {
              << type << " where program @" << program.getSymName()
              << " takes a " << operand;
   }
-  return success();
+  return program.getDimensions() ? verifyNamedLaunch(launch, program)
+                                 : success();
 }
 
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -7,6 +7,7 @@
 #ifndef BASTILE_PASSES_FRAGMENTS_FRAGMENTS_H
 #define BASTILE_PASSES_FRAGMENTS_FRAGMENTS_H
 
+#include "bastile/Target.h"
 #include "dialect/Tile.h"
 #include "mlir/Transforms/DialectConversion.h"
 
@@ -28,6 +29,11 @@ void populateDotPatterns(const mlir::TypeConverter &converter,
 
 /// Gives the first turn to the first warpgroup of each role that takes turns.
 void startTurns(tile::RolesOp roles);
+
+/// Checks that `target` has what `program` asks for, where it has threads with
+/// roles, copies or products; that tiles are dealt to the warps of the role
+/// that computes them; and that threads meet where all of them come.
+llvm::LogicalResult verifyRoles(tile::ProgramOp program, const Target &target);
 
 /// Replaces the roles of `program` by branches, once what they run is lowered.
 void lowerRoles(tile::ProgramOp program);

@@ -26,7 +26,7 @@ constexpr auto kClusterMemory =
     static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
 /// The barrier of the block has number 0, those of roles follow, and then those
 /// of the turns of a role's warpgroups.
-constexpr int64_t kRoleBarriers = 1, kTurnBarriers = 4, kTurnsPerRole = 4;
+constexpr int64_t kRoleBarriers = 1, kTurnBarriers = 4;
 
 Value toInt32(OpBuilder &builder, Location loc, Value index) {
   return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(),
@@ -196,7 +196,7 @@ Value getTurnBarrier(OpBuilder &builder, Location loc, const Role &role,
                      Value warpgroup) {
   Value first = arith::ConstantIndexOp::create(
       builder, loc,
-      kTurnBarriers + role.getNumber().value_or(0) % 3 * kTurnsPerRole);
+      kTurnBarriers + role.getNumber().value_or(0) * Role::kMostTurns);
   return toInt32(builder, loc,
                  arith::AddIOp::create(builder, loc, first, warpgroup));
 }

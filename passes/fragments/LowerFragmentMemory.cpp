@@ -128,6 +128,14 @@ private:
   Value row, column, rows, columns, rowStride;
 };
 
+/// Whether `op` moves whole rows of an operand of named dimensions in the
+/// layout of products: neither pieces of rows, nor misaligned ones, nor bands.
+template <typename Op>
+bool isOfFragment(Op op, RankedTensorType tile) {
+  return getFragmentLayout(tile) && op->hasAttr(kDimensions) &&
+         !op.getLength() && !op.getMisalignment() && !op.getBand();
+}
+
 /// Calls `visit` with each piece's number, row and chunk.
 template <typename Visit>
 void forEachPiece(RankedTensorType tile, FragmentMemory &memory, Visit visit) {
@@ -148,9 +156,9 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
   matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    tile::MmaAttr layout = getFragmentLayout(type);
-    if (!layout || !op->hasAttr(kDimensions))
+    if (!isOfFragment(op, type))
       return failure();
+    tile::MmaAttr layout = getFragmentLayout(type);
     Location loc = op.getLoc();
     FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
                           adaptor.getIndices());
@@ -188,9 +196,9 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getValue().getType());
-    tile::MmaAttr layout = getFragmentLayout(type);
-    if (!layout || !op->hasAttr(kDimensions))
+    if (!isOfFragment(op, type))
       return failure();
+    tile::MmaAttr layout = getFragmentLayout(type);
     Location loc = op.getLoc();
     FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
                           adaptor.getIndices());

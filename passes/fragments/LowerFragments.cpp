@@ -116,6 +116,9 @@ struct SplitFragment : public OpConversionPattern<tile::SplitOp> {
     if (!layout || op.getInterleaved())
       return failure();
     auto part = cast<RankedTensorType>(op.getPieces().front().getType());
+    // A single column would have to go to lanes that do not hold it.
+    if (getFragmentLayout(part) != layout || part.getDimSize(1) == 1)
+      return failure();
     const int64_t chunks = layout.getChunks(part.getShape());
     SmallVector<SmallVector<Value>> parts(op.getPieces().size());
     forEachPiece(layout, type.getShape(),

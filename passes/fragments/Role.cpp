@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/Fragments.h"
 #include "passes/pieces/Pieces.h"
 #include "passes/schedule/ThreadGrid.h"
@@ -147,6 +148,65 @@ private:
 };
 
 } // namespace
+
+/// Whether `target` has the instructions that `op` becomes.
+static bool isAvailable(Operation *op, const Target &target) {
+  if (isa<tile::DotOp, tile::BeginDotsOp, tile::WaitDotsOp>(op))
+    return target.name == "sm_90a";
+  if (auto roles = dyn_cast<tile::RolesOp>(op); roles && roles.getRegisters())
+    return target.name == "sm_90a";
+  if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::CopyBoxOp,
+          tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp>(op))
+    return target.hasBulkCopy();
+  if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp>(op))
+    return !target.isHost();
+  auto hasTile = [](Type type) { return bool(getFragmentLayout(type)); };
+  if (llvm::any_of(op->getResultTypes(), hasTile) ||
+      llvm::any_of(op->getOperandTypes(), hasTile))
+    return target.hasBulkCopy();
+  return true;
+}
+
+/// Checks where `op` stands: in which role, and who comes there.
+static LogicalResult verifyPlace(Operation *op) {
+  const Role role(op);
+  if (isa<tile::TakeTurnOp, tile::PassTurnOp>(op)) {
+    constexpr int64_t least = 2;
+    if (!role.getNumber() || role.getWarpgroups() < least ||
+        role.getWarpgroups() > Role::kMostTurns)
+      return op->emitOpError("is for roles of ")
+             << least << " to " << Role::kMostTurns
+             << " warpgroups that take turns";
+  }
+  if (auto synchronize = dyn_cast<tile::SynchronizeOp>(op);
+      synchronize && synchronize.getCluster() && role.getNumber())
+    return op->emitOpError(
+        "lets all threads of the cluster meet, but stands in "
+        "a role, where not all of them come");
+  for (Type type : op->getResultTypes()) {
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || layout.getWarps() * kWarp == role.getThreads())
+      continue;
+    return op->emitOpError("deals ")
+           << type << " to " << layout.getWarps() << " warps, but is run by "
+           << role.getThreads() << " threads";
+  }
+  return success();
+}
+
+LogicalResult bastile::verifyRoles(tile::ProgramOp program,
+                                   const Target &target) {
+  auto result = program.walk([&](Operation *op) {
+    if (!isAvailable(op, target)) {
+      op->emitOpError("has no instructions on ") << target.name;
+      return WalkResult::interrupt();
+    }
+    if (op != program && failed(verifyPlace(op)))
+      return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
 
 void bastile::lowerRoles(tile::ProgramOp program) {
   SmallVector<tile::RolesOp> all;

@@ -17,6 +17,9 @@ namespace bastile {
 class Role {
 public:
   static constexpr int64_t kWarpgroup = 128;
+  /// The most warpgroups of a role that may take turns: there are that many
+  /// barriers for them.
+  static constexpr int64_t kMostTurns = 4;
 
   /// The role that `op` is part of.
   explicit Role(mlir::Operation *op);

@@ -86,6 +86,8 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
       for (NamedAttribute attribute : op.getArgAttrDict(index))
         if (attribute.getNameDialect())
           func.setArgAttr(index, attribute.getName(), attribute.getValue());
+      func.setArgAttr(index, NVVM::NVVMDialect::getGridConstantAttrName(),
+                      builder.getUnitAttr());
       return;
     }
     bool isReadOnly = op.isArgReadOnly(index);

@@ -396,8 +396,6 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
           TypeAttr::get(LLVM::LLVMArrayType::get(builder.getI8Type(), bytes)));
       attributes.set(LLVM::LLVMDialect::getAlignAttrName(),
                      builder.getI64IntegerAttr(alignment));
-      attributes.set(NVVM::NVVMDialect::getGridConstantAttrName(),
-                     builder.getUnitAttr());
     }
     return attributes.getDictionary(context);
   }
@@ -415,6 +413,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
     for (auto program : getOperation().getOps<tile::ProgramOp>()) {
+      if (program.getDimensions() && failed(verifyRoles(program, *found)))
+        return signalPassFailure();
       insertClusterMeeting(program);
       nameDimensions(program);
       program.walk([](tile::RolesOp roles) { startTurns(roles); });

@@ -53,9 +53,8 @@ def wrap_statement(statement, number, align_last):
     # Where the result's type stands first, those of the operands follow.
     if operation.startswith("tile.iota"):
         types = types[1:]
-    # Indices stand in brackets, after `from` or `limit`; the types are of the
-    # others.
-    indices = set(re.findall(r"(?:from|limit) (%\w+)", operation))
+    # Indices stand in brackets, or after some words; the types are of the others.
+    indices = set(re.findall(r"(?:from|limit|parity) (%\w+)", operation))
     for group in re.findall(r"\w\[(.*?)\]", operation):
         indices.update(re.findall(r"%\w+", group))
     operands = [o for o in re.findall(r"%\w+", operation) if o not in indices]
@@ -84,6 +83,10 @@ def wrap(block):
     """The modules that show the block: as it is, or each of its ops in a function,
     of which one or another must compile.
     """
+    block = re.sub(r" *//.*", "", block)
+    if block.rstrip().endswith("\n}") and not re.match(r"func|tile\.\w+ @", block):
+        # An op whose regions hold what it is about.
+        block = f"func.func @example() {{\n{block}  return\n}}\n"
     if not re.match(r"func\.func|tile\.(kernel|program)", block):
         for number, statement in enumerate(statements(block)):
             yield [
@@ -94,7 +97,9 @@ def wrap(block):
     # An ellipsis stands for what the reader may put there.
     block = block.replace(", ...", "").replace("(...)", "()")
     block = re.sub(r"\n( *)\.\.\.\n", "\n\\1tile.return\n", block)
-    # A function that is shown for its attributes lacks its body.
+    # What is shown for its attributes lacks its body.
+    if block.rstrip().endswith("{"):
+        block += "  tile.return\n}\n"
     if not block.rstrip().endswith("\n}"):
         block += "{\n  return\n}\n"
     yield [block]

@@ -1,0 +1,107 @@
+// RUN: tile-opt %s | tile-opt | FileCheck %s
+// RUN: tile-opt %s --mlir-print-op-generic | tile-opt | FileCheck %s
+
+!map = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>
+!slots = memref<4x64x64xbf16, #tile.shared<swizzle = 128>>
+!tile = memref<64x64xbf16, #tile.shared<swizzle = 128>>
+!sum = tensor<64x64xf32, #tile.mma<warps = 4>>
+!left = tensor<64x64xbf16, #tile.mma<warps = 4>>
+!row = tensor<64x1xf32, #tile.mma<warps = 4>>
+!pending = !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>
+
+// CHECK-LABEL: tile.program @dimensions(
+// CHECK-SAME:      %[[M:[^:]*]]: index, %[[K:[^:]*]]: index,
+// CHECK-SAME:      %[[X:[^:]*]]: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128> {tile.dimensions = ["m", "k"]},
+// CHECK-SAME:      %[[Y:[^:]*]]: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
+// CHECK-SAME:      attributes {dimensions = ["m", "k"], programs = {m = 64 : i64}, schedule = #tile.schedule<threads = 256, persistent = 1, cluster = 2>}
+tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"]},
+    %y: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
+    attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 256, cluster = 2, persistent = 1>} {
+  // CHECK: %[[RANK:.*]] = tile.block_rank
+  %rank = tile.block_rank
+  // CHECK: %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<4x64x64xbf16, #tile.shared<swizzle = 128>>
+  %buffer = tile.buffer {offset = 0 : i64} : !slots
+  // CHECK: %[[FULL:.*]] = tile.make_barriers arrivals 2 : <4>
+  %full = tile.make_barriers arrivals 2 : !tile.barriers<4>
+  // CHECK: tile.synchronize cluster
+  tile.synchronize cluster
+  // CHECK: tile.roles warps [4, 4] threads [1, 128] registers [40, 232] {
+  tile.roles warps [4, 4] threads [1, 128] registers [40, 232] {
+    // CHECK: tile.expect 8192 bytes at %[[FULL]][%[[RANK]]] : <4>
+    tile.expect 8192 bytes at %full[%rank] : !tile.barriers<4>
+    // CHECK: tile.copy_box %[[X]][%[[M]], %[[K]]] to %[[BUFFER]][%[[RANK]]] arrive %[[FULL]][%[[RANK]]] :
+    tile.copy_box %x[%m, %k] to %buffer[%rank] arrive %full[%rank] : !map, !slots, !tile.barriers<4>
+    // CHECK: tile.copy_box %[[X]][%[[M]], %[[K]]] to %[[BUFFER]][%[[RANK]]] row %[[M]] arrive %[[FULL]][%[[RANK]]] blocks %[[K]] :
+    tile.copy_box %x[%m, %k] to %buffer[%rank] row %m arrive %full[%rank] blocks %k : !map, !slots, !tile.barriers<4>
+  // CHECK: }, {
+  }, {
+    // CHECK: tile.synchronize
+    // CHECK-NOT: cluster
+    tile.synchronize
+    // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] : <4>
+    tile.arrive at %full[%rank] : !tile.barriers<4>
+    // CHECK: tile.arrive at %[[FULL]][%[[RANK]]] cluster : <4>
+    tile.arrive at %full[%rank] cluster : !tile.barriers<4>
+    // CHECK: tile.await %[[FULL]][%[[RANK]]] parity %[[K]] : <4>
+    tile.await %full[%rank] parity %k : !tile.barriers<4>
+    // CHECK: %[[A:.*]]:2 = tile.await %[[FULL]][%[[RANK]]] parity %[[K]] of %[[BUFFER]], %[[BUFFER]] : <4>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>>, memref<4x64x64xbf16, #tile.shared<swizzle = 128>> -> memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>
+    %a, %b = tile.await %full[%rank] parity %k of %buffer, %buffer
+        : !tile.barriers<4>, !slots, !slots -> !tile, !tile
+    // CHECK: tile.take_turn
+    tile.take_turn
+    // CHECK: %[[DOT:.*]] = tile.dot %[[A]]#0, %[[A]]#1 contract [1, 0] : memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>> -> <tensor<64x64xf32, #tile.mma<warps = 4>>>
+    %dot = tile.dot %a, %b contract [1, 0] : !tile, !tile -> !pending
+    // CHECK: tile.pass_turn
+    tile.pass_turn
+    // CHECK: tile.wait_dots 1 : () -> ()
+    tile.wait_dots 1 : () -> ()
+    // CHECK: %[[SUM:.*]] = tile.wait_dots 0 of %[[DOT]] : (!tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>) -> tensor<64x64xf32, #tile.mma<warps = 4>>
+    %sum = tile.wait_dots 0 of %dot : (!pending) -> !sum
+    // CHECK: %[[ROW:.*]] = tile.reduce add %[[SUM]]
+    %row = tile.reduce add %sum : !sum -> !row
+    %narrow = arith.truncf %sum : !sum to !left
+    // CHECK: %[[BEGIN:.*]] = tile.begin_dots %[[SUM]] : tensor<64x64xf32, #tile.mma<warps = 4>> -> <tensor<64x64xf32, #tile.mma<warps = 4>>>
+    %begin = tile.begin_dots %sum : !sum -> !pending
+    // CHECK: %[[MORE:.*]] = tile.dot %{{.*}}, %[[A]]#1, %[[BEGIN]] contract [1, 1] : tensor<64x64xbf16, #tile.mma<warps = 4>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>, !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>> -> <tensor<64x64xf32, #tile.mma<warps = 4>>>
+    %more = tile.dot %narrow, %b, %begin contract [1, 1] : !left, !tile, !pending -> !pending
+    // CHECK: %{{.*}}:2 = tile.wait_dots 0 of %[[MORE]] after %[[ROW]] : (!tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>, tensor<64x1xf32, #tile.mma<warps = 4>>) -> (tensor<64x64xf32, #tile.mma<warps = 4>>, tensor<64x1xf32, #tile.mma<warps = 4>>)
+    %all, %same = tile.wait_dots 0 of %more after %row : (!pending, !row) -> (!sum, !row)
+    // CHECK: tile.keep %{{.*}}, %[[BUFFER]][%[[RANK]]]
+    tile.keep %narrow, %buffer[%rank] : !left, !slots
+    // CHECK: tile.fence_shared
+    tile.fence_shared
+    // CHECK: tile.store_box %[[BUFFER]][%[[RANK]]] to %[[X]][%[[M]], %[[K]]] :
+    tile.store_box %buffer[%rank] to %x[%m, %k] : !slots, !map
+    // CHECK: tile.wait_stores 0
+    tile.wait_stores 0
+    // CHECK: tile.store %{{.*}}, %[[Y]][%[[M]], %[[K]]]
+    tile.store %all, %y[%m, %k] : !sum, memref<?x64xf32, strided<[?, 1]>>
+  }
+  tile.return
+}
+
+// CHECK-LABEL: func @registers(
+// CHECK-SAME:      %[[S:.*]]: !llvm.ptr<3>, %[[X:.*]]: f32, %[[R:.*]]: i32
+func.func @registers(%s: !llvm.ptr<3>, %x: f32, %r: i32) {
+  // CHECK: %[[SUMS:.*]]:5 = tile.wgmma_fence %[[X]], %[[X]], %[[X]], %[[X]], %[[R]] : f32, f32, f32, f32, i32
+  %0:5 = tile.wgmma_fence %x, %x, %x, %x, %r : f32, f32, f32, f32, i32
+  // CHECK: "tile.wgmma"(%[[SUMS]]#0, %[[SUMS]]#1, %[[SUMS]]#2, %[[SUMS]]#3, %[[S]], %[[S]]) <{a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>, b_matrix = #tile.shared_matrix<leading = 4096, stride = 512, swizzle = 64, transposed = true>, columns = 8 : i64, element_type = f16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}>
+  %1:4 = "tile.wgmma"(%0#0, %0#1, %0#2, %0#3, %s, %s) <{
+      a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>,
+      b_matrix = #tile.shared_matrix<leading = 4096, stride = 512, swizzle = 64, transposed = true>,
+      columns = 8 : i64, element_type = f16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}>
+      : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  // CHECK: "tile.wgmma"(%[[R]], %[[R]], %[[R]], %[[SUMS]]#4, %[[S]]) <{b_matrix = #tile.shared_matrix<>, columns = 8 : i64, element_type = f8E4M3FN, operandSegmentSizes = array<i32: 0, 4, 0, 1>}>
+  %2:4 = "tile.wgmma"(%r, %r, %r, %0#4, %s) <{
+      b_matrix = #tile.shared_matrix<>,
+      columns = 8 : i64, element_type = f8E4M3FN, operandSegmentSizes = array<i32: 0, 4, 0, 1>}>
+      : (i32, i32, i32, i32, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  // CHECK: tile.wgmma_wait 0 %{{.*}}, %[[X]] : f32, f32 anchors 1
+  %3:2 = tile.wgmma_wait 0 %1#0, %x : f32, f32 anchors 1
+  // CHECK: tile.wgmma_fence{{$}}
+  tile.wgmma_fence
+  // CHECK: tile.wgmma_wait 3{{$}}
+  tile.wgmma_wait 3
+  return
+}

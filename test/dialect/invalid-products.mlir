@@ -1,0 +1,493 @@
+// RUN: tile-opt %s -verify-diagnostics -split-input-file
+
+#s = #tile.shared<swizzle = 128>
+func.func @await_more_tiles(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64xbf16, #s>) {
+  // expected-error @below {{'tile.await' op has 2 tiles of 1 buffers}}
+  %0, %1 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<2x64x64xbf16, #s>
+      -> memref<64x64xbf16, #s>, memref<64x64xbf16, #s>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+func.func @await_shape(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64xbf16, #s>) {
+  // expected-error @below {{'tile.await' op takes 'memref<64x32xbf16, #tile.shared<swizzle = 128>>' from 'memref<2x64x64xbf16, #tile.shared<swizzle = 128>>', which is no slot of it}}
+  %0 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<2x64x64xbf16, #s> -> memref<64x32xbf16, #s>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+func.func @await_element_type(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64xbf16, #s>) {
+  // expected-error @below {{'tile.await' op takes 'memref<64x64xf16, #tile.shared<swizzle = 128>>' from 'memref<2x64x64xbf16, #tile.shared<swizzle = 128>>', which is no slot of it}}
+  %0 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<2x64x64xbf16, #s> -> memref<64x64xf16, #s>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+func.func @await_memory(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64xbf16, #s>) {
+  // expected-error @below {{'tile.await' op takes 'memref<64x64xbf16, #tile.shared<swizzle = 64>>' from 'memref<2x64x64xbf16, #tile.shared<swizzle = 128>>', which is no slot of it}}
+  %0 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<2x64x64xbf16, #s> -> memref<64x64xbf16, #tile.shared<swizzle = 64>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+func.func @await_rank(%b: !tile.barriers<1>, %i: index, %m: memref<64x64xbf16, #s>) {
+  // expected-error @below {{'tile.await' op takes 'memref<64xbf16, #tile.shared<swizzle = 128>>' from 'memref<64x64xbf16, #tile.shared<swizzle = 128>>', which is no slot of it}}
+  %0 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<64x64xbf16, #s> -> memref<64xbf16, #s>
+  return
+}
+
+// -----
+
+func.func @await_other_memory(%b: !tile.barriers<1>, %i: index, %m: memref<2x64x64xbf16>) {
+  // expected-error @below {{'tile.await' op takes 'memref<64x64xbf16>' from 'memref<2x64x64xbf16>', which is no slot of it}}
+  %0 = tile.await %b[%i] parity %i of %m : !tile.barriers<1>, memref<2x64x64xbf16> -> memref<64x64xbf16>
+  return
+}
+
+// -----
+
+#l = #tile.mma<warps = 4>
+func.func @begin_other_tile(%t: tensor<64x64xf32, #l>) {
+  // expected-error @below {{'tile.begin_dots' op gives 'tensor<64x64xf32, #tile.mma<warps = 4>>' to products as '!tile.pending<tensor<64x32xf32, #tile.mma<warps = 4>>>'}}
+  %0 = tile.begin_dots %t : tensor<64x64xf32, #l> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+func.func @begin_without_layout(%t: tensor<64x64xf32>) {
+  // expected-error @below {{'tile.begin_dots' op sums to 'tensor<64x64xf32>', not to float32 with a '#tile.mma' layout}}
+  %0 = tile.begin_dots %t : tensor<64x64xf32> -> !tile.pending<tensor<64x64xf32>>
+  return
+}
+
+// -----
+
+func.func @begin_narrow(%t: tensor<64x64xbf16, #tile.mma<warps = 4>>) {
+  // expected-error @below {{not to float32 with a '#tile.mma' layout}}
+  %0 = tile.begin_dots %t : tensor<64x64xbf16, #tile.mma<warps = 4>> -> !tile.pending<tensor<64x64xbf16, #tile.mma<warps = 4>>>
+  return
+}
+
+// -----
+
+func.func @begin_of_warps(%t: tensor<32x64xf32, #tile.mma<warps = 2>>) {
+  // expected-error @below {{'tile.begin_dots' op is of 2 warps, which are no whole warpgroups}}
+  %0 = tile.begin_dots %t : tensor<32x64xf32, #tile.mma<warps = 2>> -> !tile.pending<tensor<32x64xf32, #tile.mma<warps = 2>>>
+  return
+}
+
+// -----
+
+func.func @begin_row(%t: tensor<1x64xf32, #tile.mma<warps = 4>>) {
+  // expected-error @below {{'tile.begin_dots' op sums to 'tensor<1x64xf32, #tile.mma<warps = 4>>', which has a single row or column}}
+  %0 = tile.begin_dots %t : tensor<1x64xf32, #tile.mma<warps = 4>> -> !tile.pending<tensor<1x64xf32, #tile.mma<warps = 4>>>
+  return
+}
+
+// -----
+
+func.func @begin_column(%t: tensor<64x1xf32, #tile.mma<warps = 4>>) {
+  // expected-error @below {{which has a single row or column}}
+  %0 = tile.begin_dots %t : tensor<64x1xf32, #tile.mma<warps = 4>> -> !tile.pending<tensor<64x1xf32, #tile.mma<warps = 4>>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+func.func @dot_without_layout(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op sums to 'tensor<64x32xf32>', not to float32 with a '#tile.mma' layout}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_narrow_sum(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{not to float32 with a '#tile.mma' layout}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xbf16, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+func.func @dot_of_warps(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op is of 2 warps, which are no whole warpgroups}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #tile.mma<warps = 2>>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_a_row(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{which has a single row or column}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<1x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_contracts_one(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op contracts the dimensions [1], not one of each operand}}
+  %0 = tile.dot %a, %b contract [1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_contracts_third(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op contracts the dimensions [2, 1], not one of each operand}}
+  %0 = tile.dot %a, %b contract [2, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_slots(%a: memref<1x64x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{of which some is no tile in '#tile.shared' memory}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<1x64x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_other_memory(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16>) {
+  // expected-error @below {{of which some is no tile in '#tile.shared' memory}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_left_of_other_memory(%a: memref<64x64xbf16>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{of which some is no tile in '#tile.shared' memory}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_floats(%a: memref<64x64xf32, #s>, %b: memref<32x64xf32, #s>) {
+  // expected-error @below {{'tile.dot' op multiplies bf16, f16, f8E4M3FN or f8E5M2, not 'f32'}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xf32, #s>, memref<32x64xf32, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_transposes_bytes(%a: memref<64x64xf8E5M2, #s>, %b: memref<64x32xf8E5M2, #s>) {
+  // expected-error @below {{'tile.dot' op of 'f8E5M2' takes both operands from shared memory and sums over their last dimensions}}
+  %0 = tile.dot %a, %b contract [1, 0]
+      : memref<64x64xf8E5M2, #s>, memref<64x32xf8E5M2, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_takes_bytes_from_registers(%a: tensor<64x64xf8E5M2, #l>, %b: memref<32x64xf8E5M2, #s>) {
+  // expected-error @below {{'tile.dot' op of 'f8E5M2' takes both operands from shared memory}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : tensor<64x64xf8E5M2, #l>, memref<32x64xf8E5M2, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_transposed_registers(%a: tensor<64x64xbf16, #l>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op takes 'tensor<64x64xbf16, #tile.mma<warps = 4>>' from registers, whose layout is not that of}}
+  %0 = tile.dot %a, %b contract [0, 1]
+      : tensor<64x64xbf16, #l>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_two_types(%a: memref<64x64xbf16, #s>, %b: memref<32x64xf16, #s>) {
+  // expected-error @below {{is no 'tensor<64x32xf32, #tile.mma<warps = 4>>'}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_two_depths(%a: memref<64x64xbf16, #s>, %b: memref<32x32xbf16, #s>) {
+  // expected-error @below {{over [1, 1] is no 'tensor<64x32xf32, #tile.mma<warps = 4>>'}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x32xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_rows(%a: memref<128x64xbf16, #s>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{is no 'tensor<64x32xf32, #tile.mma<warps = 4>>'}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<128x64xbf16, #s>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_columns(%a: memref<64x64xbf16, #s>, %b: memref<64x64xbf16, #s>) {
+  // expected-error @below {{is no 'tensor<64x32xf32, #tile.mma<warps = 4>>'}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<64x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_depth(%a: memref<8x64xbf16, #s>, %b: memref<8x32xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op sums 8 products for each of 32 columns; sums are of whole 32 bytes, in at most 256 columns}}
+  %0 = tile.dot %a, %b contract [0, 0]
+      : memref<8x64xbf16, #s>, memref<8x32xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_many_columns(%a: memref<64x64xbf16, #s>, %b: memref<512x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op sums 64 products for each of 512 columns; sums are of whole 32 bytes, in at most 256 columns}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<512x64xbf16, #s> -> !tile.pending<tensor<64x512xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_other_accumulator(%a: memref<64x64xbf16, #s>, %b: memref<32x64xbf16, #s>, %c: !tile.pending<tensor<128x32xf32, #l>>) {
+  // expected-error @below {{'tile.dot' op adds to '!tile.pending<tensor<128x32xf32, #tile.mma<warps = 4>>>', but gives '!tile.pending<tensor<64x32xf32, #tile.mma<warps = 4>>>'}}
+  %0 = tile.dot %a, %b, %c contract [1, 1]
+      : memref<64x64xbf16, #s>, memref<32x64xbf16, #s>, !tile.pending<tensor<128x32xf32, #l>> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+#l = #tile.mma<warps = 4>
+func.func @dot_of_other_registers(%a: tensor<64x64xbf16, #tile.mma<warps = 2>>, %b: memref<32x64xbf16, #s>) {
+  // expected-error @below {{'tile.dot' op takes 'tensor<64x64xbf16, #tile.mma<warps = 2>>' from registers, whose layout is not that of}}
+  %0 = tile.dot %a, %b contract [1, 1]
+      : tensor<64x64xbf16, #tile.mma<warps = 2>>, memref<32x64xbf16, #s> -> !tile.pending<tensor<64x32xf32, #l>>
+  return
+}
+
+// -----
+
+func.func @wait_for_eight() {
+  // expected-error @below {{'tile.wait_dots' op leaves 8 groups, which is not from 0 to 7}}
+  tile.wait_dots 8 : () -> ()
+  return
+}
+
+// -----
+
+#l = #tile.mma<warps = 4>
+func.func @wait_returns_nothing(%a: !tile.pending<tensor<64x32xf32, #l>>) {
+  // expected-error @below {{'tile.wait_dots' op does not return the tiles of its sums and those that it comes after}}
+  tile.wait_dots 0 of %a : (!tile.pending<tensor<64x32xf32, #l>>) -> ()
+  return
+}
+
+// -----
+
+#l = #tile.mma<warps = 4>
+func.func @wait_returns_after_first(%a: !tile.pending<tensor<64x32xf32, #l>>, %t: tensor<64x1xf32, #l>) {
+  // expected-error @below {{'tile.wait_dots' op does not return the tiles}}
+  %0, %1 = tile.wait_dots 0 of %a after %t
+      : (!tile.pending<tensor<64x32xf32, #l>>, tensor<64x1xf32, #l>) -> (tensor<64x1xf32, #l>, tensor<64x32xf32, #l>)
+  return
+}
+
+// -----
+
+// expected-error @below {{a swizzle has 0, 32, 64 or 128 bytes, not 16}}
+func.func private @matrix_swizzle(tensor<1xf32, #tile.shared_matrix<swizzle = 16>>)
+
+// -----
+
+// expected-error @below {{8 bytes are no multiple of 16 below 262144}}
+func.func private @matrix_offset(tensor<1xf32, #tile.shared_matrix<offset = 8>>)
+
+// -----
+
+// expected-error @below {{262144 bytes are no multiple of 16 below 262144}}
+func.func private @matrix_leading(tensor<1xf32, #tile.shared_matrix<leading = 262144>>)
+
+// -----
+
+// expected-error @below {{-16 bytes are no multiple of 16 below 262144}}
+func.func private @matrix_stride(tensor<1xf32, #tile.shared_matrix<stride = -16>>)
+
+// -----
+
+func.func @wait_registers_for_eight() {
+  // expected-error @below {{'tile.wgmma_wait' op leaves 8 groups, which is not from 0 to 7}}
+  tile.wgmma_wait 8
+  return
+}
+
+// -----
+
+func.func @more_anchors(%x: f32) {
+  // expected-error @below {{'tile.wgmma_wait' op has 2 anchors among 1 values}}
+  %0 = tile.wgmma_wait 0 %x : f32 anchors 2
+  return
+}
+
+// -----
+
+func.func @anchor_type(%x: i32) {
+  // expected-error @below {{'tile.wgmma_wait' op has an anchor of type 'i32', not of float32}}
+  %0 = tile.wgmma_wait 0 %x : i32 anchors 1
+  return
+}
+
+// -----
+
+func.func @wgmma_columns(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op has 12 columns, which are no multiple of 8 up to 256}}
+  %0:6 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 12 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 0, 0, 1, 1>}>
+      : (!llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_results(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op of 8 columns has 4 accumulators a thread, but 0 and 3 are given}}
+  %0:3 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 0, 0, 1, 1>}>
+      : (!llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_accumulators(%s: !llvm.ptr<3>, %x: f32) {
+  // expected-error @below {{'tile.wgmma' op of 8 columns has 4 accumulators a thread, but 1 and 4 are given}}
+  %0:4 = "tile.wgmma"(%x, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 1, 0, 1, 1>}>
+      : (f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_element_type(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op multiplies bf16, f16, f8E4M3FN or f8E5M2, not 'f32'}}
+  %0:4 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = f32, operandSegmentSizes = array<i32: 0, 0, 1, 1>}>
+      : (!llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_without_left(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op takes its first operand from shared memory, with its layout, or from four registers}}
+  %0:4 = "tile.wgmma"(%s) <{b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 0, 0, 0, 1>}>
+      : (!llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_two_lefts(%s: !llvm.ptr<3>, %r: i32) {
+  // expected-error @below {{'tile.wgmma' op takes its first operand from shared memory}}
+  %0:4 = "tile.wgmma"(%r, %r, %r, %r, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 0, 4, 1, 1>}>
+      : (i32, i32, i32, i32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_two_registers(%s: !llvm.ptr<3>, %r: i32) {
+  // expected-error @below {{'tile.wgmma' op takes its first operand from shared memory}}
+  %0:4 = "tile.wgmma"(%r, %r, %s) <{b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 0, 2, 0, 1>}>
+      : (i32, i32, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_transposes_bytes(%s: !llvm.ptr<3>) {
+  // expected-error @below {{'tile.wgmma' op transposes operands of 16 bits, not of 'f8E5M2'}}
+  %0:4 = "tile.wgmma"(%s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<transposed = true, swizzle = 128>, columns = 8 : i64,
+      element_type = f8E5M2, operandSegmentSizes = array<i32: 0, 0, 1, 1>}>
+      : (!llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}
+
+// -----
+
+func.func @wgmma_unordered(%s: !llvm.ptr<3>, %x: f32) {
+  %y = arith.addf %x, %x : f32
+  // expected-error @below {{'tile.wgmma' op adds to a value of arith.addf, which no 'tile.wgmma_fence' orders}}
+  %0:4 = "tile.wgmma"(%y, %y, %y, %y, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}>
+      : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}

@@ -1,0 +1,102 @@
+// RUN: tile-opt %s --lower-tiles=target=sm_90a -verify-diagnostics -split-input-file
+
+tile.program @other_warps(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 256>} {
+  tile.roles warps [4, 4] threads [1, 128] {
+  }, {
+    // expected-error @below {{'tile.iota' op deals 'tensor<128x8xi32, #tile.mma<warps = 8>>' to 8 warps, but is run by 128 threads}}
+    %0 = tile.iota from %n : tensor<128x8xi32, #tile.mma<warps = 8>>
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @one_thread(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 256>} {
+  tile.roles warps [4, 4] threads [1, 128] {
+    // expected-error @below {{'arith.constant' op deals 'tensor<64x8xf32, #tile.mma<warps = 4>>' to 4 warps, but is run by 1 threads}}
+    %0 = arith.constant dense<0.0> : tensor<64x8xf32, #tile.mma<warps = 4>>
+  }, {
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @outside_of_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 256>} {
+  // expected-error @below {{'tile.iota' op deals 'tensor<64x8xi32, #tile.mma<warps = 4>>' to 4 warps, but is run by 256 threads}}
+  %0 = tile.iota from %n : tensor<64x8xi32, #tile.mma<warps = 4>>
+  tile.return
+}
+
+// -----
+
+tile.program @turns_of_one(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 256>} {
+  tile.roles warps [4, 4] threads [1, 128] {
+  }, {
+    // expected-error @below {{'tile.take_turn' op is for roles of 2 to 4 warpgroups that take turns}}
+    tile.take_turn
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @turns_of_many(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 640>} {
+  tile.roles warps [20] threads [640] {
+    // expected-error @below {{'tile.pass_turn' op is for roles of 2 to 4 warpgroups that take turns}}
+    tile.pass_turn
+  }
+  tile.return
+}
+
+// -----
+
+tile.program @turns_outside_of_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 256>} {
+  // expected-error @below {{'tile.take_turn' op is for roles of 2 to 4 warpgroups that take turns}}
+  tile.take_turn
+  tile.return
+}
+
+// -----
+
+tile.program @cluster_in_a_role(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 256, cluster = 2>} {
+  tile.roles warps [4, 4] threads [1, 128] {
+    // expected-error @below {{'tile.synchronize' op lets all threads of the cluster meet, but stands in a role, where not all of them come}}
+    tile.synchronize cluster
+  }, {
+  }
+  tile.return
+}
+
+// -----
+
+// A single column would have to go to lanes that do not hold it.
+tile.program @split_to_columns(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 32>} {
+  %0 = tile.iota from %n : tensor<16x8xi32, #tile.mma<warps = 1>>
+  // expected-error @below {{failed to legalize operation 'tile.split'}}
+  %1:8 = tile.split %0 : tensor<16x8xi32, #tile.mma<warps = 1>>
+      -> tensor<16x1xi32, #tile.mma<warps = 1>>, tensor<16x1xi32, #tile.mma<warps = 1>>,
+         tensor<16x1xi32, #tile.mma<warps = 1>>, tensor<16x1xi32, #tile.mma<warps = 1>>,
+         tensor<16x1xi32, #tile.mma<warps = 1>>, tensor<16x1xi32, #tile.mma<warps = 1>>,
+         tensor<16x1xi32, #tile.mma<warps = 1>>, tensor<16x1xi32, #tile.mma<warps = 1>>
+  tile.return
+}
+
+// -----
+
+// Columns are counted within the operand, not within a piece of its rows.
+tile.program @piece_of_rows(%n: index, %x: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["n", 64]})
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  // expected-error @below {{failed to legalize operation 'tile.load'}}
+  %0 = tile.load %x[%n, %n] {offset = 16 : i64, length = 16 : i64}
+      : memref<?x64xf32, strided<[?, 1]>> -> tensor<16x8xf32, #tile.mma<warps = 1>>
+  tile.return
+}
