@@ -1,0 +1,289 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %pytest %s
+"""Single ops of programs for tensor cores, at all layouts that they take: tiles of
+products in registers, copies of boxes, products. The programs run on the emulator, or
+on a GPU of Hopper's kind."""
+
+import re
+
+import numpy as np
+import pytest
+
+import floats
+from runner import run, target
+
+WHERE = ("--emulate", "--target=sm_90a") if target() == "host" else ()
+
+
+def program(sizes, operands, results, parts, threads, body):
+    """The text of a function that launches one program. Operands and results are
+    pairs of name and type in memory, with the dimensions behind the type; `parts`
+    are the lengths of parts that programs take."""
+    arguments = [f"%{size}: index" for size in sizes]
+    arguments += [
+        f"%{name}: {type} {{tile.dimensions = {dimensions}}}"
+        for name, type, dimensions in (*operands, *results)
+    ]
+
+    def tensor(type):
+        shape, kind = re.search(r"memref<((?:[?\d]+x)*)(\w+)", type).groups()
+        return f"tensor<{shape}{kind}>"
+
+    inputs = ", ".join(tensor(type) for _, type, _ in operands)
+    outputs = ", ".join(tensor(type) for _, type, _ in results)
+    named = ", ".join(f"%{name}: {tensor(type)}" for name, type, _ in operands)
+    names = ", ".join(f"%{name}" for name, _, _ in operands)
+    values = ", ".join(f"%r#{i}" for i in range(len(results)))
+    lengths = ", ".join(f"{size} = {length} : i64" for size, length in parts.items())
+    dimensions = ", ".join(f'"{size}"' for size in sizes)
+    return f"""
+func.func @f({named}) -> ({outputs}) {{
+  %r:{len(results)} = tile.launch [@f_program]({names}) : ({inputs}) -> ({outputs})
+  return {values} : {outputs}
+}}
+tile.program @f_program({", ".join(arguments)}) attributes {{
+    dimensions = [{dimensions}], programs = {{{lengths}}},
+    schedule = #tile.schedule<threads = {threads}>}} {{
+{body}
+  tile.return
+}}
+"""
+
+
+def matrix(kind):
+    return f"memref<?x?x{kind}, strided<[?, 1]>>"
+
+
+def tile(rows, columns, kind, warps):
+    return f"tensor<{rows}x{columns}x{kind}, #tile.mma<warps = {warps}>>"
+
+
+def map_type(kind, rows, columns, swizzle):
+    return (
+        f"!tile.tensor_map<{matrix(kind)}, box = [{rows}, {columns}], "
+        f"swizzle = {swizzle}>"
+    )
+
+
+@pytest.mark.parametrize("m,n", ((1, 1), (37, 27), (64, 32), (133, 31)))
+@pytest.mark.parametrize("rows,warps", ((64, 4), (128, 4), (128, 8)))
+def test_tiles_in_registers(m, n, rows, warps):
+    """Loads and stores beyond an operand's odd sizes, statistics and what is made of
+    them, splits, and numbers of rows and columns."""
+    t, row, column = (
+        tile(*shape, "f32", warps) for shape in ((rows, 32), (1, 32), (rows, 1))
+    )
+    numbers, number_row = (tile(count, 32, "i32", warps) for count in (rows, 1))
+    number_column = tile(rows, 1, "i32", warps)
+    truth = tile(rows, 32, "i1", warps)
+    piece, half = (tile(rows, count, "f32", warps) for count in (8, 16))
+    memory, narrow = matrix("f32"), "memref<?x{}xf32, strided<[?, 1]>>"
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %length = arith.constant {rows} : index
+  %program = tile.program_id
+  %row = arith.muli %program, %length : index
+  %t = tile.load %x[%row, %c0] : {memory} -> {t}
+  %v_row = tile.load %v[%c0] : memref<?xf32> -> {row}
+  %v_all = tile.broadcast %v_row : {row} -> {t}
+  %columns = tile.iota from %c0 : {number_row}
+  %column = tile.broadcast %columns : {number_row} -> {numbers}
+  %n32 = arith.index_cast %n : index to i32
+  %limit = tile.broadcast %n32 : i32 -> {numbers}
+  %is_inside = arith.cmpi slt, %column, %limit : {numbers}
+  %lowest = arith.constant dense<0xFF800000> : {t}
+  %highest = arith.constant dense<0x7F800000> : {t}
+  %low = arith.select %is_inside, %t, %lowest : {truth}, {t}
+  %high = arith.select %is_inside, %t, %highest : {truth}, {t}
+  %max = tile.reduce max %low : {t} -> {column}
+  %min = tile.reduce min %high : {t} -> {column}
+  %sum = tile.reduce add %t : {t} -> {column}
+  %same = tile.reduce add %sum : {column} -> {column}
+  tile.store %max, %largest[%row, %c0] : {column}, {narrow.format(1)}
+  tile.store %same, %total[%row, %c0] : {column}, {narrow.format(1)}
+  %min_all = tile.broadcast %min : {column} -> {t}
+  %product = arith.mulf %t, %v_all : {t}
+  %shifted = arith.subf %product, %min_all : {t}
+  tile.store %shifted, %y[%row, %c0] : {t}, {memory}
+  %a, %b, %c, %d = tile.split %t : {t} -> {piece}, {piece}, {piece}, {piece}
+  %ab = arith.subf %a, %b : {piece}
+  %cd = arith.divf %c, %v8 : {piece}
+  %abcd = arith.addf %ab, %cd : {piece}
+  %less = arith.subf %abcd, %d : {piece}
+  tile.store %less, %pieces[%row, %c0] : {piece}, {narrow.format(8)}
+  %first, %second = tile.split %t : {t} -> {half}, {half}
+  %both = arith.subf %first, %second : {half}
+  tile.store %both, %halves[%row, %c0] : {half}, {narrow.format(16)}
+  %row_numbers = tile.iota_rows from %row : {number_column}
+  tile.store %row_numbers, %numbers[%row, %c0] : {number_column}, memref<?x1xi32, strided<[?, 1]>>
+  tile.store %v_row, %w[%c0] : {row}, memref<?xf32>
+""".replace("  %cd =", f"  %v8 = arith.constant dense<4.0> : {piece}\n  %cd =")
+    source = program(
+        ("m", "n"),
+        [("x", memory, '["m", "n"]'), ("v", "memref<?xf32>", '["n"]')],
+        [
+            ("y", memory, '["m", "n"]'),
+            ("largest", narrow.format(1), '["m", 1]'),
+            ("total", narrow.format(1), '["m", 1]'),
+            ("pieces", narrow.format(8), '["m", 8]'),
+            ("halves", narrow.format(16), '["m", 16]'),
+            ("numbers", "memref<?x1xi32, strided<[?, 1]>>", '["m", 1]'),
+            ("w", "memref<?xf32>", '["n"]'),
+        ],
+        {"m": rows},
+        32 * warps,
+        body,
+    )
+    x = floats.random("f32", (m, n), 1)
+    v = floats.random("f32", (n,), 2)
+    y, largest, total, pieces, halves, numbers, w = run(
+        source,
+        {"x": ("f32", x), "v": ("f32", v)},
+        ["f32"] * 5 + ["i32", "f32"],
+        *WHERE,
+    )
+    expected = x * v - x.min(axis=1, keepdims=True)
+    assert np.abs(y - expected).max() <= 2.0**-22 * np.abs(expected).max() + 2.0**-22
+    assert np.array_equal(largest, x.max(axis=1, keepdims=True))
+    sums = x.sum(axis=1, keepdims=True)
+    assert np.abs(total - sums).max() <= n * 2.0**-24 * np.abs(x).sum(axis=1).max()
+    padded = np.pad(x, ((0, 0), (0, 32 - n))).astype(np.float32)
+    a, b, c, d = np.split(padded, 4, axis=1)
+    assert np.array_equal(pieces, a - b + c / 4 - d)
+    assert np.array_equal(halves, padded[:, :16] - padded[:, 16:])
+    assert np.array_equal(numbers, np.arange(m)[:, None])
+    assert np.array_equal(w, v)
+
+
+@pytest.mark.parametrize("kind,bytes", (("f32", 4), ("bf16", 2), ("i8", 1)))
+@pytest.mark.parametrize("swizzle", (32, 64, 128))
+def test_kept_tiles(kind, bytes, swizzle):
+    """A tile goes through shared memory, of two panels, to boxes of an operand."""
+    rows, warps, width = 128, 8, swizzle // bytes
+    columns = 2 * width
+    m, n = rows - 5, columns - 16 // bytes
+    t = tile(rows, columns, kind, warps)
+    map_ = map_type(kind, rows, width, swizzle)
+    slots = f"memref<1x{rows}x{columns}x{kind}, #tile.shared<swizzle = {swizzle}>>"
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %slots = tile.buffer {{offset = 0 : i64}} : {slots}
+  %t = tile.load %x[%c0, %c0] : {matrix(kind)} -> {t}
+  tile.keep %t, %slots[%c0] : {t}, {slots}
+  tile.fence_shared
+  tile.synchronize
+  tile.store_box %slots[%c0] to %y[%c0, %c0] : {slots}, {map_}
+  tile.wait_stores 0
+"""
+    source = program(
+        ("m", "n"),
+        [("x", matrix(kind), '["m", "n"]')],
+        [("y", map_, '["m", "n"]')],
+        {"m": rows},
+        32 * warps,
+        body,
+    )
+    values = np.arange(m * n).reshape(m, n) % 127
+    (y,) = run(source, {"x": (kind, values)}, [kind], *WHERE)
+    assert np.array_equal(floats.decode(kind, y), values)
+
+
+def product_cases():
+    """How each operand lies, for each swizzle; other types lie along their rows."""
+    for swizzle in (32, 64, 128):
+        for left in ("rows", "columns", "registers"):
+            for right in ("rows", "columns"):
+                yield "bf16", swizzle, left, right
+    for kind in ("f16", *floats.SMALL):
+        yield kind, 128, "rows", "rows"
+    yield "f16", 64, "registers", "columns"
+
+
+class SharedOperand:
+    """An operand of a product: `free` elements of its own dimension, named
+    `dimension`, times `depth` that are contracted, along rows or along columns."""
+
+    def __init__(self, name, dimension, free, depth, kind, swizzle, place):
+        self.name, self.kind, self.place = name, kind, place
+        bytes = 1 if kind in floats.SMALL else 2
+        self.in_registers = place == "registers"
+        self.shape = (depth, free) if place == "columns" else (free, depth)
+        names = ("k", dimension) if place == "columns" else (dimension, "k")
+        self.dimensions = '["{}", "{}"]'.format(*names)
+        self.contracted = 0 if place == "columns" else 1
+        rows, columns = self.shape
+        self.bytes = 0 if self.in_registers else rows * columns * bytes
+        shared = f"#tile.shared<swizzle = {swizzle}>"
+        self.slots = f"memref<1x{rows}x{columns}x{kind}, {shared}>"
+        self.tile = f"memref<{rows}x{columns}x{kind}, {shared}>"
+        self.memory = map_type(kind, rows, swizzle // bytes, swizzle)
+        if self.in_registers:
+            self.tile, self.memory = tile(rows, columns, kind, 4), matrix(kind)
+
+    def begin(self, offset):
+        if self.in_registers:
+            return f"%{self.name}_tile = tile.load %{self.name}[%c0, %c0] : {self.memory} -> {self.tile}"
+        return (
+            f"%{self.name}_slots = tile.buffer {{offset = {offset} : i64}} : {self.slots}\n"
+            f"tile.copy_box %{self.name}[%c0, %c0] to %{self.name}_slots[%c0] "
+            f"arrive %full[%c0] : {self.memory}, {self.slots}, !tile.barriers<1>"
+        )
+
+    def wait(self):
+        if self.in_registers:
+            return ""
+        return (
+            f"%{self.name}_tile = tile.await %full[%c0] parity %c0 of %{self.name}_slots "
+            f": !tile.barriers<1>, {self.slots} -> {self.tile}"
+        )
+
+    def values(self, seed, missing):
+        """Random elements, [free, contracted], of an operand that ends ahead of the
+        tile; and the operand itself."""
+        rows, columns = self.shape
+        own = floats.random(self.kind, (rows - missing, columns - 16), seed)
+        return own.T if self.place == "columns" else own, own
+
+
+@pytest.mark.parametrize("kind,swizzle,left,right", product_cases())
+def test_products(kind, swizzle, left, right):
+    """Twice the product of 128 rows by one warpgroup, which takes 64 of them at a
+    time, over several steps and panels, of operands that end within the tiles."""
+    x = SharedOperand("x", "m", 128, 128, kind, swizzle, left)
+    w = SharedOperand("w", "n", 128, 128, kind, swizzle, right)
+    sum_ = tile(128, 128, "f32", 4)
+    pending = f"!tile.pending<{sum_}>"
+    contract = [x.contracted, w.contracted]
+    dot = f"contract {contract} : {x.tile}, {w.tile}, {pending} -> {pending}"
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %full = tile.make_barriers arrivals 1 : !tile.barriers<1>
+  tile.synchronize
+  tile.expect {x.bytes + w.bytes} bytes at %full[%c0] : !tile.barriers<1>
+  {x.begin(0)}
+  {w.begin(x.bytes)}
+  {x.wait()}
+  {w.wait()}
+  %start = arith.constant dense<1.5> : {sum_}
+  %begin = tile.begin_dots %start : {sum_} -> {pending}
+  %once = tile.dot %x_tile, %w_tile, %begin {dot}
+  %twice = tile.dot %x_tile, %w_tile, %once {dot}
+  %sum = tile.wait_dots 0 of %twice : ({pending}) -> {sum_}
+  tile.store %sum, %y[%c0, %c0] : {sum_}, {matrix("f32")}
+"""
+    source = program(
+        ("m", "n", "k"),
+        [("x", x.memory, x.dimensions), ("w", w.memory, w.dimensions)],
+        [("y", matrix("f32"), '["m", "n"]')],
+        {"m": 128},
+        128,
+        body,
+    )
+    # The contracted dimension of both ends at the same place.
+    a, x_operand = x.values(1, 3 if left != "columns" else 16)
+    b, w_operand = w.values(2, 3 if right != "columns" else 16)
+    (y,) = run(
+        source, {"x": (kind, x_operand), "w": (kind, w_operand)}, ["f32"], *WHERE
+    )
+    size = 1.5 + 2 * np.abs(a) @ np.abs(b).T
+    assert (np.abs(y - (1.5 + 2 * a @ b.T)) <= 256 * 2.0**-23 * size).all()

@@ -1,0 +1,183 @@
+// RUN: tile-opt %s --lower-tiles=target=sm_90a --canonicalize --cse -split-input-file | FileCheck %s
+
+// A thread has two rows, 8 apart. It combines what it holds of each, and then the
+// four lanes of the row do. The first lane of a row stores the only column. What
+// lies beyond the operand is loaded from its first element, and zero.
+// CHECK-LABEL: tile.program @reduce(
+// CHECK-SAME:      %[[M:[^:]*]]: index, %[[N:[^:]*]]: index, %[[X:[^:]*]]: !llvm.ptr<1> {{[^}]*}}}, %[[XSTRIDE:[^:]*]]: index,
+// CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[C1:.*]] = arith.constant 1 : index
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG:     %[[NEAR:.*]] = arith.constant 1 : i32
+// CHECK-DAG:     %[[FAR:.*]] = arith.constant 2 : i32
+// CHECK-DAG:     %[[LANES:.*]] = arith.constant 32 : i32
+// CHECK:         %[[OF_ROW:.*]] = arith.remui %{{.*}}, %[[C4]]
+// CHECK-NEXT:    %[[FIRST:.*]] = arith.muli %[[OF_ROW]], %{{.*}}
+// CHECK-NEXT:    %[[ROW:.*]] = arith.addi %[[M]], %{{.*}}
+// CHECK-NEXT:    %[[COLUMN:.*]] = arith.addi %[[N]], %[[FIRST]]
+// CHECK-NEXT:    %[[IN_ROW:.*]] = arith.cmpi ult, %[[COLUMN]], %[[N]]
+// CHECK-NEXT:    %[[IS_ROW:.*]] = arith.cmpi ult, %[[ROW]], %[[M]]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.andi %[[IN_ROW]], %[[IS_ROW]]
+// CHECK-NEXT:    %[[ROWS:.*]] = arith.muli %[[ROW]], %[[XSTRIDE]]
+// CHECK-NEXT:    %[[PLACE:.*]] = arith.addi %[[COLUMN]], %[[ROWS]]
+// CHECK-NEXT:    %[[OFFSET:.*]] = arith.select %[[INSIDE]], %[[PLACE]], %[[C0]]
+// CHECK-NEXT:    %[[OFFSET64:.*]] = arith.index_castui %[[OFFSET]] : index to i64
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[X]][%[[OFFSET64]]]
+// CHECK-NEXT:    %[[LOADED:.*]] = llvm.load %[[ADDRESS]]
+// CHECK-NEXT:    arith.select %[[INSIDE]], %[[LOADED]], %[[ZERO]]
+// CHECK-NEXT:    arith.addi %[[COLUMN]], %[[C1]]
+// CHECK-COUNT-7: llvm.load
+// CHECK-NOT:     llvm.load
+// CHECK:         %[[OWN:.*]] = arith.maximumf %{{.*}} : vector<2xf32>
+// CHECK-NEXT:    %[[LANE:.*]] = vector.reduction <maximumf>, %[[OWN]]
+// CHECK-NEXT:    %[[OTHER:[^,]*]], %{{.*}} = gpu.shuffle xor %[[LANE]], %[[NEAR]], %[[LANES]]
+// CHECK-NEXT:    %[[PAIR:.*]] = arith.maximumf %[[LANE]], %[[OTHER]]
+// CHECK-NEXT:    %[[OTHER:[^,]*]], %{{.*}} = gpu.shuffle xor %[[PAIR]], %[[FAR]], %[[LANES]]
+// CHECK-NEXT:    %[[MAX:.*]] = arith.maximumf %[[PAIR]], %[[OTHER]]
+// CHECK:         vector.reduction <maximumf>
+// CHECK-COUNT-2: gpu.shuffle
+// CHECK-NOT:     gpu.shuffle
+// CHECK:         %[[IS_FIRST:.*]] = arith.cmpi eq, %[[FIRST]], %[[C0]]
+// CHECK:         %[[STORES:.*]] = arith.andi %{{.*}}, %[[IS_FIRST]]
+// CHECK:         %[[VALUE:.*]] = vector.broadcast %[[MAX]]
+// CHECK-NEXT:    %[[MASK:.*]] = vector.broadcast %[[STORES]]
+// CHECK-NEXT:    llvm.intr.masked.store %[[VALUE]], %{{.*}}, %[[MASK]]
+!matrix = memref<?x?xf32, strided<[?, 1]>>
+tile.program @reduce(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"]},
+    %y: !matrix {tile.dimensions = ["m", "n"]})
+    attributes {dimensions = ["m", "n"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %x[%m, %n] : !matrix -> tensor<64x16xf32, #tile.mma<warps = 4>>
+  %1 = tile.reduce max %0 : tensor<64x16xf32, #tile.mma<warps = 4>> -> tensor<64x1xf32, #tile.mma<warps = 4>>
+  tile.store %1, %y[%m, %c0] : tensor<64x1xf32, #tile.mma<warps = 4>>, !matrix
+  tile.return
+}
+
+// -----
+
+// Each lane has the columns of a row in each row, and repeats a row's number along
+// it; tiles of 128 rows repeat the warps. Of a load that reads what nobody writes,
+// the instruction may be another one. A row is stored by the first of the lanes
+// that hold it, of the first warp.
+// CHECK-LABEL: tile.program @spread(
+// CHECK-COUNT-2: llvm.load {{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK:         %[[ROW:.*]] = vector.from_elements %{{.*}} : vector<2xf32>
+// CHECK-COUNT-4: %{{.*}} = llvm.load %{{[0-9]+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK-COUNT-4: %{{.*}} = vector.broadcast %{{.*}} : f32 to vector<2xf32>
+// CHECK-COUNT-4: %{{.*}} = arith.addf %[[ROW]], %{{.*}} : vector<2xf32>
+// CHECK-NOT:     arith.addf
+// CHECK-COUNT-8: llvm.intr.masked.store
+// CHECK-DAG:     %[[IS_FIRST:.*]] = arith.cmpi eq
+// CHECK-DAG:     %[[STORES:.*]] = arith.andi %{{.*}}, %[[IS_FIRST]]
+// CHECK-COUNT-2: llvm.intr.masked.store
+// CHECK-NOT:     llvm.intr.masked.store
+!matrix = memref<?x?xf32, strided<[?, 1]>>
+tile.program @spread(%m: index, %n: index, %v: memref<?xf32> {tile.dimensions = ["n"], tile.readonly},
+    %x: !matrix {tile.dimensions = ["m", "n"]}, %y: !matrix {tile.dimensions = ["m", "n"]},
+    %z: memref<?xf32> {tile.dimensions = ["n"]})
+    attributes {dimensions = ["m", "n"], programs = {m = 128 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %0 = tile.load %v[%n] {invariant} : memref<?xf32> -> tensor<1x8xf32, #tile.mma<warps = 4>>
+  %1 = tile.broadcast %0 : tensor<1x8xf32, #tile.mma<warps = 4>> -> tensor<128x8xf32, #tile.mma<warps = 4>>
+  %2 = tile.load %x[%m, %c0] : !matrix -> tensor<128x1xf32, #tile.mma<warps = 4>>
+  %3 = tile.broadcast %2 : tensor<128x1xf32, #tile.mma<warps = 4>> -> tensor<128x8xf32, #tile.mma<warps = 4>>
+  %4 = arith.addf %1, %3 : tensor<128x8xf32, #tile.mma<warps = 4>>
+  tile.store %4, %y[%m, %n] : tensor<128x8xf32, #tile.mma<warps = 4>>, !matrix
+  tile.store %0, %z[%n] : tensor<1x8xf32, #tile.mma<warps = 4>>, memref<?xf32>
+  tile.return
+}
+
+// -----
+
+// Numbers of columns count up within a piece, numbers of rows do not. The second
+// half of the columns are the second half of each row's pieces.
+// CHECK-LABEL: tile.program @numbers(
+// CHECK-SAME:      %[[M:[^:]*]]: index,
+// CHECK-DAG:     %[[STEPS:.*]] = arith.constant dense<[0, 1]> : vector<2xi32>
+// CHECK-DAG:     %[[C16:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[C24:.*]] = arith.constant 24 : index
+// CHECK:         %[[CHUNK2:.*]] = arith.addi %{{.*}}, %[[C16]]
+// CHECK-NEXT:    %[[FROM2:.*]] = arith.addi %[[M]], %[[CHUNK2]]
+// CHECK-NEXT:    %[[NUMBER2:.*]] = arith.index_castui %[[FROM2]]
+// CHECK-NEXT:    %[[START2:.*]] = vector.broadcast %[[NUMBER2]]
+// CHECK-NEXT:    %[[COLUMNS2:.*]] = arith.addi %[[START2]], %[[STEPS]]
+// CHECK-NEXT:    %[[CHUNK3:.*]] = arith.addi %{{.*}}, %[[C24]]
+// CHECK:         %[[COLUMNS3:.*]] = arith.addi %{{.*}}, %[[STEPS]]
+// CHECK:         %[[ROWS:.*]] = vector.broadcast %{{.*}} : i32 to vector<2xi32>
+// CHECK:         arith.addi %[[COLUMNS2]], %[[ROWS]] : vector<2xi32>
+tile.program @numbers(%m: index, %y: memref<?x?xi32, strided<[?, 1]>> {tile.dimensions = ["m", "m"]})
+    attributes {dimensions = ["m"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %0 = tile.iota from %m : tensor<64x32xi32, #tile.mma<warps = 4>>
+  %1, %2 = tile.split %0 : tensor<64x32xi32, #tile.mma<warps = 4>>
+      -> tensor<64x16xi32, #tile.mma<warps = 4>>, tensor<64x16xi32, #tile.mma<warps = 4>>
+  %3 = tile.iota_rows from %m : tensor<64x16xi32, #tile.mma<warps = 4>>
+  %4 = arith.addi %2, %3 : tensor<64x16xi32, #tile.mma<warps = 4>>
+  tile.store %4, %y[%m, %c0] : tensor<64x16xi32, #tile.mma<warps = 4>>, memref<?x?xi32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// Elements of 16 bits are kept by matrices of 8 x 8, four at once: lanes 0 to 15
+// give the addresses of the rows of one chunk, the others those of the next. Bits 7
+// to 9 of an address are combined with bits 4 to 6.
+// CHECK-LABEL: tile.program @keep(
+// CHECK-SAME:      %[[SLOT:[^:]*]]: index,
+// CHECK-DAG:     %[[BUFFER:.*]] = llvm.mlir.addressof @keep_shared
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 4096 : index
+// CHECK-DAG:     %[[C4:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[C8:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[C16:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[C32:.*]] = arith.constant 32 : index
+// CHECK-DAG:     %[[C64:.*]] = arith.constant 64 : index
+// CHECK-DAG:     %[[BITS:.*]] = arith.constant 48 : index
+// CHECK:         %[[OFFSET:.*]] = arith.muli %[[SLOT]], %[[BYTES]]
+// CHECK-NEXT:    %[[OFFSET32:.*]] = arith.index_castui %[[OFFSET]]
+// CHECK-NEXT:    %[[TILE:.*]] = llvm.getelementptr %[[BUFFER]][%[[OFFSET32]]]
+// CHECK:         %[[OF_CHUNK:.*]] = arith.remui %[[LANE:.*]], %[[C16]]
+// CHECK-NEXT:    %[[ROW:.*]] = arith.addi %{{.*}}, %[[OF_CHUNK]]
+// CHECK-NEXT:    %[[CHUNK:.*]] = arith.divui %[[LANE]], %[[C16]]
+// CHECK-NEXT:    %[[BYTE:.*]] = arith.muli %[[CHUNK]], %[[C16]]
+// CHECK:         %[[ROWS:.*]] = arith.muli %[[ROW]], %[[C64]]
+// CHECK:         %[[WITHIN:.*]] = arith.addi %[[ROWS]], %{{.*}}
+// CHECK-NEXT:    %[[SHIFTED:.*]] = arith.divui %[[WITHIN]], %[[C8]]
+// CHECK-NEXT:    %[[SWIZZLE:.*]] = arith.andi %[[SHIFTED]], %[[BITS]]
+// CHECK-NEXT:    %[[SWIZZLED:.*]] = arith.xori %[[WITHIN]], %[[SWIZZLE]]
+// CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[TILE]]
+// CHECK-NEXT:    nvvm.stmatrix %[[ADDRESS]], %[[A:.*]], %[[A]], %[[B:.*]], %[[B]] {
+// CHECK:         nvvm.stmatrix
+// CHECK-NOT:     nvvm.stmatrix
+!slots = memref<2x64x32xbf16, #tile.shared<swizzle = 64>>
+tile.program @keep(%m: index, %v: memref<?xbf16> {tile.dimensions = ["m"]})
+    attributes {dimensions = ["m"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %buffer = tile.buffer {offset = 0 : i64} : !slots
+  %0 = tile.load %v[%m] : memref<?xbf16> -> tensor<1x32xbf16, #tile.mma<warps = 4>>
+  %1 = tile.broadcast %0 : tensor<1x32xbf16, #tile.mma<warps = 4>> -> tensor<64x32xbf16, #tile.mma<warps = 4>>
+  tile.keep %1, %buffer[%m] : tensor<64x32xbf16, #tile.mma<warps = 4>>, !slots
+  tile.return
+}
+
+// -----
+
+// Wider elements are kept piece by piece.
+// CHECK-LABEL: tile.program @keep_floats(
+// CHECK-NOT:     nvvm.stmatrix
+// CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<3>
+// CHECK-NOT:     llvm.store
+!slots = memref<1x64x16xf32, #tile.shared<swizzle = 64>>
+tile.program @keep_floats(%m: index, %v: memref<?xf32> {tile.dimensions = ["m"]})
+    attributes {dimensions = ["m"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : !slots
+  %0 = tile.load %v[%m] : memref<?xf32> -> tensor<1x16xf32, #tile.mma<warps = 4>>
+  %1 = tile.broadcast %0 : tensor<1x16xf32, #tile.mma<warps = 4>> -> tensor<64x16xf32, #tile.mma<warps = 4>>
+  tile.keep %1, %buffer[%c0] : tensor<64x16xf32, #tile.mma<warps = 4>>, !slots
+  tile.return
+}
