@@ -43,7 +43,7 @@ def _is_checkpointed():
 def project(activation, again, gate_up, down):
     """``down(activation(*gate_up))``. ``again`` makes of ``*gate_up`` and an upstream
     gradient the activation's result and the gradients of ``gate_up``."""
-    return _Projection.apply(activation, again, down.weight, down.bias, *gate_up)
+    return _apply(activation, again, down.weight, down.bias, *gate_up)
 
 
 class _Projection(torch.autograd.Function):
@@ -66,3 +66,6 @@ class _Projection(torch.autograd.Function):
             "the MLP", (of_weight, of_bias, *found), (weight, *gate_up, upstream)
         )
         return None, None, *found
+
+
+_apply = autograd.plain_apply(_Projection)

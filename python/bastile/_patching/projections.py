@@ -20,7 +20,7 @@ def project(x, layers):
         and modules.are_plain_linear(layers, x.dtype)
     ):
         weights = [layer.weight for layer in layers]
-        return _Projections.apply(x, *weights, *[layer.bias for layer in layers])
+        return _apply(x, *weights, *[layer.bias for layer in layers])
     return [layer(x) for layer in layers]
 
 
@@ -50,3 +50,6 @@ class _Projections(torch.autograd.Function):
             of_x = None if of_x is None else of_x.view(x.shape)
         found = of_x, *of_weights, *of_biases
         return autograd.refuse_twice("the projections", found, (x, *weights, *upstream))
+
+
+_apply = autograd.plain_apply(_Projections)

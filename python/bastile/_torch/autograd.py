@@ -22,8 +22,12 @@ def make_node(name, forward, backward):
     # Autograd calls the function itself, not PyTorch's method that looks it up in the
     # class.
     kind._backward_cls.apply = _bastile.as_method(backward)
-    # Calls under functorch do not come here, so `Function.apply`, which looks for it,
-    # is left out.
+    return plain_apply(kind)
+
+
+def plain_apply(kind):
+    """``kind.apply`` of a subclass of `torch.autograd.Function`, for calls that are not
+    under functorch: PyTorch's looks for that, which takes the host some microseconds."""
     return super(torch.autograd.Function, kind).apply
 
 
