@@ -334,4 +334,74 @@ TEST_F(LayoutTest, WarpsOfARowMeetInSharedMemory) {
   EXPECT_EQ(warps->getScratchBytes(4), 4 * 2 * 4);
 }
 
+/// For each element of a tile of products, how many threads of `warps` warps
+/// hold it; empty if one of them lies outside or the layout does not fit.
+std::vector<int64_t> countHolders(MLIRContext &context, int64_t warps,
+                                  ArrayRef<int64_t> shape) {
+  auto layout = tile::MmaAttr::get(&context, warps);
+  ScopedDiagnosticHandler silent(&context, [](Diagnostic &) {});
+  auto emitError = [&] { return mlir::emitError(UnknownLoc::get(&context)); };
+  if (failed(
+          layout.verifyEncoding(shape, Float32Type::get(&context), emitError)))
+    return {};
+  std::vector<int64_t> holders(shape[0] * shape[1]);
+  for (int64_t thread = 0; thread < 32 * warps; ++thread)
+    for (int64_t piece = 0; piece < layout.getNumPieces(shape); ++piece) {
+      auto [row, column] = layout.getElement(shape, /*block=*/0, thread, piece);
+      for (int64_t lane = 0; lane < layout.getPieceElements(shape); ++lane) {
+        if (row < 0 || row >= shape[0] || column < 0 ||
+            column + lane >= shape[1])
+          return {};
+        ++holders[row * shape[1] + column + lane];
+      }
+    }
+  return holders;
+}
+
+TEST_F(LayoutTest, EveryElementOfAProductHasOneHolder) {
+  for (int64_t warps : {1, 4, 8, 12})
+    for (int64_t rowRepeats : {1, 2, 3})
+      for (int64_t columns : {8, 16, 40, 256})
+        EXPECT_EQ(
+            countHolders(context, warps, {16 * warps * rowRepeats, columns}),
+            std::vector<int64_t>(16 * warps * rowRepeats * columns, 1))
+            << warps << " warps, " << rowRepeats << " times, " << columns;
+}
+
+/// A row lies with four lanes, a column with the lanes of eight rows of a warp.
+TEST_F(LayoutTest, EveryThreadAlongASingleRowOrColumnOfAProductHoldsIt) {
+  for (int64_t warps : {1, 4, 8}) {
+    EXPECT_EQ(countHolders(context, warps, {32 * warps, 1}),
+              std::vector<int64_t>(32 * warps, 4));
+    EXPECT_EQ(countHolders(context, warps, {1, 24}),
+              std::vector<int64_t>(24, 8 * warps));
+    EXPECT_EQ(countHolders(context, warps, {1, 1}),
+              std::vector<int64_t>(1, 32 * warps));
+  }
+}
+
+/// The example in the attribute's description, whose warps stand below each
+/// other.
+TEST_F(LayoutTest, PiecesOfAProductAreRowsEightApart) {
+  auto layout = tile::MmaAttr::get(&context, /*warps=*/2);
+  int64_t shape[] = {64, 16};
+  EXPECT_EQ(layout.getNumPieces(shape), 2 * 2 * 2);
+  for (int64_t thread = 0; thread < 64; ++thread)
+    for (int64_t repeat = 0; repeat < 2; ++repeat)
+      for (int64_t chunk = 0; chunk < 2; ++chunk)
+        for (int64_t half = 0; half < 2; ++half)
+          EXPECT_EQ(
+              layout.getElement(shape, /*block=*/0, thread,
+                                layout.getPiece(shape, repeat, chunk, half)),
+              std::make_pair(32 * repeat + thread / 32 * 16 + half * 8 +
+                                 thread % 32 / 4,
+                             chunk * 8 + thread % 4 * 2));
+}
+
+TEST_F(LayoutTest, TilesThatDoNotDivideAreNoProducts) {
+  EXPECT_TRUE(countHolders(context, 4, {96, 8}).empty());
+  EXPECT_TRUE(countHolders(context, 4, {64, 12}).empty());
+  EXPECT_TRUE(countHolders(context, 4, {64}).empty());
+}
+
 } // namespace
