@@ -90,6 +90,31 @@ def test_product_refuses_what_copies_of_boxes_cannot_take(m, n, k, operand, reas
     assert operand in message and reason in message
 
 
+@pytest.mark.parametrize(
+    "m,n,k", ((1, 8, 8), (100, 136, 72), (257, 264, 200), (513, 8, 64))
+)
+def test_gated_product(m, n, k):
+    shapes = {"x": (m, k), "gate": (n, k), "up": (n, k), "gate_bias": n, "up_bias": n}
+    inputs = {
+        name: floats.random("bf16", shape, seed)
+        for seed, (name, shape) in enumerate(shapes.items())
+    }
+    (result,) = run("gated_product", inputs, [("result0", "bf16")])
+    x, gate, up, gate_bias, up_bias = inputs.values()
+    g, u = x @ gate.T + gate_bias, x @ up.T + up_bias
+    sigmoid = 1 / (1 + np.exp(-g))
+    # What the sums in float32 lose, times the slope of what is computed of them.
+    lost = (k + 1) * 2.0**-23 * (np.abs(x) @ np.abs(gate).T + np.abs(gate_bias))
+    slope = np.abs(sigmoid * (1 + g * (1 - sigmoid)))
+    lost_up = (k + 1) * 2.0**-23 * (np.abs(x) @ np.abs(up).T + np.abs(up_bias))
+    expected = g * sigmoid * u
+    # The approximate power of 2 is of a product that is rounded by itself.
+    rough = (4 + np.abs(g)) * 2.0**-22 * np.abs(expected)
+    lost = slope * np.abs(u) * lost + np.abs(g * sigmoid) * lost_up + rough
+    fair = 0.505 * floats.ulp("bf16", np.abs(expected) + lost) + lost
+    assert (np.abs(result - expected) <= fair).all()
+
+
 def attend(q, k, v):
     """The result of causal attention, its log-sum-exp, and the sums of the
     absolute values of the result's terms. The last query sees all keys."""
