@@ -278,25 +278,6 @@ struct LowerBlockRank : public OpConversionPattern<tile::BlockRankOp> {
 
 } // namespace
 
-void bastile::waitForPhase(OpBuilder &builder, Location loc, Value barrier,
-                           Value parity) {
-  scf::WhileOp::create(
-      builder, loc, TypeRange(), ValueRange(),
-      [&](OpBuilder &inner, Location where, ValueRange) {
-        Value isDone = NVVM::MBarrierTryWaitOp::create(
-            inner, where, inner.getI1Type(), barrier, parity,
-            /*ticks=*/Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
-        Value isLeft = arith::XOrIOp::create(
-            inner, where, isDone,
-            arith::ConstantIntOp::create(inner, where, 1, /*width=*/1)
-                .getResult());
-        scf::ConditionOp::create(inner, where, isLeft, ValueRange());
-      },
-      [&](OpBuilder &inner, Location where, ValueRange) {
-        scf::YieldOp::create(inner, where);
-      });
-}
-
 void bastile::startTurns(tile::RolesOp roles) {
   for (Region &region : roles.getRoles()) {
     tile::TakeTurnOp first;

@@ -40,10 +40,6 @@ mlir::Value advanceBytes(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value advanceBytes(mlir::OpBuilder &builder, mlir::Location loc,
                          mlir::Value address, int64_t bytes);
 
-/// Waits until the phase with the last bit `parity` has ended at the barrier.
-void waitForPhase(mlir::OpBuilder &builder, mlir::Location loc,
-                  mlir::Value barrier, mlir::Value parity);
-
 } // namespace bastile
 
 #endif // BASTILE_PASSES_FRAGMENTS_SHAREDTILES_H

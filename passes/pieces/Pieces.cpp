@@ -10,6 +10,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "passes/schedule/ThreadGrid.h"
@@ -184,4 +185,23 @@ void bastile::storeIf(OpBuilder &builder, Location loc, Value condition,
 Type bastile::getBufferPointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(
       context, static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+}
+
+void bastile::waitForPhase(OpBuilder &builder, Location loc, Value barrier,
+                           Value parity) {
+  scf::WhileOp::create(
+      builder, loc, TypeRange(), ValueRange(),
+      [&](OpBuilder &inner, Location where, ValueRange) {
+        Value isDone = NVVM::MBarrierTryWaitOp::create(
+            inner, where, inner.getI1Type(), barrier, parity,
+            /*ticks=*/Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+        Value isLeft = arith::XOrIOp::create(
+            inner, where, isDone,
+            arith::ConstantIntOp::create(inner, where, 1, /*width=*/1)
+                .getResult());
+        scf::ConditionOp::create(inner, where, isLeft, ValueRange());
+      },
+      [&](OpBuilder &inner, Location where, ValueRange) {
+        scf::YieldOp::create(inner, where);
+      });
 }

@@ -83,6 +83,10 @@ void storeIf(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value combinePieces(mlir::OpBuilder &builder, mlir::Location loc,
                           tile::ReduceKind kind, mlir::ValueRange pieces);
 
+/// Waits until the phase with the last bit `parity` has ended at the barrier.
+void waitForPhase(mlir::OpBuilder &builder, mlir::Location loc,
+                  mlir::Value barrier, mlir::Value parity);
+
 } // namespace bastile
 
 #endif // BASTILE_PASSES_PIECES_PIECES_H

@@ -128,22 +128,7 @@ void ClusterExchange::send(ValueRange values, ValueRange indices, Value lane) {
 
 Value ClusterExchange::receive() {
   Value barrier = getElement(barriers, rewriter.getI64Type(), place);
-  auto loop = scf::WhileOp::create(
-      rewriter, loc, TypeRange(), ValueRange(),
-      [&](OpBuilder &builder, Location where, ValueRange) {
-        Value isDone = NVVM::MBarrierTryWaitOp::create(
-            builder, where, builder.getI1Type(), barrier, parity,
-            /*ticks=*/Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
-        Value isLeft = arith::XOrIOp::create(
-            builder, where, isDone,
-            arith::ConstantIntOp::create(builder, where, 1, /*width=*/1)
-                .getResult());
-        scf::ConditionOp::create(builder, where, isLeft, ValueRange());
-      },
-      [&](OpBuilder &builder, Location where, ValueRange) {
-        scf::YieldOp::create(builder, where);
-      });
-  rewriter.setInsertionPointAfter(loop);
+  waitForPhase(rewriter, loc, barrier, parity);
   if (places > 1) {
     auto branch = scf::IfOp::create(rewriter, loc, isFirstThread());
     OpBuilder::InsertionGuard guard(rewriter);
