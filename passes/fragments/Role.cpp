@@ -194,6 +194,33 @@ static LogicalResult verifyPlace(Operation *op) {
   return success();
 }
 
+/// Checks that a block of `program` fits in a multiprocessor of `target`. What
+/// the code itself declares of shared memory, such as barriers, comes in
+/// addition.
+static LogicalResult verifyLimits(tile::ProgramOp program,
+                                  const Target &target) {
+  if (target.isHost())
+    return success();
+  const int64_t threads = program.getSchedule().getThreads();
+  const int64_t mostThreads = target.maxThreadsPerBlock;
+  if (threads > mostThreads)
+    return program.emitOpError("has ")
+           << threads << " threads, but a block of " << target.name
+           << " has at most " << mostThreads;
+  const int64_t blocks = program.getSchedule().getBlocks();
+  auto result = program.walk([&](tile::BufferOp buffer) {
+    const int64_t end = buffer.getEnd(blocks);
+    const int64_t most = target.maxSharedBytesPerBlock;
+    if (end <= most)
+      return WalkResult::advance();
+    buffer.emitOpError("ends at ")
+        << end << " bytes, but a block of " << target.name << " has at most "
+        << most << " of shared memory";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
 LogicalResult bastile::verifyRoles(tile::ProgramOp program,
                                    const Target &target) {
   auto result = program.walk([&](Operation *op) {
@@ -205,7 +232,8 @@ LogicalResult bastile::verifyRoles(tile::ProgramOp program,
       return WalkResult::interrupt();
     return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
+  return failure(result.wasInterrupted() ||
+                 failed(verifyLimits(program, target)));
 }
 
 void bastile::lowerRoles(tile::ProgramOp program) {

@@ -100,3 +100,21 @@ tile.program @piece_of_rows(%n: index, %x: memref<?x64xf32, strided<[?, 1]>> {ti
       : memref<?x64xf32, strided<[?, 1]>> -> tensor<16x8xf32, #tile.mma<warps = 1>>
   tile.return
 }
+
+// -----
+
+// expected-error @below {{'tile.program' op has 2048 threads, but a block of sm_90a has at most 1024}}
+tile.program @threads(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 2048>} {
+  tile.return
+}
+
+// -----
+
+tile.program @shared_memory(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 128>} {
+  %0 = tile.buffer {offset = 131072 : i64} : memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
+  // expected-error @below {{'tile.buffer' op ends at 262144 bytes, but a block of sm_90a has at most 232448 of shared memory}}
+  %1 = tile.buffer {offset = 196608 : i64} : memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
+  tile.return
+}
