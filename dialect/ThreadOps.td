@@ -55,7 +55,7 @@ def Tile_WgmmaFenceOp : Tile_PassThroughOp<"wgmma_fence"> {
     before.
   }];
   let arguments = (ins Variadic<AnyType>:$values);
-  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+  let assemblyFormat = "(`of` $values^ `:` type($values))? attr-dict";
 }
 
 def Tile_WgmmaWaitOp : Tile_PassThroughOp<"wgmma_wait"> {
@@ -73,7 +73,7 @@ def Tile_WgmmaWaitOp : Tile_PassThroughOp<"wgmma_wait"> {
   let arguments = (ins Variadic<AnyType>:$values, I64Attr:$pending,
                        DefaultValuedAttr<I64Attr, "0">:$anchors);
   let assemblyFormat = [{
-    $pending ($values^ `:` type($values))? (`anchors` $anchors^)? attr-dict
+    $pending (`of` $values^ `:` type($values))? (`anchors` $anchors^)? attr-dict
   }];
   let hasVerifier = 1;
 }

@@ -84,8 +84,8 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
 // CHECK-LABEL: func @registers(
 // CHECK-SAME:      %[[S:.*]]: !llvm.ptr<3>, %[[X:.*]]: f32, %[[R:.*]]: i32
 func.func @registers(%s: !llvm.ptr<3>, %x: f32, %r: i32) {
-  // CHECK: %[[SUMS:.*]]:5 = tile.wgmma_fence %[[X]], %[[X]], %[[X]], %[[X]], %[[R]] : f32, f32, f32, f32, i32
-  %0:5 = tile.wgmma_fence %x, %x, %x, %x, %r : f32, f32, f32, f32, i32
+  // CHECK: %[[SUMS:.*]]:5 = tile.wgmma_fence of %[[X]], %[[X]], %[[X]], %[[X]], %[[R]] : f32, f32, f32, f32, i32
+  %0:5 = tile.wgmma_fence of %x, %x, %x, %x, %r : f32, f32, f32, f32, i32
   // CHECK: "tile.wgmma"(%[[SUMS]]#0, %[[SUMS]]#1, %[[SUMS]]#2, %[[SUMS]]#3, %[[S]], %[[S]]) <{a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>, b_matrix = #tile.shared_matrix<leading = 4096, stride = 512, swizzle = 64, transposed = true>, columns = 8 : i64, element_type = f16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}>
   %1:4 = "tile.wgmma"(%0#0, %0#1, %0#2, %0#3, %s, %s) <{
       a_matrix = #tile.shared_matrix<offset = 32, stride = 1024, swizzle = 128>,
@@ -97,8 +97,8 @@ func.func @registers(%s: !llvm.ptr<3>, %x: f32, %r: i32) {
       b_matrix = #tile.shared_matrix<>,
       columns = 8 : i64, element_type = f8E4M3FN, operandSegmentSizes = array<i32: 0, 4, 0, 1>}>
       : (i32, i32, i32, i32, !llvm.ptr<3>) -> (f32, f32, f32, f32)
-  // CHECK: tile.wgmma_wait 0 %{{.*}}, %[[X]] : f32, f32 anchors 1
-  %3:2 = tile.wgmma_wait 0 %1#0, %x : f32, f32 anchors 1
+  // CHECK: tile.wgmma_wait 0 of %{{.*}}, %[[X]] : f32, f32 anchors 1
+  %3:2 = tile.wgmma_wait 0 of %1#0, %x : f32, f32 anchors 1
   // CHECK: tile.wgmma_fence{{$}}
   tile.wgmma_fence
   // CHECK: tile.wgmma_wait 3{{$}}

@@ -389,7 +389,7 @@ func.func @wait_registers_for_eight() {
 
 func.func @more_anchors(%x: f32) {
   // expected-error @below {{'tile.wgmma_wait' op has 2 anchors among 1 values}}
-  %0 = tile.wgmma_wait 0 %x : f32 anchors 2
+  %0 = tile.wgmma_wait 0 of %x : f32 anchors 2
   return
 }
 
@@ -397,7 +397,7 @@ func.func @more_anchors(%x: f32) {
 
 func.func @anchor_type(%x: i32) {
   // expected-error @below {{'tile.wgmma_wait' op has an anchor of type 'i32', not of float32}}
-  %0 = tile.wgmma_wait 0 %x : i32 anchors 1
+  %0 = tile.wgmma_wait 0 of %x : i32 anchors 1
   return
 }
 

@@ -10,7 +10,7 @@
 // CHECK-DAG:     %[[A:.*]] = llvm.mlir.addressof @k_major_shared
 // CHECK-DAG:     %[[B:.*]] = llvm.getelementptr %[[A]][65536]
 // CHECK:         scf.while
-// CHECK:         %[[BEGIN:.*]]:64 = tile.wgmma_fence %
+// CHECK:         %[[BEGIN:.*]]:64 = tile.wgmma_fence of %
 // CHECK:         tile.wgmma_fence{{$}}
 // CHECK-NEXT:    %[[WARPGROUP:.*]] = arith.divui %{{.*}}, %[[C4]]
 // CHECK-NEXT:    %[[OFFSET:.*]] = arith.muli %[[WARPGROUP]], %[[ROWS]]
@@ -49,7 +49,7 @@
 // CHECK-NEXT:    %[[S15:.*]]:32 = "tile.wgmma"(%[[S13]]#0, {{.*}}, %[[OWN]], %[[B]])
 // CHECK-SAME:      a_matrix = #tile.shared_matrix<offset = 49248, stride = 1024, swizzle = 128>, b_matrix = #tile.shared_matrix<offset = 8288, stride = 1024, swizzle = 128>, columns = 64 : i64, element_type = bf16
 // CHECK:         nvvm.wgmma.commit.group.sync.aligned
-// CHECK-NEXT:    tile.wgmma_wait 1 %[[S14]]#0, {{.*}}, %[[S14]]#31, %[[S15]]#0, {{.*}}, %[[S15]]#31 : f32
+// CHECK-NEXT:    tile.wgmma_wait 1 of %[[S14]]#0, {{.*}}, %[[S14]]#31, %[[S15]]#0, {{.*}}, %[[S15]]#31 : f32
 #s = #tile.shared<swizzle = 128>
 !slots_a = memref<1x256x128xbf16, #s>
 !slots_b = memref<1x64x128xbf16, #s>
@@ -111,13 +111,13 @@ tile.program @transposed(%m: index)
 // CHECK-LABEL: tile.program @fragments(
 // CHECK-DAG:     %[[COLUMNS0:.*]] = vector.from_elements %{{.*}} : vector<2xf16>
 // CHECK-DAG:     %[[LOW:.*]] = llvm.bitcast %[[COLUMNS0]] : vector<2xf16> to i32
-// CHECK:         %[[LEFT:.*]]:16 = tile.wgmma_fence %[[LOW]], %[[LOW]], %[[LOW8:[^,]*]], %[[LOW8]], %[[HIGH:[^,]*]], %[[HIGH]], %[[HIGH8:[^,]*]], %[[HIGH8]], %[[LOW]],
+// CHECK:         %[[LEFT:.*]]:16 = tile.wgmma_fence of %[[LOW]], %[[LOW]], %[[LOW8:[^,]*]], %[[LOW8]], %[[HIGH:[^,]*]], %[[HIGH]], %[[HIGH8:[^,]*]], %[[HIGH8]], %[[LOW]],
 // CHECK-NEXT:    %[[UPPER0:.*]]:32 = "tile.wgmma"(%[[LEFT]]#0, %[[LEFT]]#1, %[[LEFT]]#2, %[[LEFT]]#3, %[[B:[^)]*]]) <{b_matrix = #tile.shared_matrix<leading = 4096, stride = 1024, swizzle = 128, transposed = true>, columns = 64 : i64, element_type = f16
 // CHECK-NEXT:    %[[LOWER0:.*]]:32 = "tile.wgmma"(%[[LEFT]]#8, %[[LEFT]]#9, %[[LEFT]]#10, %[[LEFT]]#11, %[[B]]) <{b_matrix = #tile.shared_matrix<leading = 4096,
 // CHECK-NEXT:    %[[UPPER:.*]]:32 = "tile.wgmma"(%[[UPPER0]]#0, {{.*}}, %[[LEFT]]#4, %[[LEFT]]#5, %[[LEFT]]#6, %[[LEFT]]#7, %[[B]]) <{b_matrix = #tile.shared_matrix<offset = 2048, leading = 4096,
 // CHECK-NEXT:    %[[LOWER:.*]]:32 = "tile.wgmma"(%[[LOWER0]]#0, {{.*}}, %[[LEFT]]#12, %[[LEFT]]#13, %[[LEFT]]#14, %[[LEFT]]#15, %[[B]]) <{b_matrix = #tile.shared_matrix<offset = 2048, leading = 4096,
 // CHECK-NEXT:    nvvm.wgmma.commit.group.sync.aligned
-// CHECK-NEXT:    %[[RESULTS:.*]]:88 = tile.wgmma_wait 0 %[[UPPER]]#0, {{.*}}, %[[LOWER]]#31, %[[LOW]], {{.*}} anchors 4
+// CHECK-NEXT:    %[[RESULTS:.*]]:88 = tile.wgmma_wait 0 of %[[UPPER]]#0, {{.*}}, %[[LOWER]]#31, %[[LOW]], {{.*}} anchors 4
 // CHECK-NEXT:    llvm.bitcast %[[RESULTS]]#64 : i32 to vector<2xf16>
 // CHECK-COUNT-15: llvm.bitcast
 // CHECK-NOT:     llvm.bitcast

@@ -25,7 +25,7 @@ constexpr unsigned slotBytes = (numRows + numColumns) * tileDepth * 2;
 
 const std::string kArrive = "nvvm.mbarrier.arrive %emptyAt : !llvm.ptr<3>\n";
 const std::string kCommit = "nvvm.wgmma.commit.group.sync.aligned\n";
-const std::string kWait = "%sum:8 = tile.wgmma_wait 0 " + results("%d3", 8) +
+const std::string kWait = "%sum:8 = tile.wgmma_wait 0 of " + results("%d3", 8) +
                           " : " + types("f32", 8) + "\n";
 const std::string kWaitForCopies =
     "%arrived = nvvm.mbarrier.try_wait %fullAt, %parity : "
@@ -37,7 +37,7 @@ const std::string kRelease = "llvm.cond_br %isFirst, ^release, ^next\n"
 /// The products of one tile, to be waited for.
 std::string products() {
   std::string text =
-      "%f:8 = tile.wgmma_fence " +
+      "%f:8 = tile.wgmma_fence of " +
       list(8, [](unsigned i) { return "%s" + std::to_string(i); }) + " : " +
       types("f32", 8) + "\n";
   std::string accumulators = results("%f", 8);

@@ -161,8 +161,8 @@ protected:
     }
     body +=
         "nvvm.wgmma.commit.group.sync.aligned\n%sum:" + std::to_string(count) +
-        " = tile.wgmma_wait 0 " + accumulators + " : " + types("f32", count) +
-        "\n";
+        " = tile.wgmma_wait 0 of " + accumulators + " : " +
+        types("f32", count) + "\n";
     for (unsigned i = 0; i < count; ++i) {
       std::string n = std::to_string(i);
       body += "%p" + n + " = llvm.getelementptr %py[" + n +

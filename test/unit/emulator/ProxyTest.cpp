@@ -200,7 +200,7 @@ std::string multiply() {
   return "\"tile.wgmma_fence\"() : () -> ()\n" + product.print() +
          "nvvm.wgmma.commit.group.sync.aligned\n";
 }
-const std::string kWaitForSums = "%sum:8 = tile.wgmma_wait 0 " +
+const std::string kWaitForSums = "%sum:8 = tile.wgmma_wait 0 of " +
                                  results("%d", 8) + " : " + types("f32", 8) +
                                  "\n";
 
