@@ -154,17 +154,48 @@ LogicalResult StoreBoxOp::verify() {
                    /*isPart=*/false);
 }
 
+/// Checks `op`, by which threads move a tile between an operand and a buffer.
+template <typename Op>
+static LogicalResult verifyTileCopy(Op op) {
+  auto memory = cast<MemRefType>(op.getMemref().getType());
+  auto buffer = cast<MemRefType>(op.getBuffer().getType());
+  if (!getSwizzle(buffer) || buffer.getRank() != 3)
+    return op.emitOpError("copies tiles of ")
+           << buffer << ", which is no buffer in '#tile.shared' memory";
+  if (memory.getElementType() != buffer.getElementType())
+    return op.emitOpError("moves between ")
+           << memory << " and " << buffer << ", whose element types differ";
+  if (memory.getRank() < 2 ||
+      op.getIndices().size() != static_cast<size_t>(memory.getRank()))
+    return op.emitOpError("has ")
+           << op.getIndices().size() << " indices of " << memory
+           << ", not one for each of two or more dimensions";
+  auto program = op->template getParentOfType<ProgramOp>();
+  if (program && !program.getDimensions())
+    return op.emitOpError("is part of a program without named dimensions");
+  if (program && !isa<BlockArgument>(op.getMemref()))
+    return op.emitOpError("moves a tile of ")
+           << memory << ", which is no operand of the program";
+  return success();
+}
+
+LogicalResult CopyTileOp::verify() { return verifyTileCopy(*this); }
+
+LogicalResult StoreTileOp::verify() { return verifyTileCopy(*this); }
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Checks that products of warpgroups can add to `sum`, for `op`.
-static LogicalResult verifySum(Operation *op, RankedTensorType sum) {
+/// Checks that products can add to `sum`, for `op`: those of warpgroups, or of
+/// single warps.
+static LogicalResult verifySum(Operation *op, RankedTensorType sum,
+                               bool isOfWarpgroups = true) {
   auto layout = dyn_cast_or_null<MmaAttr>(sum.getEncoding());
   if (!layout || sum.getRank() != 2 || !sum.getElementType().isF32())
     return op->emitOpError("sums to ")
            << sum << ", not to float32 with a '#tile.mma' layout";
-  if (layout.getWarps() % kWarpgroup != 0)
+  if (isOfWarpgroups && layout.getWarps() % kWarpgroup != 0)
     return op->emitOpError("is of ")
            << layout.getWarps() << " warps, which are no whole warpgroups";
   // Of a single row or column, threads hold other elements.
@@ -181,57 +212,101 @@ LogicalResult BeginDotsOp::verify() {
   return verifySum(*this, getType().getTile());
 }
 
+/// Checks what the operands of `op`, a product of warpgroups, are.
+static LogicalResult verifyOfWarpgroups(DotOp op) {
+  auto a = cast<ShapedType>(op.getA().getType());
+  auto b = cast<MemRefType>(op.getB().getType());
+  RankedTensorType sum = op.getSumType();
+  auto layout = cast<MmaAttr>(sum.getEncoding());
+  ArrayRef<int64_t> contract = op.getContract();
+  if (!isa<PendingType>(op.getType()))
+    return op.emitOpError("begins a product whose sum is ")
+           << sum << ", which is there only after a 'tile.wait_dots'";
+  if (a.getRank() != 2 || b.getRank() != 2 || !getSwizzle(b) ||
+      (isa<MemRefType>(a) && !getSwizzle(a)))
+    return op.emitOpError("multiplies ")
+           << a << " and " << b << ", of which some is no tile in "
+           << "'#tile.shared' memory";
+  Type element = a.getElementType();
+  const bool isWide = element.isBF16() || element.isF16();
+  if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(element))
+    return op.emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
+           << element;
+  // Registers hold pairs of 16 bits, and only these are transposed.
+  if (!isWide &&
+      (isa<RankedTensorType>(a) || contract[0] == 0 || contract[1] == 0))
+    return op.emitOpError("of ")
+           << element << " takes both operands from shared memory and sums "
+           << "over their last dimensions";
+  if (auto fragment = dyn_cast<RankedTensorType>(a);
+      fragment && (fragment.getEncoding() != layout || contract[0] != 1))
+    return op.emitOpError("takes ")
+           << fragment << " from registers, whose layout is not that of "
+           << sum;
+  return success();
+}
+
+/// Checks what the operands of `op`, a product of each warp, are.
+static LogicalResult verifyOfWarps(DotOp op) {
+  auto a = dyn_cast<RankedTensorType>(op.getA().getType());
+  auto b = cast<RankedTensorType>(op.getB().getType());
+  RankedTensorType sum = op.getSumType();
+  if (isa<PendingType>(op.getType()))
+    return op.emitOpError("of operands in registers gives its sum at once, as ")
+           << sum;
+  if (!a || a.getEncoding() != sum.getEncoding() ||
+      !isa_and_present<MmaRhsAttr>(b.getEncoding()))
+    return op.emitOpError("multiplies ")
+           << op.getA().getType() << " and " << b
+           << " from registers; the layouts are that of the sum and "
+              "'#tile.mma_rhs'";
+  if (op.getContract() != ArrayRef<int64_t>{1, 1})
+    return op.emitOpError("contracts the dimensions [")
+           << op.getContract() << "] of operands in registers, not [1, 1]";
+  if (!a.getElementType().isBF16() && !a.getElementType().isF16())
+    return op.emitOpError("multiplies ")
+           << a.getElementType() << " from registers, not bf16 or f16";
+  return success();
+}
+
+RankedTensorType DotOp::getSumType() {
+  if (auto pending = dyn_cast<PendingType>(getType()))
+    return pending.getTile();
+  return cast<RankedTensorType>(getType());
+}
+
 LogicalResult DotOp::verify() {
   auto a = cast<ShapedType>(getA().getType());
-  auto b = cast<MemRefType>(getB().getType());
-  RankedTensorType sum = getType().getTile();
-  if (failed(verifySum(*this, sum)))
+  auto b = cast<ShapedType>(getB().getType());
+  RankedTensorType sum = getSumType();
+  if (failed(verifySum(*this, sum, isOfWarpgroups())))
     return failure();
-  auto layout = cast<MmaAttr>(sum.getEncoding());
   ArrayRef<int64_t> contract = getContract();
   if (contract.size() != 2 || llvm::any_of(contract, [](int64_t dimension) {
         return dimension != 0 && dimension != 1;
       }))
     return emitOpError("contracts the dimensions [")
            << contract << "], not one of each operand";
-  if (a.getRank() != 2 || b.getRank() != 2 || !getSwizzle(b) ||
-      (isa<MemRefType>(a) && !getSwizzle(a)))
-    return emitOpError("multiplies ")
-           << a << " and " << b << ", of which some is no tile in "
-           << "'#tile.shared' memory";
-  Type element = a.getElementType();
-  const bool isWide = element.isBF16() || element.isF16();
-  if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(element))
-    return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
-           << element;
-  // Registers hold pairs of 16 bits, and only these are transposed.
-  if (!isWide &&
-      (isa<RankedTensorType>(a) || contract[0] == 0 || contract[1] == 0))
-    return emitOpError("of ")
-           << element << " takes both operands from shared memory and sums "
-           << "over their last dimensions";
-  if (auto fragment = dyn_cast<RankedTensorType>(a);
-      fragment && (fragment.getEncoding() != layout || contract[0] != 1))
-    return emitOpError("takes ")
-           << fragment << " from registers, whose layout is not that of "
-           << sum;
+  if (failed(isOfWarpgroups() ? verifyOfWarpgroups(*this)
+                              : verifyOfWarps(*this)))
+    return failure();
   if (a.getElementType() != b.getElementType() ||
       a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
       a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||
       b.getDimSize(1 - contract[1]) != sum.getDimSize(1))
     return emitOpError("of ")
            << a << " and " << b << " over [" << contract << "] is no " << sum;
-  if (a.getDimSize(contract[0]) * bastile::getElementBytes(a) % 32 != 0 ||
-      sum.getDimSize(1) > 256)
+  if (isOfWarpgroups() &&
+      (a.getDimSize(contract[0]) * bastile::getElementBytes(a) % 32 != 0 ||
+       sum.getDimSize(1) > 256))
     return emitOpError("sums ")
            << a.getDimSize(contract[0]) << " products for each of "
            << sum.getDimSize(1)
            << " columns; sums are of whole 32 bytes, in at most 256 columns";
-  if (Value accumulator = getAccumulator()) {
+  if (Value accumulator = getAccumulator())
     if (accumulator.getType() != getType())
       return emitOpError("adds to ")
              << accumulator.getType() << ", but gives " << getType();
-  }
   return success();
 }
 

@@ -211,6 +211,64 @@ def Tile_CopyBoxOp : Tile_Op<"copy_box", [AttrSizedOperandSegments]> {
   let hasVerifier = 1;
 }
 
+def Tile_CopyTileOp : Tile_Op<"copy_tile"> {
+  let summary = "begins to copy a tile of an operand into a buffer";
+  let description = [{
+    The threads of the role begin to copy the tile at `indices` of the operand,
+    which lies in its last two dimensions, into slot `slot` of `buffer`. Elements
+    beyond the operand are zeros. What a thread has copied is in the buffer once
+    its `tile.wait_copies` has waited for the group that its
+    `tile.commit_copies` made, and other threads see it after the next
+    synchronization.
+
+    A thread copies as many bytes at once as the operand's `tile.alignment`
+    says, at most 16; the last index times the bytes of an element must be a
+    multiple of them. With less than 4 bytes it waits for each element.
+
+    Example:
+
+    ```mlir
+    tile.copy_tile %x[%row, %k] to %buffer[%slot]
+        : memref<?x?xbf16, strided<[?, 1]>>,
+          memref<4x128x32xbf16, #tile.shared<swizzle = 64>>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$memref,
+                       Variadic<Index>:$indices,
+                       Arg<AnyMemRef, "", [MemWrite]>:$buffer, Index:$slot);
+  let assemblyFormat = [{
+    $memref `[` $indices `]` `to` $buffer `[` $slot `]` attr-dict `:`
+    type($memref) `,` type($buffer)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreTileOp : Tile_Op<"store_tile"> {
+  let summary = "writes a tile of a buffer to an operand";
+  let description = [{
+    The counterpart of `tile.copy_tile`: the threads of the role write slot
+    `slot` of `buffer` to the tile at `indices` of the operand. Elements beyond
+    the operand are not written. What other threads have kept in the buffer is
+    written if a synchronization came in between.
+
+    Example:
+
+    ```mlir
+    tile.store_tile %buffer[%slot] to %y[%row, %column]
+        : memref<1x128x64xbf16, #tile.shared<swizzle = 128>>,
+          memref<?x?xbf16, strided<[?, 1]>>
+    ```
+  }];
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
+                       Arg<AnyMemRef, "", [MemWrite]>:$memref,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $buffer `[` $slot `]` `to` $memref `[` $indices `]` attr-dict `:`
+    type($buffer) `,` type($memref)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_StoreBoxOp : Tile_Op<"store_box"> {
   let summary = "begins to copy a tile of a buffer to an operand";
   let description = [{
@@ -263,15 +321,15 @@ def Tile_BeginDotsOp : Tile_Op<"begin_dots"> {
 }
 
 def Tile_DotOp : Tile_Op<"dot"> {
-  let summary = "begins a product of two tiles";
+  let summary = "multiplies two tiles";
   let description = [{
     Adds to `accumulator` the product of `a` and `b`, summed over dimension
     `contract[0]` of `a` and dimension `contract[1]` of `b`; without an
-    accumulator the sum begins at zero. Sums are in float32. `b` lies in shared
-    memory, `a` there or in registers, with the layout of the sum. The warps of
-    the role's warpgroups share the rows.
+    accumulator the sum begins at zero. Sums are in float32.
 
-    Each op begins a group of products for `tile.wait_dots`.
+    Where `b` lies in shared memory, the op begins the product, and a group of
+    products for `tile.wait_dots`. `a` lies there, too, or in registers, with the
+    layout of the sum. The warps of the role's warpgroups share the rows.
 
     Example:
 
@@ -282,15 +340,39 @@ def Tile_DotOp : Tile_Op<"dot"> {
           !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
         -> !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
     ```
+
+    Where `b` lies in registers, so do `a` and the sum, which is there at once.
+    Each warp multiplies its own rows of `a` with all of `b`, and `contract` is
+    `[1, 1]`.
+
+    Example:
+
+    ```mlir
+    %1 = tile.dot %a, %b, %0 contract [1, 1]
+        : tensor<128x32xbf16, #tile.mma<warps = 8>>,
+          tensor<64x32xbf16, #tile.mma_rhs>,
+          tensor<128x64xf32, #tile.mma<warps = 8>>
+        -> tensor<128x64xf32, #tile.mma<warps = 8>>
+    ```
   }];
   let arguments = (ins AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$a,
-                       AnyMemRef:$b,
-                       Optional<Tile_PendingType>:$accumulator,
+                       AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$b,
+                       Optional<AnyTypeOf<[Tile_PendingType,
+                                           AnyRankedTensor]>>:$accumulator,
                        DenseI64ArrayAttr:$contract);
-  let results = (outs Tile_PendingType:$result);
+  let results = (outs AnyTypeOf<[Tile_PendingType, AnyRankedTensor]>:$result);
   let assemblyFormat = [{
     $a `,` $b (`,` $accumulator^)? `contract` $contract attr-dict `:` type($a)
     `,` type($b) (`,` type($accumulator)^)? `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// Whether warpgroups multiply what lies in shared memory, and the program
+    /// goes on meanwhile.
+    bool isOfWarpgroups() {
+      return ::llvm::isa<::mlir::MemRefType>(getB().getType());
+    }
+    /// The type of the sum, once it is there.
+    ::mlir::RankedTensorType getSumType();
   }];
   let hasVerifier = 1;
 }

@@ -6,6 +6,7 @@
 
 #include "dialect/ElementBytes.h"
 #include "dialect/Tile.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -197,7 +198,21 @@ LogicalResult KeepOp::verify() {
 }
 
 LogicalResult TakeOp::verify() {
-  return verifySlot(*this, cast<RankedTensorType>(getType()));
+  auto tile = cast<RankedTensorType>(getType());
+  const bool isRhs = isa_and_present<MmaRhsAttr>(tile.getEncoding());
+  auto buffer = cast<MemRefType>(getBuffer().getType());
+  if (isRhs && (!isa_and_present<SharedAttr>(buffer.getMemorySpace()) ||
+                getElementBytes(buffer) != 2))
+    return emitOpError("takes ")
+           << tile << " from " << buffer
+           << ", not elements of 16 bits from '#tile.shared' memory";
+  if (!getTransposed())
+    return verifySlot(*this, tile);
+  if (!isRhs)
+    return emitOpError("transposes a tile for ")
+           << tile << ", whose layout is not '#tile.mma_rhs'";
+  SmallVector<int64_t> shape(llvm::reverse(tile.getShape()));
+  return verifySlot(*this, RankedTensorType::get(shape, tile.getElementType()));
 }
 
 //===----------------------------------------------------------------------===//

@@ -254,6 +254,9 @@ def Tile_KeepOp : Tile_Op<"keep"> {
 def Tile_TakeOp : Tile_Op<"take"> {
   let summary = "reads a tile from a buffer";
   let description = [{
+    With `transposed`, the rows of the buffer's tile become the columns of the
+    result, the right operand of a product.
+
     Example:
 
     ```mlir
@@ -262,10 +265,11 @@ def Tile_TakeOp : Tile_Op<"take"> {
         -> tensor<1x8192xbf16>
     ```
   }];
-  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot);
+  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
+                       UnitAttr:$transposed);
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = [{
-    $buffer `[` $slot `]` attr-dict `:` type($buffer) `->` type($result)
+    $buffer `[` $slot `]` (`transposed` $transposed^)? attr-dict `:` type($buffer) `->` type($result)
   }];
   let hasVerifier = 1;
 }

@@ -171,6 +171,41 @@ std::pair<int64_t, int64_t> MmaAttr::getElement(ArrayRef<int64_t> shape,
   return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
 }
 
+LogicalResult
+MmaRhsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type /*elementType*/,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != 2 || llvm::any_of(shape, ShapedType::isDynamic))
+    return emitError() << "a layout describes a tile of two static dimensions";
+  if (shape[0] < 1 || shape[0] % kRows != 0 || shape[1] < 1 ||
+      shape[1] % kColumns != 0)
+    return emitError() << shape[0] << " rows of " << shape[1]
+                       << " columns do not divide into " << kRows << " rows of "
+                       << kColumns;
+  return success();
+}
+
+int64_t MmaRhsAttr::getNumPieces(ArrayRef<int64_t> shape) const {
+  return getPiece(shape, /*chunk=*/shape[0] / kChunk, /*step=*/0);
+}
+
+int64_t MmaRhsAttr::getPieceElements(ArrayRef<int64_t> /*shape*/) const {
+  return 2;
+}
+
+std::pair<int64_t, int64_t> MmaRhsAttr::getElement(ArrayRef<int64_t> shape,
+                                                   int64_t /*block*/,
+                                                   int64_t thread,
+                                                   int64_t piece) const {
+  constexpr int64_t warpSize = 32, lanesPerRow = 4;
+  const int64_t steps = shape[1] / kColumns;
+  int64_t half = piece % kPieces;
+  int64_t step = piece / kPieces % steps;
+  int64_t chunk = piece / kPieces / steps;
+  int64_t lane = thread % warpSize;
+  return {chunk * kChunk + lane / lanesPerRow,
+          step * kColumns + half * kColumns / kPieces + lane % lanesPerRow * 2};
+}
+
 LogicalResult SharedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t swizzle) {
   if (swizzle != 32 && swizzle != 64 && swizzle != 128)

@@ -248,6 +248,40 @@ def Tile_MmaAttr : Tile_Attr<"Mma", "mma", [
   }];
 }
 
+def Tile_MmaRhsAttr : Tile_Attr<"MmaRhs", "mma_rhs", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>,
+    DeclareAttrInterfaceMethods<Tile_LayoutInterface>]> {
+  let summary = "Which thread holds which element of a product's right operand";
+  let description = [{
+    Deals a tile with a row for each column of a product's sum, and a column for
+    each element that is contracted. Every warp holds the whole tile. Thread t of
+    a warp holds, of every 8 rows, row t / 4; of every 16 columns of it, the
+    columns 2 (t % 4) and the next as one piece, and the columns 2 (t % 4) + 8
+    and the next as the next piece.
+
+    On a tile of 16 x 16, each cell naming its thread and piece:
+
+    ```
+    column   0    1    2    3    4    5    6    7    8    9   10  ...
+    row 0   0:0  0:0  1:0  1:0  2:0  2:0  3:0  3:0  0:1  0:1  1:1
+    row 1   4:0  4:0  5:0  5:0  6:0  6:0  7:0  7:0  4:1  4:1  5:1
+    ...
+    row 8   0:2  0:2  1:2  1:2  2:2  2:2  3:2  3:2  0:3  0:3  1:3
+    ```
+  }];
+  let extraClassDeclaration = [{
+    /// Rows and columns of the smallest tile.
+    static constexpr int64_t kRows = 16, kColumns = 16;
+    /// Rows that one piece of each thread covers, and its pieces of 16 columns.
+    static constexpr int64_t kChunk = 8, kPieces = 2;
+    /// The number of the first piece in rows `chunk` * 8 and columns `step` * 16.
+    int64_t getPiece(::llvm::ArrayRef<int64_t> shape, int64_t chunk,
+                     int64_t step) const {
+      return (chunk * (shape[1] / kColumns) + step) * kPieces;
+    }
+  }];
+}
+
 def Tile_SharedAttr : Tile_Attr<"Shared", "shared"> {
   let summary = "Shared memory in which the elements of a tile have a place";
   let description = [{

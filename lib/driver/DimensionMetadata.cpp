@@ -87,6 +87,16 @@ static json::Value describeGrid(tile::ProgramOp program) {
   return programs;
 }
 
+/// Whether `program` has products of warpgroups.
+static bool needsWarpgroupProducts(tile::ProgramOp program) {
+  return program
+      .walk([](tile::DotOp dot) {
+        return dot.isOfWarpgroups() ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 json::Object bastile::describeDimensionVariant(tile::ProgramOp program) {
   json::Array alignment, arguments;
   for (json::Value &name : describeDimensions(program))
@@ -103,10 +113,7 @@ json::Object bastile::describeDimensionVariant(tile::ProgramOp program) {
   json::Object variant{{"alignment", std::move(alignment)},
                        {"arguments", std::move(arguments)},
                        {"grid", describeGrid(program)}};
-  bool multiplies =
-      program.walk([](tile::DotOp) { return WalkResult::interrupt(); })
-          .wasInterrupted();
-  if (multiplies)
+  if (needsWarpgroupProducts(program))
     variant["requires"] = json::Array{"wgmma"};
   return variant;
 }

@@ -8,6 +8,7 @@
 #include "bastile/Compiler.h"
 #include "dialect/Tile.h"
 #include "lib/driver/Metadata.h"
+#include "lib/driver/Variants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
@@ -113,6 +114,8 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
           addTensorPasses(passes, level, options);
         })))
       return failure();
+  } else {
+    eraseOtherVariants(module, *options.target);
   }
   // The launches are known once kernels are tiled and gone once they are
   // lowered.

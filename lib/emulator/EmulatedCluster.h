@@ -88,7 +88,9 @@ public:
                       uint32_t site);
   void sendMessage(char *address, uint32_t bits, char *barrier, uint32_t site);
   void waitForMessages(char *address, uint32_t parity, uint32_t site);
-  void startCopy(char *to, char *from, uint32_t bytes, uint32_t site);
+  /// Of the bytes copied, all behind the first `sourceBytes` are zeros.
+  void startCopy(char *to, char *from, uint32_t bytes, uint32_t sourceBytes,
+                 uint32_t site);
   void closeCopies();
   void waitForCopies(uint32_t mostPending);
   void fenceProxies();
@@ -187,7 +189,7 @@ private:
   struct Copy {
     char *to;
     const char *from;
-    uint32_t bytes;
+    uint32_t bytes, sourceBytes, site;
   };
   struct ThreadCopies {
     std::vector<Copy> open;

@@ -145,12 +145,19 @@ void EmulatedCluster::fenceBarriers() {
 //===----------------------------------------------------------------------===//
 
 void EmulatedCluster::startCopy(char *to, char *from, uint32_t bytes,
-                                uint32_t site) {
-  access(reinterpret_cast<uintptr_t>(from), bytes, bytes, EmulatedAccess::Load,
-         site);
+                                uint32_t sourceBytes, uint32_t site) {
+  if (sourceBytes > bytes) {
+    fail("copy of " + llvm::Twine(bytes) + " bytes from " +
+         llvm::Twine(sourceBytes) + " in " + siteName(site) + " by " +
+         threadName(running));
+    yield();
+  }
+  if (sourceBytes > 0)
+    access(reinterpret_cast<uintptr_t>(from), sourceBytes, bytes,
+           EmulatedAccess::Load, site);
   access(reinterpret_cast<uintptr_t>(to), bytes, bytes, EmulatedAccess::Store,
          site);
-  copies[running].open.push_back({to, from, bytes});
+  copies[running].open.push_back({to, from, bytes, sourceBytes, site});
 }
 
 void EmulatedCluster::closeCopies() {
@@ -160,12 +167,17 @@ void EmulatedCluster::closeCopies() {
 }
 
 /// A copy arrives only when a thread waits for it: until then shared memory
-/// stays poisoned.
+/// stays poisoned. It writes from its start to its arrival, so that both count
+/// as accesses: another thread has to know of the arrival to read it.
 void EmulatedCluster::waitForCopies(uint32_t mostPending) {
   ThreadCopies &own = copies[running];
   while (own.groups.size() > mostPending) {
-    for (const Copy &copy : own.groups.front())
-      std::memcpy(copy.to, copy.from, copy.bytes);
+    for (const Copy &copy : own.groups.front()) {
+      access(reinterpret_cast<uintptr_t>(copy.to), copy.bytes, copy.bytes,
+             EmulatedAccess::Store, copy.site);
+      std::memcpy(copy.to, copy.from, copy.sourceBytes);
+      std::memset(copy.to + copy.sourceBytes, 0, copy.bytes - copy.sourceBytes);
+    }
     own.groups.pop_front();
   }
 }

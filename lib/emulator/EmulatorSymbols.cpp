@@ -95,8 +95,9 @@ static void waitForMessages(char *address, uint32_t parity, uint32_t site) {
   EmulatedCluster::current()->waitForMessages(address, parity, site);
 }
 
-static void startCopy(char *to, char *from, uint32_t bytes, uint32_t site) {
-  EmulatedCluster::current()->startCopy(to, from, bytes, site);
+static void startCopy(char *to, char *from, uint32_t bytes,
+                      uint32_t sourceBytes, uint32_t site) {
+  EmulatedCluster::current()->startCopy(to, from, bytes, sourceBytes, site);
 }
 
 static void closeCopies() { EmulatedCluster::current()->closeCopies(); }

@@ -73,47 +73,100 @@ Value FragmentPosition::getColumn(int64_t chunk) {
   return Indices{builder, loc}.add(firstColumn, chunk * tile::MmaAttr::kChunk);
 }
 
-SharedFragment::SharedFragment(OpBuilder &builder, Operation *op,
-                               tile::MmaAttr layout, SharedTile place,
-                               Value address)
-    : builder(builder), loc(op->getLoc()), layout(layout), place(place),
-      address(address), position(builder, op, layout) {
+/// `within`, a place in a panel, moved by the swizzle: bits 7 to 9 choose among
+/// the pieces of 16 bytes of a row.
+static Value applySwizzle(Indices at, const SharedTile &place, Value within) {
+  constexpr int64_t distance = 8, unit = 16;
+  Value bits =
+      arith::AndIOp::create(at.builder, at.loc, at.divide(within, distance),
+                            at.constant(place.swizzle - unit));
+  return arith::XOrIOp::create(at.builder, at.loc, within, bits);
+}
+
+SharedMatrices::SharedMatrices(OpBuilder &builder, Location loc,
+                               SharedTile place, Value address, Value row,
+                               Value unit)
+    : builder(builder), loc(loc), place(place), address(address) {
+  Indices at{builder, loc};
+  constexpr int64_t unitBytes = 16;
+  offset = applySwizzle(
+      at, place,
+      at.add(at.multiply(row, place.swizzle), at.multiply(unit, unitBytes)));
+}
+
+Value SharedMatrices::getAddress(int64_t row, int64_t byte) {
+  // Exclusive or takes its operands in any order, so that what is constant of
+  // the byte comes after the swizzle. Eight rows on, the swizzle is the same.
+  Value own = offset;
+  if (int64_t within = byte % place.swizzle)
+    own = arith::XOrIOp::create(builder, loc, own,
+                                Indices{builder, loc}.constant(within));
+  return advanceBytes(builder, loc, advanceBytes(builder, loc, address, own),
+                      byte / place.swizzle * place.getPanelBytes() +
+                          row * place.swizzle);
+}
+
+/// The matrices of a tile of products: lanes 0 to 15 address the rows of the
+/// first chunk, the others the second's.
+static SharedMatrices getMatrices(OpBuilder &builder, Operation *op,
+                                  SharedTile place, Value address) {
+  Location loc = op->getLoc();
   Indices at{builder, loc};
   Role role(op);
   Value lane = at.remainder(role.getThread(builder, loc), kWarp);
   Value warpRow =
       at.multiply(role.getWarp(builder, loc), tile::MmaAttr::kWarpRows);
-  // Lanes 0 to 15 address the rows of the first chunk, the others the second's.
-  matrixRow = at.add(warpRow, at.remainder(lane, tile::MmaAttr::kWarpRows));
-  matrixByte = at.multiply(at.divide(lane, tile::MmaAttr::kWarpRows),
-                           tile::MmaAttr::kChunk * place.elementBytes);
+  return SharedMatrices(
+      builder, loc, place, address,
+      at.add(warpRow, at.remainder(lane, tile::MmaAttr::kWarpRows)),
+      at.divide(lane, tile::MmaAttr::kWarpRows));
 }
 
-Value SharedFragment::getMatrixAddress(int64_t repeat, int64_t chunk) {
+SharedMatrices bastile::getRhsMatrices(OpBuilder &builder, Operation *op,
+                                       SharedTile place, Value address,
+                                       bool transposed) {
+  Location loc = op->getLoc();
   Indices at{builder, loc};
-  Value row =
-      at.add(matrixRow, repeat * layout.getWarps() * tile::MmaAttr::kWarpRows);
-  return getAddress(row, at.add(matrixByte, chunk * tile::MmaAttr::kChunk *
-                                                place.elementBytes));
+  constexpr int64_t rows = tile::MmaRhsAttr::kChunk;
+  Value lane = at.remainder(Role(op).getThread(builder, loc), kWarp);
+  // The bits of the number of the matrix.
+  Value low = at.remainder(at.divide(lane, rows), 2);
+  Value high = at.divide(lane, 2 * rows);
+  Value below = transposed ? low : high, beside = transposed ? high : low;
+  return SharedMatrices(
+      builder, loc, place, address,
+      at.add(at.multiply(below, rows), at.remainder(lane, rows)), beside);
+}
+
+SharedFragment::SharedFragment(OpBuilder &builder, Operation *op,
+                               tile::MmaAttr layout, SharedTile place,
+                               Value address)
+    : builder(builder), loc(op->getLoc()), layout(layout), place(place),
+      address(address), position(builder, op, layout),
+      matrices(getMatrices(builder, op, place, address)) {}
+
+Value SharedFragment::getMatrixAddress(int64_t repeat, int64_t chunk) {
+  return matrices.getAddress(
+      repeat * layout.getWarps() * tile::MmaAttr::kWarpRows,
+      chunk * tile::MmaAttr::kChunk * place.elementBytes);
 }
 
 Value SharedFragment::getPieceAddress(int64_t repeat, int64_t chunk,
                                       int64_t half) {
   Indices at{builder, loc};
-  return getAddress(position.getRow(repeat, half),
-                    at.multiply(position.getColumn(chunk), place.elementBytes));
+  return getSharedAddress(
+      builder, loc, place, address, position.getRow(repeat, half),
+      at.multiply(position.getColumn(chunk), place.elementBytes));
 }
 
-Value SharedFragment::getAddress(Value row, Value byte) {
+Value bastile::getSharedAddress(OpBuilder &builder, Location loc,
+                                const SharedTile &place, Value address,
+                                Value row, Value byte) {
   Indices at{builder, loc};
   Value panel =
       at.multiply(at.divide(byte, place.swizzle), place.getPanelBytes());
   Value within = at.add(at.multiply(row, place.swizzle),
                         at.remainder(byte, place.swizzle));
-  // Bits 7 to 9 choose among the pieces of 16 bytes of a row.
-  constexpr int64_t distance = 8, unit = 16;
-  Value bits = arith::AndIOp::create(builder, loc, at.divide(within, distance),
-                                     at.constant(place.swizzle - unit));
-  Value swizzled = arith::XOrIOp::create(builder, loc, within, bits);
-  return advanceBytes(builder, loc, address, at.add(panel, swizzled));
+  return advanceBytes(builder, loc, address,
+                      at.add(panel, applySwizzle(at, place, within)));
 }

@@ -35,6 +35,34 @@ private:
   mlir::Value firstRow, firstColumn;
 };
 
+/// The address of byte `byte` of row `row` of a tile in shared memory, which
+/// lies at `address` in the form of `place`.
+mlir::Value getSharedAddress(mlir::OpBuilder &builder, mlir::Location loc,
+                             const SharedTile &place, mlir::Value address,
+                             mlir::Value row, mlir::Value byte);
+
+/// The addresses that a lane gives for matrices of 8 rows and 16 bytes of a
+/// tile in shared memory. They are constants apart wherever the swizzle allows
+/// it.
+class SharedMatrices {
+public:
+  /// The tile lies at `address` in the form of `place`. For the matrices that
+  /// begin at row 0 and byte 0, the lane addresses row `row` and, with `unit`
+  /// 1, not the first 16 bytes of it but the next.
+  SharedMatrices(mlir::OpBuilder &builder, mlir::Location loc, SharedTile place,
+                 mlir::Value address, mlir::Value row, mlir::Value unit);
+
+  /// The lane's address for the matrices that begin at row `row`, a multiple of
+  /// 8, and byte `byte`, a multiple of 32.
+  mlir::Value getAddress(int64_t row, int64_t byte);
+
+private:
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  const SharedTile place;
+  mlir::Value address, offset;
+};
+
 /// Addresses of a tile of products in shared memory.
 class SharedFragment {
 public:
@@ -43,27 +71,29 @@ public:
                  tile::MmaAttr layout, SharedTile place, mlir::Value address);
 
   /// The address that the calling lane gives for four matrices of 8 rows and 16
-  /// bytes: those of both rows' halves of `chunk`, then of the next one.
+  /// bytes: those of both rows' halves of `chunk`, which is even, then of the
+  /// next one.
   mlir::Value getMatrixAddress(int64_t repeat, int64_t chunk);
 
   /// The address of a piece of the calling thread.
   mlir::Value getPieceAddress(int64_t repeat, int64_t chunk, int64_t half);
 
 private:
-  /// The address of byte `byte` of row `row`, both of the calling thread.
-  mlir::Value getAddress(mlir::Value row, mlir::Value byte);
-  mlir::Value constant(int64_t value);
-
   mlir::OpBuilder &builder;
   mlir::Location loc;
   tile::MmaAttr layout;
   const SharedTile place;
   mlir::Value address;
   FragmentPosition position;
-  /// Of the matrices' rows: the row that the lane addresses in repetition 0,
-  /// and its first byte in an even chunk.
-  mlir::Value matrixRow, matrixByte;
+  SharedMatrices matrices;
 };
+
+/// The addresses for the matrices of a right operand, four of which are 16 rows
+/// of 16 elements of it: both halves of the columns of the first 8 rows, then
+/// of the next 8. With `transposed`, the tile's rows are the operand's columns.
+SharedMatrices getRhsMatrices(mlir::OpBuilder &builder, mlir::Operation *op,
+                              SharedTile place, mlir::Value address,
+                              bool transposed);
 
 } // namespace bastile
 

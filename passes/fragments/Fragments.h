@@ -18,17 +18,27 @@ namespace bastile {
 void nameDimensions(tile::ProgramOp program);
 void populateFragmentMemoryPatterns(const mlir::TypeConverter &converter,
                                     mlir::RewritePatternSet &patterns);
+/// With `storesMatrices`, the target has an instruction for it (stmatrix).
 void populateFragmentPatterns(const mlir::TypeConverter &converter,
-                              mlir::RewritePatternSet &patterns);
+                              mlir::RewritePatternSet &patterns,
+                              bool storesMatrices);
 void populateBarrierPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
 void populateTensorCopyPatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
+void populateTileCopyPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+/// Products of warpgroups, and those of single warps.
 void populateDotPatterns(const mlir::TypeConverter &converter,
                          mlir::RewritePatternSet &patterns);
+void populateMatrixPatterns(const mlir::TypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
 
 /// Gives the first turn to the first warpgroup of each role that takes turns.
 void startTurns(tile::RolesOp roles);
+
+/// Whether `target` has the instructions that the ops of `program` become.
+bool hasInstructions(const Target &target, tile::ProgramOp program);
 
 /// Checks that `target` has what `program` asks for, where it has threads with
 /// roles, copies or products; that tiles are dealt to the warps of the role

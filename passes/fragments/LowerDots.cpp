@@ -113,8 +113,10 @@ struct LowerDot : public OpConversionPattern<tile::DotOp> {
   LogicalResult
   matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    if (!op.isOfWarpgroups())
+      return failure();
     Location loc = op.getLoc();
-    RankedTensorType sum = op.getType().getTile();
+    RankedTensorType sum = op.getSumType();
     auto layout = cast<tile::MmaAttr>(sum.getEncoding());
     const int64_t columns = sum.getDimSize(1);
     const int64_t warpgroups = layout.getWarps() * 32 / Role::kWarpgroup;

@@ -17,16 +17,13 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/FragmentPosition.h"
+#include "passes/fragments/OperandTile.h"
 #include "passes/pieces/Pieces.h"
 
 using namespace mlir;
 using namespace bastile;
 
 namespace {
-
-/// Attribute of a load or store: what the program's argument says of its
-/// dimensions.
-constexpr char kDimensions[] = "dimensions";
 
 /// The place of a tile's elements in an operand.
 class FragmentMemory {
@@ -35,97 +32,47 @@ public:
   FragmentMemory(OpBuilder &builder, Op op, RankedTensorType tile,
                  ValueRange parts, ArrayRef<ValueRange> indices)
       : builder(builder), loc(op.getLoc()), tile(tile),
-        layout(getFragmentLayout(tile)), address(parts.front()),
-        position(builder, op, layout) {
-    auto memref = cast<MemRefType>(op.getMemref().getType());
-    const int64_t rank = memref.getRank();
-    auto names = op->template getAttrOfType<ArrayAttr>(kDimensions);
-    auto program = op->template getParentOfType<tile::ProgramOp>();
-    auto getSize = [&](int64_t dimension) -> Value {
-      if (auto name = dyn_cast<StringAttr>(names[dimension]))
-        return program.getSize(name);
-      return constant(memref.getDimSize(dimension));
-    };
-    for (auto [dimension, index] : llvm::enumerate(indices)) {
-      const auto left = rank - 1 - static_cast<int64_t>(dimension);
-      if (left == 0) {
-        column = index.front();
-        columns = getSize(dimension);
-      } else if (left == 1) {
-        row = index.front();
-        rows = getSize(dimension);
-        rowStride = parts[1 + dimension];
-      } else {
-        address =
-            advance(address, arith::MulIOp::create(builder, loc, index.front(),
-                                                   parts[1 + dimension]));
-      }
-    }
-  }
+        memory(builder, op, cast<MemRefType>(op.getMemref().getType()), parts,
+               indices),
+        position(builder, op, getFragmentLayout(tile)) {}
 
   Value getRow(int64_t repeat, int64_t half) {
-    if (!row)
+    if (!memory.row)
       return {};
     if (tile.getDimSize(0) == 1)
-      return row;
-    return arith::AddIOp::create(builder, loc, row,
+      return memory.row;
+    return arith::AddIOp::create(builder, loc, memory.row,
                                  position.getRow(repeat, half));
   }
   Value getColumn(int64_t chunk, int64_t element) {
     if (tile.getDimSize(1) == 1)
-      return column;
-    Value own =
-        arith::AddIOp::create(builder, loc, column, position.getColumn(chunk));
-    return element == 0
-               ? own
-               : arith::AddIOp::create(builder, loc, own, constant(element));
+      return memory.column;
+    Value own = arith::AddIOp::create(builder, loc, memory.column,
+                                      position.getColumn(chunk));
+    if (element == 0)
+      return own;
+    return arith::AddIOp::create(
+        builder, loc, own,
+        arith::ConstantIndexOp::create(builder, loc, element));
   }
 
   /// Whether the element lies in the operand.
   Value isInside(Value elementRow, Value elementColumn) {
-    Value inside = isBelow(elementColumn, columns);
-    if (elementRow)
-      inside = combine(builder, loc, inside, isBelow(elementRow, rows));
-    return inside;
+    return memory.isInside(builder, loc, elementRow, elementColumn);
   }
 
   /// The address of an element, or of the operand's first one where it lies
   /// beyond the operand.
   Value getAddress(Value elementRow, Value elementColumn, Value inside) {
-    Value offset = elementColumn;
-    if (elementRow)
-      offset = arith::AddIOp::create(
-          builder, loc, offset,
-          arith::MulIOp::create(builder, loc, elementRow, rowStride));
-    if (inside)
-      offset =
-          arith::SelectOp::create(builder, loc, inside, offset, constant(0));
-    return advance(address, offset);
+    return memory.getAddress(builder, loc, elementRow, elementColumn, inside);
   }
 
 private:
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  }
-  Value isBelow(Value value, Value limit) {
-    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, value,
-                                 limit);
-  }
-  Value advance(Value from, Value elements) {
-    Value count = arith::IndexCastUIOp::create(builder, loc,
-                                               builder.getI64Type(), elements);
-    return LLVM::GEPOp::create(builder, loc, from.getType(),
-                               getMemoryType(tile.getElementType()), from,
-                               ValueRange{count}, LLVM::GEPNoWrapFlags::none);
-  }
-
   OpBuilder &builder;
   Location loc;
   RankedTensorType tile;
-  tile::MmaAttr layout;
-  Value address;
+  const OperandTile memory;
   FragmentPosition position;
-  Value row, column, rows, columns, rowStride;
 };
 
 /// Whether `op` moves whole rows of an operand of named dimensions in the
@@ -251,16 +198,25 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
 void bastile::nameDimensions(tile::ProgramOp program) {
   if (!program.getDimensions())
     return;
+  Builder builder(program.getContext());
   auto name = [&](Operation *op, Value memref) {
     if (auto argument = dyn_cast<BlockArgument>(memref))
-      if (ArrayAttr names = program.getArgDimensions(argument.getArgNumber()))
+      if (ArrayAttr names = program.getArgDimensions(argument.getArgNumber())) {
         op->setAttr(kDimensions, names);
+        op->setAttr(kAlignment,
+                    builder.getI64IntegerAttr(
+                        program.getArgAlignment(argument.getArgNumber())));
+      }
   };
   program.walk([&](Operation *op) {
     if (auto load = dyn_cast<tile::LoadOp>(op))
       name(op, load.getMemref());
     else if (auto store = dyn_cast<tile::StoreOp>(op))
       name(op, store.getMemref());
+    else if (auto copy = dyn_cast<tile::CopyTileOp>(op))
+      name(op, copy.getMemref());
+    else if (auto copy = dyn_cast<tile::StoreTileOp>(op))
+      name(op, copy.getMemref());
   });
 }
 

@@ -193,9 +193,13 @@ struct IotaRowsOfFragment : public OpConversionPattern<tile::IotaRowsOp> {
 };
 
 /// Writes a tile to shared memory: matrices of 8 rows and 16 bytes at once
-/// where elements have 16 bits, otherwise each piece by its thread.
+/// where elements have 16 bits and the target can, otherwise each piece by its
+/// thread.
 struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
-  using OpConversionPattern::OpConversionPattern;
+  KeepFragment(const TypeConverter &converter, MLIRContext *context,
+               bool storesMatrices)
+      : OpConversionPattern(converter, context),
+        storesMatrices(storesMatrices) {}
 
   LogicalResult
   matchAndRewrite(tile::KeepOp op, OneToNOpAdaptor adaptor,
@@ -210,8 +214,8 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
     Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
                          adaptor.getSlot().front());
     SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
-    const bool isMatrix =
-        getElementBytes(type) == 2 && layout.getChunks(shape) % 2 == 0;
+    const bool isMatrix = storesMatrices && getElementBytes(type) == 2 &&
+                          layout.getChunks(shape) % 2 == 0;
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
       for (int64_t chunk = 0; chunk < layout.getChunks(shape);
            chunk += isMatrix ? 2 : 1) {
@@ -239,13 +243,17 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
     rewriter.eraseOp(op);
     return success();
   }
+
+private:
+  const bool storesMatrices;
 };
 
 } // namespace
 
 void bastile::populateFragmentPatterns(const TypeConverter &converter,
-                                       RewritePatternSet &patterns) {
+                                       RewritePatternSet &patterns,
+                                       bool storesMatrices) {
   patterns.add<BroadcastFragment, ReduceFragment, SplitFragment, IotaOfFragment,
-               IotaRowsOfFragment, KeepFragment>(converter,
-                                                 patterns.getContext());
+               IotaRowsOfFragment>(converter, patterns.getContext());
+  patterns.add<KeepFragment>(converter, patterns.getContext(), storesMatrices);
 }

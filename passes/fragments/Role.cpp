@@ -151,19 +151,22 @@ private:
 
 /// Whether `target` has the instructions that `op` becomes.
 static bool isAvailable(Operation *op, const Target &target) {
-  if (isa<tile::DotOp, tile::BeginDotsOp, tile::WaitDotsOp>(op))
+  auto dot = dyn_cast<tile::DotOp>(op);
+  if ((dot && dot.isOfWarpgroups()) ||
+      isa<tile::BeginDotsOp, tile::WaitDotsOp>(op))
     return target.name == "sm_90a";
   if (auto roles = dyn_cast<tile::RolesOp>(op); roles && roles.getRegisters())
     return target.name == "sm_90a";
   if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::CopyBoxOp,
           tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp>(op))
     return target.hasBulkCopy();
-  if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp>(op))
+  if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp,
+          tile::CopyTileOp, tile::StoreTileOp>(op))
     return !target.isHost();
   auto hasTile = [](Type type) { return bool(getFragmentLayout(type)); };
   if (llvm::any_of(op->getResultTypes(), hasTile) ||
       llvm::any_of(op->getOperandTypes(), hasTile))
-    return target.hasBulkCopy();
+    return !target.isHost();
   return true;
 }
 
@@ -219,6 +222,15 @@ static LogicalResult verifyLimits(tile::ProgramOp program,
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
+}
+
+bool bastile::hasInstructions(const Target &target, tile::ProgramOp program) {
+  return !program
+              .walk([&](Operation *op) {
+                return isAvailable(op, target) ? WalkResult::advance()
+                                               : WalkResult::interrupt();
+              })
+              .wasInterrupted();
 }
 
 LogicalResult bastile::verifyRoles(tile::ProgramOp program,

@@ -476,11 +476,14 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     populateOneHotPatterns(converter, patterns);
     populateSplitPatterns(converter, patterns);
     populateBufferPatterns(converter, patterns);
-    populateFragmentPatterns(converter, patterns);
+    populateFragmentPatterns(converter, patterns,
+                             /*storesMatrices=*/found->computeCapability >= 90);
     populateFragmentMemoryPatterns(converter, patterns);
     populateBarrierPatterns(converter, patterns);
     populateTensorCopyPatterns(converter, patterns);
+    populateTileCopyPatterns(converter, patterns);
     populateDotPatterns(converter, patterns);
+    populateMatrixPatterns(converter, patterns);
 
     ConversionTarget legality(getContext());
     legality.markUnknownOpDynamicallyLegal([&](Operation *op) {

@@ -50,7 +50,7 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
         : !tile.barriers<4>, !slots, !slots -> !tile, !tile
     // CHECK: tile.take_turn
     tile.take_turn
-    // CHECK: %[[DOT:.*]] = tile.dot %[[A]]#0, %[[A]]#1 contract [1, 0] : memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>> -> <tensor<64x64xf32, #tile.mma<warps = 4>>>
+    // CHECK: %[[DOT:.*]] = tile.dot %[[A]]#0, %[[A]]#1 contract [1, 0] : memref<64x64xbf16, #tile.shared<swizzle = 128>>, memref<64x64xbf16, #tile.shared<swizzle = 128>> -> !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>
     %dot = tile.dot %a, %b contract [1, 0] : !tile, !tile -> !pending
     // CHECK: tile.pass_turn
     tile.pass_turn
@@ -63,7 +63,7 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     %narrow = arith.truncf %sum : !sum to !left
     // CHECK: %[[BEGIN:.*]] = tile.begin_dots %[[SUM]] : tensor<64x64xf32, #tile.mma<warps = 4>> -> <tensor<64x64xf32, #tile.mma<warps = 4>>>
     %begin = tile.begin_dots %sum : !sum -> !pending
-    // CHECK: %[[MORE:.*]] = tile.dot %{{.*}}, %[[A]]#1, %[[BEGIN]] contract [1, 1] : tensor<64x64xbf16, #tile.mma<warps = 4>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>, !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>> -> <tensor<64x64xf32, #tile.mma<warps = 4>>>
+    // CHECK: %[[MORE:.*]] = tile.dot %{{.*}}, %[[A]]#1, %[[BEGIN]] contract [1, 1] : tensor<64x64xbf16, #tile.mma<warps = 4>>, memref<64x64xbf16, #tile.shared<swizzle = 128>>, !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>> -> !tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>
     %more = tile.dot %narrow, %b, %begin contract [1, 1] : !left, !tile, !pending -> !pending
     // CHECK: %{{.*}}:2 = tile.wait_dots 0 of %[[MORE]] after %[[ROW]] : (!tile.pending<tensor<64x64xf32, #tile.mma<warps = 4>>>, tensor<64x1xf32, #tile.mma<warps = 4>>) -> (tensor<64x64xf32, #tile.mma<warps = 4>>, tensor<64x1xf32, #tile.mma<warps = 4>>)
     %all, %same = tile.wait_dots 0 of %more after %row : (!pending, !row) -> (!sum, !row)

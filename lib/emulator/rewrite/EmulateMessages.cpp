@@ -68,10 +68,11 @@ bool OpEmulator::rewriteMessages(Operation *op) {
                       {operands[0], operands[1], operands[2], site(op)});
       })
       .Case([&](NVVM::CpAsyncOp copy) {
-        return !copy.getCpSize() &&
-               become(calls::startCopy,
-                      {copy.getDst(), copy.getSrc(),
-                       constant(loc, copy.getSize()), site(op)});
+        Value bytes = constant(loc, copy.getSize());
+        Value sourceBytes = copy.getCpSize();
+        return become(calls::startCopy,
+                      {copy.getDst(), copy.getSrc(), bytes,
+                       sourceBytes ? sourceBytes : bytes, site(op)});
       })
       .Case([&](NVVM::CpAsyncCommitGroupOp) {
         return become(calls::closeCopies, {});

@@ -96,7 +96,8 @@ inline constexpr char expectMessages[] = "bastile.emulator.expect_messages";
 inline constexpr char sendMessage[] = "bastile.emulator.send_message";
 // void (ptr mbarrier, i32 parity of the phase, i32 site)
 inline constexpr char waitForMessages[] = "bastile.emulator.wait_for_messages";
-// void (ptr to, ptr from, i32 bytes, i32 site)
+// void (ptr to, ptr from, i32 bytes, i32 bytes of the source, i32 site): the
+// bytes behind those of the source become zeros
 inline constexpr char startCopy[] = "bastile.emulator.start_copy";
 // void (): makes a group of the copies started so far
 inline constexpr char closeCopies[] = "bastile.emulator.close_copies";

@@ -142,15 +142,18 @@ tile.program @numbers(%m: index, %y: memref<?x?xi32, strided<[?, 1]>> {tile.dime
 // CHECK:         %[[OF_CHUNK:.*]] = arith.remui %[[LANE:.*]], %[[C16]]
 // CHECK-NEXT:    %[[ROW:.*]] = arith.addi %{{.*}}, %[[OF_CHUNK]]
 // CHECK-NEXT:    %[[CHUNK:.*]] = arith.divui %[[LANE]], %[[C16]]
+// CHECK-NEXT:    %[[ROWS:.*]] = arith.muli %[[ROW]], %[[C64]]
 // CHECK-NEXT:    %[[BYTE:.*]] = arith.muli %[[CHUNK]], %[[C16]]
-// CHECK:         %[[ROWS:.*]] = arith.muli %[[ROW]], %[[C64]]
-// CHECK:         %[[WITHIN:.*]] = arith.addi %[[ROWS]], %{{.*}}
+// CHECK-NEXT:    %[[WITHIN:.*]] = arith.addi %[[ROWS]], %[[BYTE]]
 // CHECK-NEXT:    %[[SHIFTED:.*]] = arith.divui %[[WITHIN]], %[[C8]]
 // CHECK-NEXT:    %[[SWIZZLE:.*]] = arith.andi %[[SHIFTED]], %[[BITS]]
 // CHECK-NEXT:    %[[SWIZZLED:.*]] = arith.xori %[[WITHIN]], %[[SWIZZLE]]
 // CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[TILE]]
 // CHECK-NEXT:    nvvm.stmatrix %[[ADDRESS]], %[[A:.*]], %[[A]], %[[B:.*]], %[[B]] {
-// CHECK:         nvvm.stmatrix
+// CHECK:         %[[NEXT:.*]] = arith.xori %[[SWIZZLED]], %[[C32]]
+// CHECK-NEXT:    %[[NEXT32:.*]] = arith.index_castui %[[NEXT]]
+// CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[TILE]][%[[NEXT32]]]
+// CHECK:         nvvm.stmatrix %[[ADDRESS]]
 // CHECK-NOT:     nvvm.stmatrix
 !slots = memref<2x64x32xbf16, #tile.shared<swizzle = 64>>
 tile.program @keep(%m: index, %v: memref<?xbf16> {tile.dimensions = ["m"]})

@@ -1,0 +1,238 @@
+//===- LowerMatrices.cpp - Products of single warps -----------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands of products that go from shared memory to registers, and the
+// products of these: instructions of one warp each, which all targets have.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/fragments/Fragments.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/fragments/FragmentPosition.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Rows, columns and contracted elements of one product.
+static constexpr int64_t kShape[] = {16, 8, 16};
+
+/// The elements of one vector, or of several after each other.
+static SmallVector<Value> getElements(OpBuilder &builder, Location loc,
+                                      ValueRange vectors) {
+  SmallVector<Value> elements;
+  for (Value vector : vectors) {
+    auto type = cast<VectorType>(vector.getType());
+    for (int64_t index = 0; index < type.getNumElements(); ++index)
+      elements.push_back(
+          vector::ExtractOp::create(builder, loc, vector, index));
+  }
+  return elements;
+}
+
+namespace {
+
+/// Loads four matrices of 8 rows and 16 bytes, as pieces of `type`.
+SmallVector<Value> loadMatrices(OpBuilder &builder, Location loc, Value address,
+                                Type type, bool transposed) {
+  constexpr int32_t count = 4;
+  SmallVector<Type> registers(count, builder.getI32Type());
+  Value loaded = NVVM::LdMatrixOp::create(
+      builder, loc,
+      LLVM::LLVMStructType::getLiteral(builder.getContext(), registers),
+      address, count, transposed ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(builder.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  SmallVector<Value> pieces;
+  for (int64_t index = 0; index < count; ++index)
+    pieces.push_back(LLVM::BitcastOp::create(
+        builder, loc, type,
+        LLVM::ExtractValueOp::create(builder, loc, loaded, index)));
+  return pieces;
+}
+
+/// Reads a tile of products, the left operand of the next: matrices where
+/// elements have 16 bits, otherwise each piece by its thread.
+struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::TakeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    auto memory = cast<MemRefType>(op.getBuffer().getType());
+    if (!layout || !isa_and_present<tile::SharedAttr>(memory.getMemorySpace()))
+      return failure();
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = type.getShape();
+    Type pieceType = getPieceType(type);
+    SharedFragment places(rewriter, op, layout, SharedTile(memory),
+                          getSlot(rewriter, loc, memory,
+                                  adaptor.getBuffer().front(),
+                                  adaptor.getSlot().front()));
+    const bool isMatrix =
+        getElementBytes(type) == 2 && layout.getChunks(shape) % 2 == 0;
+    SmallVector<Value> pieces;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+      for (int64_t chunk = 0; chunk < layout.getChunks(shape);
+           chunk += isMatrix ? 2 : 1) {
+        if (isMatrix) {
+          llvm::append_range(
+              pieces, loadMatrices(rewriter, loc,
+                                   places.getMatrixAddress(repeat, chunk),
+                                   pieceType, /*transposed=*/false));
+          continue;
+        }
+        for (int64_t half = 0; half < 2; ++half)
+          pieces.push_back(loadPiece(
+              rewriter, loc, pieceType,
+              places.getPieceAddress(repeat, chunk, half),
+              layout.getPieceElements(shape) * getElementBytes(type)));
+      }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// Reads the right operand of a product.
+struct TakeRhs : public OpConversionPattern<tile::TakeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::TakeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    auto layout = dyn_cast_or_null<tile::MmaRhsAttr>(type.getEncoding());
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = type.getShape();
+    auto memory = cast<MemRefType>(op.getBuffer().getType());
+    SharedTile place(memory);
+    SharedMatrices places = getRhsMatrices(rewriter, op, place,
+                                           getSlot(rewriter, loc, memory,
+                                                   adaptor.getBuffer().front(),
+                                                   adaptor.getSlot().front()),
+                                           op.getTransposed());
+    SmallVector<Value> pieces(layout.getNumPieces(shape));
+    constexpr int64_t chunks =
+        tile::MmaRhsAttr::kRows / tile::MmaRhsAttr::kChunk;
+    for (int64_t step = 0; step < shape[1] / tile::MmaRhsAttr::kColumns; ++step)
+      for (int64_t pair = 0; pair < shape[0] / tile::MmaRhsAttr::kRows;
+           ++pair) {
+        const int64_t row = pair * tile::MmaRhsAttr::kRows;
+        const int64_t column = step * tile::MmaRhsAttr::kColumns;
+        Value address =
+            op.getTransposed()
+                ? places.getAddress(column, row * place.elementBytes)
+                : places.getAddress(row, column * place.elementBytes);
+        SmallVector<Value> loaded = loadMatrices(
+            rewriter, loc, address, getPieceType(type), op.getTransposed());
+        for (auto [index, piece] : llvm::enumerate(loaded))
+          pieces[layout.getPiece(shape, pair * chunks + index / 2, step) +
+                 index % 2] = piece;
+      }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// A product of operands in registers: of 16 rows and 8 columns at a time.
+struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::DotOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op.isOfWarpgroups())
+      return failure();
+    Location loc = op.getLoc();
+    RankedTensorType sum = op.getSumType();
+    auto a = cast<RankedTensorType>(op.getA().getType());
+    auto b = cast<RankedTensorType>(op.getB().getType());
+    auto layout = cast<tile::MmaAttr>(sum.getEncoding());
+    auto rhsLayout = cast<tile::MmaRhsAttr>(b.getEncoding());
+    Type pieceType = getPieceType(sum);
+    SmallVector<Value> sums(adaptor.getAccumulator());
+    if (sums.empty())
+      sums.assign(
+          layout.getNumPieces(sum.getShape()),
+          createConstantPiece(rewriter, loc, pieceType,
+                              rewriter.getZeroAttr(sum.getElementType())));
+    SmallVector<Value> left = toRegisters(rewriter, loc, adaptor.getA());
+    SmallVector<Value> right = toRegisters(rewriter, loc, adaptor.getB());
+    // Products that follow each other add to different sums, so that none waits
+    // for the one before.
+    for (int64_t step = 0; step < a.getDimSize(1) / kShape[2]; ++step)
+      for (int64_t chunk = 0; chunk < layout.getChunks(sum.getShape()); ++chunk)
+        for (int64_t repeat = 0; repeat < layout.getRowRepeats(sum.getShape());
+             ++repeat) {
+          // Two chunks of the left operand's columns are contracted.
+          auto rows = ArrayRef(left).slice(
+              layout.getPiece(a.getShape(), repeat, 2 * step, /*half=*/0), 4);
+          auto columns = ArrayRef(right).slice(
+              rhsLayout.getPiece(b.getShape(), chunk, step),
+              tile::MmaRhsAttr::kPieces);
+          auto pieces = MutableArrayRef(sums).slice(
+              layout.getPiece(sum.getShape(), repeat, chunk, /*half=*/0), 2);
+          multiply(rewriter, loc, rows, columns, pieces, a.getElementType());
+        }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(sums)});
+    return success();
+  }
+
+private:
+  /// What the instruction takes: pairs of float16, and bfloat16 as numbers of
+  /// 32 bits.
+  static SmallVector<Value> toRegisters(OpBuilder &builder, Location loc,
+                                        ValueRange pieces) {
+    SmallVector<Value> registers(pieces);
+    for (Value &piece : registers)
+      if (getElementTypeOrSelf(piece.getType()).isBF16())
+        piece =
+            LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), piece);
+    return registers;
+  }
+
+  /// Adds to `pieces`, the sums of both rows of a chunk.
+  static void multiply(OpBuilder &builder, Location loc, ArrayRef<Value> left,
+                       ArrayRef<Value> right, MutableArrayRef<Value> pieces,
+                       Type element) {
+    SmallVector<Value> before = getElements(builder, loc, pieces);
+    SmallVector<Type> types(before.size(), builder.getF32Type());
+    NVVM::MMATypes type =
+        element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+    Value result = NVVM::MmaOp::create(
+        builder, loc,
+        LLVM::LLVMStructType::getLiteral(builder.getContext(), types), left,
+        right, before, kShape, /*b1Op=*/std::nullopt,
+        /*intOverflow=*/std::nullopt, std::array{type, type},
+        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    for (auto [index, piece] : llvm::enumerate(pieces)) {
+      SmallVector<Value> elements;
+      for (int64_t element = 0; element < 2; ++element)
+        elements.push_back(LLVM::ExtractValueOp::create(
+            builder, loc, result, 2 * static_cast<int64_t>(index) + element));
+      piece = vector::FromElementsOp::create(builder, loc, piece.getType(),
+                                             elements);
+    }
+  }
+};
+
+} // namespace
+
+void bastile::populateMatrixPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<TakeFragment, TakeRhs, LowerWarpDot>(converter,
+                                                    patterns.getContext());
+}

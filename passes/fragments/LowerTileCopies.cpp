@@ -1,0 +1,248 @@
+//===- LowerTileCopies.cpp - Copies of tiles by threads -------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Copies between operands and buffers that all threads of a role make together,
+// some bytes of a row at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/fragments/Fragments.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/fragments/FragmentPosition.h"
+#include "passes/fragments/OperandTile.h"
+#include "passes/fragments/Role.h"
+#include "passes/fragments/SharedTiles.h"
+#include "passes/pieces/Pieces.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// The most that a thread moves at once, and the least that it can have copied
+/// while it goes on, in bytes.
+static constexpr int64_t kMostBytes = 16, kLeastAsync = 4;
+/// Rows after which the swizzle repeats.
+static constexpr int64_t kPeriod = 8;
+
+namespace {
+
+/// The pieces of a tile that the calling thread moves between an operand and a
+/// buffer.
+class TilePieces {
+public:
+  /// `op` moves the tile; the operand's parts and the indices are as `operand`
+  /// says, and `slot` is the address in the buffer of type `buffer`.
+  TilePieces(OpBuilder &builder, Operation *op, OperandTile operand,
+             MemRefType buffer, Value slot)
+      : builder(builder), loc(op->getLoc()), operand(operand), place(buffer),
+        slot(slot) {
+    auto alignment = op->getAttrOfType<IntegerAttr>(kAlignment);
+    bytes = std::max<int64_t>(
+        place.elementBytes,
+        static_cast<int64_t>(llvm::MinAlign(alignment.getInt(), kMostBytes)));
+    perRow = place.rowBytes / bytes;
+    Role role(op);
+    threads = role.getThreads();
+    thread = role.getThread(builder, loc);
+  }
+
+  int64_t getBytes() const { return bytes; }
+  int64_t getElements() const { return bytes / place.elementBytes; }
+
+  /// Calls `visit` for each piece with its address in the buffer, and with the
+  /// row and column of its first element in the operand.
+  void forEach(llvm::function_ref<void(Value, Value, Value)> visit) {
+    const int64_t pieces = place.rows * perRow;
+    // Where the threads take whole rows, a thread's pieces lie below each
+    // other.
+    const bool isRegular = threads % perRow == 0;
+    const int64_t rowsAtOnce = threads / perRow;
+    Value firstAddress, first, row, unit, address;
+    for (int64_t begin = 0; begin < pieces; begin += threads) {
+      if (begin == 0 || !isRegular) {
+        Value number = add(thread, begin);
+        first = row = divide(number, perRow);
+        unit = arith::RemUIOp::create(builder, loc, number, constant(perRow));
+        firstAddress = address = getShared(row, unit);
+      } else {
+        const int64_t below = begin / perRow;
+        row = add(first, below);
+        address = rowsAtOnce % kPeriod == 0
+                      ? advanceBytes(builder, loc, firstAddress,
+                                     below * place.swizzle)
+                      : getShared(row, unit);
+      }
+      auto move = [&] {
+        visit(address, add(operand.row, row),
+              add(operand.column, multiply(unit, getElements())));
+      };
+      if (begin + threads <= pieces) {
+        move();
+        continue;
+      }
+      Value isPiece =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, thread,
+                                constant(pieces - begin));
+      auto branch = scf::IfOp::create(builder, loc, isPiece);
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      move();
+    }
+  }
+
+  /// How many bytes of a piece from `column` of row `row` on lie in the
+  /// operand.
+  Value getBytesInside(Value row, Value column) {
+    Value left = arith::SubIOp::create(builder, loc, operand.columns, column);
+    Value count =
+        arith::MinUIOp::create(builder, loc, left, constant(getElements()));
+    Value inside = arith::SelectOp::create(
+        builder, loc, operand.isInside(builder, loc, row, column),
+        multiply(count, place.elementBytes), constant(0));
+    return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(),
+                                        inside);
+  }
+
+  /// Whether a whole piece from `column` of row `row` on lies in the operand.
+  Value isWhole(Value row, Value column) {
+    return operand.isInside(builder, loc, row, add(column, getElements() - 1));
+  }
+  Value isInside(Value row, Value column) {
+    return operand.isInside(builder, loc, row, column);
+  }
+  Value getAddress(Value row, Value column, Value inside) {
+    return operand.getAddress(builder, loc, row, column, inside);
+  }
+  Value add(Value lhs, int64_t rhs) {
+    return rhs == 0 ? lhs : add(lhs, constant(rhs));
+  }
+
+private:
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value add(Value lhs, Value rhs) {
+    return arith::AddIOp::create(builder, loc, lhs, rhs);
+  }
+  Value multiply(Value lhs, int64_t rhs) {
+    return arith::MulIOp::create(builder, loc, lhs, constant(rhs));
+  }
+  Value divide(Value lhs, int64_t rhs) {
+    return arith::DivUIOp::create(builder, loc, lhs, constant(rhs));
+  }
+  /// The address of piece `unit` of row `row` in the buffer.
+  Value getShared(Value row, Value unit) {
+    return getSharedAddress(builder, loc, place, slot, row,
+                            multiply(unit, bytes));
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  const OperandTile operand;
+  const SharedTile place;
+  Value slot, thread;
+  int64_t bytes, perRow, threads;
+};
+
+struct LowerCopyTile : public OpConversionPattern<tile::CopyTileOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CopyTileOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto buffer = cast<MemRefType>(op.getBuffer().getType());
+    OperandTile operand(rewriter, op,
+                        cast<MemRefType>(op.getMemref().getType()),
+                        adaptor.getMemref(), adaptor.getIndices());
+    TilePieces pieces(rewriter, op, operand, buffer,
+                      getSlot(rewriter, loc, buffer,
+                              adaptor.getBuffer().front(),
+                              adaptor.getSlot().front()));
+    pieces.forEach([&](Value target, Value row, Value column) {
+      Value inside = pieces.isInside(row, column);
+      Value source = pieces.getAddress(row, column, inside);
+      if (pieces.getBytes() < kLeastAsync) {
+        Type type = buffer.getElementType();
+        Value zero = createConstantPiece(rewriter, loc, type,
+                                         rewriter.getZeroAttr(type));
+        Value loaded =
+            loadPiece(rewriter, loc, type, source, pieces.getBytes());
+        storePiece(rewriter, loc,
+                   arith::SelectOp::create(rewriter, loc, inside, loaded, zero),
+                   target, pieces.getBytes());
+        return;
+      }
+      // The widest copies need not pass through the multiprocessor's own cache.
+      NVVM::CpAsyncOp::create(rewriter, loc, target, source, pieces.getBytes(),
+                              pieces.getBytes() == kMostBytes
+                                  ? NVVM::LoadCacheModifierKind::CG
+                                  : NVVM::LoadCacheModifierKind::CA,
+                              pieces.getBytesInside(row, column));
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerStoreTile : public OpConversionPattern<tile::StoreTileOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::StoreTileOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    auto buffer = cast<MemRefType>(op.getBuffer().getType());
+    OperandTile operand(rewriter, op,
+                        cast<MemRefType>(op.getMemref().getType()),
+                        adaptor.getMemref(), adaptor.getIndices());
+    TilePieces pieces(rewriter, op, operand, buffer,
+                      getSlot(rewriter, loc, buffer,
+                              adaptor.getBuffer().front(),
+                              adaptor.getSlot().front()));
+    const int64_t count = pieces.getElements();
+    const int64_t elementBytes = getElementBytes(buffer);
+    Type element = getMemoryType(buffer.getElementType());
+    Type type = count == 1 ? element : VectorType::get({count}, element);
+    pieces.forEach([&](Value source, Value row, Value column) {
+      Value piece = loadPiece(rewriter, loc, type, source, pieces.getBytes());
+      Value whole = pieces.isWhole(row, column);
+      storeIf(rewriter, loc, whole, piece,
+              pieces.getAddress(row, column, /*inside=*/Value()),
+              pieces.getBytes());
+      if (count == 1)
+        return;
+      // The operand's last columns, where a row ends within a piece.
+      Value isPart =
+          arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, whole,
+                                pieces.isInside(row, column));
+      auto branch = scf::IfOp::create(rewriter, loc, isPart);
+      OpBuilder::InsertionGuard guard(rewriter);
+      rewriter.setInsertionPointToStart(branch.thenBlock());
+      for (int64_t index = 0; index + 1 < count; ++index) {
+        Value own = pieces.add(column, index);
+        storeIf(rewriter, loc, pieces.isInside(row, own),
+                vector::ExtractOp::create(rewriter, loc, piece, index),
+                pieces.getAddress(row, own, /*inside=*/Value()), elementBytes);
+      }
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void bastile::populateTileCopyPatterns(const TypeConverter &converter,
+                                       RewritePatternSet &patterns) {
+  patterns.add<LowerCopyTile, LowerStoreTile>(converter, patterns.getContext());
+}

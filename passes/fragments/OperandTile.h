@@ -1,0 +1,49 @@
+//===- OperandTile.h - A tile of an operand in memory -----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_FRAGMENTS_OPERANDTILE_H
+#define BASTILE_PASSES_FRAGMENTS_OPERANDTILE_H
+
+#include "dialect/Tile.h"
+#include "mlir/IR/Builders.h"
+
+namespace bastile {
+
+/// Attributes that `nameDimensions` gives an op which accesses an operand: what
+/// the program's argument says of its dimensions and of its alignment.
+inline constexpr char kDimensions[] = "dimensions";
+inline constexpr char kAlignment[] = "operand_alignment";
+
+/// A tile in the last two dimensions of an operand, in a program over named
+/// dimensions.
+struct OperandTile {
+  /// `op` accesses the operand of type `memref` at `indices`; `parts` are the
+  /// address and the strides that stand for it.
+  OperandTile(mlir::OpBuilder &builder, mlir::Operation *op,
+              mlir::MemRefType memref, mlir::ValueRange parts,
+              llvm::ArrayRef<mlir::ValueRange> indices);
+
+  /// Whether an element lies in the operand.
+  mlir::Value isInside(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value elementRow, mlir::Value elementColumn) const;
+
+  /// The address of an element, or of the operand's first one where it is not
+  /// `inside`; null is inside.
+  mlir::Value getAddress(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Value elementRow, mlir::Value elementColumn,
+                         mlir::Value inside) const;
+
+  /// Where the last two dimensions begin.
+  mlir::Value address;
+  /// The tile's first row and column, and how many of them the operand has. An
+  /// operand of one dimension has no rows.
+  mlir::Value row, column, rows, columns, rowStride;
+  mlir::Type element;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_FRAGMENTS_OPERANDTILE_H

@@ -1,0 +1,108 @@
+// RUN: tile-opt %s -verify-diagnostics -split-input-file
+
+// expected-error @below {{24 rows of 16 columns do not divide into 16 rows of 16}}
+func.func private @rows(tensor<24x16xbf16, #tile.mma_rhs>)
+
+// -----
+
+// expected-error @below {{16 rows of 8 columns do not divide into 16 rows of 16}}
+func.func private @columns(tensor<16x8xbf16, #tile.mma_rhs>)
+
+// -----
+
+func.func @take_of_floats(%buffer: memref<2x16x32xf32, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.take' op takes 'tensor<16x32xf32, #tile.mma_rhs>' from 'memref<2x16x32xf32, #tile.shared<swizzle = 128>>', not elements of 16 bits from '#tile.shared' memory}}
+  %0 = tile.take %buffer[%i] : memref<2x16x32xf32, #tile.shared<swizzle = 128>> -> tensor<16x32xf32, #tile.mma_rhs>
+  return
+}
+
+// -----
+
+func.func @take_not_transposed(%buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.take' op has 'memref<2x16x64xbf16, #tile.shared<swizzle = 128>>' for tiles of type 'tensor<64x16xbf16, #tile.mma_rhs>'}}
+  %0 = tile.take %buffer[%i] : memref<2x16x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x16xbf16, #tile.mma_rhs>
+  return
+}
+
+// -----
+
+func.func @take_transposed_sums(%buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.take' op transposes a tile for 'tensor<64x16xbf16, #tile.mma<warps = 4>>', whose layout is not '#tile.mma_rhs'}}
+  %0 = tile.take %buffer[%i] transposed : memref<2x16x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x16xbf16, #tile.mma<warps = 4>>
+  return
+}
+
+// -----
+
+func.func @dot_pends(%a: tensor<16x16xbf16, #tile.mma<warps = 1>>, %b: tensor<16x16xbf16, #tile.mma_rhs>) {
+  // expected-error @below {{'tile.dot' op of operands in registers gives its sum at once, as 'tensor<16x16xf32, #tile.mma<warps = 1>>'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x16xbf16, #tile.mma<warps = 1>>, tensor<16x16xbf16, #tile.mma_rhs> -> !tile.pending<tensor<16x16xf32, #tile.mma<warps = 1>>>
+  return
+}
+
+// -----
+
+func.func @dot_of_left_operands(%a: tensor<16x16xbf16, #tile.mma<warps = 1>>) {
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<16x16xbf16, #tile.mma<warps = 1>>' and 'tensor<16x16xbf16, #tile.mma<warps = 1>>' from registers; the layouts are that of the sum and '#tile.mma_rhs'}}
+  %0 = tile.dot %a, %a contract [1, 1] : tensor<16x16xbf16, #tile.mma<warps = 1>>, tensor<16x16xbf16, #tile.mma<warps = 1>> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @dot_of_columns(%a: tensor<16x16xbf16, #tile.mma<warps = 1>>, %b: tensor<16x16xbf16, #tile.mma_rhs>) {
+  // expected-error @below {{'tile.dot' op contracts the dimensions [1, 0] of operands in registers, not [1, 1]}}
+  %0 = tile.dot %a, %b contract [1, 0] : tensor<16x16xbf16, #tile.mma<warps = 1>>, tensor<16x16xbf16, #tile.mma_rhs> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @dot_of_floats(%a: tensor<16x16xf32, #tile.mma<warps = 1>>, %b: tensor<16x16xf32, #tile.mma_rhs>) {
+  // expected-error @below {{'tile.dot' op multiplies 'f32' from registers, not bf16 or f16}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x16xf32, #tile.mma<warps = 1>>, tensor<16x16xf32, #tile.mma_rhs> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @dot_of_other_sizes(%a: tensor<16x32xbf16, #tile.mma<warps = 1>>, %b: tensor<16x16xbf16, #tile.mma_rhs>) {
+  // expected-error @below {{over [1, 1] is no 'tensor<16x16xf32, #tile.mma<warps = 1>>'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x32xbf16, #tile.mma<warps = 1>>, tensor<16x16xbf16, #tile.mma_rhs> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @copy_to_other_memory(%x: memref<?x?xbf16, strided<[?, 1]>>, %buffer: memref<2x16x64xbf16, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error @below {{'tile.copy_tile' op copies tiles of 'memref<2x16x64xbf16, #gpu.address_space<workgroup>>', which is no buffer in '#tile.shared' memory}}
+  tile.copy_tile %x[%i, %i] to %buffer[%i] : memref<?x?xbf16, strided<[?, 1]>>, memref<2x16x64xbf16, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @copy_of_other_elements(%x: memref<?x?xf16, strided<[?, 1]>>, %buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.copy_tile' op moves between 'memref<?x?xf16, strided<[?, 1]>>' and 'memref<2x16x64xbf16, #tile.shared<swizzle = 128>>', whose element types differ}}
+  tile.copy_tile %x[%i, %i] to %buffer[%i] : memref<?x?xf16, strided<[?, 1]>>, memref<2x16x64xbf16, #tile.shared<swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @store_at_one_index(%x: memref<?x?xbf16, strided<[?, 1]>>, %buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.store_tile' op has 1 indices of 'memref<?x?xbf16, strided<[?, 1]>>', not one for each of two or more dimensions}}
+  tile.store_tile %buffer[%i] to %x[%i] : memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, memref<?x?xbf16, strided<[?, 1]>>
+  return
+}
+
+// -----
+
+tile.program @copy_in_rows(%rows: index, %x: memref<?x64xbf16, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 64>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : memref<2x16x64xbf16, #tile.shared<swizzle = 128>>
+  // expected-error @below {{'tile.copy_tile' op is part of a program without named dimensions}}
+  tile.copy_tile %x[%c0, %c0] to %buffer[%c0] : memref<?x64xbf16, strided<[?, 1]>>, memref<2x16x64xbf16, #tile.shared<swizzle = 128>>
+  tile.return
+}
