@@ -1,4 +1,5 @@
-// y = x w^T + bias: a product on Hopper's tensor cores, written as a program.
+// y = x w^T + bias: a product on tensor cores, written as two programs. The first
+// is for Hopper; the second, further down, for GPUs from sm_80 on.
 //
 // A cluster of two blocks computes 256 x 256 elements of y, each block 128 rows
 // of them. One thread of a block copies boxes of x and w ahead, into four slots;
@@ -18,7 +19,7 @@
 
 func.func @product(%x: tensor<?x?xbf16>, %w: tensor<?x?xbf16>, %bias: tensor<?xbf16>)
     -> tensor<?x?xbf16> {
-  %y = tile.launch [@product_wgmma](%x, %w, %bias)
+  %y = tile.launch [@product_wgmma, @product_mma](%x, %w, %bias)
       : (tensor<?x?xbf16>, tensor<?x?xbf16>, tensor<?xbf16>) -> tensor<?x?xbf16>
   return %y : tensor<?x?xbf16>
 }
@@ -192,5 +193,101 @@ tile.program @product_wgmma(%m: index, %n: index, %k: index,
   }
   // A block must not end while another may still arrive at its barriers.
   tile.synchronize cluster
+  tile.return
+}
+
+// The same on tensor cores from sm_80 on, whose products take registers.
+//
+// A block computes 256 x 128 elements of y; each of its eight warps holds the sums
+// of 32 rows. All threads copy parts of x and w ahead, 32 columns of each into one
+// of four slots: three are on their way while the fourth is multiplied.
+
+!x_memory = memref<?x?xbf16, strided<[?, 1]>>
+!x_parts = memref<4x256x32xbf16, #tile.shared<swizzle = 64>>
+!w_parts = memref<4x128x32xbf16, #tile.shared<swizzle = 64>>
+!y_parts = memref<1x256x128xbf16, #tile.shared<swizzle = 128>>
+!x_fragment = tensor<256x32xbf16, #tile.mma<warps = 8>>
+!w_fragment = tensor<128x32xbf16, #tile.mma_rhs>
+!y_sum = tensor<256x128xf32, #tile.mma<warps = 8>>
+
+tile.program @product_mma(%m: index, %n: index, %k: index,
+    %x: !x_memory {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64, tile.readonly},
+    %w: !x_memory {tile.dimensions = ["n", "k"], tile.alignment = 16 : i64, tile.readonly},
+    %bias: memref<?xbf16> {tile.dimensions = ["n"], tile.readonly},
+    %y: !x_memory {tile.dimensions = ["m", "n"], tile.alignment = 16 : i64})
+    attributes {dimensions = ["m", "n", "k"],
+                programs = {m = 256 : i64, n = 128 : i64},
+                schedule = #tile.schedule<threads = 256>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
+  %c128 = arith.constant 128 : index
+  %c256 = arith.constant 256 : index
+
+  %x_slots = tile.buffer {offset = 0 : i64} : !x_parts
+  %w_slots = tile.buffer {offset = 65536 : i64} : !w_parts
+  // Written once nothing of x is read any more.
+  %y_slot = tile.buffer {offset = 0 : i64} : !y_parts
+
+  // Parts are numbered in bands of eight rows of parts, as above.
+  %part = tile.program_id
+  %parts_m = arith.ceildivui %m, %c256 : index
+  %parts_n = arith.ceildivui %n, %c128 : index
+  %steps = arith.ceildivui %k, %c32 : index
+  %band = arith.muli %parts_n, %c8 : index
+  %band_index = arith.divui %part, %band : index
+  %in_band = arith.remui %part, %band : index
+  %band_row = arith.muli %band_index, %c8 : index
+  %rows_left = arith.subi %parts_m, %band_row : index
+  %band_rows = arith.minui %rows_left, %c8 : index
+  %part_row = arith.remui %in_band, %band_rows : index
+  %part_column = arith.divui %in_band, %band_rows : index
+  %part_m = arith.addi %band_row, %part_row : index
+  %row = arith.muli %part_m, %c256 : index
+  %column = arith.muli %part_column, %c128 : index
+
+  // What lies beyond the operands becomes zeros, so that a group of copies is
+  // made for each step, even if there are fewer than three.
+  scf.for %step = %c0 to %c3 step %c1 {
+    %depth = arith.muli %step, %c32 : index
+    tile.copy_tile %x[%row, %depth] to %x_slots[%step] : !x_memory, !x_parts
+    tile.copy_tile %w[%column, %depth] to %w_slots[%step] : !x_memory, !w_parts
+    tile.commit_copies
+  }
+  %zeros = arith.constant dense<0.0> : !y_sum
+  %sum = scf.for %step = %c0 to %steps step %c1 iter_args(%before = %zeros) -> (!y_sum) {
+    // The slot of this step is full once all threads have waited; that of the
+    // step before, which is copied to next, has been read by all of them.
+    tile.wait_copies 2
+    tile.synchronize
+    %slot = arith.remui %step, %c4 : index
+    %x_part = tile.take %x_slots[%slot] : !x_parts -> !x_fragment
+    %w_part = tile.take %w_slots[%slot] : !w_parts -> !w_fragment
+    %ahead = arith.addi %step, %c3 : index
+    %slot_ahead = arith.remui %ahead, %c4 : index
+    %depth = arith.muli %ahead, %c32 : index
+    tile.copy_tile %x[%row, %depth] to %x_slots[%slot_ahead] : !x_memory, !x_parts
+    tile.copy_tile %w[%column, %depth] to %w_slots[%slot_ahead] : !x_memory, !w_parts
+    tile.commit_copies
+    %more = tile.dot %x_part, %w_part, %before contract [1, 1]
+        : !x_fragment, !w_fragment, !y_sum -> !y_sum
+    scf.yield %more : !y_sum
+  }
+  tile.wait_copies 0
+  tile.synchronize
+
+  %bias_row = tile.load %bias[%column] {invariant}
+      : memref<?xbf16> -> tensor<1x128xbf16, #tile.mma<warps = 8>>
+  %bias32 = arith.extf %bias_row
+      : tensor<1x128xbf16, #tile.mma<warps = 8>> to tensor<1x128xf32, #tile.mma<warps = 8>>
+  %biases = tile.broadcast %bias32 : tensor<1x128xf32, #tile.mma<warps = 8>> -> !y_sum
+  %shifted = arith.addf %sum, %biases : !y_sum
+  %result = arith.truncf %shifted : !y_sum to tensor<256x128xbf16, #tile.mma<warps = 8>>
+  tile.keep %result, %y_slot[%c0] : tensor<256x128xbf16, #tile.mma<warps = 8>>, !y_parts
+  tile.synchronize
+  tile.store_tile %y_slot[%c0] to %y[%row, %column] : !y_parts, !x_memory
   tile.return
 }

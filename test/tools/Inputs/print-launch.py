@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Prints what the metadata says of a file's only launch, over named dimensions."""
+"""Prints what the metadata says of a file's only launch, over named dimensions,
+and of its first variant."""
 
 import json
 import sys
@@ -17,7 +18,7 @@ def main():
     show("dimensions", launch["dimensions"])
     show("maps", [operand["map"] for operand in launch["operands"]])
     show("shape", function["outputs"][0]["shape"])
-    (variant,) = launch["variants"]
+    variant = launch["variants"][0]
     for name in ("requires", "alignment"):
         show(name, variant[name])
     for argument in variant["arguments"]:
