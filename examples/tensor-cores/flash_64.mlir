@@ -1,5 +1,6 @@
-// Causal attention, forward, of heads of 64 elements on Hopper's tensor cores,
-// written as a program.
+// Causal attention, forward, of heads of 64 elements on tensor cores, written as
+// two programs. The first is for Hopper; the second, further down, for GPUs from
+// sm_80 on.
 //
 // A block computes 192 rows of one head at a time. One thread copies boxes of
 // q, k and v; three warpgroups have 64 rows each. Keys are taken 128 at a
@@ -29,7 +30,7 @@
 
 func.func @flash(%q: tensor<?x?x?x64xbf16>, %k: tensor<?x?x?x64xbf16>, %v: tensor<?x?x?x64xbf16>)
     -> (tensor<?x?x?x64xbf16>, tensor<?x?x?x1xf32>) {
-  %o, %lse = tile.launch [@flash_wgmma](%q, %k, %v)
+  %o, %lse = tile.launch [@flash_wgmma, @flash_mma](%q, %k, %v)
       : (tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>, tensor<?x?x?x64xbf16>)
       -> (tensor<?x?x?x64xbf16>, tensor<?x?x?x1xf32>)
   return %o, %lse : tensor<?x?x?x64xbf16>, tensor<?x?x?x1xf32>
@@ -287,5 +288,170 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
     }
     tile.wait_stores 0
   }
+  tile.return
+}
+
+// The same on tensor cores from sm_80 on, whose products take registers.
+//
+// A block computes 128 rows of one head, each of its eight warps 16 of them. Keys
+// are taken 64 at a time, from the diagonal backward. All threads copy the next
+// keys and values ahead, into two slots each: the next keys come while the
+// exponentials are taken, the next values during the products after that.
+
+!queries_memory = memref<?x?x?x64xbf16, strided<[?, ?, ?, 1]>>
+!q_half = memref<1x128x64xbf16, #tile.shared<swizzle = 128>>
+!k_half = memref<2x64x64xbf16, #tile.shared<swizzle = 128>>
+!q_fragment = tensor<128x64xbf16, #tile.mma<warps = 8>>
+!k_fragment = tensor<64x64xbf16, #tile.mma_rhs>
+!part_scores = tensor<128x64xf32, #tile.mma<warps = 8>>
+!part_numbers = tensor<128x64xi32, #tile.mma<warps = 8>>
+!part_powers = tensor<128x64xbf16, #tile.mma<warps = 8>>
+!part_row = tensor<128x1xf32, #tile.mma<warps = 8>>
+
+tile.program @flash_mma(%batches: index, %heads: index, %groups: index,
+    %rows: index, %keys: index,
+    %q: !queries_memory {tile.dimensions = ["b", "h", "q", 64], tile.alignment = 16 : i64, tile.readonly},
+    %k: !queries_memory {tile.dimensions = ["b", "g", "kv", 64], tile.alignment = 16 : i64, tile.readonly},
+    %v: !queries_memory {tile.dimensions = ["b", "g", "kv", 64], tile.alignment = 16 : i64, tile.readonly},
+    %o: !queries_memory {tile.dimensions = ["b", "h", "q", 64], tile.alignment = 16 : i64},
+    %lse: memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>> {tile.dimensions = ["b", "h", "q", 1]})
+    attributes {dimensions = ["b", "h", "g", "q", "kv"],
+                programs = {b = 1 : i64, h = 1 : i64, q = 128 : i64},
+                schedule = #tile.schedule<threads = 256>} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %part_rows = arith.constant 128 : index
+  %part_keys = arith.constant 64 : index
+
+  %q_slot = tile.buffer {offset = 0 : i64} : !q_half
+  %k_slots = tile.buffer {offset = 16384 : i64} : !k_half
+  %v_slots = tile.buffer {offset = 32768 : i64} : !k_half
+
+  // The parts with most keys come first.
+  %program = tile.program_id
+  %parts_q = arith.ceildivui %rows, %part_rows : index
+  %all_heads = arith.muli %batches, %heads : index
+  %heads_per_group = arith.divui %heads, %groups : index
+  %last_part = arith.subi %parts_q, %c1 : index
+  %shift = arith.subi %keys, %rows : index
+  %behind = arith.divui %program, %all_heads : index
+  %head_of_all = arith.remui %program, %all_heads : index
+  %part_q = arith.subi %last_part, %behind : index
+  %batch = arith.divui %head_of_all, %heads : index
+  %head = arith.remui %head_of_all, %heads : index
+  %group = arith.divui %head, %heads_per_group : index
+  %row = arith.muli %part_q, %part_rows : index
+  %row_end = arith.addi %row, %part_rows : index
+  %seen = arith.addi %row_end, %shift : index
+  %seen_end = arith.minsi %seen, %keys : index
+  %steps_seen = arith.ceildivsi %seen_end, %part_keys : index
+  %steps = arith.maxsi %steps_seen, %c1 : index
+  %last_step = arith.subi %steps, %c1 : index
+  %row_sees = arith.addi %row, %shift : index
+  %last_seen = tile.iota_rows from %row_sees : tensor<128x1xi32, #tile.mma<warps = 8>>
+  %last_seen_all = tile.broadcast %last_seen
+      : tensor<128x1xi32, #tile.mma<warps = 8>> -> !part_numbers
+
+  %scale_log2 = arith.constant dense<1.803368801e-01> : !part_scores
+  %scale_row = arith.constant dense<1.803368801e-01> : !part_row
+  %log_2 = arith.constant dense<6.931471806e-01> : !part_row
+  %lowest = arith.constant dense<0xFF800000> : !part_row
+  %lowest_scores = arith.constant dense<0xFF800000> : !part_scores
+  %zero_row = arith.constant dense<0.0> : !part_row
+  %one_row = arith.constant dense<1.0> : !part_row
+  %zeros = arith.constant dense<0.0> : !part_scores
+
+  %first_key = arith.muli %last_step, %part_keys : index
+  tile.copy_tile %q[%batch, %head, %row, %c0] to %q_slot[%c0] : !queries_memory, !q_half
+  tile.copy_tile %k[%batch, %group, %first_key, %c0] to %k_slots[%c0] : !queries_memory, !k_half
+  tile.commit_copies
+  tile.copy_tile %v[%batch, %group, %first_key, %c0] to %v_slots[%c0] : !queries_memory, !k_half
+  tile.commit_copies
+  tile.wait_copies 1
+  tile.synchronize
+  %q_part = tile.take %q_slot[%c0] : !q_half -> !q_fragment
+
+  %o_sum, %max, %total = scf.for %step = %c0 to %steps step %c1
+      iter_args(%o_before = %zeros, %m = %lowest, %l = %zero_row)
+      -> (!part_scores, !part_row, !part_row) {
+    %slot = arith.remui %step, %c2 : index
+    %next = arith.addi %step, %c1 : index
+    %next_slot = arith.remui %next, %c2 : index
+    %back = arith.subi %last_step, %step : index
+    %key = arith.muli %back, %part_keys : index
+    // Behind the first keys, this is beyond the operand: zeros, which nobody reads.
+    %next_key = arith.subi %key, %part_keys : index
+
+    // The keys are there, and all warps have read those of the step before.
+    tile.wait_copies 1
+    tile.synchronize
+    tile.copy_tile %k[%batch, %group, %next_key, %c0] to %k_slots[%next_slot] : !queries_memory, !k_half
+    tile.commit_copies
+    %k_part0 = tile.take %k_slots[%slot] : !k_half -> !k_fragment
+    %all = tile.dot %q_part, %k_part0 contract [1, 1]
+        : !q_fragment, !k_fragment -> !part_scores
+
+    // Only parts that the diagonal crosses have keys that a row does not see.
+    %key_end = arith.addi %key, %part_keys : index
+    %is_crossed = arith.cmpi sgt, %key_end, %row_sees : index
+    %scores = scf.if %is_crossed -> (!part_scores) {
+      %columns = tile.iota from %key : tensor<1x64xi32, #tile.mma<warps = 8>>
+      %column = tile.broadcast %columns
+          : tensor<1x64xi32, #tile.mma<warps = 8>> -> !part_numbers
+      %sees = arith.cmpi sle, %column, %last_seen_all : !part_numbers
+      %some = arith.select %sees, %all, %lowest_scores
+          : tensor<128x64xi1, #tile.mma<warps = 8>>, !part_scores
+      scf.yield %some : !part_scores
+    } else {
+      scf.yield %all : !part_scores
+    }
+    %part_max = tile.reduce max %scores : !part_scores -> !part_row
+    %new_m = arith.maximumf %m, %part_max : !part_row
+    // A row that sees nothing has the maximum -inf, which is not subtracted.
+    %none = arith.cmpf oeq, %new_m, %lowest : !part_row
+    %base = arith.select %none, %zero_row, %new_m : tensor<128x1xi1, #tile.mma<warps = 8>>, !part_row
+    %less = arith.mulf %base, %scale_row : !part_row
+    %minus = arith.negf %less : !part_row
+    %minus_all = tile.broadcast %minus : !part_row -> !part_scores
+    %exponents = math.fma %scores, %scale_log2, %minus_all : !part_scores
+    %powers = math.exp2 %exponents fastmath<afn> : !part_scores
+    %lost = math.fma %m, %scale_row, %minus : !part_row
+    %factor = math.exp2 %lost fastmath<afn> : !part_row
+    %part_total = tile.reduce add %powers : !part_scores -> !part_row
+    %new_l = math.fma %l, %factor, %part_total : !part_row
+    %narrow = arith.truncf %powers : !part_scores to !part_powers
+    %factors = tile.broadcast %factor : !part_row -> !part_scores
+
+    // The values are there, and all warps have read those of the step before.
+    tile.wait_copies 1
+    tile.synchronize
+    tile.copy_tile %v[%batch, %group, %next_key, %c0] to %v_slots[%next_slot] : !queries_memory, !k_half
+    tile.commit_copies
+    %o_scaled = arith.mulf %o_before, %factors : !part_scores
+    %v_part0 = tile.take %v_slots[%slot] transposed : !k_half -> !k_fragment
+    %o_more = tile.dot %narrow, %v_part0, %o_scaled contract [1, 1]
+        : !part_powers, !k_fragment, !part_scores -> !part_scores
+    scf.yield %o_more, %new_m, %new_l : !part_scores, !part_row, !part_row
+  }
+  tile.wait_copies 0
+
+  // The result is divided by the sum of powers; where that is 0, so is the result.
+  %is_empty = arith.cmpf oeq, %total, %zero_row : !part_row
+  %divisor = arith.select %is_empty, %one_row, %total : tensor<128x1xi1, #tile.mma<warps = 8>>, !part_row
+  %inverse = arith.divf %one_row, %divisor : !part_row
+  %inverses = tile.broadcast %inverse : !part_row -> !part_scores
+  %log2_total = math.log2 %divisor fastmath<afn> : !part_row
+  %log2_sum = math.fma %max, %scale_row, %log2_total : !part_row
+  %log_sum = arith.mulf %log2_sum, %log_2 : !part_row
+  tile.store %log_sum, %lse[%batch, %head, %row, %c0]
+      : !part_row, memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>>
+
+  // The slots of q, which all warps have read, are free for the result.
+  %o_normal = arith.mulf %o_sum, %inverses : !part_scores
+  %o_narrow = arith.truncf %o_normal : !part_scores to !q_fragment
+  tile.keep %o_narrow, %q_slot[%c0] : !q_fragment, !q_half
+  tile.synchronize
+  tile.store_tile %q_slot[%c0] to %o[%batch, %head, %row, %c0] : !q_half, !queries_memory
   tile.return
 }
