@@ -1,4 +1,4 @@
-// options: --pass-pipeline=builtin.module(distribute,lower-tiles,canonicalize,cse)
+// options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @columns_equal(%rows: index, %target: memref<?x128xi32, strided<[?, 128]>>,
                             %y: memref<?x128xi8, strided<[?, 128]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 1048576>} {

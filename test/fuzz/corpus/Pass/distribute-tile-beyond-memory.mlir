@@ -1,4 +1,4 @@
-// options: --pass-pipeline=builtin.module(distribute,lower-tiles,canonicalize,cse)
+// options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
                     %y: memref<?x520xbf16, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 768>} {

@@ -1,4 +1,4 @@
-// options: --pass-pipeline=builtin.module(distribute,lower-tiles,canonicalize,cse)
+// options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @integers(%rows: index, %target: memref<?x1xi64, strided<[?, 1]>>,
                        %y: memref<?x0xi8, strided<[?, 1]>>)
     attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
