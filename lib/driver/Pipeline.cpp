@@ -8,6 +8,7 @@
 #include "bastile/Compiler.h"
 #include "dialect/Tile.h"
 #include "lib/driver/Metadata.h"
+#include "lib/driver/ProgramVerifier.h"
 #include "lib/driver/Variants.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -115,6 +116,8 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
         })))
       return failure();
   } else {
+    if (failed(verifyPrograms(module)))
+      return failure();
     eraseOtherVariants(module, *options.target);
   }
   // The launches are known once kernels are tiled and gone once they are

@@ -1,0 +1,98 @@
+//===- ProgramVerifier.cpp - Modules of programs given --------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/driver/ProgramVerifier.h"
+
+#include "dialect/Tile.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// Checks that `launch` runs programs, each over the dimensions of the first.
+static LogicalResult verifyVariants(tile::LaunchOp launch,
+                                    const SymbolTable &symbols) {
+  tile::ProgramOp first;
+  for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
+    auto program = symbols.lookup<tile::ProgramOp>(name.getAttr());
+    if (!program)
+      return launch.emitOpError("runs ")
+             << name << ", which is no program, beside programs";
+    if (!first)
+      first = program;
+    if (program.getDimensions() != first.getDimensions())
+      return launch.emitOpError("has variants with other dimensions: @")
+             << first.getSymName() << " has " << *first.getDimensions() << ", @"
+             << program.getSymName() << " has " << *program.getDimensions();
+    for (unsigned position = first.getNumSizes();
+         position < first.getNumArguments(); ++position)
+      if (program.getArgDimensions(position) !=
+          first.getArgDimensions(position))
+        return launch.emitOpError("has variants with other dimensions: "
+                                  "argument ")
+               << position << " of @" << first.getSymName() << " has "
+               << first.getArgDimensions(position) << ", that of @"
+               << program.getSymName() << " has "
+               << program.getArgDimensions(position);
+  }
+  return success();
+}
+
+static LogicalResult verifyFunction(func::FuncOp func,
+                                    const SymbolTable &symbols) {
+  if (!llvm::hasSingleElement(func.getBody()))
+    return func.emitOpError("beside programs must have a body of one block");
+  for (Operation &op : func.front().without_terminator()) {
+    auto launch = dyn_cast<tile::LaunchOp>(op);
+    if (!launch)
+      return op.emitOpError("cannot stand beside programs: their functions "
+                            "hold launches of them and nothing else");
+    if (failed(verifyVariants(launch, symbols)))
+      return failure();
+  }
+  DenseSet<Value> returned;
+  Operation *end = func.front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
+    if (!value.getDefiningOp<tile::LaunchOp>())
+      return end->emitOpError("returns an argument of the function as result ")
+             << index << "; results are those of launches";
+    if (!returned.insert(value).second)
+      return end->emitOpError("returns a value twice, again as result ")
+             << index;
+  }
+  return success();
+}
+
+/// Checks that `program` can be launched: its sizes and operands are known by
+/// the names of dimensions.
+static LogicalResult verifyProgram(tile::ProgramOp program) {
+  if (!program.getDimensions())
+    return program.emitOpError("has no 'dimensions'; only the pass 'tile' "
+                               "makes programs over rows, from functions");
+  for (BlockArgument operand :
+       program.getArguments().drop_front(program.getNumSizes()))
+    if (!isa<MemRefType, tile::TensorMapType>(operand.getType()))
+      return program.emitOpError("argument ")
+             << operand.getArgNumber() << " is a " << operand.getType()
+             << ", which is no operand in memory";
+  return success();
+}
+
+LogicalResult bastile::verifyPrograms(ModuleOp module) {
+  for (Operation &op : *module.getBody()) {
+    auto program = dyn_cast<tile::ProgramOp>(op);
+    if (!program && !isa<func::FuncOp>(op))
+      return op.emitOpError("cannot be compiled beside programs; only "
+                            "'func.func' and 'tile.program' can");
+    if (program && failed(verifyProgram(program)))
+      return failure();
+  }
+  const SymbolTable symbols(module);
+  for (auto func : module.getOps<func::FuncOp>())
+    if (failed(verifyFunction(func, symbols)))
+      return failure();
+  return success();
+}
