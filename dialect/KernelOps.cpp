@@ -328,6 +328,11 @@ static LogicalResult verifyDimensions(ProgramOp program) {
              << size.getArgNumber()
              << " is the size of a dimension and must be an index, not "
              << size.getType();
+  const ArrayAttr names = *program.getDimensions();
+  DenseSet<Attribute> known;
+  for (Attribute name : names)
+    if (!known.insert(name).second)
+      return program.emitOpError("has two dimensions ") << name;
   std::optional<DictionaryAttr> parts = program.getPrograms();
   if (!parts)
     return program.emitOpError("has named dimensions, so 'programs' must say "

@@ -63,13 +63,21 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+/// What an op folds to that leaves `operand` as it is where the types are
+/// equal. Where order means nothing, at a module's top, an op may be its own
+/// operand, which to fold to would never end.
+static Value foldToOperand(Value operand, Value result) {
+  return operand.getType() == result.getType() && operand != result ? operand
+                                                                    : Value();
+}
+
 OpFoldResult BroadcastOp::fold(FoldAdaptor) {
   // A static shape follows from the type alone, so `like` would say nothing.
   if (getLike() && cast<RankedTensorType>(getType()).hasStaticShape()) {
     getLikeMutable().clear();
     return getResult();
   }
-  return getSource().getType() == getType() ? getSource() : Value();
+  return foldToOperand(getSource(), getResult());
 }
 
 bool BroadcastOp::repeatsRows() {
@@ -80,7 +88,7 @@ bool BroadcastOp::repeatsRows() {
 }
 
 OpFoldResult ReduceOp::fold(FoldAdaptor) {
-  return getInput().getType() == getType() ? getInput() : Value();
+  return foldToOperand(getInput(), getResult());
 }
 
 LogicalResult ReduceOp::verify() {

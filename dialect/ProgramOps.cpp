@@ -108,6 +108,12 @@ LogicalResult MisalignmentOp::verify() {
   if (getPhase() < 2 || !llvm::isPowerOf2_64(getPhase()))
     return emitOpError("is to a multiple of ")
            << getPhase() << " elements, which is no power of two above 1";
+  if (auto program = (*this)->getParentOfType<ProgramOp>();
+      program && !program.getDimensions() &&
+      program.getSchedule().getVector() != static_cast<int64_t>(getPhase()))
+    return emitOpError("is to a multiple of ")
+           << getPhase() << " elements, but the schedule's vectors have "
+           << program.getSchedule().getVector();
   return verifySpace(*this);
 }
 

@@ -133,11 +133,26 @@ LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// Checks that `shape` is that of a tile of two static dimensions with no more
+/// elements than a multiprocessor's registers have bytes: each of a thread's
+/// pieces becomes an op.
+static LogicalResult
+verifyFragments(ArrayRef<int64_t> shape,
+                function_ref<InFlightDiagnostic()> emitError) {
+  if (shape.size() != 2 || llvm::any_of(shape, ShapedType::isDynamic))
+    return emitError() << "a layout describes a tile of two static dimensions";
+  constexpr int64_t most = 1 << 18;
+  if (shape[0] > most || shape[1] > most || shape[0] * shape[1] > most)
+    return emitError() << "a tile of " << shape[0] << " rows of " << shape[1]
+                       << " columns is more than the registers of a block hold";
+  return success();
+}
+
 LogicalResult
 MmaAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                         function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != 2 || llvm::any_of(shape, ShapedType::isDynamic))
-    return emitError() << "a layout describes a tile of two static dimensions";
+  if (failed(verifyFragments(shape, emitError)))
+    return failure();
   if (int64_t rows = kWarpRows * getWarps();
       shape[0] != 1 && (shape[0] < 1 || shape[0] % rows != 0))
     return emitError() << shape[0] << " rows do not divide into " << kWarpRows
@@ -174,8 +189,8 @@ std::pair<int64_t, int64_t> MmaAttr::getElement(ArrayRef<int64_t> shape,
 LogicalResult
 MmaRhsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type /*elementType*/,
                            function_ref<InFlightDiagnostic()> emitError) const {
-  if (shape.size() != 2 || llvm::any_of(shape, ShapedType::isDynamic))
-    return emitError() << "a layout describes a tile of two static dimensions";
+  if (failed(verifyFragments(shape, emitError)))
+    return failure();
   if (shape[0] < 1 || shape[0] % kRows != 0 || shape[1] < 1 ||
       shape[1] % kColumns != 0)
     return emitError() << shape[0] << " rows of " << shape[1]

@@ -82,6 +82,16 @@ static LogicalResult verifyOp(Operation &op) {
       isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp, tile::SplitOp,
           tile::JoinOp, tile::IotaOp, tile::ReduceBandsOp, tile::PackBandsOp,
           tile::RepeatBandsOp>(op);
+  // Pieces of rows are read from memory and written to memory.
+  if (auto split = dyn_cast<tile::SplitOp>(op);
+      split && !isa<BlockArgument>(split.getInput()))
+    return op.emitOpError("splits rows that are computed; run the pass "
+                          "'split-rows' first");
+  if (isa<tile::JoinOp>(op) && llvm::any_of(op.getUsers(), [](Operation *user) {
+        return !isa<func::ReturnOp>(user);
+      }))
+    return op.emitOpError("joins rows that are computed with; run the pass "
+                          "'split-rows' first");
   bool isElementwise = OpTrait::hasElementwiseMappableTraits(&op) &&
                        isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
                        op.getNumResults() == 1;

@@ -401,6 +401,25 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
   }
 };
 
+/// Checks that the ops on tiles of `module` stand in programs, whose threads
+/// they are dealt to.
+static LogicalResult verifyInPrograms(ModuleOp module) {
+  for (Operation &root : *module.getBody()) {
+    if (isa<tile::ProgramOp>(root))
+      continue;
+    auto result = root.walk([](Operation *op) {
+      if (!isa_and_present<tile::TileDialect>(op->getDialect()) ||
+          isa<tile::LaunchOp>(op))
+        return WalkResult::advance();
+      op->emitOpError("must be part of a 'tile.program'");
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return success();
+}
+
 struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
   using LowerTilesBase::LowerTilesBase;
 
@@ -412,6 +431,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
         found->isHost() ? 0
                         : static_cast<unsigned>(NVVM::NVVMMemorySpace::Global);
 
+    if (failed(verifyInPrograms(getOperation())))
+      return signalPassFailure();
     for (auto program : getOperation().getOps<tile::ProgramOp>()) {
       if (program.getDimensions() && failed(verifyRoles(program, *found)))
         return signalPassFailure();

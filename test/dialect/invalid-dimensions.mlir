@@ -183,3 +183,11 @@ tile.program @four_indices(%n: index,
   %0 = tile.load %x[%n, %n] : memref<?x?x?x8xf32, strided<[?, ?, ?, 1]>> -> tensor<32x8xf32>
   tile.return
 }
+
+// -----
+
+// expected-error @below {{'tile.program' op has two dimensions "n"}}
+tile.program @twice(%n: index, %m: index, %x: memref<?xf32> {tile.dimensions = ["n"]})
+    attributes {dimensions = ["n", "n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  tile.return
+}

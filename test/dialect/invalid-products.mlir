@@ -491,3 +491,8 @@ func.func @wgmma_unordered(%s: !llvm.ptr<3>, %x: f32) {
       : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
   return
 }
+
+// -----
+
+// expected-error @below {{a tile of 4611686018427387904 rows of 8 columns is more than the registers of a block hold}}
+func.func private @beyond_registers(tensor<4611686018427387904x8xf32, #tile.mma<warps = 4>>)

@@ -105,13 +105,21 @@ tile.program @space_of_store(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
 
 // -----
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
-
 tile.program @space_of_misalignment(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #schedule} {
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %program = tile.program_id
   // expected-error @below {{'tile.misalignment' op is of row space 1, but the program has 1}}
   %0 = tile.misalignment %x[%program] to 4 {space = 1 : i64} : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
+  tile.return
+}
+
+// -----
+
+tile.program @misalignment_of_other_vectors(%rows: index, %x: memref<?x9xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
+  %program = tile.program_id
+  // expected-error @below {{'tile.misalignment' op is to a multiple of 4 elements, but the schedule's vectors have 2}}
+  %0 = tile.misalignment %x[%program] to 4 : memref<?x9xf32, strided<[?, 1]>> -> tensor<1x1xi32>
   tile.return
 }
 

@@ -20,9 +20,6 @@ namespace {
 constexpr unsigned numRows = 64, numColumns = 16, numRegisters = 8;
 constexpr unsigned tileDepth = 64;
 
-/// A slot has a tile of a, 64 x 64, and one of b, 16 x 64.
-constexpr unsigned slotBytes = (numRows + numColumns) * tileDepth * 2;
-
 const std::string kArrive = "nvvm.mbarrier.arrive %emptyAt : !llvm.ptr<3>\n";
 const std::string kCommit = "nvvm.wgmma.commit.group.sync.aligned\n";
 const std::string kWait = "%sum:8 = tile.wgmma_wait 0 of " + results("%d3", 8) +
