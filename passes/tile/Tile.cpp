@@ -13,7 +13,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
 #include "passes/schedule/ScheduleFields.h"
-#include "passes/tile/Tiler.h"
+#include "passes/tile/ProgramBuilder.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_TILE
@@ -52,7 +52,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
            getVariants(kernel, shape, target->isHost())) {
         if (!target->isHost())
           variant.grid = *ThreadGrid::get(variant.schedule);
-        programs.push_back(Tiler(kernel, variant).run());
+        programs.push_back(buildProgram(kernel, variant));
       }
       symbols.erase(kernel);
       for (tile::ProgramOp program : programs) {

@@ -1,0 +1,20 @@
+//===- ProgramBuilder.h - The loops of a kernel's program -------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_TILE_PROGRAMBUILDER_H
+#define BASTILE_PASSES_TILE_PROGRAMBUILDER_H
+
+#include "passes/tile/KernelTiling.h"
+
+namespace bastile {
+
+/// Builds the program of `variant` of `kernel`, a kernel on tensors, in front
+/// of the kernel.
+tile::ProgramOp buildProgram(tile::KernelOp kernel, const TileVariant &variant);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_TILE_PROGRAMBUILDER_H
