@@ -149,7 +149,8 @@ public:
           return mlir::success();
         })
         .Case([&](tile::WgmmaOp product) {
-          convert(product, builder, translation);
+          if (!findNext(product))
+            convert(product, builder, translation);
           return mlir::success();
         })
         .Default([](mlir::Operation *other) {
@@ -187,18 +188,54 @@ private:
     map(op->getResults(), assembly.build(text), translation);
   }
 
-  static void convert(tile::WgmmaOp op, llvm::IRBuilderBase &builder,
+  /// The product right behind `op` that adds to its sums, if nothing else reads
+  /// them.
+  static tile::WgmmaOp findNext(tile::WgmmaOp op) {
+    auto next = mlir::dyn_cast_or_null<tile::WgmmaOp>(op->getNextNode());
+    if (!next || !llvm::equal(op.getResults(), next.getAccumulators()) ||
+        !llvm::all_of(op.getResults(),
+                      [](mlir::Value sum) { return sum.hasOneUse(); }))
+      return nullptr;
+    return next;
+  }
+
+  /// Products of which each adds to the sums of the one before; `last` is the
+  /// last one. They are a single piece of assembly: between pieces, LLVM would
+  /// take all sums apart and put them together again, which is most of what a
+  /// program of products costs to compile. Sums are no registers that a product
+  /// reads its operands from, since those hold no float32.
+  static void convert(tile::WgmmaOp last, llvm::IRBuilderBase &builder,
                       ModuleTranslation &translation) {
-    Assembly assembly(builder);
-    const bool adds = !op.getAccumulators().empty();
-    std::string sums;
-    for (size_t index = 0; index < op.getResults().size(); ++index) {
-      assembly.addResult(
-          builder.getFloatTy(),
-          adds ? translation.lookupValue(op.getAccumulators()[index])
-               : nullptr);
-      sums += (index ? ",$" : "$") + std::to_string(index);
+    llvm::SmallVector<tile::WgmmaOp> products{last};
+    while (auto before = mlir::dyn_cast_or_null<tile::WgmmaOp>(
+               products.back()->getPrevNode())) {
+      if (!findNext(before))
+        break;
+      products.push_back(before);
     }
+    std::reverse(products.begin(), products.end());
+
+    Assembly assembly(builder);
+    const auto accumulators = products.front().getAccumulators();
+    for (size_t index = 0; index < last.getResults().size(); ++index)
+      assembly.addResult(builder.getFloatTy(),
+                         accumulators.empty()
+                             ? nullptr
+                             : translation.lookupValue(accumulators[index]));
+    std::string text;
+    for (tile::WgmmaOp product : products)
+      text += print(product, assembly, builder, translation);
+    map(last->getResults(), assembly.build(text), translation);
+  }
+
+  /// The text of a product, whose sums are the results of `assembly`. Its
+  /// operands are added there.
+  static std::string print(tile::WgmmaOp op, Assembly &assembly,
+                           llvm::IRBuilderBase &builder,
+                           ModuleTranslation &translation) {
+    std::string sums;
+    for (size_t index = 0; index < op.getResults().size(); ++index)
+      sums += (index ? ",$" : "$") + std::to_string(index);
     std::string left;
     if (op.getA()) {
       left = assembly.addOperand(buildDescriptor(
@@ -216,19 +253,19 @@ private:
     const bool isWide = type == "bf16" || type == "f16";
     // The depth of 32 bytes in elements; scales of 1, and which operands are
     // transposed, as the instruction's last numbers.
-    std::string text =
-        std::string("{ .reg .pred adds; setp.ne.b32 adds, ") +
-        (adds ? "1" : "0") + ", 0; wgmma.mma_async.sync.aligned.m64n" +
-        std::to_string(op.getColumns()) + (isWide ? "k16" : "k32") + ".f32." +
-        type.str() + "." + type.str() + " {" + sums + "}, " + left + ", " +
-        right + ", adds, 1, 1";
+    std::string text = std::string("{ .reg .pred adds; setp.ne.b32 adds, ") +
+                       (op.getAccumulators().empty() ? "0" : "1") +
+                       ", 0; wgmma.mma_async.sync.aligned.m64n" +
+                       std::to_string(op.getColumns()) +
+                       (isWide ? "k16" : "k32") + ".f32." + type.str() + "." +
+                       type.str() + " {" + sums + "}, " + left + ", " + right +
+                       ", adds, 1, 1";
     auto flag = [](bool isSet) { return isSet ? ", 1" : ", 0"; };
     if (isWide && op.getA())
       text += flag(op.getAMatrix()->getTransposed());
     if (isWide)
       text += flag(op.getBMatrix().getTransposed());
-    text += "; }";
-    map(op->getResults(), assembly.build(text), translation);
+    return text + "; } ";
   }
 
   static void map(mlir::ValueRange results,
