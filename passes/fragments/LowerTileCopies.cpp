@@ -11,12 +11,10 @@
 
 #include "passes/fragments/Fragments.h"
 
-#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/OperandTile.h"
 #include "passes/fragments/Role.h"
@@ -99,12 +97,35 @@ public:
     }
   }
 
+  /// Like `forEach`, in a loop of the program.
+  void loop(llvm::function_ref<void(Value, Value, Value)> visit) {
+    auto loop = scf::ForOp::create(
+        builder, loc, thread, constant(place.rows * perRow), constant(threads));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value number = loop.getInductionVar();
+    Value row = divide(number, perRow);
+    Value unit = arith::RemUIOp::create(builder, loc, number, constant(perRow));
+    visit(getShared(row, unit), add(operand.row, row),
+          add(operand.column, multiply(unit, getElements())));
+  }
+
+  /// Whether rows of the operand end within the tile.
+  Value areRowsCut() {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                 countLeft(operand.column),
+                                 constant(place.rowBytes / place.elementBytes));
+  }
+  /// How many elements a row of the operand has from `column` on.
+  Value countLeft(Value column) {
+    return arith::SubIOp::create(builder, loc, operand.columns, column);
+  }
+
   /// How many bytes of a piece from `column` of row `row` on lie in the
   /// operand.
   Value getBytesInside(Value row, Value column) {
-    Value left = arith::SubIOp::create(builder, loc, operand.columns, column);
-    Value count =
-        arith::MinUIOp::create(builder, loc, left, constant(getElements()));
+    Value count = arith::MinUIOp::create(builder, loc, countLeft(column),
+                                         constant(getElements()));
     Value inside = arith::SelectOp::create(
         builder, loc, operand.isInside(builder, loc, row, column),
         multiply(count, place.elementBytes), constant(0));
@@ -210,33 +231,51 @@ struct LowerStoreTile : public OpConversionPattern<tile::StoreTileOp> {
                               adaptor.getBuffer().front(),
                               adaptor.getSlot().front()));
     const int64_t count = pieces.getElements();
-    const int64_t elementBytes = getElementBytes(buffer);
     Type element = getMemoryType(buffer.getElementType());
     Type type = count == 1 ? element : VectorType::get({count}, element);
     pieces.forEach([&](Value source, Value row, Value column) {
       Value piece = loadPiece(rewriter, loc, type, source, pieces.getBytes());
-      Value whole = pieces.isWhole(row, column);
-      storeIf(rewriter, loc, whole, piece,
+      storeIf(rewriter, loc, pieces.isWhole(row, column), piece,
               pieces.getAddress(row, column, /*inside=*/Value()),
               pieces.getBytes());
-      if (count == 1)
-        return;
-      // The operand's last columns, where a row ends within a piece.
-      Value isPart =
-          arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ult, whole,
-                                pieces.isInside(row, column));
-      auto branch = scf::IfOp::create(rewriter, loc, isPart);
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToStart(branch.thenBlock());
-      for (int64_t index = 0; index + 1 < count; ++index) {
-        Value own = pieces.add(column, index);
-        storeIf(rewriter, loc, pieces.isInside(row, own),
-                vector::ExtractOp::create(rewriter, loc, piece, index),
-                pieces.getAddress(row, own, /*inside=*/Value()), elementBytes);
-      }
     });
+    if (count > 1)
+      storeRowEnds(rewriter, loc, pieces, element);
     rewriter.eraseOp(op);
     return success();
+  }
+
+  /// Stores the elements of pieces within which the operand's rows end. Only
+  /// tiles at the operand's edge have such pieces, and other programs pass by
+  /// the whole loop: written out for each piece, it would be most of a program.
+  static void storeRowEnds(OpBuilder &builder, Location loc, TilePieces &pieces,
+                           Type element) {
+    OpBuilder::InsertionGuard guard(builder);
+    auto edge = scf::IfOp::create(builder, loc, pieces.areRowsCut());
+    builder.setInsertionPointToStart(edge.thenBlock());
+    pieces.loop([&](Value source, Value row, Value column) {
+      Value isPart = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::ult, pieces.isWhole(row, column),
+          pieces.isInside(row, column));
+      auto branch = scf::IfOp::create(builder, loc, isPart);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      const int64_t bytes = pieces.getBytes() / pieces.getElements();
+      auto elements = scf::ForOp::create(
+          builder, loc, arith::ConstantIndexOp::create(builder, loc, 0),
+          pieces.countLeft(column),
+          arith::ConstantIndexOp::create(builder, loc, 1));
+      builder.setInsertionPointToStart(elements.getBody());
+      Value index = elements.getInductionVar();
+      Value offset = arith::MulIOp::create(
+          builder, loc, index,
+          arith::ConstantIndexOp::create(builder, loc, bytes));
+      Value value =
+          loadPiece(builder, loc, element,
+                    advanceBytes(builder, loc, source, offset), bytes);
+      Value own = arith::AddIOp::create(builder, loc, column, index);
+      storePiece(builder, loc, value,
+                 pieces.getAddress(row, own, /*inside=*/Value()), bytes);
+    });
   }
 };
 

@@ -68,8 +68,17 @@ def test_product(m, n, k):
     check_product(m, n, k)
 
 
-def test_product_of_rows_that_lie_apart():
-    check_product(130, 264, 136, "--gap=8", "--offset=8")
+@pytest.mark.parametrize(
+    "m,n,k,gap",
+    (
+        (130, 264, 136, 8),
+        # Rows end within the 16 bytes that threads move at once.
+        (130, 261, 133, 3),
+        (257, 125, 21, 11),
+    ),
+)
+def test_product_of_rows_that_lie_apart(m, n, k, gap):
+    check_product(m, n, k, f"--gap={gap}", "--offset=8")
 
 
 @pytest.mark.parametrize("m,n", ((0, 8), (5, 0)))

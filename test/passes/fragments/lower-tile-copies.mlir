@@ -46,16 +46,29 @@ tile.program @less_aligned(%m: index, %k: index,
 
 // -----
 
-// Whole pieces are stored at once, the operand's last columns element by element.
+// Whole pieces are stored at once. Where the operand's rows end within the tile, a
+// loop goes over the pieces again, and stores what is left of a row element by
+// element.
 // CHECK-LABEL: tile.program @stored(
-// CHECK:         %[[PIECE:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
+// CHECK-SAME:      %[[M:[^:]*]]: index, %[[K:[^:]*]]: index,
+// CHECK-DAG:     %[[WIDTH:.*]] = arith.constant 32 : index
+// CHECK-DAG:     %[[PIECES:.*]] = arith.constant 128 : index
+// CHECK-DAG:     %[[THREADS:.*]] = arith.constant 64 : index
+// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
 // CHECK:         llvm.intr.masked.store {{.*}} {alignment = 16 : i32} : vector<8xi16>
-// CHECK:         scf.if
-// CHECK-COUNT-7: llvm.intr.masked.store {{.*}} {alignment = 2 : i32} : vector<1xi16>
+// CHECK:         llvm.intr.masked.store {{.*}} {alignment = 16 : i32} : vector<8xi16>
 // CHECK-NOT:     masked.store
+// CHECK:         %[[CUT:.*]] = arith.cmpi ult, %[[K]], %[[WIDTH]] : index
+// CHECK:         scf.if %[[CUT]]
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %[[PIECES]] step %[[THREADS]]
+// CHECK:             scf.if
+// CHECK:               %[[LEFT:.*]] = arith.subi %[[K]], %{{.*}} : index
+// CHECK:               scf.for %{{.*}} = %{{.*}} to %[[LEFT]] step
+// CHECK:                 %[[ELEMENT:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr<3> -> bf16
+// CHECK:                 llvm.store %[[ELEMENT]], %{{.*}} {alignment = 2 : i64} : bf16, !llvm.ptr<1>
 tile.program @stored(%m: index, %k: index,
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64})
-    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 128>} {
+    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>
