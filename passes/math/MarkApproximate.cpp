@@ -85,6 +85,8 @@ class WideValues {
 public:
   explicit WideValues(tile::ProgramOp program) {
     program.walk([&](Operation *op) { visit(op); });
+    if (functions.empty())
+      return;
     isExact = true;
     followAll(compared);
     isExact = false;
@@ -175,8 +177,12 @@ private:
     // logarithm, as small as that of rounding the operand.
     if (!isExact && isa<math::LogOp, math::Log2Op>(op))
       return;
-    if (op->getNumRegions() == 0)
-      return addOperands(op);
+    if (op->getNumRegions() == 0) {
+      // An op of many results, such as a product, has as many operands.
+      if (followed.insert(op).second)
+        addOperands(op);
+      return;
+    }
     if (auto loop = dyn_cast<scf::ForOp>(op))
       return followIteration(loop, result.getResultNumber());
     // The value that each branch yields for this result.
@@ -202,6 +208,8 @@ private:
   SmallVector<Operation *> functions;
   DenseMap<const void *, SmallVector<Value, 2>> sharedStores;
   DenseSet<Value> wide;
+  /// Ops whose operands are wide, since a result is.
+  DenseSet<Operation *> followed;
   SmallVector<Value> pending;
   /// The values that the walk begins at: those that leave the kernel, and those
   /// that are compared for equality.
