@@ -74,7 +74,10 @@ public:
     if (results.size() == 1)
       type = results.front();
     else if (!results.empty())
-      type = llvm::StructType::get(builder.getContext(), results);
+      // A type of its own. Where registers come from one of two pieces, such as
+      // in a loop, LLVM would choose between both as a whole if these had the
+      // same type, and then copy all registers to take out one of them.
+      type = llvm::StructType::create(builder.getContext(), results);
     auto types = llvm::map_to_vector(
         values, [](llvm::Value *value) { return value->getType(); });
     auto *assembly = llvm::InlineAsm::get(
