@@ -17,6 +17,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/LLVMTranslationInterface.h"
 #include "mlir/Target/LLVMIR/ModuleTranslation.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/IR/IRBuilder.h"
@@ -141,7 +142,8 @@ public:
                    ModuleTranslation &translation) const override {
     return llvm::TypeSwitch<mlir::Operation *, mlir::LogicalResult>(op)
         .Case([&](tile::WgmmaFenceOp fence) {
-          passThrough(fence, "wgmma.fence.sync.aligned;", builder, translation);
+          if (!findProducts(fence))
+            passThrough(fence, kFence, builder, translation);
           return mlir::success();
         })
         .Case([&](tile::WgmmaWaitOp wait) {
@@ -162,6 +164,8 @@ public:
   }
 
 private:
+  static constexpr const char *kFence = "wgmma.fence.sync.aligned; ";
+
   /// Stores of anchors, which the assembler does not move behind a wait. None
   /// of them is ever made: each is for one of the NaNs that no arithmetic
   /// gives.
@@ -202,11 +206,31 @@ private:
     return next;
   }
 
-  /// Products of which each adds to the sums of the one before; `last` is the
-  /// last one. They are a single piece of assembly: between pieces, LLVM would
-  /// take all sums apart and put them together again, which is most of what a
-  /// program of products costs to compile. Sums are no registers that a product
-  /// reads its operands from, since those hold no float32.
+  /// The first of the products that go with `fence`: those behind it, if
+  /// nothing else reads what passes through it, and nothing that has an effect
+  /// stands in between.
+  static tile::WgmmaOp findProducts(tile::WgmmaFenceOp fence) {
+    mlir::Operation *next = fence->getNextNode();
+    while (next && (mlir::isa<tile::WgmmaFenceOp>(next) || mlir::isPure(next)))
+      next = next->getNextNode();
+    auto first = mlir::dyn_cast_or_null<tile::WgmmaOp>(next);
+    if (!first)
+      return nullptr;
+    llvm::SmallPtrSet<mlir::Operation *, 8> products;
+    for (tile::WgmmaOp op = first; op; op = findNext(op))
+      products.insert(op);
+    auto isRead = [&](mlir::Value value) {
+      return value.hasOneUse() && products.contains(*value.user_begin());
+    };
+    return llvm::all_of(fence.getResults(), isRead) ? first : nullptr;
+  }
+
+  /// Products of which each adds to the sums of the one before, up to `last`,
+  /// and the fences that go with them. They are a single piece of assembly:
+  /// between pieces, LLVM would take all registers apart and put them together
+  /// again, which is most of what a program of products costs to compile. Sums
+  /// are no registers that a product reads its operands from, since those hold
+  /// no float32.
   static void convert(tile::WgmmaOp last, llvm::IRBuilderBase &builder,
                       ModuleTranslation &translation) {
     llvm::SmallVector<tile::WgmmaOp> products{last};
@@ -217,40 +241,55 @@ private:
       products.push_back(before);
     }
     std::reverse(products.begin(), products.end());
+    tile::WgmmaOp first = products.front();
+    llvm::SmallPtrSet<mlir::Operation *, 4> fences;
+    for (mlir::Operation *before = first->getPrevNode();
+         before &&
+         (mlir::isa<tile::WgmmaFenceOp>(before) || mlir::isPure(before));
+         before = before->getPrevNode())
+      if (auto fence = mlir::dyn_cast<tile::WgmmaFenceOp>(before))
+        if (findProducts(fence))
+          fences.insert(fence);
+    auto lookUp = [&](mlir::Value value) {
+      if (fences.contains(value.getDefiningOp())) {
+        auto result = mlir::cast<mlir::OpResult>(value);
+        value = result.getOwner()->getOperand(result.getResultNumber());
+      }
+      return translation.lookupValue(value);
+    };
 
     Assembly assembly(builder);
-    const auto accumulators = products.front().getAccumulators();
+    const auto accumulators = first.getAccumulators();
     for (size_t index = 0; index < last.getResults().size(); ++index)
       assembly.addResult(builder.getFloatTy(),
-                         accumulators.empty()
-                             ? nullptr
-                             : translation.lookupValue(accumulators[index]));
-    std::string text;
+                         accumulators.empty() ? nullptr
+                                              : lookUp(accumulators[index]));
+    std::string text = fences.empty() ? "" : kFence;
     for (tile::WgmmaOp product : products)
-      text += print(product, assembly, builder, translation);
+      text += print(product, assembly, builder, lookUp);
     map(last->getResults(), assembly.build(text), translation);
   }
 
   /// The text of a product, whose sums are the results of `assembly`. Its
   /// operands are added there.
-  static std::string print(tile::WgmmaOp op, Assembly &assembly,
-                           llvm::IRBuilderBase &builder,
-                           ModuleTranslation &translation) {
+  static std::string
+  print(tile::WgmmaOp op, Assembly &assembly, llvm::IRBuilderBase &builder,
+        llvm::function_ref<llvm::Value *(mlir::Value)> lookUp) {
     std::string sums;
     for (size_t index = 0; index < op.getResults().size(); ++index)
       sums += (index ? ",$" : "$") + std::to_string(index);
     std::string left;
     if (op.getA()) {
-      left = assembly.addOperand(buildDescriptor(
-          builder, translation.lookupValue(op.getA()), *op.getAMatrix()));
+      left = assembly.addOperand(
+          buildDescriptor(builder, lookUp(op.getA()), *op.getAMatrix()));
     } else {
       llvm::SmallVector<std::string> names;
       for (mlir::Value value : op.getFragment())
-        names.push_back(assembly.addOperand(translation.lookupValue(value)));
+        names.push_back(assembly.addOperand(lookUp(value)));
       left = "{" + llvm::join(names, ",") + "}";
     }
-    std::string right = assembly.addOperand(buildDescriptor(
-        builder, translation.lookupValue(op.getB()), op.getBMatrix()));
+    std::string right = assembly.addOperand(
+        buildDescriptor(builder, lookUp(op.getB()), op.getBMatrix()));
 
     const StringRef type = getTypeName(op.getElementType());
     const bool isWide = type == "bf16" || type == "f16";
