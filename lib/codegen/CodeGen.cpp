@@ -259,18 +259,20 @@ namespace {
 
 /// The passes that emit a file, less three that find nothing in kernels, whose
 /// addresses share what they can and whose accesses are as wide as they may be.
-/// These three take a fifth of the time. Long blocks are split behind the last
-/// pass that would join them again.
+/// These three take a fifth of the time. Without them, one pass stands behind
+/// itself, and is run once. Long blocks are split behind the last pass that
+/// would join them again.
 class EmissionPasses : public llvm::legacy::PassManager {
 public:
   explicit EmissionPasses(bool forKernels) : forKernels(forKernels) {}
 
   void add(llvm::Pass *pass) override {
     const llvm::StringRef name = pass->getPassName();
-    if (forKernels && isIdle(name)) {
+    if (forKernels && (isIdle(name) || (name == "Early CSE" && name == last))) {
       delete pass;
       return;
     }
+    last = name;
     const bool isLastToJoin = name == "CodeGen Prepare";
     llvm::legacy::PassManager::add(pass);
     if (isLastToJoin)
@@ -287,6 +289,8 @@ private:
   }
 
   const bool forKernels;
+  /// The name of the pass that was added last.
+  std::string last;
 };
 
 } // namespace
