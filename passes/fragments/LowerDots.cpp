@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/Role.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
@@ -64,22 +63,6 @@ private:
   const bool transposed;
 };
 
-/// The elements of pieces in their order.
-SmallVector<Value> flatten(OpBuilder &builder, Location loc,
-                           ValueRange pieces) {
-  SmallVector<Value> elements;
-  for (Value piece : pieces) {
-    auto vector = dyn_cast<VectorType>(piece.getType());
-    if (!vector) {
-      elements.push_back(piece);
-      continue;
-    }
-    for (int64_t index = 0; index < vector.getNumElements(); ++index)
-      elements.push_back(vector::ExtractOp::create(builder, loc, piece, index));
-  }
-  return elements;
-}
-
 /// The registers of a left operand, four for each step. Its pieces lie in the
 /// order of the registers: both rows of a chunk, then those of the next.
 SmallVector<Value> packFragment(OpBuilder &builder, Location loc,
@@ -99,7 +82,7 @@ struct LowerBeginDots : public OpConversionPattern<tile::BeginDotsOp> {
   matchAndRewrite(tile::BeginDotsOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     SmallVector<Value> values =
-        flatten(rewriter, op.getLoc(), adaptor.getTile());
+        unpackPieces(rewriter, op.getLoc(), adaptor.getTile());
     auto fence = tile::WgmmaFenceOp::create(
         rewriter, op.getLoc(), ValueRange(values).getTypes(), values);
     rewriter.replaceOpWithMultiple(op, {fence.getResults()});
@@ -192,7 +175,7 @@ SmallVector<Value> toRegisters(OpBuilder &builder, Location loc,
                                ValueRange pieces) {
   auto vector = dyn_cast<VectorType>(pieces.front().getType());
   if (!vector || vector.getElementTypeBitWidth() >= 32)
-    return flatten(builder, loc, pieces);
+    return unpackPieces(builder, loc, pieces);
   return packFragment(builder, loc, pieces);
 }
 
@@ -202,16 +185,11 @@ SmallVector<Value> fromRegisters(OpBuilder &builder, Location loc, Type type,
   auto vector = dyn_cast<VectorType>(type);
   if (!vector)
     return registers;
+  if (vector.getElementTypeBitWidth() >= 32)
+    return packPieces(builder, loc, vector, registers);
   SmallVector<Value> pieces;
-  if (vector.getElementTypeBitWidth() < 32) {
-    for (Value value : registers)
-      pieces.push_back(LLVM::BitcastOp::create(builder, loc, type, value));
-    return pieces;
-  }
-  const size_t width = vector.getNumElements();
-  for (size_t index = 0; index < registers.size(); index += width)
-    pieces.push_back(vector::FromElementsOp::create(
-        builder, loc, vector, registers.slice(index, width)));
+  for (Value value : registers)
+    pieces.push_back(LLVM::BitcastOp::create(builder, loc, type, value));
   return pieces;
 }
 

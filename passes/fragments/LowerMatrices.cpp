@@ -15,7 +15,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
@@ -25,19 +24,6 @@ using namespace bastile;
 
 /// Rows, columns and contracted elements of one product.
 static constexpr int64_t kShape[] = {16, 8, 16};
-
-/// The elements of one vector, or of several after each other.
-static SmallVector<Value> getElements(OpBuilder &builder, Location loc,
-                                      ValueRange vectors) {
-  SmallVector<Value> elements;
-  for (Value vector : vectors) {
-    auto type = cast<VectorType>(vector.getType());
-    for (int64_t index = 0; index < type.getNumElements(); ++index)
-      elements.push_back(
-          vector::ExtractOp::create(builder, loc, vector, index));
-  }
-  return elements;
-}
 
 namespace {
 
@@ -163,11 +149,14 @@ struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
     auto layout = cast<tile::MmaAttr>(sum.getEncoding());
     auto rhsLayout = cast<tile::MmaRhsAttr>(b.getEncoding());
     Type pieceType = getPieceType(sum);
-    SmallVector<Value> sums(adaptor.getAccumulator());
+    const int64_t width = layout.getPieceElements(sum.getShape());
+    // The instruction takes elements, which stay apart up to the last one.
+    SmallVector<Value> sums =
+        unpackPieces(rewriter, loc, adaptor.getAccumulator());
     if (sums.empty())
       sums.assign(
-          layout.getNumPieces(sum.getShape()),
-          createConstantPiece(rewriter, loc, pieceType,
+          layout.getNumPieces(sum.getShape()) * width,
+          createConstantPiece(rewriter, loc, sum.getElementType(),
                               rewriter.getZeroAttr(sum.getElementType())));
     SmallVector<Value> left = toRegisters(rewriter, loc, adaptor.getA());
     SmallVector<Value> right = toRegisters(rewriter, loc, adaptor.getB());
@@ -183,11 +172,14 @@ struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
           auto columns = ArrayRef(right).slice(
               rhsLayout.getPiece(b.getShape(), chunk, step),
               tile::MmaRhsAttr::kPieces);
-          auto pieces = MutableArrayRef(sums).slice(
-              layout.getPiece(sum.getShape(), repeat, chunk, /*half=*/0), 2);
-          multiply(rewriter, loc, rows, columns, pieces, a.getElementType());
+          auto elements = MutableArrayRef(sums).slice(
+              layout.getPiece(sum.getShape(), repeat, chunk, /*half=*/0) *
+                  width,
+              2 * width);
+          multiply(rewriter, loc, rows, columns, elements, a.getElementType());
         }
-    rewriter.replaceOpWithMultiple(op, {ValueRange(sums)});
+    rewriter.replaceOpWithMultiple(
+        op, {ValueRange(packPieces(rewriter, loc, pieceType, sums))});
     return success();
   }
 
@@ -204,28 +196,22 @@ private:
     return registers;
   }
 
-  /// Adds to `pieces`, the sums of both rows of a chunk.
+  /// Adds to `sums`, those of both rows of a chunk.
   static void multiply(OpBuilder &builder, Location loc, ArrayRef<Value> left,
-                       ArrayRef<Value> right, MutableArrayRef<Value> pieces,
+                       ArrayRef<Value> right, MutableArrayRef<Value> sums,
                        Type element) {
-    SmallVector<Value> before = getElements(builder, loc, pieces);
-    SmallVector<Type> types(before.size(), builder.getF32Type());
+    SmallVector<Type> types(sums.size(), builder.getF32Type());
     NVVM::MMATypes type =
         element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
     Value result = NVVM::MmaOp::create(
         builder, loc,
         LLVM::LLVMStructType::getLiteral(builder.getContext(), types), left,
-        right, before, kShape, /*b1Op=*/std::nullopt,
+        right, sums, kShape, /*b1Op=*/std::nullopt,
         /*intOverflow=*/std::nullopt, std::array{type, type},
         std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-    for (auto [index, piece] : llvm::enumerate(pieces)) {
-      SmallVector<Value> elements;
-      for (int64_t element = 0; element < 2; ++element)
-        elements.push_back(LLVM::ExtractValueOp::create(
-            builder, loc, result, 2 * static_cast<int64_t>(index) + element));
-      piece = vector::FromElementsOp::create(builder, loc, piece.getType(),
-                                             elements);
-    }
+    for (auto [index, sum] : llvm::enumerate(sums))
+      sum = LLVM::ExtractValueOp::create(builder, loc, result,
+                                         static_cast<int64_t>(index));
   }
 };
 

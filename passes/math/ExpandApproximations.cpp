@@ -51,8 +51,9 @@ Value createIntrinsic(Formula &f, StringRef name, Value x) {
 /// if the use does something else with it.
 std::optional<SmallVector<Value>> follow(OpOperand &use) {
   Operation *user = use.getOwner();
-  if (isa<arith::TruncFOp, LLVM::BitcastOp, vector::ExtractOp,
-          vector::FromElementsOp>(user))
+  if (isa<arith::TruncFOp, LLVM::BitcastOp, LLVM::ExtractElementOp,
+          LLVM::InsertElementOp, vector::ExtractOp, vector::FromElementsOp>(
+          user))
     return SmallVector<Value>{user->getResult(0)};
   if (isa<tile::WgmmaWaitOp>(user))
     return SmallVector<Value>{user->getResult(use.getOperandNumber())};

@@ -94,6 +94,51 @@ Value bastile::createCount(OpBuilder &builder, Location loc, Value first,
   return arith::AddIOp::create(builder, loc, start, steps);
 }
 
+/// Numbers of elements. These and the ops that take them are of the LLVM
+/// dialect: a program of products takes hundreds of pieces apart, and for each
+/// op of the vector dialect there would be constants of its own.
+static SmallVector<Value> createIndices(OpBuilder &builder, Location loc,
+                                        int64_t count) {
+  SmallVector<Value> indices;
+  for (int64_t index = 0; index < count; ++index)
+    indices.push_back(LLVM::ConstantOp::create(
+        builder, loc, builder.getI64IntegerAttr(index)));
+  return indices;
+}
+
+SmallVector<Value> bastile::unpackPieces(OpBuilder &builder, Location loc,
+                                         ValueRange pieces) {
+  auto vector = pieces.empty() ? VectorType()
+                               : dyn_cast<VectorType>(pieces.front().getType());
+  if (!vector)
+    return pieces;
+  SmallVector<Value> elements;
+  const auto indices = createIndices(builder, loc, vector.getNumElements());
+  for (Value piece : pieces)
+    for (Value index : indices)
+      elements.push_back(
+          LLVM::ExtractElementOp::create(builder, loc, piece, index));
+  return elements;
+}
+
+SmallVector<Value> bastile::packPieces(OpBuilder &builder, Location loc,
+                                       Type type, ValueRange elements) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return elements;
+  SmallVector<Value> pieces;
+  const auto indices = createIndices(builder, loc, vector.getNumElements());
+  Value empty = LLVM::PoisonOp::create(builder, loc, vector);
+  for (; !elements.empty(); elements = elements.drop_front(indices.size())) {
+    Value piece = empty;
+    for (auto [element, index] : llvm::zip(elements, indices))
+      piece =
+          LLVM::InsertElementOp::create(builder, loc, piece, element, index);
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
 static vector::CombiningKind getCombiningKind(tile::ReduceKind kind) {
   switch (kind) {
   case tile::ReduceKind::Add:

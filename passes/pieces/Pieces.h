@@ -61,6 +61,16 @@ mlir::Type getBufferPointerType(mlir::MLIRContext *context);
 /// `type` with integers of as many bits for its elements.
 mlir::Type withIntegers(mlir::Type type);
 
+/// The elements of pieces in their order.
+llvm::SmallVector<mlir::Value> unpackPieces(mlir::OpBuilder &builder,
+                                            mlir::Location loc,
+                                            mlir::ValueRange pieces);
+
+/// The reverse: pieces of `type`, whose elements have a form in LLVM.
+llvm::SmallVector<mlir::Value> packPieces(mlir::OpBuilder &builder,
+                                          mlir::Location loc, mlir::Type type,
+                                          mlir::ValueRange elements);
+
 /// The type in which a piece of `type` lies in memory: LLVM has no float of 8
 /// bits.
 mlir::Type getMemoryType(mlir::Type type);

@@ -118,6 +118,7 @@ tile.program @transposed(%m: index)
 // CHECK-NEXT:    %[[LOWER:.*]]:32 = "tile.wgmma"(%[[LOWER0]]#0, {{.*}}, %[[LEFT]]#12, %[[LEFT]]#13, %[[LEFT]]#14, %[[LEFT]]#15, %[[B]]) <{b_matrix = #tile.shared_matrix<offset = 2048, leading = 4096,
 // CHECK-NEXT:    nvvm.wgmma.commit.group.sync.aligned
 // CHECK-NEXT:    %[[RESULTS:.*]]:88 = tile.wgmma_wait 0 of %[[UPPER]]#0, {{.*}}, %[[LOWER]]#31, %[[LOW]], {{.*}} anchors 4
+// CHECK-COUNT-64: llvm.insertelement
 // CHECK-NEXT:    llvm.bitcast %[[RESULTS]]#64 : i32 to vector<2xf16>
 // CHECK-COUNT-15: llvm.bitcast
 // CHECK-NOT:     llvm.bitcast
