@@ -112,6 +112,33 @@ LogicalResult AwaitOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// Counters in memory
+//===----------------------------------------------------------------------===//
+
+/// Checks that `counters`, of `op`, are an operand of its program that has
+/// some.
+static LogicalResult verifyCounters(Operation *op, Value counters) {
+  auto program = op->getParentOfType<ProgramOp>();
+  if (!program)
+    return success();
+  auto argument = dyn_cast<BlockArgument>(counters);
+  if (argument && argument.getOwner() == &program.getBody().front() &&
+      program.getArgCounters(argument.getArgNumber()))
+    return success();
+  return op->emitOpError("takes counters from ")
+         << counters.getType() << ", which is no operand with '"
+         << ProgramOp::kCountersAttrName << "'";
+}
+
+LogicalResult AwaitCountOp::verify() {
+  return verifyCounters(*this, getCounters());
+}
+
+LogicalResult ReleaseCountOp::verify() {
+  return verifyCounters(*this, getCounters());
+}
+
+//===----------------------------------------------------------------------===//
 // Copies of tensors
 //===----------------------------------------------------------------------===//
 

@@ -177,6 +177,80 @@ def Tile_AwaitOp : Tile_Op<"await"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Counters in memory
+//===----------------------------------------------------------------------===//
+
+def Tile_AwaitCountOp : Tile_Op<"await_count"> {
+  let summary = "waits until another program has raised a counter";
+  let description = [{
+    The threads of the role go on once the counter at `index` of an operand with
+    `tile.counters` has reached `count`. From then on they, and copies that they
+    begin, see all that the program which released this count had stored before,
+    and all that it saw itself.
+
+    Programs that add to the same tile take turns in this way, in the same order
+    in every run, so that a sum of floats has the same bits every time. The
+    program whose number is `%turn` adds to the tile whose number is `%tile`:
+
+    ```mlir
+    tile.await_count %turns[%tile] reaches %turn : memref<?xi32>
+    %before = tile.load %y[%row, %column]
+        : memref<?x?xf32, strided<[?, 1]>>
+        -> tensor<128x64xf32, #tile.mma<warps = 8>>
+    %after = arith.addf %before, %own : tensor<128x64xf32, #tile.mma<warps = 8>>
+    tile.store %after, %y[%row, %column]
+        : tensor<128x64xf32, #tile.mma<warps = 8>>,
+          memref<?x?xf32, strided<[?, 1]>>
+    tile.release_count %turns[%tile] to %next_turn : memref<?xi32>
+    ```
+
+    **A program may wait only for programs with smaller numbers.** GPUs start
+    blocks in the order of their numbers (which CUDA does not promise; split
+    and stream-K products of CUTLASS rely on it, too), so that these run or have
+    ended. A block that waits for a later one may hold the place that the later
+    one needs to start, and then both wait forever. Likewise a persistent
+    program goes through its parts in ascending order and waits only for parts
+    with smaller numbers: whoever has the smallest number of all unfinished
+    parts then never waits.
+  }];
+  let arguments = (ins MemRefRankOf<[I32], [1]>:$counters, Index:$index,
+                       Index:$count);
+  let assemblyFormat = [{
+    $counters `[` $index `]` `reaches` $count attr-dict `:` type($counters)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ReleaseCountOp : Tile_Op<"release_count"> {
+  let summary = "raises a counter for which other programs wait";
+  let description = [{
+    Sets the counter at `index` to `count`, which is more than it was, once all
+    threads of the role have come. Whoever waits for this count then sees what
+    the threads of the role have stored before (`tile.store`,
+    `tile.store_tile`), and what copies have written that the role began
+    (`tile.store_box`): the op waits for these to end, where `tile.wait_stores`
+    only waits until they have read their buffers. What other roles have stored
+    counts if this role has met them since; what copies of other roles write
+    does not.
+
+    A counter is set by one program at a time, the one whose turn it is. The
+    runtime sets all counters to 0 before the launch.
+
+    Example:
+
+    ```mlir
+    tile.release_count %turns[%tile] to %next_turn : memref<?xi32>
+    ```
+  }];
+  let arguments = (ins MemRefRankOf<[I32], [1]>:$counters, Index:$index,
+                       Index:$count);
+  let assemblyFormat = [{
+    $counters `[` $index `]` `to` $count attr-dict `:` type($counters)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Copies of tensors
 //===----------------------------------------------------------------------===//
 

@@ -230,12 +230,15 @@ static LogicalResult verifyArguments(ProgramOp program) {
       {ProgramOp::kBandAttrName, /*least=*/1},
       {ProgramOp::kSpaceAttrName, /*least=*/0},
       {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true},
+      {ProgramOp::kCountersAttrName, std::nullopt, /*isOther=*/true},
       {TileDialect::kApproximateAttrName, std::nullopt}};
   int64_t spaces = program.getSpaces();
   for (unsigned index = 0; index < program.getNumArguments(); ++index) {
     if (failed(verifyAttributes(program, "argument", index,
                                 program.getArgAttrDict(index), known)))
       return failure();
+    if (program.getArgCounters(index) && !program.getDimensions())
+      return program.emitOpError("has counters without named dimensions");
     if (int64_t space = program.getArgSpace(index); space >= spaces)
       return program.emitOpError("argument ")
              << index << " is of row space " << space << ", but there are "
@@ -269,6 +272,34 @@ static LogicalResult verifyStrides(ProgramOp program, unsigned index,
             "1, or have one dimension and no layout";
 }
 
+/// Checks that `parts` give lengths of parts of dimensions of `program`.
+static LogicalResult verifyParts(ProgramOp program, DictionaryAttr parts,
+                                 StringRef what) {
+  for (NamedAttribute part : parts) {
+    auto length = dyn_cast<IntegerAttr>(part.getValue());
+    if (!program.getSize(part.getName()) || !length || length.getInt() < 1)
+      return program.emitOpError("has ")
+             << what << " for each " << part.getValue() << " of dimension "
+             << part.getName() << ", which is no length of a dimension";
+  }
+  return success();
+}
+
+/// Checks operand `index` of `program`, which has counters.
+static LogicalResult verifyCounters(ProgramOp program, unsigned index) {
+  Type type = program.getArgumentTypes()[index];
+  DictionaryAttr parts = program.getArgCounters(index);
+  if (!parts || parts.empty() || program.getArgDimensions(index) ||
+      type != MemRefType::get(ShapedType::kDynamic,
+                              IntegerType::get(program.getContext(), 32)))
+    return program.emitOpError("argument ")
+           << index << " of type " << type
+           << " has counters, which are a 'memref<?xi32>' with lengths of "
+              "parts "
+              "of dimensions and without 'tile.dimensions'";
+  return verifyParts(program, parts, "counters");
+}
+
 /// Checks that each operand in memory of `program`, which has named dimensions,
 /// says which of them are its own.
 static LogicalResult verifyOperandDimensions(ProgramOp program) {
@@ -283,6 +314,11 @@ static LogicalResult verifyOperandDimensions(ProgramOp program) {
     if (!memory)
       return program.emitOpError("argument ")
              << index << " of type " << type << " is no operand in memory";
+    if (program.getArgAttr(index, ProgramOp::kCountersAttrName)) {
+      if (failed(verifyCounters(program, index)))
+        return failure();
+      continue;
+    }
     ArrayAttr dimensions = program.getArgDimensions(index);
     auto fail = [&, index = index] {
       return program.emitOpError("argument ") << index << " ";
@@ -338,13 +374,8 @@ static LogicalResult verifyDimensions(ProgramOp program) {
     return program.emitOpError("has named dimensions, so 'programs' must say "
                                "into which parts they are "
                                "cut");
-  for (NamedAttribute part : *parts) {
-    auto length = dyn_cast<IntegerAttr>(part.getValue());
-    if (!program.getSize(part.getName()) || !length || length.getInt() < 1)
-      return program.emitOpError("has a program for each ")
-             << part.getValue() << " of dimension " << part.getName()
-             << ", which is no length of a dimension";
-  }
+  if (failed(verifyParts(program, *parts, "a program")))
+    return failure();
   return verifyOperandDimensions(program);
 }
 
@@ -438,6 +469,10 @@ ArrayAttr ProgramOp::getArgDimensions(unsigned position) {
   return getArgAttrOfType<ArrayAttr>(position, kDimensionsAttrName);
 }
 
+DictionaryAttr ProgramOp::getArgCounters(unsigned position) {
+  return getArgAttrOfType<DictionaryAttr>(position, kCountersAttrName);
+}
+
 Value ProgramOp::getSize(StringRef name) {
   if (std::optional<ArrayAttr> names = getDimensions())
     for (auto [index, dimension] : llvm::enumerate(*names))
@@ -479,7 +514,12 @@ static LogicalResult verifyNamedLaunch(LaunchOp launch, ProgramOp program) {
       return launch.emitOpError("has a ")
              << type << " where program @" << program.getSymName()
              << " takes a " << memory;
-    ArrayAttr dimensions = program.getArgDimensions(position);
+    SmallVector<Attribute> dimensions;
+    if (DictionaryAttr parts = program.getArgCounters(position))
+      for (NamedAttribute part : parts)
+        dimensions.push_back(part.getName());
+    else
+      llvm::append_range(dimensions, program.getArgDimensions(position));
     if (index < inputs) {
       known.insert(dimensions.begin(), dimensions.end());
       continue;

@@ -101,9 +101,10 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     `tile.dimensions` names the dimension of the program along each of its own,
     or is the size of one that has no name. There is one program for each
     combination of parts of the dimensions in `programs`, which gives the length
-    of these parts; with `persistent` in the schedule, that many blocks at most
-    for each multiprocessor go through all of them. Of the schedule, only
-    `threads`, `cluster` and `persistent` count:
+    of these parts. A dimension that no result has counts as one part where it
+    is 0, since sums of nothing are written, too. With `persistent` in the
+    schedule, that many blocks at most for each multiprocessor go through all
+    parts. Of the schedule, only `threads`, `cluster` and `persistent` count:
 
     ```mlir
     tile.program @product(%m: index, %n: index, %k: index,
@@ -138,6 +139,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     | `tile.space` | The row space to which the operand's rows belong; 0 if absent. |
     | `tile.approximate` | The operand is a result that may be approximate. |
     | `tile.dimensions` | The name of the program's dimension, or the static size, of each dimension of the operand. |
+    | `tile.counters` | The operand, a `memref<?xi32>`, has no `tile.dimensions` but a counter for each combination of parts of these lengths, like those of `programs`; `tile.await_count` and `tile.release_count` use them. It is a result of the launch that no function returns, and the runtime sets it to 0 before. |
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
@@ -170,6 +172,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     static constexpr ::llvm::StringLiteral kSpaceAttrName = "tile.space";
     static constexpr ::llvm::StringLiteral kDimensionsAttrName =
         "tile.dimensions";
+    static constexpr ::llvm::StringLiteral kCountersAttrName = "tile.counters";
 
     /// How many of the arguments are sizes; operands follow.
     int64_t getNumSizes() {
@@ -201,6 +204,9 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     int64_t getArgSpace(unsigned position);
     /// The names or sizes of the operand's dimensions; null for none.
     ::mlir::ArrayAttr getArgDimensions(unsigned position);
+    /// The lengths of the parts of dimensions of which each combination has a
+    /// counter in the operand; null if it holds none.
+    ::mlir::DictionaryAttr getArgCounters(unsigned position);
     /// The size of dimension `name` of the program; null if there is none.
     ::mlir::Value getSize(::llvm::StringRef name);
   }];

@@ -1,12 +1,13 @@
-//===- ThreadOps.td - Products as threads run them ----------*- tablegen -*-===//
+//===- ThreadOps.td - Products and counters of threads ------*- tablegen -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// Instructions of a warpgroup that the NVVM dialect lacks in a form in which
-// values pass through them. They stay ops until LLVM IR is printed, so that no
-// pass and no emulator has to read assembly.
+// Instructions that the NVVM dialect lacks: those of a warpgroup in a form in
+// which values pass through them, and waits of one block for another. They stay
+// ops until LLVM IR is printed, so that no pass and no emulator has to read
+// assembly.
 //
 //===----------------------------------------------------------------------===//
 
@@ -102,6 +103,29 @@ def Tile_WgmmaOp : Tile_Op<"wgmma", [AttrSizedOperandSegments]> {
                        Tile_SharedMatrixAttr:$b_matrix);
   let results = (outs Variadic<F32>:$results);
   let hasVerifier = 1;
+}
+
+class Tile_CounterOp<string mnemonic> : Tile_Op<mnemonic> {
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$address, I32:$count);
+  let assemblyFormat =
+      "$address `,` $count attr-dict `:` qualified(type($address))";
+}
+
+def Tile_PollCountOp : Tile_CounterOp<"poll_count"> {
+  let summary = "waits until the number at an address has reached `count`";
+  let description = [{
+    The thread reads the number again and again, until it is `count` or more. It
+    then sees what the thread that has set the number saw (acquire), wherever on
+    the GPU that ran.
+  }];
+}
+
+def Tile_PublishCountOp : Tile_CounterOp<"publish_count"> {
+  let summary = "sets the number at an address to `count`";
+  let description = [{
+    A thread anywhere on the GPU that polls the number sees what the calling
+    thread has written, and what it saw (release).
+  }];
 }
 
 #endif // BASTILE_DIALECT_THREADOPS_TD

@@ -21,7 +21,11 @@
 // - bytes that threads write and products or copies read, with no fence between
 //   the proxies;
 // - accesses to the shared memory of another block of the cluster that may not
-//   have started or may have exited.
+//   have started or may have exited;
+// - in kernels whose blocks wait for counts of each other: accesses of two
+//   blocks to the same memory, one of them writing, with no count that the one
+//   has released and the other one awaited in between; waits that never end,
+//   and counters that do not go up.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +52,8 @@ struct GridSize {
 class Emulator {
 public:
   /// The order of blocks, and of a block's threads between two barriers. A
-  /// correct kernel gives the same result in all of them.
+  /// correct kernel gives the same result in all of them. Blocks that wait for
+  /// each other start in the order of their numbers nevertheless, as on a GPU.
   enum class Order { Forward, Reverse, Random };
 
   /// Compiles the kernels of `module`, of the LLVM and NVVM dialects. The
@@ -68,6 +73,10 @@ public:
   /// Makes `ex2.approx` and the like as inexact as their documentation allows,
   /// up or down depending on the operand. Off by default.
   void setWorstApproximations(bool worst);
+
+  /// On how many multiprocessors the blocks run of a kernel whose blocks wait
+  /// for each other; 1 by default.
+  void setMultiprocessors(unsigned count);
 
   /// Runs a grid. `arguments[i]` points to the kernel's argument number i;
   /// `sharedBytes` is the size of the dynamic shared memory, `cluster` the

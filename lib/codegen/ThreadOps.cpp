@@ -1,4 +1,4 @@
-//===- ThreadOps.cpp - Instructions of warpgroups in LLVM IR --------------===//
+//===- ThreadOps.cpp - Instructions of threads in LLVM IR -----------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -6,7 +6,8 @@
 //
 // Prints the products of a warpgroup as inline assembly. LLVM's own intrinsic
 // takes both operands from shared memory only, and its fences and waits let
-// registers pass by.
+// registers pass by. Waits for counters are assembly because their loop is one
+// instruction to the emulator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,8 @@ char getConstraint(llvm::Type *type) {
     return 'f';
   if (type->isDoubleTy())
     return 'd';
-  return type->getPrimitiveSizeInBits() == 64 ? 'l' : 'r';
+  return type->isPointerTy() || type->getPrimitiveSizeInBits() == 64 ? 'l'
+                                                                     : 'r';
 }
 
 /// One piece of inline assembly: registers that it changes in place, operands
@@ -156,6 +158,19 @@ public:
         .Case([&](tile::WgmmaOp product) {
           if (!findNext(product))
             convert(product, builder, translation);
+          return mlir::success();
+        })
+        .Case([&](tile::PollCountOp poll) {
+          convert(poll,
+                  "{ .reg .pred is_less; .reg .b32 seen; POLL: "
+                  "ld.acquire.gpu.global.b32 seen, [$0]; "
+                  "setp.lt.u32 is_less, seen, $1; @is_less bra POLL; }",
+                  builder, translation);
+          return mlir::success();
+        })
+        .Case([&](tile::PublishCountOp publish) {
+          convert(publish, "st.release.gpu.global.b32 [$0], $1;", builder,
+                  translation);
           return mlir::success();
         })
         .Default([](mlir::Operation *other) {
@@ -308,6 +323,15 @@ private:
     if (isWide)
       text += flag(op.getBMatrix().getTransposed());
     return text + "; } ";
+  }
+
+  template <typename Op>
+  static void convert(Op op, StringRef text, llvm::IRBuilderBase &builder,
+                      ModuleTranslation &translation) {
+    Assembly assembly(builder);
+    assembly.addOperand(translation.lookupValue(op.getAddress()));
+    assembly.addOperand(translation.lookupValue(op.getCount()));
+    assembly.build(text);
   }
 
   static void map(mlir::ValueRange results,

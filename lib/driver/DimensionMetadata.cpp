@@ -14,7 +14,21 @@ namespace json = llvm::json;
 /// be multiples of.
 static constexpr int64_t kMapAlignment = 16;
 
-json::Array bastile::describeDimensions(tile::ProgramOp program) {
+json::Value bastile::describeParts(json::Value size, int64_t length) {
+  if (length == 1)
+    return size;
+  return json::Object{{"ceildiv", json::Array{std::move(size), length}}};
+}
+
+json::Value bastile::describeProduct(json::Array factors) {
+  if (factors.empty())
+    return 1;
+  if (factors.size() == 1)
+    return std::move(factors[0]);
+  return json::Object{{"mul", std::move(factors)}};
+}
+
+static json::Array describeNames(tile::ProgramOp program) {
   json::Array names;
   const ArrayAttr dimensions = *program.getDimensions();
   for (auto name : dimensions.getAsRange<StringAttr>())
@@ -22,7 +36,23 @@ json::Array bastile::describeDimensions(tile::ProgramOp program) {
   return names;
 }
 
+/// The name of the only dimension of the counters at `position`. No program has
+/// a dimension of this name: they are identifiers.
+static std::string getCountersName(unsigned position) {
+  return "counters of argument " + std::to_string(position);
+}
+
+json::Array bastile::describeDimensions(tile::ProgramOp program) {
+  json::Array names = describeNames(program);
+  for (unsigned position = 0; position < program.getNumArguments(); ++position)
+    if (program.getArgCounters(position))
+      names.push_back(getCountersName(position));
+  return names;
+}
+
 json::Array bastile::describeMap(tile::ProgramOp program, unsigned position) {
+  if (program.getArgCounters(position))
+    return json::Array{getCountersName(position)};
   json::Array map;
   for (Attribute dimension : program.getArgDimensions(position)) {
     if (auto name = dyn_cast<StringAttr>(dimension))
@@ -53,22 +83,25 @@ static void describeOperand(json::Array &arguments, int64_t operand,
         json::Object{{"stride", operand}, {"dimension", dimension}});
 }
 
-/// One program for each combination of parts, or as many as run at once.
-static json::Value describeGrid(tile::ProgramOp program) {
+/// One program for each combination of parts, or as many as run at once. Sums
+/// over a dimension that no result has are written even if it is empty.
+static json::Value describeGrid(tile::ProgramOp program, unsigned inputs) {
+  DenseSet<Attribute> kept;
+  for (unsigned position = program.getNumSizes() + inputs;
+       position < program.getNumArguments(); ++position)
+    if (ArrayAttr dimensions = program.getArgDimensions(position))
+      kept.insert(dimensions.begin(), dimensions.end());
   json::Array factors;
   const DictionaryAttr parts = *program.getPrograms();
   for (NamedAttribute part : parts) {
-    json::Value size = json::Object{{"size", part.getName().getValue()}};
-    int64_t length = cast<IntegerAttr>(part.getValue()).getInt();
-    if (length > 1)
-      size = json::Object{{"ceildiv", json::Array{std::move(size), length}}};
-    factors.push_back(std::move(size));
+    json::Value count =
+        describeParts(json::Object{{"size", part.getName().getValue()}},
+                      cast<IntegerAttr>(part.getValue()).getInt());
+    if (!kept.contains(part.getName()))
+      count = json::Object{{"max", json::Array{std::move(count), 1}}};
+    factors.push_back(std::move(count));
   }
-  json::Value programs = 1;
-  if (factors.size() == 1)
-    programs = std::move(factors[0]);
-  else if (!factors.empty())
-    programs = json::Object{{"mul", std::move(factors)}};
+  json::Value programs = describeProduct(std::move(factors));
 
   tile::ScheduleAttr schedule = program.getSchedule();
   int64_t cluster = schedule.getBlocks();
@@ -97,9 +130,10 @@ static bool needsWarpgroupProducts(tile::ProgramOp program) {
       .wasInterrupted();
 }
 
-json::Object bastile::describeDimensionVariant(tile::ProgramOp program) {
+json::Object bastile::describeDimensionVariant(tile::ProgramOp program,
+                                               unsigned inputs) {
   json::Array alignment, arguments;
-  for (json::Value &name : describeDimensions(program))
+  for (json::Value &name : describeNames(program))
     arguments.push_back(json::Object{{"size", std::move(name)}});
   unsigned sizes = program.getNumSizes();
   for (unsigned position = sizes; position < program.getNumArguments();
@@ -112,18 +146,16 @@ json::Object bastile::describeDimensionVariant(tile::ProgramOp program) {
   }
   json::Object variant{{"alignment", std::move(alignment)},
                        {"arguments", std::move(arguments)},
-                       {"grid", describeGrid(program)}};
+                       {"grid", describeGrid(program, inputs)}};
   if (needsWarpgroupProducts(program))
     variant["requires"] = json::Array{"wgmma"};
   return variant;
 }
 
-std::pair<Value, int64_t>
-bastile::findSize(OpResult result, tile::ProgramOp program, int64_t dimension) {
-  auto launch = cast<tile::LaunchOp>(result.getOwner());
+std::pair<Value, int64_t> bastile::findSize(tile::LaunchOp launch,
+                                            tile::ProgramOp program,
+                                            Attribute name) {
   unsigned first = program.getNumSizes();
-  Attribute name = program.getArgDimensions(
-      first + launch.getInputs().size() + result.getResultNumber())[dimension];
   for (auto [index, input] : llvm::enumerate(launch.getInputs()))
     for (auto [place, other] :
          llvm::enumerate(program.getArgDimensions(first + index)))

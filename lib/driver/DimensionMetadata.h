@@ -12,7 +12,8 @@
 
 namespace bastile {
 
-/// The names of the dimensions of `program`, which has some.
+/// The names of the dimensions of a launch of `program`, which has some. Those
+/// of operands with counters, one each, follow the program's own.
 llvm::json::Array describeDimensions(tile::ProgramOp program);
 
 /// The names or sizes of the dimensions of the operand at `position` among the
@@ -20,14 +21,20 @@ llvm::json::Array describeDimensions(tile::ProgramOp program);
 llvm::json::Array describeMap(tile::ProgramOp program, unsigned position);
 
 /// What a variant over named dimensions takes, and its grid: "alignment",
-/// "arguments", "grid" and "requires".
-llvm::json::Object describeDimensionVariant(tile::ProgramOp program);
+/// "arguments", "grid" and "requires". The launch has `inputs` operands ahead
+/// of its results.
+llvm::json::Object describeDimensionVariant(tile::ProgramOp program,
+                                            unsigned inputs);
 
-/// Where the size of dimension `dimension` of `result` comes from: an operand
-/// of its launch, which runs `program` over named dimensions, and a dimension
-/// of that operand.
+/// Where the size of dimension `name` of `program` comes from: an input of
+/// `launch`, which runs it, and a dimension of that input.
 std::pair<mlir::Value, int64_t>
-findSize(mlir::OpResult result, tile::ProgramOp program, int64_t dimension);
+findSize(tile::LaunchOp launch, tile::ProgramOp program, mlir::Attribute name);
+
+/// How many parts of length `length` a dimension of the given size has.
+llvm::json::Value describeParts(llvm::json::Value size, int64_t length);
+/// The product of `factors`.
+llvm::json::Value describeProduct(llvm::json::Array factors);
 
 } // namespace bastile
 

@@ -113,6 +113,8 @@ private:
   json::Value describeGrid(tile::ProgramOp program);
   json::Array describeShape(Value value);
   json::Value describeSize(Value value, int64_t dimension);
+  json::Value describeNamedSize(tile::LaunchOp launch, tile::ProgramOp program,
+                                unsigned position, int64_t dimension);
   Value getSizeInput(OpResult result, int64_t dimension);
   json::Array describeLeadingSizes(tile::LaunchOp launch);
   tile::ProgramOp getProgram(tile::LaunchOp launch);
@@ -150,6 +152,26 @@ Value FunctionDescriber::getSizeInput(OpResult result, int64_t dimension) {
   llvm_unreachable("no operand has the size of a result");
 }
 
+/// The size in `dimension` of the result of `launch` that is the argument of
+/// `program`, over named dimensions, at `position`.
+json::Value FunctionDescriber::describeNamedSize(tile::LaunchOp launch,
+                                                 tile::ProgramOp program,
+                                                 unsigned position,
+                                                 int64_t dimension) {
+  auto describe = [&](Attribute name) {
+    auto [input, place] = findSize(launch, program, name);
+    return describeSize(input, place);
+  };
+  DictionaryAttr counters = program.getArgCounters(position);
+  if (!counters)
+    return describe(program.getArgDimensions(position)[dimension]);
+  json::Array factors;
+  for (NamedAttribute part : counters)
+    factors.push_back(describeParts(
+        describe(part.getName()), cast<IntegerAttr>(part.getValue()).getInt()));
+  return describeProduct(std::move(factors));
+}
+
 /// The size of `value` in `dimension`: that of some input of the function, or
 /// one row for each of its bands.
 json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
@@ -157,12 +179,9 @@ json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
     return json::Object{{"input", argument.getArgNumber()},
                         {"dimension", dimension}};
   auto result = cast<OpResult>(value);
-  if (tile::ProgramOp program =
-          getProgram(cast<tile::LaunchOp>(result.getOwner()));
-      program.getDimensions()) {
-    auto [input, place] = findSize(result, program, dimension);
-    return describeSize(input, place);
-  }
+  auto launch = cast<tile::LaunchOp>(result.getOwner());
+  if (tile::ProgramOp program = getProgram(launch); program.getDimensions())
+    return describeNamedSize(launch, program, getPosition(result), dimension);
   json::Value size = describeSize(getSizeInput(result, dimension), dimension);
   if (std::optional<int64_t> band = getBand(result))
     return json::Object{{"ceildiv", json::Array{std::move(size), *band}}};
@@ -395,7 +414,8 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
   llvm::for_each(launch.getResults(), describe);
   for (auto symbol : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
     auto program = symbols.lookup<tile::ProgramOp>(symbol.getValue());
-    json::Object variant = describeDimensionVariant(program);
+    json::Object variant =
+        describeDimensionVariant(program, launch.getInputs().size());
     variant["entry"] = program.getSymName();
     variant["block"] = program.getSchedule().getThreads();
     variant["cluster"] = getCluster(program);
@@ -462,12 +482,14 @@ json::Object FunctionDescriber::describe() {
     outputBuffers.push_back(std::move(buffer));
   }
   for (auto launch : func.front().getOps<tile::LaunchOp>()) {
-    for (Value value : launch.getResults()) {
+    for (OpResult value : launch.getResults()) {
       if (outputs.contains(value))
         continue;
       temporaries[value] = temporaries.size();
       json::Object buffer = describeBuffer(value);
-      buffer["zeroed_by"] = "nobody";
+      bool isZeroed =
+          bool(getProgram(launch).getArgCounters(getPosition(value)));
+      buffer["zeroed_by"] = isZeroed ? "runtime" : "nobody";
       temporaryBuffers.push_back(std::move(buffer));
     }
   }

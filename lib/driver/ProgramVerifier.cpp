@@ -12,6 +12,30 @@
 using namespace mlir;
 using namespace bastile;
 
+/// What the operand of `program` at `position` says of dimensions.
+static Attribute getDimensions(tile::ProgramOp program, unsigned position) {
+  if (DictionaryAttr counters = program.getArgCounters(position))
+    return counters;
+  return program.getArgDimensions(position);
+}
+
+/// Checks that nothing but `launch`, of `program`, uses its counters: they are
+/// memory that the runtime sets to 0 ahead of it.
+static LogicalResult verifyCounters(tile::LaunchOp launch,
+                                    tile::ProgramOp program) {
+  unsigned position = program.getNumSizes();
+  for (size_t index = 0; index < launch.getInputs().size(); ++index)
+    if (program.getArgCounters(position++))
+      return launch.emitOpError("takes operand ")
+             << index << " for counters, which have to be a result";
+  for (OpResult result : launch.getResults())
+    if (program.getArgCounters(position++) && !result.use_empty())
+      return launch.emitOpError("has counters as result ")
+             << result.getResultNumber()
+             << ", which nothing else may use, nor return";
+  return success();
+}
+
 /// Checks that `launch` runs programs, each over the dimensions of the first.
 static LogicalResult verifyVariants(tile::LaunchOp launch,
                                     const SymbolTable &symbols) {
@@ -29,16 +53,15 @@ static LogicalResult verifyVariants(tile::LaunchOp launch,
              << program.getSymName() << " has " << *program.getDimensions();
     for (unsigned position = first.getNumSizes();
          position < first.getNumArguments(); ++position)
-      if (program.getArgDimensions(position) !=
-          first.getArgDimensions(position))
+      if (getDimensions(program, position) != getDimensions(first, position))
         return launch.emitOpError("has variants with other dimensions: "
                                   "argument ")
                << position << " of @" << first.getSymName() << " has "
-               << first.getArgDimensions(position) << ", that of @"
+               << getDimensions(first, position) << ", that of @"
                << program.getSymName() << " has "
-               << program.getArgDimensions(position);
+               << getDimensions(program, position);
   }
-  return success();
+  return failure(first && failed(verifyCounters(launch, first)));
 }
 
 static LogicalResult verifyFunction(func::FuncOp func,

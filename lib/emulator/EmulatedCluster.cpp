@@ -38,8 +38,13 @@ EmulatedCluster::EmulatedCluster(const EmulatedLaunch &launch,
     std::reverse(order.begin(), order.end());
 }
 
-void EmulatedCluster::reset(GridSize newPosition) {
+void EmulatedCluster::start(GridSize newPosition) {
   position = newPosition;
+  const GridSize grid = launch.grid;
+  number = (position.x + grid.x * (position.y + grid.y * position.z)) /
+           launch.cluster;
+  foreign.clear();
+  origins.clear();
   // These bytes are NaN in every float format, so a read before any write
   // shows.
   std::memset(shared.data(), 0xff, shared.size());
@@ -104,6 +109,7 @@ void EmulatedCluster::resume(unsigned thread) {
   case Wait::Warpgroup:
     return arriveAtWarpgroup(thread);
   case Wait::Messages:
+  case Wait::Count:
     return;
   }
 }
@@ -121,10 +127,11 @@ void EmulatedCluster::fail(const Twine &message) {
     failure = message.str();
 }
 
-llvm::Error EmulatedCluster::run(GridSize newPosition) {
-  reset(newPosition);
+llvm::Expected<EmulatedCluster::Progress> EmulatedCluster::advance() {
   EmulatedCluster *outer = std::exchange(currentCluster, this);
-  while (numAlive != 0 && failure.empty()) {
+  Progress progress = Progress::None;
+  bool isStuck = false;
+  while (numAlive != 0 && failure.empty() && !isStuck) {
     if (launch.order == Emulator::Order::Random)
       std::shuffle(order.begin(), order.end(), random);
     bool hasProgress = false;
@@ -136,20 +143,30 @@ llvm::Error EmulatedCluster::run(GridSize newPosition) {
       if (!failure.empty())
         break;
     }
-    if (!hasProgress)
+    if (hasProgress || wakeCounts())
+      progress = Progress::Some;
+    else if (isWaitingForCounts())
+      isStuck = true;
+    else
       reportDeadlock();
   }
-  if (failure.empty())
+  if (failure.empty() && !isStuck) {
+    progress = Progress::Ended;
     checkEnds();
+  }
   currentCluster = outer;
   if (failure.empty())
-    return llvm::Error::success();
+    return progress;
+  return llvm::createStringError(where() + ": " + failure);
+}
+
+std::string EmulatedCluster::where() const {
   std::string where = launch.cluster == 1 ? "block " : "cluster ";
   where += std::to_string(position.x / launch.cluster);
   if (launch.grid.y != 1 || launch.grid.z != 1)
     where +=
         "," + std::to_string(position.y) + "," + std::to_string(position.z);
-  return llvm::createStringError(where + ": " + failure);
+  return where;
 }
 
 //===----------------------------------------------------------------------===//

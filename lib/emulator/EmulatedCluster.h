@@ -17,6 +17,7 @@
 #include "lib/emulator/EmulatedProducts.h"
 #include "lib/emulator/EmulatedTensors.h"
 #include "lib/emulator/Fiber.h"
+#include "lib/emulator/GridShadow.h"
 #include "lib/emulator/SharedShadow.h"
 #include "lib/emulator/rewrite/EmulateGpu.h"
 #include "lib/emulator/rewrite/EmulatorCalls.h"
@@ -30,14 +31,6 @@
 
 namespace bastile {
 
-/// Memory that kernels may touch.
-struct EmulatedBuffer {
-  uintptr_t begin;
-  uint64_t bytes;
-  std::string name;
-  bool isWritable;
-};
-
 /// What all blocks of a launch have in common.
 struct EmulatedLaunch {
   const EmulatedModule &module;
@@ -50,6 +43,8 @@ struct EmulatedLaunch {
   uint64_t dynamicSharedBytes;
   Emulator::Order order;
   bool worstApproximations;
+  /// Of a kernel whose blocks wait for each other; null for others.
+  GridShadow *shadow;
 };
 
 /// Operands and results, in the memory of a thread, of what several threads do
@@ -66,9 +61,16 @@ public:
   EmulatedCluster(const EmulatedLaunch &launch, FiberStacks &stacks,
                   std::mt19937_64 &random);
 
-  /// Runs the cluster whose first block has these coordinates from start to
-  /// end.
-  llvm::Error run(GridSize position);
+  /// Begins with the cluster whose first block has these coordinates.
+  void start(GridSize position);
+
+  /// How far the cluster has come: to its end, further, or not at all, because
+  /// it waits for counts that others have to release.
+  enum class Progress { Ended, Some, None };
+  /// Runs the cluster as far as it comes.
+  llvm::Expected<Progress> advance();
+  /// Which counts its threads wait for.
+  std::string describeCounts() const;
 
   /// The cluster whose thread calls into the emulator.
   static EmulatedCluster *current();
@@ -105,7 +107,11 @@ public:
   void storeTensor(const void *map, char *from, const int32_t *coordinates,
                    uint32_t rank, uint32_t site);
   void closeStores();
-  void waitForStores(uint32_t mostPending);
+  /// Waits until stores have read shared memory or, without `isRead`, until
+  /// they have written.
+  void waitForStores(uint32_t mostPending, bool isRead);
+  void pollCount(char *address, uint32_t count, uint32_t site);
+  void publishCount(char *address, uint32_t count, uint32_t site);
 
   /// An operation that threads wait in.
   struct Wait {
@@ -120,7 +126,8 @@ public:
       BarrierArrive,
       Elect,
       Matrix,
-      Warpgroup
+      Warpgroup,
+      Count
     };
     Kind kind;
     /// The kind of a shuffle or vote; the reduction of a barrier, or -1; for an
@@ -129,7 +136,8 @@ public:
     int32_t variant;
     /// The lanes that take part; the number of a barrier; the parity of the
     /// phase for messages; the index of a product, how many groups of products
-    /// may be pending, or the number of registers.
+    /// may be pending, or the number of registers; a count, of the counter at
+    /// `a`.
     uint32_t mask;
     uint32_t value;
     /// The operands of a shuffle; for a barrier `clamp` is the number of
@@ -212,7 +220,6 @@ private:
   static constexpr uint64_t sharedAlignment = 1024;
 
   static void threadMain();
-  void reset(GridSize position);
   void resume(unsigned thread);
   /// Goes back to the scheduler, for good if the thread has exited or failed.
   void yield();
@@ -257,6 +264,20 @@ private:
   uint64_t blockStride() const {
     return llvm::alignTo(sharedBytes, sharedAlignment) + 2 * redZoneBytes;
   }
+
+  // Blocks that wait for each other; see EmulatedCounts.cpp.
+  /// Notes an access to the grid's memory that the running thread makes or
+  /// begins.
+  void noteInGrid(uintptr_t address, uint64_t bytes, bool isWrite,
+                  unsigned component, uint32_t step, uint32_t site);
+  /// Lets threads go on whose counts have been released; whether there are any.
+  bool wakeCounts();
+  bool isWaitingForCounts() const;
+  /// The component here that stands for one of another cluster, and back.
+  unsigned componentOf(GridComponent by);
+  GridComponent originOf(unsigned component) const;
+  /// The name of the cluster or, if it has one block only, of that.
+  std::string where() const;
 
   // Called when a thread starts to wait: the last thread to come releases all.
   void arriveAtWarp(unsigned thread);
@@ -310,6 +331,8 @@ private:
                                        const int32_t *coordinates,
                                        uint32_t rank, uint32_t site);
   bool checkTensorBuffer(const TensorBox &box, bool isWrite, uint32_t site);
+  void noteBox(const TensorBox &box, bool isWrite, unsigned component,
+               uint32_t step, uint32_t site);
   void arriveBytes(char *to, char *barrier, uint64_t bytes, uint32_t site,
                    llvm::function_ref<void(char *to)> copy);
   void multicast(char *to, char *barrier, uint64_t bytes, int32_t mask,
@@ -342,6 +365,11 @@ private:
   unsigned blockThreads;
 
   GridSize position;
+  /// The number of the cluster in its grid.
+  uint32_t number = 0;
+  /// The components that stand for those of other clusters.
+  std::map<GridComponent, unsigned> foreign;
+  std::map<unsigned, GridComponent> origins;
   std::vector<Thread> threads;
   std::vector<unsigned> order;
   unsigned numAlive = 0;

@@ -56,6 +56,12 @@ void EmulatedCluster::access(uintptr_t address, uint64_t bytes,
                              uint32_t alignment, EmulatedAccess access,
                              uint32_t site) {
   checkAccess(address, bytes, alignment, access, site);
+  // Atomic accesses order themselves.
+  if (failure.empty() && access != EmulatedAccess::Atomic) {
+    const unsigned warp = running / warpSize;
+    noteInGrid(address, bytes, access == EmulatedAccess::Store, warp,
+               clocks.step(warp), site);
+  }
   // An error ends the thread here and not where it is found: nothing that is
   // left behind on this stack has a destructor.
   if (!failure.empty())

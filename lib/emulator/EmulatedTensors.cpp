@@ -166,6 +166,20 @@ bool EmulatedCluster::checkTensorBuffer(const TensorBox &box, bool isWrite,
   return failure.empty();
 }
 
+/// Notes that what a box takes of its tensor is read or written.
+void EmulatedCluster::noteBox(const TensorBox &box, bool isWrite,
+                              unsigned component, uint32_t step,
+                              uint32_t site) {
+  if (!launch.shadow)
+    return;
+  box.forEachRow(/*place=*/nullptr,
+                 [&](char *, char *from, uint64_t begin, uint64_t end) {
+                   if (begin < end)
+                     noteInGrid(reinterpret_cast<uintptr_t>(from), end - begin,
+                                isWrite, component, step, site);
+                 });
+}
+
 //===----------------------------------------------------------------------===//
 // Into shared memory
 //===----------------------------------------------------------------------===//
@@ -225,6 +239,8 @@ void EmulatedCluster::loadTensor(char *to, const void *map,
   std::optional<TensorBox> box = checkTensor(map, to, coordinates, rank, site);
   if (!box || !checkTensorBuffer(*box, /*isWrite=*/false, site))
     return yield();
+  const unsigned warp = running / warpSize;
+  noteBox(*box, /*isWrite=*/false, warp, clocks.step(warp), site);
   multicast(to, barrier, box->bytes(), multicastMask, site,
             [&](char *place) { box->load(place); });
 }
@@ -242,6 +258,9 @@ void EmulatedCluster::loadBytes(char *to, const char *from, char *barrier,
   else
     checkAccess(fromAddress, bytes, /*alignment=*/1, EmulatedAccess::Load,
                 site);
+  const unsigned warp = running / warpSize;
+  noteInGrid(fromAddress, bytes, /*isWrite=*/false, warp, clocks.step(warp),
+             site);
   if (!failure.empty())
     return yield();
   multicast(to, barrier, bytes, multicastMask, site,
@@ -266,8 +285,11 @@ void EmulatedCluster::storeTensor(const void *map, char *from,
     return yield();
   }
   TensorStores &own = tensorStores[running];
-  if (own.component == 0)
+  if (own.component == 0) {
     own.component = clocks.addComponent();
+    own.written = clocks.addComponent();
+  }
+  noteBox(*box, /*isWrite=*/true, own.written, own.numGroups + 1, site);
   SharedShadow::Engine engine = {own.component, own.numGroups + 1,
                                  clocks.of(running / warpSize), running};
   if (auto race = shadow.read(engine, shadowOffset(*place), bytes)) {
@@ -280,23 +302,26 @@ void EmulatedCluster::storeTensor(const void *map, char *from,
 
 void EmulatedCluster::closeStores() {
   TensorStores &own = tensorStores[running];
-  if (own.component == 0)
-    own.component = clocks.addComponent();
   ++own.numGroups;
   own.groups.push_back(std::move(own.open));
   own.open.clear();
 }
 
-void EmulatedCluster::waitForStores(uint32_t mostPending) {
+void EmulatedCluster::waitForStores(uint32_t mostPending, bool isRead) {
   TensorStores &own = tensorStores[running];
   while (own.groups.size() > mostPending) {
     for (const TensorStores::Store &store : own.groups.front())
       store.box.store(store.from);
     own.groups.pop_front();
   }
-  if (own.component != 0)
-    clocks.learn(running / warpSize, own.component,
-                 own.numGroups - own.groups.size());
+  if (own.component == 0)
+    return;
+  const unsigned warp = running / warpSize;
+  clocks.learn(warp, own.component, own.numGroups - own.groups.size());
+  // What has been read may be written later, whenever that is.
+  if (!isRead)
+    clocks.learn(warp, own.written,
+                 own.numGroups - std::min(own.numGroups, mostPending));
 }
 
 /// A thread may not exit while engines read shared memory for it.

@@ -42,7 +42,6 @@ struct TensorBox {
   };
   Range range() const;
 
-private:
   /// Calls `visit` with each row of the box: its place, its first byte in the
   /// tensor if it has any, and which of its bytes lie in the tensor.
   using Visitor = llvm::function_ref<void(char *row, char *from, uint64_t begin,
@@ -59,6 +58,8 @@ struct TensorStores {
   /// The component of these stores in the clocks; the step of a store is the
   /// number of its group, from 1 on.
   unsigned component = 0;
+  /// The component of what they write. The other one is of what they read.
+  unsigned written = 0;
   uint32_t numGroups = 0;
   std::vector<Store> open;
   std::deque<std::vector<Store>> groups;

@@ -80,6 +80,7 @@ void EmulatedCluster::arriveAtWarp(unsigned thread) {
   case Wait::Messages:
   case Wait::BarrierArrive:
   case Wait::Warpgroup:
+  case Wait::Count:
     break;
   }
   for (unsigned lane : lanes(warp, wait.mask))
@@ -387,6 +388,8 @@ std::string EmulatedCluster::describeWait(const Wait &wait) const {
     return text + " for their warpgroup";
   case Wait::Messages:
     return text + " for messages of parity " + std::to_string(wait.mask);
+  case Wait::Count:
+    return text + " for count " + std::to_string(wait.mask);
   case Wait::Shuffle:
   case Wait::Vote:
   case Wait::WarpBarrier:

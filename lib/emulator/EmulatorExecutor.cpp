@@ -15,6 +15,7 @@ runtime::Error EmulatorExecutor::launch(const std::string &entry,
                                         const runtime::LaunchConfig &config,
                                         void **arguments) {
   GridSize grid, block;
+  emulator.setMultiprocessors(static_cast<unsigned>(count));
   grid.x = static_cast<uint32_t>(config.grid);
   block.x = static_cast<uint32_t>(config.block);
   if (llvm::Error error =

@@ -191,8 +191,16 @@ static void storeTensor(const void *map, char *from, const int32_t *coordinates,
 
 static void closeStores() { EmulatedCluster::current()->closeStores(); }
 
-static void waitForStores(uint32_t mostPending) {
-  EmulatedCluster::current()->waitForStores(mostPending);
+static void waitForStores(uint32_t mostPending, int32_t isRead) {
+  EmulatedCluster::current()->waitForStores(mostPending, isRead != 0);
+}
+
+static void pollCount(char *address, uint32_t count, uint32_t site) {
+  EmulatedCluster::current()->pollCount(address, count, site);
+}
+
+static void publishCount(char *address, uint32_t count, uint32_t site) {
+  EmulatedCluster::current()->publishCount(address, count, site);
 }
 
 static float approximate(int32_t function, int32_t flushes, float x, float y) {
@@ -263,6 +271,8 @@ llvm::ArrayRef<JitSymbol> bastile::getEmulatorSymbols() {
       {calls::storeTensor, reinterpret_cast<void *>(&storeTensor)},
       {calls::closeStores, reinterpret_cast<void *>(&closeStores)},
       {calls::waitForStores, reinterpret_cast<void *>(&waitForStores)},
+      {calls::pollCount, reinterpret_cast<void *>(&pollCount)},
+      {calls::publishCount, reinterpret_cast<void *>(&publishCount)},
       {calls::approximate, reinterpret_cast<void *>(&approximate)},
       {calls::truncateToF8, reinterpret_cast<void *>(&truncateToF8)},
       {calls::extendF8, reinterpret_cast<void *>(&extendF8)},

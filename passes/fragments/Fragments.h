@@ -24,6 +24,11 @@ void populateFragmentPatterns(const mlir::TypeConverter &converter,
                               bool storesMatrices);
 void populateBarrierPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
+/// With `copiesBoxes`, the target may copy boxes of tensors, which counters
+/// then order as well.
+void populateCounterPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns,
+                             bool copiesBoxes);
 void populateTensorCopyPatterns(const mlir::TypeConverter &converter,
                                 mlir::RewritePatternSet &patterns);
 void populateTileCopyPatterns(const mlir::TypeConverter &converter,

@@ -8,7 +8,6 @@
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -24,9 +23,6 @@ namespace {
 
 constexpr auto kClusterMemory =
     static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster);
-/// The barrier of the block has number 0, those of roles follow, and then those
-/// of the turns of a role's warpgroups.
-constexpr int64_t kRoleBarriers = 1, kTurnBarriers = 4;
 
 Value toInt32(OpBuilder &builder, Location loc, Value index) {
   return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(),
@@ -176,14 +172,8 @@ struct LowerSynchronize : public OpConversionPattern<tile::SynchronizeOp> {
     if (op.getCluster()) {
       NVVM::ClusterArriveOp::create(rewriter, loc, rewriter.getUnitAttr());
       NVVM::ClusterWaitOp::create(rewriter, loc, rewriter.getUnitAttr());
-    } else if (!role.getNumber()) {
-      gpu::BarrierOp::create(rewriter, loc);
-    } else if (role.getThreads() > 1) {
-      NVVM::BarrierOp::create(
-          rewriter, loc, /*resultTypes=*/TypeRange(),
-          constant32(rewriter, loc, kRoleBarriers + *role.getNumber()),
-          constant32(rewriter, loc, role.getThreads()), /*reductionOp=*/{},
-          /*reductionPredicate=*/Value());
+    } else {
+      role.synchronize(rewriter, loc);
     }
     rewriter.eraseOp(op);
     return success();
@@ -196,7 +186,7 @@ Value getTurnBarrier(OpBuilder &builder, Location loc, const Role &role,
                      Value warpgroup) {
   Value first = arith::ConstantIndexOp::create(
       builder, loc,
-      kTurnBarriers + role.getNumber().value_or(0) * Role::kMostTurns);
+      Role::kTurnBarriers + role.getNumber().value_or(0) * Role::kMostTurns);
   return toInt32(builder, loc,
                  arith::AddIOp::create(builder, loc, first, warpgroup));
 }

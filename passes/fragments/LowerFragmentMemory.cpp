@@ -119,11 +119,13 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
       for (int64_t element = 0; element < width; ++element) {
         Value column = memory.getColumn(chunk, element);
         Value inside = memory.isInside(row, column);
-        Value loaded = loadPiece(rewriter, loc, type.getElementType(),
-                                 memory.getAddress(row, column, inside),
-                                 getElementBytes(type), op.getInvariant());
         elements.push_back(
-            arith::SelectOp::create(rewriter, loc, inside, loaded, zero));
+            op.getInvariant()
+                ? loadAny(rewriter, op, memory, row, column, inside, zero)
+                : loadIf(rewriter, loc, inside, zero,
+                         memory.getAddress(row, column,
+                                           /*inside=*/Value()),
+                         getElementBytes(type)));
       }
       pieces[piece] = width == 1
                           ? elements.front()
@@ -133,6 +135,20 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
     });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
+  }
+
+private:
+  /// Loads some element of the operand where the tile's own lies beyond it:
+  /// what the program does not write may be read anywhere, without a branch.
+  static Value loadAny(OpBuilder &builder, tile::LoadOp op,
+                       FragmentMemory &memory, Value row, Value column,
+                       Value inside, Value zero) {
+    Location loc = op.getLoc();
+    Value loaded = loadPiece(builder, loc, zero.getType(),
+                             memory.getAddress(row, column, inside),
+                             getElementBytes(op.getType()),
+                             /*isInvariant=*/true);
+    return arith::SelectOp::create(builder, loc, inside, loaded, zero);
   }
 };
 

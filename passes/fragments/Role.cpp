@@ -7,6 +7,7 @@
 #include "passes/fragments/Role.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/fragments/FragmentPosition.h"
@@ -58,6 +59,21 @@ Value Role::getWarpgroup(OpBuilder &builder, Location loc) const {
   return arith::DivUIOp::create(
       builder, loc, getWarp(builder, loc),
       constantIndex(builder, loc, kWarpgroup / kWarp));
+}
+
+void Role::synchronize(OpBuilder &builder, Location loc) const {
+  if (!number) {
+    gpu::BarrierOp::create(builder, loc);
+    return;
+  }
+  if (threads == 1)
+    return;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(builder, loc, value, /*width=*/32);
+  };
+  NVVM::BarrierOp::create(builder, loc, /*resultTypes=*/TypeRange(),
+                          constant(kRoleBarriers + *number), constant(threads),
+                          /*reductionOp=*/{}, /*reductionPredicate=*/Value());
 }
 
 void Role::runOnFirst(OpBuilder &builder, Location loc,
@@ -161,7 +177,8 @@ static bool isAvailable(Operation *op, const Target &target) {
           tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp>(op))
     return target.hasBulkCopy();
   if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp,
-          tile::CopyTileOp, tile::StoreTileOp>(op))
+          tile::CopyTileOp, tile::StoreTileOp, tile::AwaitCountOp,
+          tile::ReleaseCountOp>(op))
     return !target.isHost();
   auto hasTile = [](Type type) { return bool(getFragmentLayout(type)); };
   if (llvm::any_of(op->getResultTypes(), hasTile) ||

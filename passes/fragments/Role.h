@@ -20,6 +20,9 @@ public:
   /// The most warpgroups of a role that may take turns: there are that many
   /// barriers for them.
   static constexpr int64_t kMostTurns = 4;
+  /// The barrier of the block has number 0, those of roles follow, and then
+  /// those of the turns of a role's warpgroups.
+  static constexpr int64_t kRoleBarriers = 1, kTurnBarriers = 4;
 
   /// The role that `op` is part of.
   explicit Role(mlir::Operation *op);
@@ -35,6 +38,9 @@ public:
   mlir::Value getWarpgroup(mlir::OpBuilder &builder, mlir::Location loc) const;
   /// The number of the calling thread's warp in its role.
   mlir::Value getWarp(mlir::OpBuilder &builder, mlir::Location loc) const;
+
+  /// Has all threads of the role wait for each other.
+  void synchronize(mlir::OpBuilder &builder, mlir::Location loc) const;
 
   /// Has `build` run by the role's first thread only.
   void runOnFirst(mlir::OpBuilder &builder, mlir::Location loc,

@@ -227,6 +227,25 @@ void bastile::storeIf(OpBuilder &builder, Location loc, Value condition,
   LLVM::MaskedStoreOp::create(builder, loc, piece, pointer, mask, alignment);
 }
 
+Value bastile::loadIf(OpBuilder &builder, Location loc, Value condition,
+                      Value other, Value pointer, unsigned alignment) {
+  // As integers for the reason that `storeIf` has.
+  Type type = other.getType();
+  Value bits = type.isBF16()
+                   ? bitcastTo(builder, loc, withIntegers(type), other)
+                   : bitcastTo(builder, loc, getMemoryType(type), other);
+  auto toVector = [&](Value scalar) -> Value {
+    return vector::BroadcastOp::create(
+        builder, loc, VectorType::get({1}, scalar.getType()), scalar);
+  };
+  Value ifNot = toVector(bits);
+  Value loaded =
+      LLVM::MaskedLoadOp::create(builder, loc, ifNot.getType(), pointer,
+                                 toVector(condition), ifNot, alignment);
+  return bitcastTo(builder, loc, type,
+                   vector::ExtractOp::create(builder, loc, loaded, 0));
+}
+
 Type bastile::getBufferPointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(
       context, static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));

@@ -89,6 +89,12 @@ void storeIf(mlir::OpBuilder &builder, mlir::Location loc,
              mlir::Value condition, mlir::Value piece, mlir::Value pointer,
              unsigned alignment);
 
+/// Loads a number of the type of `other` from `pointer` if `condition` holds;
+/// otherwise, the result is `other`, and nothing is read.
+mlir::Value loadIf(mlir::OpBuilder &builder, mlir::Location loc,
+                   mlir::Value condition, mlir::Value other,
+                   mlir::Value pointer, unsigned alignment);
+
 /// Combines pieces, and then the elements of the result, to one number.
 mlir::Value combinePieces(mlir::OpBuilder &builder, mlir::Location loc,
                           tile::ReduceKind kind, mlir::ValueRange pieces);

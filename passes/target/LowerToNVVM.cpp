@@ -26,6 +26,13 @@ namespace bastile {
 using namespace mlir;
 using namespace bastile;
 
+/// Whether programs of the launch wait for each other.
+static bool hasCounters(tile::ProgramOp op) {
+  return llvm::any_of(llvm::seq(op.getNumArguments()), [&](unsigned index) {
+    return bool(op.getArgCounters(index));
+  });
+}
+
 namespace {
 
 struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
@@ -76,7 +83,8 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
   }
 
   /// Marks operands as not aliasing each other, which lets loads pass stores,
-  /// except where a result may take the memory of an operand.
+  /// except where a result may take the memory of an operand, or where other
+  /// programs write the operand while this one waits for them.
   static void setArgumentAttributes(tile::ProgramOp op, LLVM::LLVMFuncOp func,
                                     unsigned index) {
     if (!isa<LLVM::LLVMPointerType>(op.getArgumentTypes()[index]))
@@ -91,7 +99,7 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
       return;
     }
     bool isReadOnly = op.isArgReadOnly(index);
-    if (isReadOnly || !op.getInPlace())
+    if (isReadOnly || !(op.getInPlace() || hasCounters(op)))
       func.setArgAttr(index, LLVM::LLVMDialect::getNoAliasAttrName(),
                       builder.getUnitAttr());
     if (isReadOnly)
@@ -159,8 +167,8 @@ struct LowerToNVVMPass
       configureGpuToNVVMTypeConverter(converter);
       legality.addLegalDialect<NVVM::NVVMDialect>();
       // These stay until LLVM IR is printed.
-      legality
-          .addLegalOp<tile::WgmmaOp, tile::WgmmaFenceOp, tile::WgmmaWaitOp>();
+      legality.addLegalOp<tile::WgmmaOp, tile::WgmmaFenceOp, tile::WgmmaWaitOp,
+                          tile::PollCountOp, tile::PublishCountOp>();
       populateGpuToNVVMConversionPatterns(converter, patterns);
       patterns.add<LowerProgram, LowerReturn,
                    LowerProgramNumber<tile::ProgramIdOp, NVVM::BlockIdXOp,

@@ -501,6 +501,8 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
                              /*storesMatrices=*/found->computeCapability >= 90);
     populateFragmentMemoryPatterns(converter, patterns);
     populateBarrierPatterns(converter, patterns);
+    populateCounterPatterns(converter, patterns,
+                            /*copiesBoxes=*/found->hasBulkCopy());
     populateTensorCopyPatterns(converter, patterns);
     populateTileCopyPatterns(converter, patterns);
     populateDotPatterns(converter, patterns);

@@ -22,13 +22,18 @@ def read_example(name):
         return file.read()
 
 
-def run(name, inputs, outputs, *arguments):
-    """Runs an example on arrays of bf16 values; returns `outputs`, pairs of name
-    and element type, as float64, or the message of a refusal."""
+def run(name, inputs, outputs, *arguments, change=lambda text: text):
+    """Runs an example, whose text `change` may change, on arrays of bf16 values;
+    returns `outputs`, pairs of name and element type, as float64, or the message of
+    a refusal."""
     with Files() as files:
         options = files.inputs({key: ("bf16", value) for key, value in inputs.items()})
         options += [f"--output={key}={files.path(key)}" for key, _ in outputs]
-        done = execute(read_example(name), *options, *WHERE, *arguments)
+        text = change(read_example(name))
+        where = WHERE
+        if any(argument.startswith("--target=") for argument in arguments):
+            where = ("--emulate",)
+        done = execute(text, *options, *where, *arguments)
         if done.returncode != 0:
             return done.stderr
         return [floats.decode(kind, files.load(key, kind)) for key, kind in outputs]
@@ -123,6 +128,81 @@ def test_gated_product(m, n, k):
     lost = slope * np.abs(u) * lost + np.abs(g * sigmoid) * lost_up + rough
     fair = 0.505 * floats.ulp("bf16", np.abs(expected) + lost) + lost
     assert (np.abs(result - expected) <= fair).all()
+
+
+def split_product(m, n, k, part, *arguments):
+    """The product of random operands whose k is cut into parts of `part`, and the
+    operands."""
+    x = floats.random("bf16", (m, k), 1)
+    w = floats.random("bf16", (n, k), 2)
+    (result,) = run(
+        "split_product",
+        {"x": x, "w": w},
+        [("result0", "f32")],
+        *arguments,
+        change=lambda text: text.replace("2048", str(part)),
+    )
+    assert result.shape == (m, n)
+    return result, x, w
+
+
+def check_split_product(m, n, k, part, *arguments):
+    result, x, w = split_product(m, n, k, part, *arguments)
+    size = np.abs(x) @ np.abs(w).T
+    assert (np.abs(result - x @ w.T) <= (k + 1) * 2.0**-23 * size).all()
+
+
+@pytest.mark.parametrize(
+    "m,n,k,part",
+    (
+        (1, 1, 8, 2048),
+        (37, 131, 2056, 2048),
+        # Nothing divides the last part, of one step; y has an odd number of columns.
+        (130, 257, 136, 128),
+        (129, 5, 1096, 128),
+        # As many programs of one tile as there are parts.
+        (128, 128, 1024, 64),
+        # Sums of nothing, which the second variant takes.
+        (200, 3, 0, 128),
+    ),
+)
+def test_split_product(m, n, k, part):
+    check_split_product(m, n, k, part)
+
+
+def test_split_product_of_rows_that_lie_apart():
+    check_split_product(130, 136, 392, 128, "--gap=8", "--offset=8")
+
+
+@pytest.mark.skipif(target() != "host", reason="other GPUs do not run this one's code")
+@pytest.mark.parametrize("m,n,k", ((130, 257, 136), (5, 3, 520), (4, 8, 0)))
+def test_split_product_on_other_gpus(m, n, k):
+    check_split_product(m, n, k, 128, "--target=sm_80")
+
+
+@pytest.mark.parametrize("m,n", ((0, 8), (5, 0)))
+def test_split_product_without_elements(m, n):
+    check_split_product(m, n, 256, 128)
+
+
+def test_parts_of_a_split_product_are_added_in_order():
+    """Each part adds 2^24 or 1 by turns, and 1 is lost beside the larger number: the
+    sum says in which order they came."""
+    parts, part = 6, 64
+    x = np.zeros((3, parts * part))
+    x[:, ::part] = np.array([1, 2.0**24, 1, 1, -(2.0**24), 1])
+    w = np.ones((2, parts * part))
+    (result,) = run(
+        "split_product",
+        {"x": x, "w": w},
+        [("result0", "f32")],
+        change=lambda text: text.replace("2048", str(part)),
+    )
+    expected = np.float32(0)
+    for value in x[0, ::part].astype(np.float32):
+        expected = np.float32(expected + value)
+    assert expected == 1
+    assert (result == expected).all()
 
 
 def attend(q, k, v):

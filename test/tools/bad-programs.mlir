@@ -9,6 +9,9 @@
 // RUN: not tilec %t/twice.mlir 2>&1 | FileCheck %s --check-prefix=TWICE
 // RUN: not tilec %t/variants.mlir 2>&1 | FileCheck %s --check-prefix=VARIANTS
 // RUN: not tilec %t/operands.mlir 2>&1 | FileCheck %s --check-prefix=OPERANDS
+// RUN: not tilec %t/returned.mlir 2>&1 | FileCheck %s --check-prefix=RETURNED
+// RUN: not tilec %t/given.mlir 2>&1 | FileCheck %s --check-prefix=GIVEN
+// RUN: not tilec %t/parts.mlir 2>&1 | FileCheck %s --check-prefix=PARTS
 
 //--- rows.mlir
 // ROWS: rows.mlir:2:1: error: 'tile.program' op has no 'dimensions'; only the pass 'tile' makes programs over rows, from functions
@@ -104,4 +107,41 @@ func.func @f(%x: tensor<?x?xf32>) -> tensor<?xf32> {
   // OPERANDS: 'tile.launch' op has variants with other dimensions: argument 2 of @p has ["n", "m"], that of @q has ["m", "n"]
   %0 = tile.launch [@p, @q](%x) : (tensor<?x?xf32>) -> tensor<?xf32>
   return %0 : tensor<?xf32>
+}
+
+//--- returned.mlir
+tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 1 : i64}})
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  tile.return
+}
+func.func @f(%x: tensor<?xf32>) -> tensor<?xi32> {
+  // RETURNED: 'tile.launch' op has counters as result 0, which nothing else may use, nor return
+  %0 = tile.launch [@p](%x) : (tensor<?xf32>) -> tensor<?xi32>
+  return %0 : tensor<?xi32>
+}
+
+//--- given.mlir
+tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 1 : i64}}, %y: memref<?xf32> {tile.dimensions = ["n"]})
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  tile.return
+}
+func.func @f(%x: tensor<?xf32>, %c: tensor<?xi32>) -> tensor<?xf32> {
+  // GIVEN: 'tile.launch' op takes operand 1 for counters, which have to be a result
+  %0 = tile.launch [@p](%x, %c) : (tensor<?xf32>, tensor<?xi32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
+}
+
+//--- parts.mlir
+tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 1 : i64}})
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  tile.return
+}
+tile.program @q(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 2 : i64}})
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  tile.return
+}
+func.func @f(%x: tensor<?xf32>) {
+  // PARTS: 'tile.launch' op has variants with other dimensions: argument 2 of @p has {n = 1 : i64}, that of @q has {n = 2 : i64}
+  %0 = tile.launch [@p, @q](%x) : (tensor<?xf32>) -> tensor<?xi32>
+  return
 }

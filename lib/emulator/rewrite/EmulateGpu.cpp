@@ -121,10 +121,15 @@ llvm::Expected<EmulatedModule> bastile::rewriteForEmulation(ModuleOp module) {
 
   SmallVector<Operation *> operations;
   SmallVector<LLVM::LLVMFuncOp> kernels;
+  DenseSet<Operation *> waiting;
   module.walk([&](LLVM::LLVMFuncOp function) {
     if (function->hasAttr(NVVM::NVVMDialect::getKernelFuncAttrName()))
       kernels.push_back(function);
-    function.getBody().walk([&](Operation *op) { operations.push_back(op); });
+    function.getBody().walk([&](Operation *op) {
+      operations.push_back(op);
+      if (isa<tile::PollCountOp, tile::PublishCountOp>(op))
+        waiting.insert(function);
+    });
   });
 
   OpEmulator emulator(module, result);
@@ -139,8 +144,10 @@ llvm::Expected<EmulatedModule> bastile::rewriteForEmulation(ModuleOp module) {
   eraseAddressSpaces(module);
 
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  for (LLVM::LLVMFuncOp kernel : kernels)
+  for (LLVM::LLVMFuncOp kernel : kernels) {
     result.kernels.push_back(makeEntry(kernel, builder));
+    result.kernels.back().waitsForCounts = waiting.contains(kernel);
+  }
   // The GPU's triple and data layout.
   for (NamedAttribute attribute :
        llvm::to_vector(module->getDiscardableAttrs()))

@@ -47,6 +47,8 @@ struct EmulatedKernel {
   /// The blocks of a cluster along the grid's first dimension, as
   /// `nvvm.cluster_dim` demands them.
   uint32_t requiredCluster = 1;
+  /// Whether its blocks wait for each other, by counters in memory.
+  bool waitsForCounts = false;
   /// Arguments that the launch passes by value and the kernel gets the address
   /// of.
   struct ByValue {

@@ -80,6 +80,14 @@ bool OpEmulator::rewriteMessages(Operation *op) {
       .Case([&](NVVM::CpAsyncWaitGroupOp wait) {
         return become(calls::waitForCopies, constant(loc, wait.getN()));
       })
+      .Case([&](tile::PollCountOp poll) {
+        return become(calls::pollCount,
+                      {poll.getAddress(), poll.getCount(), site(op)});
+      })
+      .Case([&](tile::PublishCountOp publish) {
+        return become(calls::publishCount,
+                      {publish.getAddress(), publish.getCount(), site(op)});
+      })
       .Case([&](NVVM::FenceMbarrierInitOp) {
         return become(calls::fenceBarriers, {});
       })

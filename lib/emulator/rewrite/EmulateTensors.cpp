@@ -66,10 +66,10 @@ bool OpEmulator::rewriteTensors(Operation *op) {
       .Case([&](NVVM::CpAsyncBulkCommitGroupOp) {
         return become(calls::closeStores, {});
       })
-      // What has been read is written at once, so that waiting for the reads
-      // and for all is the same.
       .Case([&](NVVM::CpAsyncBulkWaitGroupOp wait) {
-        return become(calls::waitForStores, constant(loc, wait.getGroup()));
+        return become(calls::waitForStores,
+                      {constant(loc, wait.getGroup()),
+                       constant(loc, wait.getRead() ? 1 : 0)});
       })
       .Case([&](NVVM::PrefetchOp prefetch) {
         op->erase();

@@ -135,8 +135,12 @@ inline constexpr char loadBytes[] = "bastile.emulator.load_bytes";
 inline constexpr char storeTensor[] = "bastile.emulator.store_tensor";
 // void (): makes a group of the stores of tensors begun so far
 inline constexpr char closeStores[] = "bastile.emulator.close_stores";
-// void (i32 groups that may still be under way)
+// void (i32 groups that may still be under way, i32 whether these may have
+// written nothing yet but have read all)
 inline constexpr char waitForStores[] = "bastile.emulator.wait_for_stores";
+// void (ptr counter, i32 count, i32 site)
+inline constexpr char pollCount[] = "bastile.emulator.poll_count";
+inline constexpr char publishCount[] = "bastile.emulator.publish_count";
 // float (i32 function, i32 flushes subnormals, float x, float y)
 inline constexpr char approximate[] = "bastile.emulator.approximate";
 // i32 (i32 whether f8E4M3FN, float): f8E4M3FN or f8E5M2, saturating

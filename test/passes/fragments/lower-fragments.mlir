@@ -2,7 +2,8 @@
 
 // A thread has two rows, 8 apart. It combines what it holds of each, and then the
 // four lanes of the row do. The first lane of a row stores the only column. What
-// lies beyond the operand is loaded from its first element, and zero.
+// lies beyond the operand, which nobody writes, is loaded from its first element,
+// and zero.
 // CHECK-LABEL: tile.program @reduce(
 // CHECK-SAME:      %[[M:[^:]*]]: index, %[[N:[^:]*]]: index, %[[X:[^:]*]]: !llvm.ptr<1> {{[^}]*}}}, %[[XSTRIDE:[^:]*]]: index,
 // CHECK-DAG:     %[[C0:.*]] = arith.constant 0 : index
@@ -49,7 +50,7 @@ tile.program @reduce(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", 
     attributes {dimensions = ["m", "n"], programs = {m = 64 : i64},
                 schedule = #tile.schedule<threads = 128>} {
   %c0 = arith.constant 0 : index
-  %0 = tile.load %x[%m, %n] : !matrix -> tensor<64x16xf32, #tile.mma<warps = 4>>
+  %0 = tile.load %x[%m, %n] {invariant} : !matrix -> tensor<64x16xf32, #tile.mma<warps = 4>>
   %1 = tile.reduce max %0 : tensor<64x16xf32, #tile.mma<warps = 4>> -> tensor<64x1xf32, #tile.mma<warps = 4>>
   tile.store %1, %y[%m, %c0] : tensor<64x1xf32, #tile.mma<warps = 4>>, !matrix
   tile.return
@@ -59,12 +60,13 @@ tile.program @reduce(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", 
 
 // Each lane has the columns of a row in each row, and repeats a row's number along
 // it; tiles of 128 rows repeat the warps. Of a load that reads what nobody writes,
-// the instruction may be another one. A row is stored by the first of the lanes
+// the instruction may be another one; of what somebody may write, nothing beyond
+// the operand is read. A row is stored by the first of the lanes
 // that hold it, of the first warp.
 // CHECK-LABEL: tile.program @spread(
 // CHECK-COUNT-2: llvm.load {{.*}} invariant {alignment = 4 : i64} : !llvm.ptr<1> -> f32
 // CHECK:         %[[ROW:.*]] = vector.from_elements %{{.*}} : vector<2xf32>
-// CHECK-COUNT-4: %{{.*}} = llvm.load %{{[0-9]+}} {alignment = 4 : i64} : !llvm.ptr<1> -> f32
+// CHECK-COUNT-4: %{{.*}} = llvm.intr.masked.load %{{.*}} {alignment = 4 : i32} : {{.*}} -> vector<1xf32>
 // CHECK-COUNT-4: %{{.*}} = vector.broadcast %{{.*}} : f32 to vector<2xf32>
 // CHECK-COUNT-4: %{{.*}} = arith.addf %[[ROW]], %{{.*}} : vector<2xf32>
 // CHECK-NOT:     arith.addf

@@ -18,6 +18,7 @@ def main():
     show("dimensions", launch["dimensions"])
     show("maps", [operand["map"] for operand in launch["operands"]])
     show("shape", function["outputs"][0]["shape"])
+    show("temporaries", function["temporaries"])
     variant = launch["variants"][0]
     for name in ("requires", "alignment"):
         show(name, variant[name])

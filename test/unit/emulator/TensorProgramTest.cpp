@@ -12,6 +12,7 @@
 #include "CompiledTest.h"
 #include "EmulatorTest.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cmath>
@@ -124,6 +125,35 @@ protected:
     return "";
   }
 
+  /// Multiplies small integers, k cut into parts of 512; returns the error, or
+  /// that some sums are wrong.
+  std::string multiplyParts(const std::string &text, int64_t m, int64_t n,
+                            int64_t k,
+                            Emulator::Order order = Emulator::Order::Forward) {
+    compile(change(text, "2048", "512"));
+    if (HasFatalFailure())
+      return "does not compile";
+    Buffer x(ElementType::BF16, m, k), w(ElementType::BF16, n, k),
+        y(ElementType::F32, m, n);
+    std::mt19937 random(1);
+    for (Buffer *buffer : {&x, &w})
+      for (int64_t row = 0; row < buffer->rows; ++row)
+        for (int64_t column = 0; column < buffer->columns; ++column)
+          buffer->set(row, column, static_cast<int>(random() % 5) - 2);
+    std::string error = run({x.view(), w.view()}, {y.view()}, order);
+    if (!error.empty())
+      return error;
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t column = 0; column < n; ++column) {
+        double sum = 0;
+        for (int64_t i = 0; i < k; ++i)
+          sum += x.get(row, i) * w.get(column, i);
+        if (y.get(row, column) != sum)
+          return "wrong sums";
+      }
+    return "";
+  }
+
   int numWrong = 0;
   double worst = 0;
 };
@@ -207,23 +237,25 @@ std::vector<std::string> split(const std::string &text) {
   return lines;
 }
 
-/// Each line that only makes somebody wait or lets somebody go on is needed,
-/// and so is each wait for all products but so many.
-TEST_F(TensorProgramTest, EveryWaitOfTheFlashForwardIsNeeded) {
-  const std::vector<std::string> lines = split(read("flash_64.mlir"));
+/// Runs `check` with each changed text of the lines from `begin` to before
+/// `end` in which one line that only makes somebody wait or lets somebody go on
+/// is left out, or a wait for all products but so many waits for one less.
+/// Returns how many there are.
+unsigned forEachMistake(const std::vector<std::string> &lines, size_t begin,
+                        size_t end,
+                        llvm::function_ref<void(const std::string &)> check) {
+  static constexpr const char *alone[] = {
+      "tile.await",        "tile.arrive",      "tile.expect",
+      "tile.synchronize",  "tile.take_turn",   "tile.pass_turn",
+      "tile.fence_shared", "tile.wait_stores", "tile.release_count"};
   unsigned numChanged = 0;
-  // The second program is for other GPUs.
-  for (size_t i = 0; lines[i].rfind("tile.program @flash_mma", 0) != 0; ++i) {
+  for (size_t i = begin; i < end; ++i) {
     std::vector<std::string> changed = lines;
     constexpr char wait[] = "tile.wait_dots ";
-    static constexpr const char *alone[] = {
-        "tile.await",       "tile.arrive",       "tile.expect",
-        "tile.synchronize", "tile.fence_shared", "tile.wait_stores",
-        "tile.take_turn",   "tile.pass_turn"};
-    bool isAlone = llvm::any_of(
-        alone, [&](const char *name) { return lines[i].rfind(name, 0) == 0; });
     size_t at = lines[i].find(wait);
-    if (isAlone)
+    if (llvm::any_of(alone, [&](const char *name) {
+          return lines[i].rfind(name, 0) == 0;
+        }))
       changed[i].clear();
     else if (at != std::string::npos)
       ++changed[i][at + sizeof(wait) - 1];
@@ -231,11 +263,56 @@ TEST_F(TensorProgramTest, EveryWaitOfTheFlashForwardIsNeeded) {
       continue;
     ++numChanged;
     SCOPED_TRACE("line " + std::to_string(i + 1) + ": " + lines[i]);
-    std::string error = attend(llvm::join(changed, "\n"), 384, 384, 64);
+    check(llvm::join(changed, "\n"));
+  }
+  return numChanged;
+}
+
+/// The first line that begins with `text`.
+size_t findLine(const std::vector<std::string> &lines, const char *text) {
+  return llvm::find_if(lines,
+                       [&](const std::string &line) {
+                         return line.rfind(text, 0) == 0;
+                       }) -
+         lines.begin();
+}
+
+TEST_F(TensorProgramTest, EveryWaitOfTheFlashForwardIsNeeded) {
+  const std::vector<std::string> lines = split(read("flash_64.mlir"));
+  // The second program is for other GPUs.
+  const size_t end = findLine(lines, "tile.program @flash_mma");
+  unsigned numChanged =
+      forEachMistake(lines, 0, end, [&](const std::string &text) {
+        std::string error = attend(text, 384, 384, 64);
+        EXPECT_NE(error, "");
+        EXPECT_NE(error, "does not compile");
+      });
+  EXPECT_GT(numChanged, 20U);
+}
+
+TEST_F(TensorProgramTest, TheSplitProductIsRight) {
+  const std::string product = read("split_product.mlir");
+  for (const char *one : {"sm_90a", "sm_80"}) {
+    architecture = one;
+    for (Emulator::Order order : kOrders)
+      EXPECT_EQ(multiplyParts(product, 100, 140, 1104, order), "");
+  }
+}
+
+TEST_F(TensorProgramTest, EveryWaitOfTheSplitProductIsNeeded) {
+  const std::vector<std::string> lines = split(read("split_product.mlir"));
+  const size_t middle = findLine(lines, "tile.program @split_product_mma");
+  auto check = [&](const std::string &text) {
+    // In one of the orders a mistake shows that another one happens to hide.
+    std::string error = multiplyParts(text, 128, 128, 1600);
+    if (error.empty())
+      error = multiplyParts(text, 128, 128, 1600, Emulator::Order::Reverse);
     EXPECT_NE(error, "");
     EXPECT_NE(error, "does not compile");
-  }
-  EXPECT_GT(numChanged, 20U);
+  };
+  EXPECT_EQ(forEachMistake(lines, 0, middle, check), 8U);
+  architecture = "sm_80";
+  EXPECT_EQ(forEachMistake(lines, middle, lines.size(), check), 3U);
 }
 
 /// In the variant for GPUs without products of warpgroups, all threads meet

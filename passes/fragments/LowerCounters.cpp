@@ -1,0 +1,112 @@
+//===- LowerCounters.cpp - Programs that wait for each other --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// One thread of a role waits for a counter in memory, or raises it, and the
+// role's threads meet behind or ahead of that. The order that this makes holds
+// for all of them: a release and an acquire order also what the thread has
+// learned of at barriers (causality in PTX's memory model).
+//
+// Copies of boxes go another way to memory than the threads' own accesses. Of a
+// copy that has ended, its thread sees what it wrote, so that the release comes
+// after that. What threads of another program wrote is seen by copies begun
+// after a fence between the two ways, which stands behind the acquire.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/fragments/Fragments.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/fragments/Role.h"
+
+using namespace mlir;
+using namespace bastile;
+
+namespace {
+
+/// The address of a counter in memory.
+Value getAddress(OpBuilder &builder, Location loc, Value counters,
+                 Value index) {
+  Value offset =
+      arith::IndexCastUIOp::create(builder, loc, builder.getI64Type(), index);
+  return LLVM::GEPOp::create(builder, loc, counters.getType(),
+                             builder.getI32Type(), counters, ValueRange{offset},
+                             LLVM::GEPNoWrapFlags::none);
+}
+
+Value toInt32(OpBuilder &builder, Location loc, Value count) {
+  return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(),
+                                      count);
+}
+
+struct LowerAwaitCount : public OpConversionPattern<tile::AwaitCountOp> {
+  LowerAwaitCount(const TypeConverter &converter, MLIRContext *context,
+                  bool copiesBoxes)
+      : OpConversionPattern(converter, context), copiesBoxes(copiesBoxes) {}
+
+  LogicalResult
+  matchAndRewrite(tile::AwaitCountOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    const Role role(op);
+    role.runOnFirst(rewriter, loc, [&] {
+      tile::PollCountOp::create(
+          rewriter, loc,
+          getAddress(rewriter, loc, adaptor.getCounters().front(),
+                     adaptor.getIndex().front()),
+          toInt32(rewriter, loc, adaptor.getCount().front()));
+      if (copiesBoxes)
+        NVVM::FenceProxyOp::create(rewriter, loc, NVVM::ProxyKind::async_global,
+                                   NVVM::SharedSpaceAttr());
+    });
+    role.synchronize(rewriter, loc);
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  const bool copiesBoxes;
+};
+
+struct LowerReleaseCount : public OpConversionPattern<tile::ReleaseCountOp> {
+  LowerReleaseCount(const TypeConverter &converter, MLIRContext *context,
+                    bool copiesBoxes)
+      : OpConversionPattern(converter, context), copiesBoxes(copiesBoxes) {}
+
+  LogicalResult
+  matchAndRewrite(tile::ReleaseCountOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    const Role role(op);
+    role.synchronize(rewriter, loc);
+    role.runOnFirst(rewriter, loc, [&] {
+      // Without `read`, until what the copies write is there.
+      if (copiesBoxes)
+        NVVM::CpAsyncBulkWaitGroupOp::create(rewriter, loc, /*group=*/0,
+                                             /*read=*/UnitAttr());
+      tile::PublishCountOp::create(
+          rewriter, loc,
+          getAddress(rewriter, loc, adaptor.getCounters().front(),
+                     adaptor.getIndex().front()),
+          toInt32(rewriter, loc, adaptor.getCount().front()));
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  const bool copiesBoxes;
+};
+
+} // namespace
+
+void bastile::populateCounterPatterns(const TypeConverter &converter,
+                                      RewritePatternSet &patterns,
+                                      bool copiesBoxes) {
+  patterns.add<LowerAwaitCount, LowerReleaseCount>(
+      converter, patterns.getContext(), copiesBoxes);
+}
