@@ -103,9 +103,12 @@ def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
 def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
   let summary = "group the ops of each function into kernels";
   let description = [{
-    Ops on row tensors that depend on each other and have the same rows become
-    one `tile.kernel`, which reads every input once and writes every output
-    once; the function keeps the launches. Ops on row vectors and scalars are
+    Ops on row tensors that depend on each other, have the same rows and go
+    along the same columns, or groups of them, become one `tile.kernel`, which
+    reads every input once and writes every output once; the function keeps the
+    launches. Dimensions are the same where ops carry them from one value to
+    the other, or where the function's arguments give them one name: `["b",
+    "s", "d"]` as an argument's `tile.dimensions`. Ops on row vectors and scalars are
     repeated in each kernel that needs their results. A row vector that the
     function returns and that depends on no rows gets a kernel of a single row.
 

@@ -14,6 +14,7 @@
 
 #include "passes/Passes.h"
 
+#include "dialect/Dimensions.h"
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -268,6 +269,40 @@ static bool isRounded(Value gradient) {
          getElementTypeOrSelf(gradient.getType()).getIntOrFloatBitWidth() <= 16;
 }
 
+/// Names the dimensions of the arguments of `backward`, which stand for
+/// `originals` of `forward` or are their gradients, where the ops of the
+/// backward do not show that dimensions are one which are one in the forward.
+static void nameDimensions(func::FuncOp forward, ArrayRef<Value> originals,
+                           func::FuncOp backward) {
+  const ValueDimensions all(forward.front()), shown(backward.front());
+  using Dimension = ValueDimensions::Dimension;
+  llvm::MapVector<Dimension, Dimension> found;
+  bool isShown = true;
+  Builder builder(forward.getContext());
+  SmallVector<Attribute> names;
+  for (auto [original, argument] :
+       llvm::zip_equal(originals, backward.getArguments())) {
+    SmallVector<Attribute> places;
+    auto type = cast<RankedTensorType>(argument.getType());
+    for (int64_t place = 0; place < type.getRank(); ++place) {
+      std::optional<Dimension> dimension = all.get(original, place);
+      if (!dimension) {
+        places.push_back(builder.getI64IntegerAttr(1));
+        continue;
+      }
+      Dimension own = *shown.get(argument, place);
+      auto it = found.try_emplace(*dimension, own).first;
+      isShown &= it->second == own;
+      places.push_back(builder.getStringAttr("d" + Twine(it - found.begin())));
+    }
+    names.push_back(builder.getArrayAttr(places));
+  }
+  if (isShown)
+    return;
+  for (auto [index, places] : llvm::enumerate(names))
+    backward.setArgAttr(index, tile::ProgramOp::kDimensionsAttrName, places);
+}
+
 LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   auto backward = cast<func::FuncOp>(func->clone());
   backward.setName((func.getName() + "_backward").str());
@@ -298,21 +333,24 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
   OpBuilder builder(func.getContext());
   SmallVector<Attribute> inputs;
   SmallVector<std::string> names;
-  SmallVector<Value> sources;
-  auto addInput = [&](Value value, StringRef kind, unsigned index,
-                      const Twine &name) {
+  SmallVector<Value> sources, originals;
+  auto addInput = [&](Value value, Value original, StringRef kind,
+                      unsigned index, const Twine &name) {
     sources.push_back(value);
+    originals.push_back(original);
     names.push_back(name.str());
     inputs.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr(kind, builder.getI64IntegerAttr(index))));
   };
+  Operation *forwardReturn = func.front().getTerminator();
   for (auto [index, seed] : llvm::enumerate(seeds))
     if (seed && cut.isRead(seed))
-      addInput(seed, "grad", index, "grad_" + getResultName(func, index));
+      addInput(seed, forwardReturn->getOperand(index), "grad", index,
+               "grad_" + getResultName(func, index));
   for (unsigned index = 0; index < numArguments; ++index) {
     if (!cut.isRead(body.getArgument(index)))
       continue;
-    addInput(body.getArgument(index), "input", index,
+    addInput(body.getArgument(index), func.getArgument(index), "input", index,
              getInputName(func, index));
     // If a result took the argument's memory, the backward would find that
     // result there.
@@ -320,13 +358,13 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
       func.removeResultAttr(*result, tile::TileDialect::kInPlaceAttrName);
   }
   for (unsigned index : cut.getResults())
-    addInput(returnOp->getOperand(index), "output", index,
-             getResultName(func, index));
+    addInput(returnOp->getOperand(index), forwardReturn->getOperand(index),
+             "output", index, getResultName(func, index));
   unsigned firstSaved = func.getNumResults();
   for (auto [number, saved] : llvm::enumerate(cut.getStatistics())) {
     std::string name = "saved" + std::to_string(number);
-    addInput(saved, "output", appendResult(func, cut.getForward(saved), name),
-             name);
+    addInput(saved, cut.getForward(saved), "output",
+             appendResult(func, cut.getForward(saved), name), name);
   }
 
   // The backward has one result for each gradient that differs from the others.
@@ -385,6 +423,7 @@ LogicalResult Differentiator::createBackward(SymbolTable &symbols) {
     setInputName(backward, index, name);
   for (auto [index, name] : llvm::enumerate(resultNames))
     setResultName(backward, index, name);
+  nameDimensions(func, originals, backward);
 
   NamedAttrList description;
   if (results.empty())

@@ -163,6 +163,40 @@ static LogicalResult verifyInPlace(func::FuncOp func) {
   return success();
 }
 
+/// Checks the names of the dimensions of arguments: dimensions of one name have
+/// one size.
+static LogicalResult verifyDimensions(func::FuncOp func) {
+  DenseMap<Attribute, int64_t> sizes;
+  for (BlockArgument argument : func.getArguments()) {
+    const unsigned index = argument.getArgNumber();
+    Attribute attribute =
+        func.getArgAttr(index, tile::ProgramOp::kDimensionsAttrName);
+    if (!attribute)
+      continue;
+    auto type = cast<RankedTensorType>(argument.getType());
+    auto error = [&] {
+      return func.emitOpError("argument ")
+             << index << " of type " << type << " has '"
+             << tile::ProgramOp::kDimensionsAttrName << "' " << attribute;
+    };
+    auto names = dyn_cast<ArrayAttr>(attribute);
+    if (!names || static_cast<int64_t>(names.size()) != type.getRank())
+      return error() << ", not a name or 1 for each dimension";
+    for (auto [name, size] : llvm::zip_equal(names, type.getShape())) {
+      auto number = dyn_cast<IntegerAttr>(name);
+      if (!isa<StringAttr>(name) && !(number && number.getInt() == 1))
+        return error() << ", not a name or 1 for each dimension";
+      auto [it, isNew] = sizes.try_emplace(name, number ? 1 : size);
+      if (it->second != size && !ShapedType::isDynamic(it->second) &&
+          !ShapedType::isDynamic(size))
+        return error() << ", but " << name << " has the size " << it->second;
+      if (ShapedType::isDynamic(it->second))
+        it->second = size;
+    }
+  }
+  return success();
+}
+
 /// The attributes of this dialect that a function may have. Others are errors,
 /// so that a misspelled one does not go unnoticed.
 static LogicalResult verifyAttributes(func::FuncOp func) {
@@ -194,6 +228,8 @@ LogicalResult bastile::verifySignature(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments())
     if (failed(verifyArgument(argument)))
       return failure();
+  if (failed(verifyDimensions(func)))
+    return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   for (unsigned index = 0; index < returnOp.getNumOperands(); ++index)
     if (failed(verifyResult(returnOp, index)))

@@ -321,8 +321,10 @@ LogicalResult FunctionFuser::run() {
   builder.setInsertionPoint(returnOp);
   copyRepeatedResults(returnOp);
   moveConditionsBehindRows(func);
+  // Another source of an op's sizes may have other columns.
+  const ValueDimensions dimensions(func.front());
   replaceSizeSources(func.front(), [](Value root) { return root; });
-  FailureOr<SmallVector<Group>> groups = collectGroups(func);
+  FailureOr<SmallVector<Group>> groups = collectGroups(func, dimensions);
   if (failed(groups))
     return failure();
   findOverwritten(returnOp);
@@ -335,8 +337,8 @@ LogicalResult FunctionFuser::run() {
     Group *next = chooseNext(pending);
     if (!next)
       return func.emitOpError(
-          "has chains of different row lengths that need each other's values "
-          "both ways; split the function");
+          "has kernels that need each other's values both ways; split the "
+          "function");
     std::string name = getEntryName(func.getName()) + "_kernel";
     if (groups->size() > 1)
       name += std::to_string(index++);

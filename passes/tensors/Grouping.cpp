@@ -13,6 +13,7 @@
 #include "passes/tensors/RowClass.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
+#include <map>
 
 using namespace mlir;
 using namespace bastile;
@@ -21,7 +22,8 @@ namespace {
 
 class Grouper {
 public:
-  explicit Grouper(func::FuncOp func) : func(func), rounds(func) {}
+  Grouper(func::FuncOp func, const ValueDimensions &dimensions)
+      : func(func), rounds(func), dimensions(dimensions) {}
 
   FailureOr<SmallVector<Group>> run();
 
@@ -37,6 +39,7 @@ private:
 
   func::FuncOp func;
   const Rounds rounds;
+  const ValueDimensions &dimensions;
   SmallVector<Group> groups;
   /// The group that an op belongs to, which may not be the only one that
   /// computes it.
@@ -100,10 +103,48 @@ void dropForeignConditions(SmallVectorImpl<Operation *> &ops) {
   llvm::erase_if(ops, [&](Operation *op) { return !kept.contains(op); });
 }
 
+using OpClasses = llvm::EquivalenceClasses<Operation *>;
+
+/// Whether `lhs` and `rhs`, of two of `classes`, need each other's values
+/// through another class: joined, they would have to run both before and after
+/// that one.
+bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
+                                Operation *rhs) {
+  // The classes that the two need, those first that they need themselves.
+  SmallVector<Operation *> pending;
+  DenseSet<Operation *> visited;
+  auto isJoined = [&](Operation *op) {
+    return classes.isEquivalent(op, lhs) || classes.isEquivalent(op, rhs);
+  };
+  // Visits the classes that the class of `op` needs. Returns whether one of the
+  // two is among them.
+  auto visit = [&](Operation *op) {
+    bool needsJoined = false;
+    for (Operation *member : classes.members(op))
+      for (Value operand : member->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!producer || !classes.contains(producer))
+          continue;
+        if (isJoined(producer))
+          needsJoined = true;
+        else if (visited.insert(classes.getLeaderValue(producer)).second)
+          pending.push_back(producer);
+      }
+    return needsJoined;
+  };
+  visit(lhs);
+  visit(rhs);
+  while (!pending.empty())
+    if (visit(pending.pop_back_val()))
+      return true;
+  return false;
+}
+
 LogicalResult Grouper::formRowGroups() {
-  // The rows of a kernel have one length, statistics aside.
-  llvm::EquivalenceClasses<Operation *> classes;
+  // The rows of a kernel go along one dimension, statistics aside.
+  OpClasses classes;
   DenseMap<Operation *, RowClass> rows;
+  bool isDivided = false;
   auto join = [&](Operation *lhs, Operation *rhs) {
     if (rounds.get(lhs) != rounds.get(rhs) ||
         !(rounds.getCombinedRows(lhs) == rounds.getCombinedRows(rhs)))
@@ -112,9 +153,13 @@ LogicalResult Grouper::formRowGroups() {
       return;
     RowClass left = rows.lookup(classes.getLeaderValue(lhs));
     RowClass right = rows.lookup(classes.getLeaderValue(rhs));
-    if (!left.fits(right))
+    if (!left.fits(right, dimensions)) {
+      isDivided = true;
       return;
-    left.merge(right);
+    }
+    if (isDivided && needEachOtherThroughOthers(classes, lhs, rhs))
+      return;
+    left.merge(right, dimensions);
     classes.unionSets(lhs, rhs);
     rows[classes.getLeaderValue(lhs)] = left;
   };
@@ -124,7 +169,7 @@ LogicalResult Grouper::formRowGroups() {
     if (!rounds.isRowOp(&op))
       continue;
     classes.insert(&op);
-    rows[&op] = RowClass::get(&op);
+    rows[&op] = RowClass::get(&op, dimensions);
     for (OpOperand &operand : op.getOpOperands()) {
       if (!isRowTensor(operand.get()))
         continue;
@@ -226,10 +271,12 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t round) {
   }
 }
 
-/// Makes a vector group of the rows of one length that one row group combines,
-/// and adds each op on the results to the last group whose values it needs.
+/// Makes a vector group of the rows along one dimension that one row group
+/// combines, and adds each op on the results to the last group whose values it
+/// needs.
 void Grouper::formVectorGroups() {
-  DenseMap<std::pair<size_t, int64_t>, size_t> byRows;
+  std::map<std::pair<size_t, std::optional<ValueDimensions::Dimension>>, size_t>
+      byRows;
   size_t firstGroup = groups.size();
   auto getOrder = [&](size_t group) {
     int64_t round = rounds.get(groups[group].combined.front());
@@ -238,9 +285,8 @@ void Grouper::formVectorGroups() {
   for (Operation &op : func.front().without_terminator()) {
     if (combinesAllRows(&op)) {
       auto reduce = cast<tile::ReduceRowsOp>(op);
-      int64_t length = reduce.getType().getShape().back();
       auto [it, isNew] = byRows.try_emplace(
-          std::make_pair(owners.lookup(&op), length), groups.size());
+          {owners.lookup(&op), dimensions.getColumns(reduce)}, groups.size());
       if (isNew)
         groups.emplace_back();
       owners[&op] = it->second;
@@ -275,19 +321,18 @@ void Grouper::formVectorGroups() {
   }
 }
 
-/// Makes a group for each length of row vectors that the function returns and
-/// that depend on no rows: a kernel of a single row.
+/// Makes a group for each dimension of row vectors that the function returns
+/// and that depend on no rows: a kernel of a single row.
 void Grouper::formSharedGroups() {
-  DenseMap<int64_t, size_t> byLength;
+  std::map<std::optional<ValueDimensions::Dimension>, size_t> byColumns;
   for (Value value : func.front().getTerminator()->getOperands()) {
     if (isRowTensor(value) || rounds.isCombined(value))
       continue;
     Operation *op = value.getDefiningOp();
     // A joined vector is computed as pieces.
     Value computed = isa<tile::JoinOp>(op) ? op->getOperand(0) : value;
-    auto [it, isNew] = byLength.try_emplace(
-        cast<RankedTensorType>(computed.getType()).getShape().back(),
-        groups.size());
+    auto [it, isNew] =
+        byColumns.try_emplace(dimensions.getColumns(computed), groups.size());
     if (isNew)
       groups.emplace_back();
     owners[op] = it->second;
@@ -332,6 +377,7 @@ FailureOr<SmallVector<Group>> Grouper::run() {
 
 } // namespace
 
-FailureOr<SmallVector<Group>> bastile::collectGroups(func::FuncOp func) {
-  return Grouper(func).run();
+FailureOr<SmallVector<Group>>
+bastile::collectGroups(func::FuncOp func, const ValueDimensions &dimensions) {
+  return Grouper(func, dimensions).run();
 }

@@ -6,11 +6,14 @@
 //
 // Ops on row tensors form row groups. Two ops join one group when one uses the
 // other's result and both have the same rows, or when both read the same row
-// tensor. A combination of all rows (`tile.reduce_rows`) ends a row group with
-// one partial result for each program; a vector group combines the partial
-// results and computes the ops on row vectors that follow. Row vectors that
-// depend on no rows are computed in each group that reads them, and those that
-// the function returns in a group of their own.
+// tensor; statistics aside, both go along one dimension then, or one along
+// groups of the other's (dialect/Dimensions.h). No ops join that need each
+// other's values through another group. A combination of all rows
+// (`tile.reduce_rows`) ends a row group with one partial result for each
+// program; a vector group combines the partial results and computes the ops on
+// row vectors that follow. Row vectors that depend on no rows are computed in
+// each group that reads them, and those that the function returns in a group of
+// their own.
 //
 // A row group that reads a combination of all rows runs in a later round. Each
 // op runs in the last round that its users allow, so that as little as possible
@@ -26,6 +29,7 @@
 #ifndef BASTILE_PASSES_TENSORS_GROUPING_H
 #define BASTILE_PASSES_TENSORS_GROUPING_H
 
+#include "dialect/Dimensions.h"
 #include "dialect/Tile.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -52,9 +56,10 @@ struct Group {
   llvm::SmallVector<tile::ReduceRowsOp> combined;
 };
 
-/// Divides the ops of `func` into groups, or reports why that cannot be.
+/// Divides the ops of `func`, whose values have `dimensions`, into groups, or
+/// reports why that cannot be.
 llvm::FailureOr<llvm::SmallVector<Group>>
-collectGroups(mlir::func::FuncOp func);
+collectGroups(mlir::func::FuncOp func, const ValueDimensions &dimensions);
 
 } // namespace bastile
 

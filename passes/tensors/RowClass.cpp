@@ -12,22 +12,25 @@
 using namespace mlir;
 using namespace bastile;
 
-/// The length of the rows that `op` computes: that of its longest row tensor,
-/// or that of the pieces where it splits or joins rows.
-static int64_t getRowLength(Operation *op) {
-  ValueRange values = op->getResults();
+/// The dimension along the rows that `op` computes or reduces: the finest,
+/// where it has groups of others. Where an op joins rows, it is that of the
+/// pieces.
+static std::optional<ValueDimensions::Dimension>
+getColumns(Operation *op, const ValueDimensions &dimensions) {
+  SmallVector<Value> values(op->getResults());
   if (isa<tile::JoinOp>(op))
-    values = op->getOperands();
-  int64_t length = 0;
-  auto visit = [&](Value value) {
-    if (isRowTensor(value))
-      length = std::max(
-          length, cast<RankedTensorType>(value.getType()).getShape().back());
-  };
-  llvm::for_each(values, visit);
+    values.assign(op->operand_begin(), op->operand_end());
   if (isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
-    visit(op->getOperand(0));
-  return length;
+    values.push_back(op->getOperand(0));
+  std::optional<ValueDimensions::Dimension> columns;
+  for (Value value : values) {
+    if (!isRowTensor(value))
+      continue;
+    auto found = dimensions.getColumns(value);
+    if (found && (!columns || dimensions.isOfGroups(*columns, *found)))
+      columns = found;
+  }
+  return columns;
 }
 
 bool bastile::readsBands(OpOperand &operand) {
@@ -70,30 +73,37 @@ bool bastile::fitsCombinedRow(Operation *op) {
          repeatsVector(op);
 }
 
-RowClass RowClass::get(Operation *op) {
+RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
   RowClass rows;
-  rows.length = getRowLength(op);
-  rows.mayBeGroups = OpTrait::hasElementwiseMappableTraits(op) ||
-                     isa<tile::CopyOp, arith::ConstantOp, tile::ReduceBandsOp,
-                         tile::PackBandsOp, tile::RepeatBandsOp>(op);
+  rows.columns = getColumns(op, dimensions);
+  rows.fitGroups = OpTrait::hasElementwiseMappableTraits(op) ||
+                   isa<tile::CopyOp, arith::ConstantOp, tile::ReduceBandsOp,
+                       tile::PackBandsOp, tile::RepeatBandsOp>(op);
   if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
     rows.band = reduce.getBand();
   rows.reducesMore = isRowReduction(op) || isa<tile::ReduceRowsOp>(op);
-  auto visitGroups = [&](Type longer, Value shorter) {
-    if (isRowTensor(shorter)) {
-      int64_t length =
-          cast<RankedTensorType>(shorter.getType()).getShape().back();
-      if (length != 1 &&
-          length != cast<RankedTensorType>(longer).getShape().back())
-        rows.groups.push_back(length);
-    }
-  };
-  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    visitGroups(reduce.getInput().getType(), reduce.getResult());
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    visitGroups(broadcast.getType(), broadcast.getSource());
     auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
-    rows.mayBeGroups = !source || source.getShape().back() == 1;
+    rows.fitGroups = !source || source.getShape().back() == 1;
   }
   return rows;
+}
+
+bool RowClass::fits(const RowClass &other,
+                    const ValueDimensions &dimensions) const {
+  if (!fitsBands(other) || !other.fitsBands(*this))
+    return false;
+  return !columns || !other.columns || columns == other.columns ||
+         areGroupsOf(other, dimensions) || other.areGroupsOf(*this, dimensions);
+}
+
+void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
+  if (columns == other.columns) {
+    fitGroups &= other.fitGroups;
+  } else if (!columns || areGroupsOf(other, dimensions)) {
+    columns = other.columns;
+    fitGroups = other.fitGroups;
+  }
+  band = std::max(band, other.band);
+  reducesMore |= other.reducesMore;
 }

@@ -7,6 +7,7 @@
 #ifndef BASTILE_PASSES_TENSORS_ROWCLASS_H
 #define BASTILE_PASSES_TENSORS_ROWCLASS_H
 
+#include "dialect/Dimensions.h"
 #include "dialect/Tile.h"
 
 namespace bastile {
@@ -40,45 +41,33 @@ bool fitsCombinedRow(mlir::Operation *op);
 
 /// The rows of a kernel of some ops.
 struct RowClass {
-  /// The length of the rows; 1 as long as there are only statistics.
-  int64_t length = 1;
-  /// The lengths of group statistics among the values.
-  llvm::SmallVector<int64_t, 1> groups;
-  /// Whether rows of this length may turn out to be group statistics.
-  bool mayBeGroups = true;
+  /// The dimension along the rows; none as long as there are only statistics.
+  std::optional<ValueDimensions::Dimension> columns;
+  /// Whether the ops along that dimension can be computed on statistics of
+  /// groups, too, beside the columns that the groups are of.
+  bool fitGroups = true;
   /// The rows of a band where bands are reduced, otherwise 0, and whether
   /// anything is reduced that the tile of a band does not hold.
   int64_t band = 0;
   bool reducesMore = false;
 
-  static RowClass get(mlir::Operation *op);
+  static RowClass get(mlir::Operation *op, const ValueDimensions &dimensions);
 
+  /// Whether one kernel can compute the rows of both classes.
+  bool fits(const RowClass &other, const ValueDimensions &dimensions) const;
+  void merge(const RowClass &other, const ValueDimensions &dimensions);
+
+private:
   /// Whether the rows of this class are group statistics of the other's.
-  bool areGroupsOf(const RowClass &other) const {
-    return mayBeGroups && llvm::is_contained(other.groups, length);
+  bool areGroupsOf(const RowClass &other,
+                   const ValueDimensions &dimensions) const {
+    return fitGroups && columns && other.columns &&
+           dimensions.isOfGroups(*columns, *other.columns);
   }
   /// A program that holds a band goes on neither along its rows nor to more
   /// rows.
   bool fitsBands(const RowClass &other) const {
     return !band || (!other.reducesMore && (!other.band || other.band == band));
-  }
-  bool fits(const RowClass &other) const {
-    if (!fitsBands(other) || !other.fitsBands(*this))
-      return false;
-    return length == other.length || length == 1 || other.length == 1 ||
-           areGroupsOf(other) || other.areGroupsOf(*this);
-  }
-  void merge(const RowClass &other) {
-    if (other.length == length)
-      mayBeGroups &= other.mayBeGroups;
-    else if (other.length > length)
-      mayBeGroups = other.mayBeGroups;
-    length = std::max(length, other.length);
-    band = std::max(band, other.band);
-    reducesMore |= other.reducesMore;
-    for (int64_t group : other.groups)
-      if (!llvm::is_contained(groups, group))
-        groups.push_back(group);
   }
 };
 

@@ -401,17 +401,6 @@ func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 }
 
 // -----
-// chains that need each other both ways
-// error: 1:1: 'func.func' op has chains of different row lengths that need each other's values both ways; split the function
-func.func @f(%x: tensor<?x8xf32>, %y: tensor<?x16xf32>) -> (tensor<?x16xf32>, tensor<?x8xf32>) {
-  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
-  %1 = tile.broadcast %0 like %y : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
-  %2 = tile.reduce add %1 : tensor<?x16xf32> -> tensor<?x1xf32>
-  %3 = tile.broadcast %2 like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
-  return %1, %3 : tensor<?x16xf32>, tensor<?x8xf32>
-}
-
-// -----
 // what is no function
 // error: 1:1: 'memref.global' op cannot be compiled; only 'func.func' can
 memref.global @g : memref<8xf32>

@@ -203,20 +203,6 @@ func.func @truth_returned(%x: tensor<?x8xf32>) -> tensor<?x8xi1> {
 
 // -----
 
-// expected-error @below {{'func.func' op has chains of different row lengths that need each other's values both ways; split the function}}
-func.func @both_ways(%x: tensor<?x8xf32>, %y: tensor<?x16xf32>)
-    -> (tensor<?x16xf32>, tensor<?x8xf32>) {
-  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
-  %1 = tile.broadcast %0 like %y
-      : tensor<?x1xf32>, tensor<?x16xf32> -> tensor<?x16xf32>
-  %2 = tile.reduce add %1 : tensor<?x16xf32> -> tensor<?x1xf32>
-  %3 = tile.broadcast %2 like %x
-      : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
-  return %1, %3 : tensor<?x16xf32>, tensor<?x8xf32>
-}
-
-// -----
-
 // expected-error @below {{'func.func' op result 0 has 'tile.in_place' 2 : index, which is the number of no argument}}
 func.func @in_place_of_nothing(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
     -> (tensor<?x8xf32> {tile.in_place = 2 : index}) {
@@ -356,4 +342,27 @@ func.func @two_results(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   // expected-error @below {{'math.sincos' op cannot be part of a kernel}}
   %0, %1 = math.sincos %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op argument 0 of type 'tensor<?x8xf32>' has 'tile.dimensions' ["r"], not a name or 1 for each dimension}}
+func.func @too_few_names(%x: tensor<?x8xf32> {tile.dimensions = ["r"]}) -> tensor<?x8xf32> {
+  return %x : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op argument 0 of type 'tensor<?x8xf32>' has 'tile.dimensions' ["r", 2], not a name or 1 for each dimension}}
+func.func @size_for_name(%x: tensor<?x8xf32> {tile.dimensions = ["r", 2]}) -> tensor<?x8xf32> {
+  return %x : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op argument 1 of type 'tensor<?x4xf32>' has 'tile.dimensions' ["r", "c"], but "c" has the size 8}}
+func.func @two_sizes(%x: tensor<?x8xf32> {tile.dimensions = ["r", "c"]},
+                     %y: tensor<?x4xf32> {tile.dimensions = ["r", "c"]})
+    -> (tensor<?x8xf32>, tensor<?x4xf32>) {
+  return %x, %y : tensor<?x8xf32>, tensor<?x4xf32>
 }
