@@ -33,37 +33,44 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     if (!target)
       return signalPassFailure();
     SymbolTable symbols(getOperation());
-    auto result = getOperation().walk([&](tile::LaunchOp launch) {
-      auto kernel = symbols.lookup<tile::KernelOp>(
-          cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
-      if (!kernel)
-        return WalkResult::advance();
-      if (failed(verifyIsScheduled(kernel)))
-        return WalkResult::interrupt();
-      KernelShape shape = KernelShape::get(kernel);
-      for (std::optional<tile::ScheduleAttr> schedule :
-           {kernel.getSchedule(), kernel.getUnalignedSchedule()})
-        if (schedule && failed(verifySchedule(kernel, ScheduleFields(*schedule),
-                                              shape, *target)))
-          return WalkResult::interrupt();
-      SmallVector<Attribute> names;
-      SmallVector<tile::ProgramOp> programs;
-      for (TileVariant &variant :
-           getVariants(kernel, shape, target->isHost())) {
-        if (!target->isHost())
-          variant.grid = *ThreadGrid::get(variant.schedule);
-        programs.push_back(buildProgram(kernel, variant));
-      }
-      symbols.erase(kernel);
-      for (tile::ProgramOp program : programs) {
-        symbols.insert(program);
-        names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
-      }
-      launch.setKernelsAttr(ArrayAttr::get(&getContext(), names));
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
-      signalPassFailure();
+    // Kernels are erased, which a walk over them would not survive.
+    SmallVector<tile::LaunchOp> launches;
+    getOperation().walk(
+        [&](tile::LaunchOp launch) { launches.push_back(launch); });
+    for (tile::LaunchOp launch : launches)
+      if (failed(tileKernel(launch, symbols, *target)))
+        return signalPassFailure();
+  }
+
+  /// Replaces the kernel that `launch` runs by its programs.
+  static LogicalResult tileKernel(tile::LaunchOp launch, SymbolTable &symbols,
+                                  const Target &target) {
+    auto kernel = symbols.lookup<tile::KernelOp>(
+        cast<FlatSymbolRefAttr>(launch.getKernels()[0]).getValue());
+    if (!kernel)
+      return success();
+    if (failed(verifyIsScheduled(kernel)))
+      return failure();
+    KernelShape shape = KernelShape::get(kernel);
+    for (std::optional<tile::ScheduleAttr> schedule :
+         {kernel.getSchedule(), kernel.getUnalignedSchedule()})
+      if (schedule && failed(verifySchedule(kernel, ScheduleFields(*schedule),
+                                            shape, target)))
+        return failure();
+    SmallVector<tile::ProgramOp> programs;
+    for (TileVariant &variant : getVariants(kernel, shape, target.isHost())) {
+      if (!target.isHost())
+        variant.grid = *ThreadGrid::get(variant.schedule);
+      programs.push_back(buildProgram(kernel, variant));
+    }
+    symbols.erase(kernel);
+    SmallVector<Attribute> names;
+    for (tile::ProgramOp program : programs) {
+      symbols.insert(program);
+      names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
+    }
+    launch.setKernelsAttr(ArrayAttr::get(launch.getContext(), names));
+    return success();
   }
 
   /// Whether some operand's rows serve several of another's.
