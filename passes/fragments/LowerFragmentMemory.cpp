@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/OperandTile.h"
+#include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
 
 using namespace mlir;
@@ -25,7 +26,17 @@ using namespace bastile;
 
 namespace {
 
-/// The place of a tile's elements in an operand.
+/// What a thread holds of one row of a tile, in an operand.
+struct RowInMemory {
+  /// The address of the thread's first element. Loads of any element have that
+  /// of the operand's first one where it lies beyond the operand.
+  Value address;
+  /// How many elements the operand has from the thread's first one on.
+  Value left;
+};
+
+/// The place of a tile's elements in an operand. Those of a thread are told
+/// apart by constants, so that only the first one of a row is computed.
 class FragmentMemory {
 public:
   template <typename Op>
@@ -34,45 +45,71 @@ public:
       : builder(builder), loc(op.getLoc()), tile(tile),
         memory(builder, op, cast<MemRefType>(op.getMemref().getType()), parts,
                indices),
-        position(builder, op, getFragmentLayout(tile)) {}
-
-  Value getRow(int64_t repeat, int64_t half) {
-    if (!memory.row)
-      return {};
-    if (tile.getDimSize(0) == 1)
-      return memory.row;
-    return arith::AddIOp::create(builder, loc, memory.row,
-                                 position.getRow(repeat, half));
-  }
-  Value getColumn(int64_t chunk, int64_t element) {
-    if (tile.getDimSize(1) == 1)
-      return memory.column;
-    Value own = arith::AddIOp::create(builder, loc, memory.column,
-                                      position.getColumn(chunk));
-    if (element == 0)
-      return own;
-    return arith::AddIOp::create(
-        builder, loc, own,
-        arith::ConstantIndexOp::create(builder, loc, element));
+        position(builder, op, getFragmentLayout(tile)), first(memory.column) {
+    if constexpr (std::is_same_v<Op, tile::LoadOp>)
+      readsAny = op.getInvariant();
+    if (tile.getDimSize(1) != 1)
+      first = arith::AddIOp::create(builder, loc, first,
+                                    position.getColumn(/*chunk=*/0));
+    left = arith::SubIOp::create(
+        builder, loc, memory.columns,
+        arith::MinUIOp::create(builder, loc, first, memory.columns));
   }
 
-  /// Whether the element lies in the operand.
-  Value isInside(Value elementRow, Value elementColumn) {
-    return memory.isInside(builder, loc, elementRow, elementColumn);
+  RowInMemory getRow(int64_t repeat, int64_t half) {
+    Value row = memory.row, inRow = left;
+    if (row) {
+      if (tile.getDimSize(0) != 1)
+        row = arith::AddIOp::create(builder, loc, row,
+                                    position.getRow(repeat, half));
+      Value isRow = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::ult, row, memory.rows);
+      inRow = arith::SelectOp::create(builder, loc, isRow, left, constant(0));
+    }
+    return {memory.getAddress(builder, loc, row, first,
+                              readsAny ? isMoreThan(inRow, 0) : Value()),
+            inRow};
   }
 
-  /// The address of an element, or of the operand's first one where it lies
-  /// beyond the operand.
-  Value getAddress(Value elementRow, Value elementColumn, Value inside) {
-    return memory.getAddress(builder, loc, elementRow, elementColumn, inside);
+  /// The number of element `element` of a chunk's pieces, from the thread's
+  /// first one on.
+  static int64_t getColumn(int64_t chunk, int64_t element) {
+    return chunk * tile::MmaAttr::kChunk + element;
+  }
+  Value isInside(RowInMemory row, int64_t column) {
+    return isMoreThan(row.left, column);
+  }
+
+  /// The address of an element that lies in the operand.
+  Value getAddress(RowInMemory row, int64_t column) {
+    return advanceBytes(builder, loc, row.address, column * getBytes());
+  }
+  /// The same, or any address in the operand for one that is not `inside`.
+  Value getAddress(RowInMemory row, int64_t column, Value inside) {
+    Value bytes = arith::SelectOp::create(
+        builder, loc, inside, constant(column * getBytes()), constant(0));
+    return advanceBytes(builder, loc, row.address, bytes);
   }
 
 private:
+  int64_t getBytes() const { return getElementBytes(tile); }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  }
+  Value isMoreThan(Value count, int64_t limit) {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, count,
+                                 constant(limit));
+  }
+
   OpBuilder &builder;
   Location loc;
   RankedTensorType tile;
   const OperandTile memory;
   FragmentPosition position;
+  /// The thread's first column, and how many the operand has from there on.
+  Value first, left;
+  /// Whether any element may be read in place of one beyond the operand.
+  bool readsAny = false;
 };
 
 /// Whether `op` moves whole rows of an operand of named dimensions in the
@@ -90,7 +127,7 @@ void forEachPiece(RankedTensorType tile, FragmentMemory &memory, Visit visit) {
   ArrayRef<int64_t> shape = tile.getShape();
   for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
     for (int64_t half = 0; half < layout.getRowsPerRepeat(shape); ++half) {
-      Value row = memory.getRow(repeat, half);
+      RowInMemory row = memory.getRow(repeat, half);
       for (int64_t chunk = 0; chunk < layout.getChunks(shape); ++chunk)
         visit(layout.getPiece(shape, repeat, chunk, half), row, chunk);
     }
@@ -114,25 +151,25 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
         createConstantPiece(rewriter, loc, type.getElementType(),
                             rewriter.getZeroAttr(type.getElementType()));
     SmallVector<Value> pieces(layout.getNumPieces(type.getShape()));
-    forEachPiece(type, memory, [&](int64_t piece, Value row, int64_t chunk) {
-      SmallVector<Value> elements;
-      for (int64_t element = 0; element < width; ++element) {
-        Value column = memory.getColumn(chunk, element);
-        Value inside = memory.isInside(row, column);
-        elements.push_back(
-            op.getInvariant()
-                ? loadAny(rewriter, op, memory, row, column, inside, zero)
-                : loadIf(rewriter, loc, inside, zero,
-                         memory.getAddress(row, column,
-                                           /*inside=*/Value()),
-                         getElementBytes(type)));
-      }
-      pieces[piece] = width == 1
-                          ? elements.front()
-                          : vector::FromElementsOp::create(
-                                rewriter, loc, getPieceType(type), elements)
-                                .getResult();
-    });
+    forEachPiece(
+        type, memory, [&](int64_t piece, RowInMemory row, int64_t chunk) {
+          SmallVector<Value> elements;
+          for (int64_t element = 0; element < width; ++element) {
+            const int64_t column = FragmentMemory::getColumn(chunk, element);
+            Value inside = memory.isInside(row, column);
+            elements.push_back(
+                op.getInvariant()
+                    ? loadAny(rewriter, op, memory, row, column, inside, zero)
+                    : loadIf(rewriter, loc, inside, zero,
+                             memory.getAddress(row, column),
+                             getElementBytes(type)));
+          }
+          pieces[piece] = width == 1
+                              ? elements.front()
+                              : vector::FromElementsOp::create(
+                                    rewriter, loc, getPieceType(type), elements)
+                                    .getResult();
+        });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
   }
@@ -141,7 +178,7 @@ private:
   /// Loads some element of the operand where the tile's own lies beyond it:
   /// what the program does not write may be read anywhere, without a branch.
   static Value loadAny(OpBuilder &builder, tile::LoadOp op,
-                       FragmentMemory &memory, Value row, Value column,
+                       FragmentMemory &memory, RowInMemory row, int64_t column,
                        Value inside, Value zero) {
     Location loc = op.getLoc();
     Value loaded = loadPiece(builder, loc, zero.getType(),
@@ -167,23 +204,24 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
                           adaptor.getIndices());
     Value isOwner = isFirstHolder(rewriter, op, type);
     const int64_t width = layout.getPieceElements(type.getShape());
-    forEachPiece(type, memory, [&](int64_t piece, Value row, int64_t chunk) {
-      Value value = adaptor.getValue()[piece];
-      for (int64_t element = 0; element < width; ++element) {
-        Value column = memory.getColumn(chunk, element);
-        Value inside =
-            combine(rewriter, loc, memory.isInside(row, column), isOwner);
-        Value scalar = width == 1 ? value
-                                  : vector::ExtractOp::create(rewriter, loc,
-                                                              value, element)
-                                        .getResult();
-        scalar =
-            bitcastTo(rewriter, loc, getMemoryType(scalar.getType()), scalar);
-        storeIf(rewriter, loc, inside, scalar,
-                memory.getAddress(row, column, /*inside=*/Value()),
-                getElementBytes(type));
-      }
-    });
+    forEachPiece(
+        type, memory, [&](int64_t piece, RowInMemory row, int64_t chunk) {
+          Value value = adaptor.getValue()[piece];
+          for (int64_t element = 0; element < width; ++element) {
+            const int64_t column = FragmentMemory::getColumn(chunk, element);
+            Value inside =
+                combine(rewriter, loc, memory.isInside(row, column), isOwner);
+            Value scalar =
+                width == 1
+                    ? value
+                    : vector::ExtractOp::create(rewriter, loc, value, element)
+                          .getResult();
+            scalar = bitcastTo(rewriter, loc, getMemoryType(scalar.getType()),
+                               scalar);
+            storeIf(rewriter, loc, inside, scalar,
+                    memory.getAddress(row, column), getElementBytes(type));
+          }
+        });
     rewriter.eraseOp(op);
     return success();
   }

@@ -15,11 +15,13 @@
 // CHECK-DAG:     %[[LANES:.*]] = arith.constant 32 : i32
 // CHECK:         %[[OF_ROW:.*]] = arith.remui %{{.*}}, %[[C4]]
 // CHECK-NEXT:    %[[FIRST:.*]] = arith.muli %[[OF_ROW]], %{{.*}}
-// CHECK-NEXT:    %[[ROW:.*]] = arith.addi %[[M]], %{{.*}}
 // CHECK-NEXT:    %[[COLUMN:.*]] = arith.addi %[[N]], %[[FIRST]]
-// CHECK-NEXT:    %[[IN_ROW:.*]] = arith.cmpi ult, %[[COLUMN]], %[[N]]
+// CHECK-NEXT:    %[[LAST:.*]] = arith.minui %[[COLUMN]], %[[N]]
+// CHECK-NEXT:    %[[LEFT:.*]] = arith.subi %[[N]], %[[LAST]]
+// CHECK-NEXT:    %[[ROW:.*]] = arith.addi %[[M]], %{{.*}}
 // CHECK-NEXT:    %[[IS_ROW:.*]] = arith.cmpi ult, %[[ROW]], %[[M]]
-// CHECK-NEXT:    %[[INSIDE:.*]] = arith.andi %[[IN_ROW]], %[[IS_ROW]]
+// CHECK-NEXT:    %[[IN_ROW:.*]] = arith.select %[[IS_ROW]], %[[LEFT]], %[[C0]]
+// CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi ugt, %[[IN_ROW]], %[[C0]]
 // CHECK-NEXT:    %[[ROWS:.*]] = arith.muli %[[ROW]], %[[XSTRIDE]]
 // CHECK-NEXT:    %[[PLACE:.*]] = arith.addi %[[COLUMN]], %[[ROWS]]
 // CHECK-NEXT:    %[[OFFSET:.*]] = arith.select %[[INSIDE]], %[[PLACE]], %[[C0]]
@@ -27,7 +29,10 @@
 // CHECK-NEXT:    %[[ADDRESS:.*]] = llvm.getelementptr %[[X]][%[[OFFSET64]]]
 // CHECK-NEXT:    %[[LOADED:.*]] = llvm.load %[[ADDRESS]]
 // CHECK-NEXT:    arith.select %[[INSIDE]], %[[LOADED]], %[[ZERO]]
-// CHECK-NEXT:    arith.addi %[[COLUMN]], %[[C1]]
+// CHECK-NEXT:    %[[INSIDE1:.*]] = arith.cmpi ugt, %[[IN_ROW]], %[[C1]]
+// CHECK-NEXT:    %[[BYTES:.*]] = arith.select %[[INSIDE1]], %[[C4]], %[[C0]]
+// CHECK-NEXT:    %[[BYTES32:.*]] = arith.index_castui %[[BYTES]] : index to i32
+// CHECK-NEXT:    llvm.getelementptr %[[ADDRESS]][%[[BYTES32]]]
 // CHECK-COUNT-7: llvm.load
 // CHECK-NOT:     llvm.load
 // CHECK:         %[[OWN:.*]] = arith.maximumf %{{.*}} : vector<2xf32>
