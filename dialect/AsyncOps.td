@@ -295,9 +295,10 @@ def Tile_CopyTileOp : Tile_Op<"copy_tile"> {
     `tile.commit_copies` made, and other threads see it after the next
     synchronization.
 
-    A thread copies as many bytes at once as the operand's `tile.alignment`
-    says, at most 16; the last index times the bytes of an element must be a
-    multiple of them. With less than 4 bytes it waits for each element.
+    A thread copies 16 bytes of a row at a time, in parts as large as the
+    operand's `tile.alignment` says; the last index times the bytes of an element
+    must be a multiple of these. With less than 4 bytes, elements go through
+    registers, and the thread waits for them.
 
     Example:
 

@@ -345,6 +345,29 @@ static LogicalResult verifyOperandDimensions(ProgramOp program) {
   return success();
 }
 
+/// Checks for which alignments `program` has more variants.
+static LogicalResult verifyAlignments(ProgramOp program) {
+  std::optional<ArrayRef<int64_t>> alignments = program.getAlignments();
+  if (!alignments)
+    return success();
+  int64_t before = 0;
+  for (unsigned index = program.getNumSizes();
+       index < program.getNumArguments(); ++index) {
+    before = std::max(before, program.getArgAlignment(index));
+    if (isa<TensorMapType>(program.getArgumentTypes()[index]))
+      return program.emitOpError("has variants for 'alignments', but argument ")
+             << index << " is copied in boxes, whose alignment is always 16";
+  }
+  for (int64_t alignment : *alignments) {
+    if (alignment < 1 || !llvm::isPowerOf2_64(alignment) || alignment >= before)
+      return program.emitOpError("has a variant for an alignment of ")
+             << alignment << ", which is no power of two below the " << before
+             << " of the variant before";
+    before = alignment;
+  }
+  return success();
+}
+
 /// Checks `program`, which has named dimensions.
 static LogicalResult verifyDimensions(ProgramOp program) {
   if (program.getLeading() != 0 || program.getSpaces() != 1)
@@ -376,7 +399,8 @@ static LogicalResult verifyDimensions(ProgramOp program) {
                                "cut");
   if (failed(verifyParts(program, *parts, "a program")))
     return failure();
-  return verifyOperandDimensions(program);
+  return failure(failed(verifyOperandDimensions(program)) ||
+                 failed(verifyAlignments(program)));
 }
 
 LogicalResult ProgramOp::verify() {
@@ -392,6 +416,9 @@ LogicalResult ProgramOp::verify() {
                    failed(verifyArguments(*this)));
   if (!getLeadingAttr())
     return emitOpError("requires attribute 'leading'");
+  if (getAlignments())
+    return emitOpError("has 'alignments', which are for programs over named "
+                       "dimensions");
   if (!getSchedule().isComplete())
     return emitOpError("has schedule ")
            << getSchedule()

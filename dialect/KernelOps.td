@@ -116,6 +116,13 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
                     schedule = #tile.schedule<threads = 384>} {
     ```
 
+    Copies of such a program may be as wide as `tile.alignment` says of its
+    operands. `alignments` has smaller numbers of bytes, in descending order. For
+    each of them, the compiler makes one more variant of the program, in which
+    no operand has an alignment above it: with `alignments = array<i64: 4, 2>`,
+    @product has the variants @product, @product_align4 and @product_align2 in
+    its launches.
+
     The pass `merge-launches` makes programs of several row spaces, `spaces` in
     number: the first blocks go through the rows of row space 0, the next ones
     through those of row space 1. The sizes of each row space come first, one
@@ -150,6 +157,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
                        Tile_ScheduleAttr:$schedule,
                        OptionalAttr<StrArrayAttr>:$dimensions,
                        OptionalAttr<DictionaryAttr>:$programs,
+                       OptionalAttr<DenseI64ArrayAttr>:$alignments,
                        DefaultValuedOptionalAttr<I64Attr, "1">:$column_blocks,
                        OptionalAttr<I64Attr>:$row_programs,
                        OptionalAttr<I64Attr>:$band,

@@ -217,6 +217,7 @@ tile.program @product_mma(%m: index, %n: index, %k: index,
     %y: !x_memory {tile.dimensions = ["m", "n"], tile.alignment = 16 : i64})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 256 : i64, n = 128 : i64},
+                alignments = array<i64: 4, 2>,
                 schedule = #tile.schedule<threads = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -263,15 +264,15 @@ tile.program @product_mma(%m: index, %n: index, %k: index,
     // step before, which is copied to next, has been read by all of them.
     tile.wait_copies 2
     tile.synchronize
-    %slot = arith.remui %step, %c4 : index
-    %x_part = tile.take %x_slots[%slot] : !x_parts -> !x_fragment
-    %w_part = tile.take %w_slots[%slot] : !w_parts -> !w_fragment
     %ahead = arith.addi %step, %c3 : index
     %slot_ahead = arith.remui %ahead, %c4 : index
     %depth = arith.muli %ahead, %c32 : index
     tile.copy_tile %x[%row, %depth] to %x_slots[%slot_ahead] : !x_memory, !x_parts
     tile.copy_tile %w[%column, %depth] to %w_slots[%slot_ahead] : !x_memory, !w_parts
     tile.commit_copies
+    %slot = arith.remui %step, %c4 : index
+    %x_part = tile.take %x_slots[%slot] : !x_parts -> !x_fragment
+    %w_part = tile.take %w_slots[%slot] : !w_parts -> !w_fragment
     %more = tile.dot %x_part, %w_part, %before contract [1, 1]
         : !x_fragment, !w_fragment, !y_sum -> !y_sum
     scf.yield %more : !y_sum

@@ -119,6 +119,7 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
     if (failed(verifyPrograms(module)))
       return failure();
     eraseOtherVariants(module, *options.target);
+    addAlignedVariants(module);
   }
   // The launches are known once kernels are tiled and gone once they are
   // lowered.

@@ -1,4 +1,4 @@
-//===- Variants.cpp - Variants that a target cannot run -------------------===//
+//===- Variants.cpp - Variants of programs --------------------------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -12,6 +12,47 @@
 
 using namespace mlir;
 using namespace bastile;
+
+/// A copy of `program`, whose operands have at most `alignment`.
+static tile::ProgramOp copyFor(tile::ProgramOp program, int64_t alignment,
+                               SymbolTable &symbols) {
+  tile::ProgramOp copy = program.clone();
+  copy.setSymName(
+      (program.getSymName() + "_align" + llvm::Twine(alignment)).str());
+  copy.removeAlignmentsAttr();
+  const StringAttr name(
+      StringAttr::get(copy.getContext(), tile::ProgramOp::kAlignmentAttrName));
+  for (unsigned index = copy.getNumSizes(); index < copy.getNumArguments();
+       ++index)
+    if (copy.getArgAlignment(index) > alignment)
+      copy.setArgAttr(index, name,
+                      Builder(copy.getContext()).getI64IntegerAttr(alignment));
+  symbols.insert(copy);
+  return copy;
+}
+
+void bastile::addAlignedVariants(ModuleOp module) {
+  SymbolTable symbols(module);
+  DenseMap<StringAttr, SmallVector<Attribute>> variants;
+  for (auto program : llvm::to_vector(module.getOps<tile::ProgramOp>())) {
+    std::optional<ArrayRef<int64_t>> alignments = program.getAlignments();
+    if (!alignments)
+      continue;
+    SmallVector<Attribute> &all = variants[program.getSymNameAttr()];
+    for (int64_t alignment : *alignments)
+      all.push_back(
+          FlatSymbolRefAttr::get(copyFor(program, alignment, symbols)));
+    program.removeAlignmentsAttr();
+  }
+  module.walk([&](tile::LaunchOp launch) {
+    SmallVector<Attribute> kernels;
+    for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
+      kernels.push_back(name);
+      llvm::append_range(kernels, variants.lookup(name.getAttr()));
+    }
+    launch.setKernelsAttr(ArrayAttr::get(module.getContext(), kernels));
+  });
+}
 
 void bastile::eraseOtherVariants(ModuleOp module, const Target &target) {
   SetVector<Operation *> erased, needed;

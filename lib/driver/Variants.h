@@ -1,4 +1,4 @@
-//===- Variants.h - Variants that a target cannot run -----------*- C++ -*-===//
+//===- Variants.h - Variants of programs ------------------------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -11,6 +11,10 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace bastile {
+
+/// Makes the variants that the programs of `module` ask for (`alignments`), and
+/// names them in launches behind the programs that they are variants of.
+void addAlignedVariants(mlir::ModuleOp module);
 
 /// Erases the programs whose instructions `target` lacks from the launches of
 /// `module`. Where a launch names no other, they stay, for the pass that lowers

@@ -5,7 +5,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Copies between operands and buffers that all threads of a role make together,
-// some bytes of a row at a time.
+// 16 bytes of a row at a time. Where operands have less alignment, a thread
+// accesses these bytes one part after the other: their places are constants
+// apart, so that only one of them takes registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +22,15 @@
 #include "passes/fragments/Role.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// The most that a thread moves at once, and the least that it can have copied
-/// while it goes on, in bytes.
-static constexpr int64_t kMostBytes = 16, kLeastAsync = 4;
+/// What a thread moves at a time, and the least that it can have copied while
+/// it goes on, in bytes.
+static constexpr int64_t kPieceBytes = 16, kLeastAsync = 4;
 /// Rows after which the swizzle repeats.
 static constexpr int64_t kPeriod = 8;
 
@@ -44,17 +47,18 @@ public:
       : builder(builder), loc(op->getLoc()), operand(operand), place(buffer),
         slot(slot) {
     auto alignment = op->getAttrOfType<IntegerAttr>(kAlignment);
-    bytes = std::max<int64_t>(
+    accessBytes = std::max<int64_t>(
         place.elementBytes,
-        static_cast<int64_t>(llvm::MinAlign(alignment.getInt(), kMostBytes)));
-    perRow = place.rowBytes / bytes;
+        static_cast<int64_t>(llvm::MinAlign(alignment.getInt(), kPieceBytes)));
+    perRow = place.rowBytes / kPieceBytes;
     Role role(op);
     threads = role.getThreads();
     thread = role.getThread(builder, loc);
   }
 
-  int64_t getBytes() const { return bytes; }
-  int64_t getElements() const { return bytes / place.elementBytes; }
+  /// How much of a piece the operand's alignment lets a thread access at once.
+  int64_t getAccessBytes() const { return accessBytes; }
+  int64_t getElements() const { return kPieceBytes / place.elementBytes; }
 
   /// Calls `visit` for each piece with its address in the buffer, and with the
   /// row and column of its first element in the operand.
@@ -163,7 +167,7 @@ private:
   /// The address of piece `unit` of row `row` in the buffer.
   Value getShared(Value row, Value unit) {
     return getSharedAddress(builder, loc, place, slot, row,
-                            multiply(unit, bytes));
+                            multiply(unit, kPieceBytes));
   }
 
   OpBuilder &builder;
@@ -171,7 +175,7 @@ private:
   const OperandTile operand;
   const SharedTile place;
   Value slot, thread;
-  int64_t bytes, perRow, threads;
+  int64_t accessBytes, perRow, threads;
 };
 
 struct LowerCopyTile : public OpConversionPattern<tile::CopyTileOp> {
@@ -190,28 +194,81 @@ struct LowerCopyTile : public OpConversionPattern<tile::CopyTileOp> {
                               adaptor.getBuffer().front(),
                               adaptor.getSlot().front()));
     pieces.forEach([&](Value target, Value row, Value column) {
-      Value inside = pieces.isInside(row, column);
-      Value source = pieces.getAddress(row, column, inside);
-      if (pieces.getBytes() < kLeastAsync) {
-        Type type = buffer.getElementType();
-        Value zero = createConstantPiece(rewriter, loc, type,
-                                         rewriter.getZeroAttr(type));
-        Value loaded =
-            loadPiece(rewriter, loc, type, source, pieces.getBytes());
-        storePiece(rewriter, loc,
-                   arith::SelectOp::create(rewriter, loc, inside, loaded, zero),
-                   target, pieces.getBytes());
-        return;
-      }
-      // The widest copies need not pass through the multiprocessor's own cache.
-      NVVM::CpAsyncOp::create(rewriter, loc, target, source, pieces.getBytes(),
-                              pieces.getBytes() == kMostBytes
-                                  ? NVVM::LoadCacheModifierKind::CG
-                                  : NVVM::LoadCacheModifierKind::CA,
-                              pieces.getBytesInside(row, column));
+      if (pieces.getAccessBytes() >= kLeastAsync)
+        return copyAsync(rewriter, loc, pieces, target, row, column);
+      storePiece(rewriter, loc,
+                 loadElements(rewriter, loc, pieces, buffer.getElementType(),
+                              row, column),
+                 target, kPieceBytes);
     });
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  static void copyAsync(OpBuilder &builder, Location loc, TilePieces &pieces,
+                        Value target, Value row, Value column) {
+    Value source = pieces.getAddress(row, column, pieces.isInside(row, column));
+    Value inside = pieces.getBytesInside(row, column);
+    const int64_t bytes = pieces.getAccessBytes();
+    // The widest copies need not pass through the multiprocessor's own cache.
+    auto cache = bytes == kPieceBytes ? NVVM::LoadCacheModifierKind::CG
+                                      : NVVM::LoadCacheModifierKind::CA;
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(builder, loc, value, /*width=*/32);
+    };
+    for (int64_t part = 0; part < kPieceBytes; part += bytes) {
+      Value own = inside;
+      if (bytes < kPieceBytes) {
+        Value left =
+            arith::SubIOp::create(builder, loc, inside, constant(part));
+        left = arith::MaxSIOp::create(builder, loc, left, constant(0));
+        own = arith::MinSIOp::create(builder, loc, left, constant(bytes));
+      }
+      NVVM::CpAsyncOp::create(
+          builder, loc, advanceBytes(builder, loc, target, part),
+          advanceBytes(builder, loc, source, part), bytes, cache, own);
+    }
+  }
+
+  /// A piece that is loaded one element after the other. Within the operand,
+  /// nothing has to be asked of each.
+  static Value loadElements(OpBuilder &builder, Location loc,
+                            TilePieces &pieces, Type element, Value row,
+                            Value column) {
+    const int64_t bytes = pieces.getAccessBytes();
+    Type type = VectorType::get({pieces.getElements()}, element);
+    auto load = [&](llvm::function_ref<Value(int64_t)> loadOne) {
+      SmallVector<Value> elements;
+      for (int64_t index = 0; index < pieces.getElements(); ++index)
+        elements.push_back(loadOne(index));
+      scf::YieldOp::create(
+          builder, loc,
+          vector::FromElementsOp::create(builder, loc, type, elements)
+              .getResult());
+    };
+    auto branch =
+        scf::IfOp::create(builder, loc, type, pieces.isWhole(row, column),
+                          /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    Value address = pieces.getAddress(row, column, /*inside=*/Value());
+    load([&](int64_t index) {
+      return loadPiece(builder, loc, element,
+                       advanceBytes(builder, loc, address, index * bytes),
+                       bytes);
+    });
+    builder.setInsertionPointToStart(branch.elseBlock());
+    Value zero = createConstantPiece(builder, loc, element,
+                                     builder.getZeroAttr(element));
+    load([&](int64_t index) -> Value {
+      Value own = pieces.add(column, index);
+      Value inside = pieces.isInside(row, own);
+      Value loaded = loadPiece(builder, loc, element,
+                               pieces.getAddress(row, own, inside), bytes);
+      return arith::SelectOp::create(builder, loc, inside, loaded, zero);
+    });
+    return branch.getResult(0);
   }
 };
 
@@ -232,17 +289,36 @@ struct LowerStoreTile : public OpConversionPattern<tile::StoreTileOp> {
                               adaptor.getSlot().front()));
     const int64_t count = pieces.getElements();
     Type element = getMemoryType(buffer.getElementType());
-    Type type = count == 1 ? element : VectorType::get({count}, element);
+    auto type = VectorType::get({count}, element);
     pieces.forEach([&](Value source, Value row, Value column) {
-      Value piece = loadPiece(rewriter, loc, type, source, pieces.getBytes());
-      storeIf(rewriter, loc, pieces.isWhole(row, column), piece,
-              pieces.getAddress(row, column, /*inside=*/Value()),
-              pieces.getBytes());
+      Value piece = loadPiece(rewriter, loc, type, source, kPieceBytes);
+      storeWhole(rewriter, loc, pieces, piece, pieces.isWhole(row, column),
+                 pieces.getAddress(row, column, /*inside=*/Value()));
     });
-    if (count > 1)
-      storeRowEnds(rewriter, loc, pieces, element);
+    storeRowEnds(rewriter, loc, pieces, element);
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// Stores `piece` if `whole` holds, in parts as wide as the alignment allows.
+  static void storeWhole(OpBuilder &builder, Location loc, TilePieces &pieces,
+                         Value piece, Value whole, Value address) {
+    const int64_t bytes = pieces.getAccessBytes();
+    if (bytes == kPieceBytes)
+      return storeIf(builder, loc, whole, piece, address, bytes);
+    auto branch = scf::IfOp::create(builder, loc, whole);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    const int64_t parts = kPieceBytes / bytes;
+    const int64_t elements = pieces.getElements() / parts;
+    for (int64_t part = 0; part < parts; ++part) {
+      auto own = llvm::to_vector(
+          llvm::seq<int64_t>(part * elements, (part + 1) * elements));
+      storePiece(builder, loc,
+                 vector::ShuffleOp::create(builder, loc, piece, piece, own),
+                 advanceBytes(builder, loc, address, part * bytes), bytes);
+    }
   }
 
   /// Stores the elements of pieces within which the operand's rows end. Only
@@ -259,7 +335,7 @@ struct LowerStoreTile : public OpConversionPattern<tile::StoreTileOp> {
           pieces.isInside(row, column));
       auto branch = scf::IfOp::create(builder, loc, isPart);
       builder.setInsertionPointToStart(branch.thenBlock());
-      const int64_t bytes = pieces.getBytes() / pieces.getElements();
+      const int64_t bytes = kPieceBytes / pieces.getElements();
       auto elements = scf::ForOp::create(
           builder, loc, arith::ConstantIndexOp::create(builder, loc, 0),
           pieces.countLeft(column),

@@ -191,3 +191,42 @@ tile.program @twice(%n: index, %m: index, %x: memref<?xf32> {tile.dimensions = [
     attributes {dimensions = ["n", "n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
   tile.return
 }
+
+// -----
+
+// expected-error @below {{'tile.program' op has a variant for an alignment of 16, which is no power of two below the 16 of the variant before}}
+tile.program @alignment_of_the_program(%m: index, %n: index,
+    %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "n"], tile.alignment = 16 : i64})
+    attributes {dimensions = ["m", "n"], programs = {m = 32 : i64}, alignments = array<i64: 16>,
+                schedule = #tile.schedule<threads = 64>} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{'tile.program' op has a variant for an alignment of 6, which is no power of two below the 16 of the variant before}}
+tile.program @alignment_no_power(%m: index, %n: index,
+    %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "n"], tile.alignment = 16 : i64})
+    attributes {dimensions = ["m", "n"], programs = {m = 32 : i64}, alignments = array<i64: 6>,
+                schedule = #tile.schedule<threads = 64>} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{'tile.program' op has variants for 'alignments', but argument 2 is copied in boxes, whose alignment is always 16}}
+tile.program @alignments_of_boxes(%m: index, %n: index,
+    %x: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [32, 64], swizzle = 128> {tile.dimensions = ["m", "n"]})
+    attributes {dimensions = ["m", "n"], programs = {m = 32 : i64}, alignments = array<i64: 4>,
+                schedule = #tile.schedule<threads = 64>} {
+  tile.return
+}
+
+// -----
+
+// expected-error @below {{'tile.program' op has 'alignments', which are for programs over named dimensions}}
+tile.program @alignments_of_rows(%m: index, %x: memref<?x8xf32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, alignments = array<i64: 4>,
+                schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 8>} {
+  tile.return
+}

@@ -12,9 +12,9 @@ from test_tensor_cores import (  # noqa: F401 (the same tests, of other variants
     test_flash_of_equal_scores,
     test_flash_of_rows_that_lie_apart,
     test_flash_without_queries,
+    test_gated_product,
     test_product,
     test_product_of_rows_that_lie_apart,
-    test_product_refuses_what_aligned_copies_cannot_take,
     test_product_without_elements,
 )
 

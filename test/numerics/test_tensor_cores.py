@@ -86,35 +86,36 @@ def test_product_of_rows_that_lie_apart(m, n, k, gap):
     check_product(m, n, k, f"--gap={gap}", "--offset=8")
 
 
+# Rows and addresses that copies of 16 bytes cannot take, first with elements in
+# pairs and then one by one.
+@pytest.mark.parametrize(
+    "m,n,k,arguments",
+    (
+        (130, 12, 70, ()),
+        (3, 13, 7, ("--gap=1", "--offset=2")),
+        (131, 140, 34, ("--gap=2", "--offset=4")),
+        (258, 131, 97, ()),
+        (40, 136, 72, ("--gap=8", "--offset=1")),
+        (33, 8, 40, ("--gap=1",)),
+    ),
+)
+def test_product_of_any_alignment(m, n, k, arguments):
+    check_product(m, n, k, *arguments)
+
+
 @pytest.mark.parametrize("m,n", ((0, 8), (5, 0)))
 def test_product_without_elements(m, n):
     check_product(m, n, 8)
 
 
-@pytest.mark.parametrize(
-    "m,n,k,operand,reason",
-    (
-        (4, 8, 12, "input 'x'", "16 bytes"),
-        (4, 12, 8, "output 'result0'", "16 bytes"),
-    ),
-)
-def test_product_refuses_what_aligned_copies_cannot_take(m, n, k, operand, reason):
-    inputs = {"x": np.zeros((m, k)), "w": np.zeros((n, k)), "bias": np.zeros(n)}
-    message = run("product", inputs, [("result0", "bf16")])
-    assert "no variant takes these operands" in message
-    assert operand in message and reason in message
-
-
-@pytest.mark.parametrize(
-    "m,n,k", ((1, 8, 8), (100, 136, 72), (257, 264, 200), (513, 8, 64))
-)
-def test_gated_product(m, n, k):
+def check_gated_product(m, n, k, *arguments):
     shapes = {"x": (m, k), "gate": (n, k), "up": (n, k), "gate_bias": n, "up_bias": n}
     inputs = {
         name: floats.random("bf16", shape, seed)
         for seed, (name, shape) in enumerate(shapes.items())
     }
-    (result,) = run("gated_product", inputs, [("result0", "bf16")])
+    (result,) = run("gated_product", inputs, [("result0", "bf16")], *arguments)
+    assert result.shape == (m, n)
     x, gate, up, gate_bias, up_bias = inputs.values()
     g, u = x @ gate.T + gate_bias, x @ up.T + up_bias
     sigmoid = 1 / (1 + np.exp(-g))
@@ -128,6 +129,35 @@ def test_gated_product(m, n, k):
     lost = slope * np.abs(u) * lost + np.abs(g * sigmoid) * lost_up + rough
     fair = 0.505 * floats.ulp("bf16", np.abs(expected) + lost) + lost
     assert (np.abs(result - expected) <= fair).all()
+
+
+@pytest.mark.parametrize(
+    "m,n,k",
+    (
+        (1, 8, 8),
+        (100, 136, 72),
+        (257, 264, 200),
+        (513, 8, 64),
+        (4, 8, 0),
+        (0, 8, 8),
+        (5, 0, 8),
+    ),
+)
+def test_gated_product(m, n, k):
+    check_gated_product(m, n, k)
+
+
+@pytest.mark.parametrize(
+    "m,n,k,arguments",
+    (
+        (130, 76, 38, ()),
+        (259, 67, 45, ()),
+        (5, 9, 15, ("--gap=1", "--offset=2")),
+        (40, 72, 40, ("--gap=8", "--offset=1")),
+    ),
+)
+def test_gated_product_of_any_alignment(m, n, k, arguments):
+    check_gated_product(m, n, k, *arguments)
 
 
 def split_product(m, n, k, part, *arguments):
@@ -271,6 +301,12 @@ def test_flash(batch, heads, groups, queries, keys, size):
 
 def test_flash_of_rows_that_lie_apart():
     check_flash(1, 2, 1, 70, 130, 64, "--gap=8", "--offset=8")
+
+
+@pytest.mark.parametrize("size", (64, 128))
+@pytest.mark.parametrize("arguments", (("--gap=2", "--offset=4"), ("--offset=1",)))
+def test_flash_of_any_alignment(size, arguments):
+    check_flash(1, 2, 1, 133, 70, size, *arguments)
 
 
 def test_flash_without_queries():

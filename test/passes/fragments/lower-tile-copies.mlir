@@ -25,14 +25,28 @@ tile.program @aligned(%m: index, %k: index,
 
 // -----
 
-// The operand's alignment is the most that is copied at once, and elements of two
-// bytes that nothing aligns go through registers.
+// The operand's alignment is the most that is copied at once: 16 bytes in four parts,
+// of which each has its own number of bytes in the operand. Elements of two bytes
+// that nothing aligns go through registers, all of a piece together; only where the
+// operand ends within the piece is each element asked about.
 // CHECK-LABEL: tile.program @less_aligned(
-// CHECK-COUNT-8: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 4, cache =  ca
+// CHECK:         %[[SOME:.*]] = arith.maxsi %[[SIZE:[^,]*]], %{{.*}} : i32
+// CHECK:         %[[FIRST:.*]] = arith.minsi %[[SOME]], %{{.*}} : i32
+// CHECK:         nvvm.cp.async.shared.global %[[TO:.*]], %[[FROM:.*]], 4, cache =  ca, %[[FIRST]]
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[SIZE]], %{{.*}} : i32
+// CHECK:         %[[MORE:.*]] = arith.maxsi %[[LEFT]], %{{.*}} : i32
+// CHECK:         %[[SECOND:.*]] = arith.minsi %[[MORE]], %{{.*}} : i32
+// CHECK-DAG:     %[[TO4:.*]] = llvm.getelementptr %[[TO]][4]
+// CHECK-DAG:     %[[FROM4:.*]] = llvm.getelementptr %[[FROM]][4]
+// CHECK:         nvvm.cp.async.shared.global %[[TO4]], %[[FROM4]], 4, cache =  ca, %[[SECOND]]
+// CHECK-COUNT-6: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 4, cache =  ca
 // CHECK-NOT:     cp.async.shared
-// CHECK:         %[[LOADED:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr<1> -> bf16
-// CHECK:         %[[ELEMENT:.*]] = arith.select %{{.*}}, %[[LOADED]], %{{.*}} : bf16
-// CHECK:         llvm.store %[[ELEMENT]], %{{.*}} {alignment = 2 : i64} : bf16, !llvm.ptr<3>
+// CHECK:         %[[PIECE:.*]] = scf.if %{{.*}} -> (vector<8xbf16>) {
+// CHECK-COUNT-8:   llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr<1> -> bf16
+// CHECK:         } else {
+// CHECK:           %[[LOADED:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr<1> -> bf16
+// CHECK:           arith.select %{{.*}}, %[[LOADED]], %{{.*}} : bf16
+// CHECK:         llvm.store %[[PIECE]], %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
 tile.program @less_aligned(%m: index, %k: index,
     %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 12 : i64},
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"]})
@@ -69,6 +83,28 @@ tile.program @less_aligned(%m: index, %k: index,
 tile.program @stored(%m: index, %k: index,
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64})
     attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
+  tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
+// With less alignment, whole pieces are stored in as many parts.
+// CHECK-LABEL: tile.program @stored_in_parts(
+// CHECK:         %[[PIECE:.*]] = llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
+// CHECK:         scf.if %{{.*}} {
+// CHECK:           %[[FIRST:.*]] = vector.shuffle %[[PIECE]], %[[PIECE]] [0, 1]
+// CHECK:           llvm.store %[[FIRST]], %{{.*}} {alignment = 4 : i64} : vector<2xbf16>, !llvm.ptr<1>
+// CHECK-COUNT-3:   llvm.store %{{.*}}, %{{.*}} {alignment = 4 : i64} : vector<2xbf16>, !llvm.ptr<1>
+// CHECK-NOT:       llvm.store
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK:             llvm.store %{{.*}}, %{{.*}} {alignment = 2 : i64} : bf16, !llvm.ptr<1>
+tile.program @stored_in_parts(%m: index, %k: index,
+    %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 4 : i64})
+    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 128>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>
