@@ -219,7 +219,8 @@ LogicalResult StoreTileOp::verify() { return verifyTileCopy(*this); }
 static LogicalResult verifySum(Operation *op, RankedTensorType sum,
                                bool isOfWarpgroups = true) {
   auto layout = dyn_cast_or_null<MmaAttr>(sum.getEncoding());
-  if (!layout || sum.getRank() != 2 || !sum.getElementType().isF32())
+  if (!layout || layout.getVector() != 2 || sum.getRank() != 2 ||
+      !sum.getElementType().isF32())
     return op->emitOpError("sums to ")
            << sum << ", not to float32 with a '#tile.mma' layout";
   if (isOfWarpgroups && layout.getWarps() % kWarpgroup != 0)
@@ -250,15 +251,18 @@ static LogicalResult verifyOfWarpgroups(DotOp op) {
     return op.emitOpError("begins a product whose sum is ")
            << sum << ", which is there only after a 'tile.wait_dots'";
   if (a.getRank() != 2 || b.getRank() != 2 || !getSwizzle(b) ||
+/// Whether products take elements of the type.
+static bool isFactor(Type element) {
+  return element.isBF16() || element.isF16() ||
+         isa<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
       (isa<MemRefType>(a) && !getSwizzle(a)))
     return op.emitOpError("multiplies ")
            << a << " and " << b << ", of which some is no tile in "
            << "'#tile.shared' memory";
   Type element = a.getElementType();
-  const bool isWide = element.isBF16() || element.isF16();
-  if (!isWide && !isa<Float8E4M3FNType, Float8E5M2Type>(element))
-    return op.emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
-           << element;
+  const bool isWide = bastile::getElementBytes(b) == 2;
   // Registers hold pairs of 16 bits, and only these are transposed.
   if (!isWide &&
       (isa<RankedTensorType>(a) || contract[0] == 0 || contract[1] == 0))
@@ -281,18 +285,21 @@ static LogicalResult verifyOfWarps(DotOp op) {
   if (isa<PendingType>(op.getType()))
     return op.emitOpError("of operands in registers gives its sum at once, as ")
            << sum;
-  if (!a || a.getEncoding() != sum.getEncoding() ||
-      !isa_and_present<MmaRhsAttr>(b.getEncoding()))
+  auto sumLayout = cast<MmaAttr>(sum.getEncoding());
+  constexpr int64_t pieceBytes = 4;
+  const int64_t vector = pieceBytes / bastile::getElementBytes(b);
+  auto layout = dyn_cast_or_null<MmaAttr>(a ? a.getEncoding() : Attribute());
+  auto rhsLayout = dyn_cast_or_null<MmaRhsAttr>(b.getEncoding());
+  if (!layout || layout.getWarps() != sumLayout.getWarps() ||
+      layout.getVector() != vector || !rhsLayout ||
+      rhsLayout.getVector() != vector)
     return op.emitOpError("multiplies ")
            << op.getA().getType() << " and " << b
-           << " from registers; the layouts are that of the sum and "
-              "'#tile.mma_rhs'";
+           << " from registers; the layouts are '#tile.mma' of the sum's warps "
+              "and '#tile.mma_rhs', with pieces of 4 bytes";
   if (op.getContract() != ArrayRef<int64_t>{1, 1})
     return op.emitOpError("contracts the dimensions [")
            << op.getContract() << "] of operands in registers, not [1, 1]";
-  if (!a.getElementType().isBF16() && !a.getElementType().isF16())
-    return op.emitOpError("multiplies ")
-           << a.getElementType() << " from registers, not bf16 or f16";
   return success();
 }
 
@@ -319,6 +326,9 @@ LogicalResult DotOp::verify() {
     return failure();
   if (a.getElementType() != b.getElementType() ||
       a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
+  if (!isFactor(b.getElementType()))
+    return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
+           << b.getElementType();
       a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||
       b.getDimSize(1 - contract[1]) != sum.getDimSize(1))
     return emitOpError("of ")

@@ -418,7 +418,8 @@ def Tile_DotOp : Tile_Op<"dot"> {
 
     Where `b` lies in registers, so do `a` and the sum, which is there at once.
     Each warp multiplies its own rows of `a` with all of `b`, and `contract` is
-    `[1, 1]`.
+    `[1, 1]`. The pieces of `a` and `b` have 4 bytes: the layouts say
+    `vector = 4` of f8E4M3FN and f8E5M2, whose products GPUs have from sm_89 on.
 
     Example:
 

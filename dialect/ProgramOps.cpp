@@ -205,18 +205,19 @@ LogicalResult KeepOp::verify() {
 
 LogicalResult TakeOp::verify() {
   auto tile = cast<RankedTensorType>(getType());
-  const bool isRhs = isa_and_present<MmaRhsAttr>(tile.getEncoding());
+  auto rhs = dyn_cast_or_null<MmaRhsAttr>(tile.getEncoding());
   auto buffer = cast<MemRefType>(getBuffer().getType());
-  if (isRhs && (!isa_and_present<SharedAttr>(buffer.getMemorySpace()) ||
-                getElementBytes(buffer) != 2))
+  constexpr int64_t pieceBytes = 4;
+  if (rhs && (!isa_and_present<SharedAttr>(buffer.getMemorySpace()) ||
+              rhs.getVector() * getElementBytes(buffer) != pieceBytes))
     return emitOpError("takes ")
            << tile << " from " << buffer
-           << ", not elements of 16 bits from '#tile.shared' memory";
+           << ", not pieces of 4 bytes from '#tile.shared' memory";
   if (!getTransposed())
     return verifySlot(*this, tile);
-  if (!isRhs)
+  if (!rhs || rhs.getVector() != 2)
     return emitOpError("transposes a tile for ")
-           << tile << ", whose layout is not '#tile.mma_rhs'";
+           << tile << ", which is no '#tile.mma_rhs' of elements of 16 bits";
   SmallVector<int64_t> shape(llvm::reverse(tile.getShape()));
   return verifySlot(*this, RankedTensorType::get(shape, tile.getElementType()));
 }

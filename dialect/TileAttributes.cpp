@@ -124,13 +124,27 @@ std::pair<int64_t, int64_t> BlockedAttr::getElement(ArrayRef<int64_t> shape,
 // Tiles of products
 //===----------------------------------------------------------------------===//
 
+/// Checks the elements of each piece of a tile of products.
+static LogicalResult verifyVector(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t vector) {
+  if (vector != 2 && vector != 4)
+    return emitError() << "a piece of products has 2 or 4 elements, not "
+                       << vector;
+  return success();
+}
+
 LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                              int64_t warps) {
+                              int64_t warps, int64_t vector) {
   constexpr int64_t most = 32;
   if (warps < 1 || warps > most)
     return emitError() << "a block has 1 to " << most << " warps, not "
                        << warps;
-  return success();
+  return verifyVector(emitError, vector);
+}
+
+LogicalResult MmaRhsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t vector) {
+  return verifyVector(emitError, vector);
 }
 
 /// Checks that `shape` is that of a tile of two static dimensions with no more
@@ -157,9 +171,9 @@ MmaAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
       shape[0] != 1 && (shape[0] < 1 || shape[0] % rows != 0))
     return emitError() << shape[0] << " rows do not divide into " << kWarpRows
                        << " for each of " << getWarps() << " warps";
-  if (shape[1] != 1 && (shape[1] < 1 || shape[1] % kChunk != 0))
+  if (shape[1] != 1 && (shape[1] < 1 || shape[1] % getChunkColumns() != 0))
     return emitError() << shape[1] << " columns do not divide into pieces of "
-                       << kChunk;
+                       << getChunkColumns();
   return success();
 }
 
@@ -168,21 +182,22 @@ int64_t MmaAttr::getNumPieces(ArrayRef<int64_t> shape) const {
 }
 
 int64_t MmaAttr::getPieceElements(ArrayRef<int64_t> shape) const {
-  return shape[1] == 1 ? 1 : 2;
+  return shape[1] == 1 ? 1 : getVector();
 }
 
 std::pair<int64_t, int64_t> MmaAttr::getElement(ArrayRef<int64_t> shape,
                                                 int64_t /*block*/,
                                                 int64_t thread,
                                                 int64_t piece) const {
-  constexpr int64_t warpSize = 32, lanesPerRow = 4;
+  constexpr int64_t warpSize = 32;
   int64_t half = piece % getRowsPerRepeat(shape);
   int64_t chunk = piece / getRowsPerRepeat(shape) % getChunks(shape);
   int64_t repeat = piece / getRowsPerRepeat(shape) / getChunks(shape);
   int64_t lane = thread % warpSize;
   int64_t row = (repeat * getWarps() + thread / warpSize) * kWarpRows +
-                lane / lanesPerRow + half * kWarpRows / 2;
-  int64_t column = chunk * kChunk + lane % lanesPerRow * 2;
+                lane / kLanesPerRow + half * kWarpRows / 2;
+  int64_t column =
+      chunk * getChunkColumns() + lane % kLanesPerRow * getVector();
   return {shape[0] == 1 ? 0 : row, shape[1] == 1 ? 0 : column};
 }
 
@@ -192,10 +207,10 @@ MmaRhsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type /*elementType*/,
   if (failed(verifyFragments(shape, emitError)))
     return failure();
   if (shape[0] < 1 || shape[0] % kRows != 0 || shape[1] < 1 ||
-      shape[1] % kColumns != 0)
+      shape[1] % getStepColumns() != 0)
     return emitError() << shape[0] << " rows of " << shape[1]
                        << " columns do not divide into " << kRows << " rows of "
-                       << kColumns;
+                       << getStepColumns();
   return success();
 }
 
@@ -204,21 +219,22 @@ int64_t MmaRhsAttr::getNumPieces(ArrayRef<int64_t> shape) const {
 }
 
 int64_t MmaRhsAttr::getPieceElements(ArrayRef<int64_t> /*shape*/) const {
-  return 2;
+  return getVector();
 }
 
 std::pair<int64_t, int64_t> MmaRhsAttr::getElement(ArrayRef<int64_t> shape,
                                                    int64_t /*block*/,
                                                    int64_t thread,
                                                    int64_t piece) const {
-  constexpr int64_t warpSize = 32, lanesPerRow = 4;
-  const int64_t steps = shape[1] / kColumns;
+  constexpr int64_t warpSize = 32, lanesPerRow = MmaAttr::kLanesPerRow;
+  const int64_t steps = shape[1] / getStepColumns();
   int64_t half = piece % kPieces;
   int64_t step = piece / kPieces % steps;
   int64_t chunk = piece / kPieces / steps;
   int64_t lane = thread % warpSize;
   return {chunk * kChunk + lane / lanesPerRow,
-          step * kColumns + half * kColumns / kPieces + lane % lanesPerRow * 2};
+          step * getStepColumns() + half * getStepColumns() / kPieces +
+              lane % lanesPerRow * getVector()};
 }
 
 LogicalResult SharedAttr::verify(function_ref<InFlightDiagnostic()> emitError,

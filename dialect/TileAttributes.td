@@ -202,9 +202,11 @@ def Tile_MmaAttr : Tile_Attr<"Mma", "mma", [
   let description = [{
     Deals a tile as the tensor cores hold the sum of a product. `warps` warps
     stand below each other, each over 16 rows; a tile with more rows repeats
-    them. Thread t of a warp holds, of every 8 columns, the columns 2 (t % 4) and
-    the next, in row t / 4 as one piece and in row t / 4 + 8 as the next piece.
-    The left operand of a product has the same layout in registers.
+    them. Thread t of a warp holds, of every 4 * `vector` columns, `vector`
+    neighbours from `vector` * (t % 4) on, in row t / 4 as one piece and in row
+    t / 4 + 8 as the next piece. A sum has a `vector` of 2. The left operand of a
+    product has the same layout in registers where its elements have 16 bits; of
+    8 bits it has a `vector` of 4.
 
     `#tile.mma<warps = 1>` on a tile of 16 x 8, each cell naming its thread and
     piece:
@@ -220,12 +222,18 @@ def Tile_MmaAttr : Tile_Attr<"Mma", "mma", [
     A dimension of size one is held by every thread along it. The warps are
     those of the role that computes the tile (`tile.roles`), in order.
   }];
-  let parameters = (ins "int64_t":$warps);
+  let parameters = (ins "int64_t":$warps,
+                        DefaultValuedParameter<"int64_t", "2">:$vector);
+  let builders = [AttrBuilder<(ins "int64_t":$warps), [{
+    return $_get($_ctxt, warps, /*vector=*/2);
+  }]>];
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Rows of a warp's part, and columns that one piece of each thread covers.
-    static constexpr int64_t kWarpRows = 16, kChunk = 8;
+    /// Rows of a warp's part, and lanes that share a row.
+    static constexpr int64_t kWarpRows = 16, kLanesPerRow = 4;
+    /// Columns that one piece of each thread covers.
+    int64_t getChunkColumns() const { return kLanesPerRow * getVector(); }
     /// How often the warps repeat along the rows.
     int64_t getRowRepeats(::llvm::ArrayRef<int64_t> shape) const {
       return shape[0] == 1 ? 1 : shape[0] / (kWarpRows * getWarps());
@@ -236,7 +244,7 @@ def Tile_MmaAttr : Tile_Attr<"Mma", "mma", [
     }
     /// How many chunks of columns there are.
     int64_t getChunks(::llvm::ArrayRef<int64_t> shape) const {
-      return shape[1] == 1 ? 1 : shape[1] / kChunk;
+      return shape[1] == 1 ? 1 : shape[1] / getChunkColumns();
     }
     /// The number of the piece of a chunk that lies in a thread's row `half` of
     /// a repetition.
@@ -255,11 +263,12 @@ def Tile_MmaRhsAttr : Tile_Attr<"MmaRhs", "mma_rhs", [
   let description = [{
     Deals a tile with a row for each column of a product's sum, and a column for
     each element that is contracted. Every warp holds the whole tile. Thread t of
-    a warp holds, of every 8 rows, row t / 4; of every 16 columns of it, the
-    columns 2 (t % 4) and the next as one piece, and the columns 2 (t % 4) + 8
-    and the next as the next piece.
+    a warp holds, of every 8 rows, row t / 4; of every 8 * `vector` columns of
+    it, `vector` neighbours from `vector` * (t % 4) on as one piece, and those
+    that lie 4 * `vector` columns further along as the next piece. Elements of 16
+    bits have a `vector` of 2, which need not be said, those of 8 bits one of 4.
 
-    On a tile of 16 x 16, each cell naming its thread and piece:
+    `#tile.mma_rhs` on a tile of 16 x 16, each cell naming its thread and piece:
 
     ```
     column   0    1    2    3    4    5    6    7    8    9   10  ...
@@ -269,15 +278,21 @@ def Tile_MmaRhsAttr : Tile_Attr<"MmaRhs", "mma_rhs", [
     row 8   0:2  0:2  1:2  1:2  2:2  2:2  3:2  3:2  0:3  0:3  1:3
     ```
   }];
+  let parameters = (ins DefaultValuedParameter<"int64_t", "2">:$vector);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Rows and columns of the smallest tile.
-    static constexpr int64_t kRows = 16, kColumns = 16;
-    /// Rows that one piece of each thread covers, and its pieces of 16 columns.
-    static constexpr int64_t kChunk = 8, kPieces = 2;
-    /// The number of the first piece in rows `chunk` * 8 and columns `step` * 16.
+    /// Rows of the smallest tile, rows that one piece of each thread covers, and
+    /// pieces of each step.
+    static constexpr int64_t kRows = 16, kChunk = 8, kPieces = 2;
+    /// Columns of a step, which one product contracts.
+    int64_t getStepColumns() const {
+      return kPieces * MmaAttr::kLanesPerRow * getVector();
+    }
+    /// The number of the first piece in rows `chunk` * 8 of step `step`.
     int64_t getPiece(::llvm::ArrayRef<int64_t> shape, int64_t chunk,
                      int64_t step) const {
-      return (chunk * (shape[1] / kColumns) + step) * kPieces;
+      return (chunk * (shape[1] / getStepColumns()) + step) * kPieces;
     }
   }];
 }

@@ -43,9 +43,10 @@ translateToLLVM(mlir::ModuleOp module, llvm::LLVMContext &context,
                 const Target &target);
 
 /// Creates LLVM's machine for `target`; an error where this LLVM has no such
-/// back end.
+/// back end. With `multipliesF8`, it takes the products of warps that have
+/// elements of 8 bits.
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-createTargetMachine(const Target &target);
+createTargetMachine(const Target &target, bool multipliesF8 = false);
 
 /// Runs the IR optimizations, and contracts products and sums. `level`, from 0
 /// to 3, is for the host; kernels of a GPU always get the one pipeline made for

@@ -111,8 +111,15 @@ static void initializeTargets() {
   });
 }
 
+bool bastile::multipliesF8(const llvm::Module &module) {
+  return llvm::any_of(module.functions(), [](const llvm::Function &function) {
+    llvm::StringRef name = function.getName();
+    return name.consume_front("llvm.nvvm.mma.m16n8k32.row.col.f32.e");
+  });
+}
+
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
-bastile::createTargetMachine(const Target &target) {
+bastile::createTargetMachine(const Target &target, bool multipliesF8) {
   initializeTargets();
   llvm::Triple triple(target.triple);
   std::string message;
@@ -128,8 +135,13 @@ bastile::createTargetMachine(const Target &target) {
   // has already done for a GPU.
   auto level = target.isHost() ? llvm::CodeGenOptLevel::Aggressive
                                : llvm::CodeGenOptLevel::Default;
+  // Drivers load PTX 8.4 from version 550 on, so that only kernels which need
+  // it have it. The latest version named counts.
+  std::string features = target.features;
+  if (multipliesF8)
+    features += ",+ptx84";
   std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
-      triple, target.chip, target.features, options, llvm::Reloc::PIC_,
+      triple, target.chip, features, options, llvm::Reloc::PIC_,
       /*CM=*/std::nullopt, level));
   if (!machine)
     return createStringError("target '" + target.name +
@@ -352,7 +364,7 @@ bastile::generate(mlir::ModuleOp module, const Target &target, EmitFn emit) {
   auto translated = translateToLLVM(module, context, target);
   if (!translated)
     return translated.takeError();
-  auto machine = createTargetMachine(target);
+  auto machine = createTargetMachine(target, multipliesF8(**translated));
   if (!machine)
     return machine.takeError();
   optimize(**translated, **machine);

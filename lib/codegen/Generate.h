@@ -23,6 +23,9 @@ namespace bastile {
 using EmitFn = llvm::function_ref<llvm::Expected<std::string>(
     llvm::Module &, llvm::TargetMachine &)>;
 
+/// Whether products of warps in `module` have elements of 8 bits.
+bool multipliesF8(const llvm::Module &module);
+
 /// Translates a module of the LLVM and NVVM dialects and optimizes it, for
 /// `emit` to write it.
 llvm::Expected<std::string> generate(mlir::ModuleOp module,

@@ -178,12 +178,19 @@ static SmallVector<KernelParts> takeApart(ModuleOp module) {
 /// kernel.
 static llvm::Error generateQueued(KernelQueue &queue, const Target &target,
                                   std::vector<std::string> &texts) {
-  auto machine = createTargetMachine(target);
-  if (!machine)
-    return machine.takeError();
+  // One for most kernels, and one for those that need later PTX.
+  std::unique_ptr<llvm::TargetMachine> machines[2];
   while (std::unique_ptr<TranslatedKernel> kernel = queue.pop()) {
-    optimize(*kernel->module, **machine);
-    auto text = emitAssembly(*kernel->module, **machine);
+    const bool isLater = multipliesF8(*kernel->module);
+    std::unique_ptr<llvm::TargetMachine> &machine = machines[isLater];
+    if (!machine) {
+      auto created = createTargetMachine(target, isLater);
+      if (!created)
+        return created.takeError();
+      machine = std::move(*created);
+    }
+    optimize(*kernel->module, *machine);
+    auto text = emitAssembly(*kernel->module, *machine);
     if (!text)
       return text.takeError();
     texts[kernel->number] = std::move(*text);

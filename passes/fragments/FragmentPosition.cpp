@@ -6,7 +6,10 @@
 
 #include "passes/fragments/FragmentPosition.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "passes/pieces/Pieces.h"
 #include "passes/schedule/ThreadGrid.h"
 
 using namespace mlir;
@@ -14,12 +17,30 @@ using namespace bastile;
 
 static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kHalf = tile::MmaAttr::kWarpRows / 2;
-static constexpr int64_t kLanesPerRow = 4;
+static constexpr int64_t kLanesPerRow = tile::MmaAttr::kLanesPerRow;
 
 tile::MmaAttr bastile::getFragmentLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor ? dyn_cast_or_null<tile::MmaAttr>(tensor.getEncoding())
                 : tile::MmaAttr();
+}
+
+bool bastile::isOfMatrices(RankedTensorType type) {
+  tile::MmaAttr layout = getFragmentLayout(type);
+  constexpr int64_t registerBytes = 4;
+  return layout.getVector() * getElementBytes(type) == registerBytes &&
+         layout.getChunks(type.getShape()) % 2 == 0;
+}
+
+Value bastile::toRegister(OpBuilder &builder, Location loc, Value piece) {
+  piece = bitcastTo(builder, loc, getMemoryType(piece.getType()), piece);
+  return LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), piece);
+}
+
+Value bastile::fromRegister(OpBuilder &builder, Location loc, Type piece,
+                            Value value) {
+  value = LLVM::BitcastOp::create(builder, loc, getMemoryType(piece), value);
+  return bitcastTo(builder, loc, piece, value);
 }
 
 namespace {
@@ -60,7 +81,8 @@ FragmentPosition::FragmentPosition(OpBuilder &builder, Operation *op,
   Value warpRow =
       at.multiply(role.getWarp(builder, loc), tile::MmaAttr::kWarpRows);
   firstRow = at.add(warpRow, at.divide(lane, kLanesPerRow));
-  firstColumn = at.multiply(at.remainder(lane, kLanesPerRow), 2);
+  firstColumn =
+      at.multiply(at.remainder(lane, kLanesPerRow), layout.getVector());
 }
 
 Value FragmentPosition::getRow(int64_t repeat, int64_t half) {
@@ -70,7 +92,8 @@ Value FragmentPosition::getRow(int64_t repeat, int64_t half) {
 }
 
 Value FragmentPosition::getColumn(int64_t chunk) {
-  return Indices{builder, loc}.add(firstColumn, chunk * tile::MmaAttr::kChunk);
+  return Indices{builder, loc}.add(firstColumn,
+                                   chunk * layout.getChunkColumns());
 }
 
 /// `within`, a place in a panel, moved by the swizzle: bits 7 to 9 choose among
@@ -148,7 +171,7 @@ SharedFragment::SharedFragment(OpBuilder &builder, Operation *op,
 Value SharedFragment::getMatrixAddress(int64_t repeat, int64_t chunk) {
   return matrices.getAddress(
       repeat * layout.getWarps() * tile::MmaAttr::kWarpRows,
-      chunk * tile::MmaAttr::kChunk * place.elementBytes);
+      chunk * layout.getChunkColumns() * place.elementBytes);
 }
 
 Value SharedFragment::getPieceAddress(int64_t repeat, int64_t chunk,

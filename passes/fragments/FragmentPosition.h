@@ -16,6 +16,16 @@ namespace bastile {
 /// The layout of a tile of products; null for any other type.
 tile::MmaAttr getFragmentLayout(mlir::Type type);
 
+/// Whether matrices of 8 rows and 16 bytes make up `type`, a tile of products
+/// with more than one row and column.
+bool isOfMatrices(mlir::RankedTensorType type);
+
+/// A piece of 4 bytes as the register that holds it, and the reverse.
+mlir::Value toRegister(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value piece);
+mlir::Value fromRegister(mlir::OpBuilder &builder, mlir::Location loc,
+                         mlir::Type piece, mlir::Value value);
+
 /// Rows and columns of the pieces that a thread holds of a tile of products.
 class FragmentPosition {
 public:

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/fragments/FragmentPosition.h"
 #include "passes/fragments/Role.h"
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
@@ -69,8 +70,7 @@ SmallVector<Value> packFragment(OpBuilder &builder, Location loc,
                                 ValueRange pieces) {
   SmallVector<Value> registers;
   for (Value piece : pieces)
-    registers.push_back(
-        LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), piece));
+    registers.push_back(toRegister(builder, loc, piece));
   return registers;
 }
 

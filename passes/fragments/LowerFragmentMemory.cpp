@@ -73,8 +73,8 @@ public:
 
   /// The number of element `element` of a chunk's pieces, from the thread's
   /// first one on.
-  static int64_t getColumn(int64_t chunk, int64_t element) {
-    return chunk * tile::MmaAttr::kChunk + element;
+  int64_t getColumn(int64_t chunk, int64_t element) const {
+    return chunk * getFragmentLayout(tile).getChunkColumns() + element;
   }
   Value isInside(RowInMemory row, int64_t column) {
     return isMoreThan(row.left, column);
@@ -155,7 +155,7 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
         type, memory, [&](int64_t piece, RowInMemory row, int64_t chunk) {
           SmallVector<Value> elements;
           for (int64_t element = 0; element < width; ++element) {
-            const int64_t column = FragmentMemory::getColumn(chunk, element);
+            const int64_t column = memory.getColumn(chunk, element);
             Value inside = memory.isInside(row, column);
             elements.push_back(
                 op.getInvariant()
@@ -208,7 +208,7 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
         type, memory, [&](int64_t piece, RowInMemory row, int64_t chunk) {
           Value value = adaptor.getValue()[piece];
           for (int64_t element = 0; element < width; ++element) {
-            const int64_t column = FragmentMemory::getColumn(chunk, element);
+            const int64_t column = memory.getColumn(chunk, element);
             Value inside =
                 combine(rewriter, loc, memory.isInside(row, column), isOwner);
             Value scalar =

@@ -22,9 +22,6 @@ using namespace bastile;
 
 namespace {
 
-/// Lanes that hold one row.
-constexpr int64_t kLanesPerRow = 4;
-
 /// Calls `visit` with each repetition, chunk and row of the thread's pieces, in
 /// their order.
 void forEachPiece(tile::MmaAttr layout, ArrayRef<int64_t> shape,
@@ -89,7 +86,8 @@ struct ReduceFragment : public OpConversionPattern<tile::ReduceOp> {
           row.push_back(
               adaptor.getInput()[layout.getPiece(shape, repeat, chunk, half)]);
         Value value = combinePieces(rewriter, loc, op.getKind(), row);
-        for (int64_t lanes = 1; lanes < kLanesPerRow; lanes *= 2) {
+        for (int64_t lanes = 1; lanes < tile::MmaAttr::kLanesPerRow;
+             lanes *= 2) {
           auto shuffle =
               gpu::ShuffleOp::create(rewriter, loc, value, lanes,
                                      ThreadGrid::kWarp, gpu::ShuffleMode::XOR);
@@ -193,7 +191,7 @@ struct IotaRowsOfFragment : public OpConversionPattern<tile::IotaRowsOp> {
 };
 
 /// Writes a tile to shared memory: matrices of 8 rows and 16 bytes at once
-/// where elements have 16 bits and the target can, otherwise each piece by its
+/// where pieces have 4 bytes and the target can, otherwise each piece by its
 /// thread.
 struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
   KeepFragment(const TypeConverter &converter, MLIRContext *context,
@@ -214,8 +212,7 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
     Value slot = getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
                          adaptor.getSlot().front());
     SharedFragment places(rewriter, op, layout, SharedTile(memory), slot);
-    const bool isMatrix = storesMatrices && getElementBytes(type) == 2 &&
-                          layout.getChunks(shape) % 2 == 0;
+    const bool isMatrix = storesMatrices && isOfMatrices(type);
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
       for (int64_t chunk = 0; chunk < layout.getChunks(shape);
            chunk += isMatrix ? 2 : 1) {
@@ -227,13 +224,12 @@ struct KeepFragment : public OpConversionPattern<tile::KeepOp> {
           for (int64_t half = 0; half < 2; ++half)
             storePiece(rewriter, loc, getPiece(half),
                        places.getPieceAddress(repeat, chunk, half),
-                       2 * getElementBytes(type));
+                       layout.getPieceElements(shape) * getElementBytes(type));
           continue;
         }
         SmallVector<Value> sources;
         for (int64_t index = 0; index < 4; ++index)
-          sources.push_back(LLVM::BitcastOp::create(
-              rewriter, loc, rewriter.getI32Type(), getPiece(index)));
+          sources.push_back(toRegister(rewriter, loc, getPiece(index)));
         NVVM::StMatrixOp::create(
             rewriter, loc, places.getMatrixAddress(repeat, chunk), sources,
             NVVM::MMALayout::row,

@@ -22,8 +22,8 @@
 using namespace mlir;
 using namespace bastile;
 
-/// Rows, columns and contracted elements of one product.
-static constexpr int64_t kShape[] = {16, 8, 16};
+/// Rows and columns of one product, and bytes of each row that it contracts.
+static constexpr int64_t kRows = 16, kColumns = 8, kStepBytes = 32;
 
 namespace {
 
@@ -40,14 +40,14 @@ SmallVector<Value> loadMatrices(OpBuilder &builder, Location loc, Value address,
       NVVM::LdStMatrixEltType::B16);
   SmallVector<Value> pieces;
   for (int64_t index = 0; index < count; ++index)
-    pieces.push_back(LLVM::BitcastOp::create(
+    pieces.push_back(fromRegister(
         builder, loc, type,
         LLVM::ExtractValueOp::create(builder, loc, loaded, index)));
   return pieces;
 }
 
 /// Reads a tile of products, the left operand of the next: matrices where
-/// elements have 16 bits, otherwise each piece by its thread.
+/// pieces have 4 bytes, otherwise each piece by its thread.
 struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -66,8 +66,7 @@ struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
                           getSlot(rewriter, loc, memory,
                                   adaptor.getBuffer().front(),
                                   adaptor.getSlot().front()));
-    const bool isMatrix =
-        getElementBytes(type) == 2 && layout.getChunks(shape) % 2 == 0;
+    const bool isMatrix = isOfMatrices(type);
     SmallVector<Value> pieces;
     for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
       for (int64_t chunk = 0; chunk < layout.getChunks(shape);
@@ -113,11 +112,11 @@ struct TakeRhs : public OpConversionPattern<tile::TakeOp> {
     SmallVector<Value> pieces(layout.getNumPieces(shape));
     constexpr int64_t chunks =
         tile::MmaRhsAttr::kRows / tile::MmaRhsAttr::kChunk;
-    for (int64_t step = 0; step < shape[1] / tile::MmaRhsAttr::kColumns; ++step)
+    for (int64_t step = 0; step < shape[1] / layout.getStepColumns(); ++step)
       for (int64_t pair = 0; pair < shape[0] / tile::MmaRhsAttr::kRows;
            ++pair) {
         const int64_t row = pair * tile::MmaRhsAttr::kRows;
-        const int64_t column = step * tile::MmaRhsAttr::kColumns;
+        const int64_t column = step * layout.getStepColumns();
         Value address =
             op.getTransposed()
                 ? places.getAddress(column, row * place.elementBytes)
@@ -147,6 +146,7 @@ struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
     auto a = cast<RankedTensorType>(op.getA().getType());
     auto b = cast<RankedTensorType>(op.getB().getType());
     auto layout = cast<tile::MmaAttr>(sum.getEncoding());
+    auto lhsLayout = cast<tile::MmaAttr>(a.getEncoding());
     auto rhsLayout = cast<tile::MmaRhsAttr>(b.getEncoding());
     Type pieceType = getPieceType(sum);
     const int64_t width = layout.getPieceElements(sum.getShape());
@@ -162,13 +162,15 @@ struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
     SmallVector<Value> right = toRegisters(rewriter, loc, adaptor.getB());
     // Products that follow each other add to different sums, so that none waits
     // for the one before.
-    for (int64_t step = 0; step < a.getDimSize(1) / kShape[2]; ++step)
+    const int64_t steps = a.getDimSize(1) / rhsLayout.getStepColumns();
+    for (int64_t step = 0; step < steps; ++step)
       for (int64_t chunk = 0; chunk < layout.getChunks(sum.getShape()); ++chunk)
         for (int64_t repeat = 0; repeat < layout.getRowRepeats(sum.getShape());
              ++repeat) {
           // Two chunks of the left operand's columns are contracted.
           auto rows = ArrayRef(left).slice(
-              layout.getPiece(a.getShape(), repeat, 2 * step, /*half=*/0), 4);
+              lhsLayout.getPiece(a.getShape(), repeat, 2 * step, /*half=*/0),
+              4);
           auto columns = ArrayRef(right).slice(
               rhsLayout.getPiece(b.getShape(), chunk, step),
               tile::MmaRhsAttr::kPieces);
@@ -184,31 +186,52 @@ struct LowerWarpDot : public OpConversionPattern<tile::DotOp> {
   }
 
 private:
-  /// What the instruction takes: pairs of float16, and bfloat16 as numbers of
-  /// 32 bits.
+  /// What the instruction takes: pairs of float16, and others as numbers of 32
+  /// bits.
   static SmallVector<Value> toRegisters(OpBuilder &builder, Location loc,
                                         ValueRange pieces) {
     SmallVector<Value> registers(pieces);
     for (Value &piece : registers)
-      if (getElementTypeOrSelf(piece.getType()).isBF16())
-        piece =
-            LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), piece);
+      if (!getElementTypeOrSelf(piece.getType()).isF16())
+        piece = toRegister(builder, loc, piece);
     return registers;
+  }
+
+  /// The sums of one product, in a structure.
+  static Value createProduct(OpBuilder &builder, Location loc,
+                             ArrayRef<Value> left, ArrayRef<Value> right,
+                             ArrayRef<Value> before, Type element) {
+    SmallVector<Type> types(before.size(), builder.getF32Type());
+    auto result = LLVM::LLVMStructType::getLiteral(builder.getContext(), types);
+    if (element.isBF16() || element.isF16()) {
+      NVVM::MMATypes type =
+          element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
+      constexpr int64_t shape[] = {kRows, kColumns, kStepBytes / 2};
+      return NVVM::MmaOp::create(
+          builder, loc, result, left, right, before, shape,
+          /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+          std::array{type, type},
+          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    }
+    // The op does not take elements of 8 bits, LLVM does.
+    SmallVector<Value> operands(left);
+    llvm::append_range(operands, right);
+    llvm::append_range(operands, before);
+    const bool isE4M3 = isa<Float8E4M3FNType>(element);
+    return LLVM::CallIntrinsicOp::create(
+               builder, loc, result,
+               builder.getStringAttr(
+                   isE4M3 ? "llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32"
+                          : "llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e5m2.f32"),
+               operands)
+        .getResult(0);
   }
 
   /// Adds to `sums`, those of both rows of a chunk.
   static void multiply(OpBuilder &builder, Location loc, ArrayRef<Value> left,
                        ArrayRef<Value> right, MutableArrayRef<Value> sums,
                        Type element) {
-    SmallVector<Type> types(sums.size(), builder.getF32Type());
-    NVVM::MMATypes type =
-        element.isBF16() ? NVVM::MMATypes::bf16 : NVVM::MMATypes::f16;
-    Value result = NVVM::MmaOp::create(
-        builder, loc,
-        LLVM::LLVMStructType::getLiteral(builder.getContext(), types), left,
-        right, sums, kShape, /*b1Op=*/std::nullopt,
-        /*intOverflow=*/std::nullopt, std::array{type, type},
-        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    Value result = createProduct(builder, loc, left, right, sums, element);
     for (auto [index, sum] : llvm::enumerate(sums))
       sum = LLVM::ExtractValueOp::create(builder, loc, result,
                                          static_cast<int64_t>(index));

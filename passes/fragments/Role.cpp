@@ -6,6 +6,7 @@
 
 #include "passes/fragments/Role.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -180,6 +181,11 @@ static bool isAvailable(Operation *op, const Target &target) {
           tile::CopyTileOp, tile::StoreTileOp, tile::AwaitCountOp,
           tile::ReleaseCountOp>(op))
     return !target.isHost();
+  if (dot && getElementBytes(cast<ShapedType>(dot.getB().getType())) == 1) {
+    // The first GPUs whose warps multiply elements of 8 bits.
+    constexpr unsigned least = 89;
+    return target.computeCapability >= least;
+  }
   auto hasTile = [](Type type) { return bool(getFragmentLayout(type)); };
   if (llvm::any_of(op->getResultTypes(), hasTile) ||
       llvm::any_of(op->getOperandTypes(), hasTile))

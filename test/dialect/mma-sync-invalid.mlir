@@ -11,7 +11,7 @@ func.func private @columns(tensor<16x8xbf16, #tile.mma_rhs>)
 // -----
 
 func.func @take_of_floats(%buffer: memref<2x16x32xf32, #tile.shared<swizzle = 128>>, %i: index) {
-  // expected-error @below {{'tile.take' op takes 'tensor<16x32xf32, #tile.mma_rhs>' from 'memref<2x16x32xf32, #tile.shared<swizzle = 128>>', not elements of 16 bits from '#tile.shared' memory}}
+  // expected-error @below {{'tile.take' op takes 'tensor<16x32xf32, #tile.mma_rhs>' from 'memref<2x16x32xf32, #tile.shared<swizzle = 128>>', not pieces of 4 bytes from '#tile.shared' memory}}
   %0 = tile.take %buffer[%i] : memref<2x16x32xf32, #tile.shared<swizzle = 128>> -> tensor<16x32xf32, #tile.mma_rhs>
   return
 }
@@ -27,7 +27,7 @@ func.func @take_not_transposed(%buffer: memref<2x16x64xbf16, #tile.shared<swizzl
 // -----
 
 func.func @take_transposed_sums(%buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
-  // expected-error @below {{'tile.take' op transposes a tile for 'tensor<64x16xbf16, #tile.mma<warps = 4>>', whose layout is not '#tile.mma_rhs'}}
+  // expected-error @below {{'tile.take' op transposes a tile for 'tensor<64x16xbf16, #tile.mma<warps = 4>>', which is no '#tile.mma_rhs' of elements of 16 bits}}
   %0 = tile.take %buffer[%i] transposed : memref<2x16x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x16xbf16, #tile.mma<warps = 4>>
   return
 }
@@ -43,7 +43,7 @@ func.func @dot_pends(%a: tensor<16x16xbf16, #tile.mma<warps = 1>>, %b: tensor<16
 // -----
 
 func.func @dot_of_left_operands(%a: tensor<16x16xbf16, #tile.mma<warps = 1>>) {
-  // expected-error @below {{'tile.dot' op multiplies 'tensor<16x16xbf16, #tile.mma<warps = 1>>' and 'tensor<16x16xbf16, #tile.mma<warps = 1>>' from registers; the layouts are that of the sum and '#tile.mma_rhs'}}
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<16x16xbf16, #tile.mma<warps = 1>>' and 'tensor<16x16xbf16, #tile.mma<warps = 1>>' from registers; the layouts are '#tile.mma' of the sum's warps and '#tile.mma_rhs', with pieces of 4 bytes}}
   %0 = tile.dot %a, %a contract [1, 1] : tensor<16x16xbf16, #tile.mma<warps = 1>>, tensor<16x16xbf16, #tile.mma<warps = 1>> -> tensor<16x16xf32, #tile.mma<warps = 1>>
   return
 }
@@ -59,7 +59,7 @@ func.func @dot_of_columns(%a: tensor<16x16xbf16, #tile.mma<warps = 1>>, %b: tens
 // -----
 
 func.func @dot_of_floats(%a: tensor<16x16xf32, #tile.mma<warps = 1>>, %b: tensor<16x16xf32, #tile.mma_rhs>) {
-  // expected-error @below {{'tile.dot' op multiplies 'f32' from registers, not bf16 or f16}}
+  // expected-error @below {{'tile.dot' op multiplies bf16, f16, f8E4M3FN or f8E5M2, not 'f32'}}
   %0 = tile.dot %a, %b contract [1, 1] : tensor<16x16xf32, #tile.mma<warps = 1>>, tensor<16x16xf32, #tile.mma_rhs> -> tensor<16x16xf32, #tile.mma<warps = 1>>
   return
 }
@@ -105,4 +105,56 @@ tile.program @copy_in_rows(%rows: index, %x: memref<?x64xbf16, strided<[?, 1]>>)
   // expected-error @below {{'tile.copy_tile' op is part of a program without named dimensions}}
   tile.copy_tile %x[%c0, %c0] to %buffer[%c0] : memref<?x64xbf16, strided<[?, 1]>>, memref<2x16x64xbf16, #tile.shared<swizzle = 128>>
   tile.return
+}
+
+// -----
+
+// expected-error @below {{a piece of products has 2 or 4 elements, not 3}}
+func.func private @vector(tensor<16x24xbf16, #tile.mma<warps = 1, vector = 3>>)
+
+// -----
+
+// expected-error @below {{a piece of products has 2 or 4 elements, not 8}}
+func.func private @rhs_vector(tensor<16x64xbf16, #tile.mma_rhs<vector = 8>>)
+
+// -----
+
+// expected-error @below {{24 columns do not divide into pieces of 16}}
+func.func private @columns_of_bytes(tensor<16x24xf8E5M2, #tile.mma<warps = 1, vector = 4>>)
+
+// -----
+
+// expected-error @below {{16 rows of 16 columns do not divide into 16 rows of 32}}
+func.func private @rhs_columns_of_bytes(tensor<16x16xf8E5M2, #tile.mma_rhs<vector = 4>>)
+
+// -----
+
+func.func @dot_of_bytes_in_pairs(%a: tensor<16x32xf8E5M2, #tile.mma<warps = 1>>, %b: tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>>) {
+  // expected-error @below {{from registers; the layouts are '#tile.mma' of the sum's warps and '#tile.mma_rhs', with pieces of 4 bytes}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x32xf8E5M2, #tile.mma<warps = 1>>, tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @dot_of_types(%a: tensor<16x32xf8E4M3FN, #tile.mma<warps = 1, vector = 4>>, %b: tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>>) {
+  // expected-error @below {{over [1, 1] is no 'tensor<16x16xf32, #tile.mma<warps = 1>>'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x32xf8E4M3FN, #tile.mma<warps = 1, vector = 4>>, tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>> -> tensor<16x16xf32, #tile.mma<warps = 1>>
+  return
+}
+
+// -----
+
+func.func @dot_to_pieces_of_4(%a: tensor<16x32xf8E5M2, #tile.mma<warps = 1, vector = 4>>, %b: tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>>) {
+  // expected-error @below {{sums to 'tensor<16x16xf32, #tile.mma<warps = 1, vector = 4>>', not to float32 with a '#tile.mma' layout}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<16x32xf8E5M2, #tile.mma<warps = 1, vector = 4>>, tensor<16x32xf8E5M2, #tile.mma_rhs<vector = 4>> -> tensor<16x16xf32, #tile.mma<warps = 1, vector = 4>>
+  return
+}
+
+// -----
+
+func.func @take_bytes_transposed(%buffer: memref<2x32x64xf8E5M2, #tile.shared<swizzle = 64>>, %i: index) {
+  // expected-error @below {{transposes a tile for 'tensor<64x32xf8E5M2, #tile.mma_rhs<vector = 4>>', which is no '#tile.mma_rhs' of elements of 16 bits}}
+  %0 = tile.take %buffer[%i] transposed : memref<2x32x64xf8E5M2, #tile.shared<swizzle = 64>> -> tensor<64x32xf8E5M2, #tile.mma_rhs<vector = 4>>
+  return
 }

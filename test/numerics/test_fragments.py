@@ -287,3 +287,53 @@ def test_products(kind, swizzle, left, right):
     )
     size = 1.5 + 2 * np.abs(a) @ np.abs(b).T
     assert (np.abs(y - (1.5 + 2 * a @ b.T)) <= 256 * 2.0**-23 * size).all()
+
+
+@pytest.mark.parametrize("kind", ("bf16", "f16", *floats.SMALL))
+@pytest.mark.parametrize("swizzle", (32, 64, 128))
+def test_products_of_warps(kind, swizzle):
+    """Twice the product of operands in registers, which end within the tiles; the
+    left one goes through shared memory once more, as matrices."""
+    is_small = kind in floats.SMALL
+    vector = 4 if is_small else 2
+    m, n, k = 64, 48, 128
+    left = f"tensor<{m}x{k}x{kind}, #tile.mma<warps = 2, vector = {vector}>>"
+    right = f"tensor<{n}x{k}x{kind}, #tile.mma_rhs<vector = {vector}>>"
+    sum_ = tile(m, n, "f32", 2)
+    shared = f"#tile.shared<swizzle = {swizzle}>"
+    x_slots = f"memref<2x{m}x{k}x{kind}, {shared}>"
+    w_slots = f"memref<1x{n}x{k}x{kind}, {shared}>"
+    x_bytes = 2 * m * k * (1 if is_small else 2)
+    dot = f"contract [1, 1] : {left}, {right}"
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %x_slots = tile.buffer {{offset = 0 : i64}} : {x_slots}
+  %w_slots = tile.buffer {{offset = {x_bytes} : i64}} : {w_slots}
+  tile.copy_tile %x[%c0, %c0] to %x_slots[%c0] : {matrix(kind)}, {x_slots}
+  tile.copy_tile %w[%c0, %c0] to %w_slots[%c0] : {matrix(kind)}, {w_slots}
+  tile.synchronize
+  %x_part = tile.take %x_slots[%c0] : {x_slots} -> {left}
+  tile.keep %x_part, %x_slots[%c1] : {left}, {x_slots}
+  tile.synchronize
+  %x_again = tile.take %x_slots[%c1] : {x_slots} -> {left}
+  %w_part = tile.take %w_slots[%c0] : {w_slots} -> {right}
+  %once = tile.dot %x_part, %w_part {dot} -> {sum_}
+  %twice = tile.dot %x_again, %w_part, %once {dot}, {sum_} -> {sum_}
+  tile.store %twice, %y[%c0, %c0] : {sum_}, {matrix("f32")}
+"""
+    source = program(
+        ("m", "n", "k"),
+        [("x", matrix(kind), '["m", "k"]'), ("w", matrix(kind), '["n", "k"]')],
+        [("y", matrix("f32"), '["m", "n"]')],
+        {"m": m},
+        64,
+        body,
+    )
+    x = floats.random(kind, (m - 3, k - 17), 1)
+    w = floats.random(kind, (n - 5, k - 17), 2)
+    for target_ in ("sm_89", "sm_90a") if WHERE else ("gpu",):
+        where = ("--emulate", f"--target={target_}") if WHERE else ()
+        (y,) = run(source, {"x": (kind, x), "w": (kind, w)}, ["f32"], *where)
+        size = 2 * np.abs(x) @ np.abs(w).T
+        assert (np.abs(y - 2 * x @ w.T) <= 256 * 2.0**-23 * size).all()

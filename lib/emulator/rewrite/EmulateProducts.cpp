@@ -10,6 +10,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/ControlFlowInterfaces.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -248,18 +249,40 @@ bool OpEmulator::rewrite(NVVM::MmaOp op) {
   std::optional<FactorType> type = convert(op.getMultiplicandAPtxType());
   NVVM::MMAShapeAttr shape = op.getShape();
   if (!type || type != convert(op.getMultiplicandBPtxType()) ||
+  multiply(op, *type, op.getOperandA(), op.getOperandB(), op.getOperandC());
+  return true;
+}
+
+void OpEmulator::multiply(Operation *op, FactorType type, ValueRange a,
+                          ValueRange b, ValueRange sums) {
       shape.getM() != 16 || shape.getN() != 8 ||
       op.resultPtxType() != NVVM::MMATypes::f32 ||
       op.getLayoutA() != NVVM::MMALayout::row ||
       op.getLayoutB() != NVVM::MMALayout::col)
     return false;
   // The rows of a factor have 16 or 32 bytes.
-  Location loc = op.getLoc();
-  unsigned rowBytes = op.getOperandB().size() * 16;
-  unsigned words = spill(op, op.getOperandC());
-  spill(op, op.getOperandB(), spill(op, op.getOperandA(), words));
+  Location loc = op->getLoc();
+  unsigned rowBytes = b.size() * 16;
+  unsigned words = spill(op, sums);
+}
+
+/// Products of elements of 8 bits, which have no op.
+bool OpEmulator::rewriteProduct(LLVM::CallIntrinsicOp op) {
+  auto type = llvm::StringSwitch<std::optional<FactorType>>(op.getIntrin())
+                  .Case("llvm.nvvm.mma.m16n8k32.row.col.f32.e4m3.e4m3.f32",
+                        FactorType::F8E4M3)
+                  .Case("llvm.nvvm.mma.m16n8k32.row.col.f32.e5m2.e5m2.f32",
+                        FactorType::F8E5M2)
+                  .Default(std::nullopt);
+  if (!type)
+    return false;
+  constexpr unsigned numA = 4, numB = 2;
+  ValueRange operands = op.getArgs();
+  multiply(op, *type, operands.take_front(numA), operands.slice(numA, numB),
+           operands.drop_front(numA + numB));
+  spill(op, b, spill(op, a, words));
   call(loc, calls::multiplyMatrices, Type(),
-       {constant(loc, static_cast<int64_t>(*type)), constant(loc, rowBytes),
+       {constant(loc, static_cast<int64_t>(type)), constant(loc, rowBytes),
         scratch(op), scratchAt(op, words), site(op)});
   replaceByScratch(op);
   return true;
@@ -300,6 +323,7 @@ bool OpEmulator::rewrite(NVVM::StMatrixOp op) {
   op.erase();
   return true;
 }
+      .Case([&](LLVM::CallIntrinsicOp call) { return rewriteProduct(call); })
 
 bool OpEmulator::rewriteMatrices(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)

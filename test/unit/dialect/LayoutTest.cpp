@@ -398,6 +398,28 @@ TEST_F(LayoutTest, PiecesOfAProductAreRowsEightApart) {
                              chunk * 8 + thread % 4 * 2));
 }
 
+/// Operands of 8 bits: four neighbours are a piece, so that the bytes of each
+/// lie where those of two elements of 16 bits do.
+TEST_F(LayoutTest, PiecesOfBytesHaveFourElements) {
+  auto left = tile::MmaAttr::get(&context, /*warps=*/1, /*vector=*/4);
+  int64_t shape[] = {16, 64};
+  ASSERT_EQ(left.getNumPieces(shape), 4 * 2);
+  EXPECT_EQ(left.getPieceElements(shape), 4);
+  for (int64_t thread = 0; thread < 32; ++thread)
+    for (int64_t piece = 0; piece < 8; ++piece)
+      EXPECT_EQ(left.getElement(shape, /*block=*/0, thread, piece),
+                std::make_pair(thread / 4 + piece % 2 * 8,
+                               piece / 2 * 16 + thread % 4 * 4));
+  auto right = tile::MmaRhsAttr::get(&context, /*vector=*/4);
+  ASSERT_EQ(right.getNumPieces(shape), 2 * 2 * 2);
+  EXPECT_EQ(right.getPieceElements(shape), 4);
+  for (int64_t thread = 0; thread < 32; ++thread)
+    for (int64_t piece = 0; piece < 8; ++piece)
+      EXPECT_EQ(right.getElement(shape, /*block=*/0, thread, piece),
+                std::make_pair(piece / 4 * 8 + thread / 4,
+                               piece % 4 * 16 + thread % 4 * 4));
+}
+
 TEST_F(LayoutTest, TilesThatDoNotDivideAreNoProducts) {
   EXPECT_TRUE(countHolders(context, 4, {96, 8}).empty());
   EXPECT_TRUE(countHolders(context, 4, {64, 12}).empty());
