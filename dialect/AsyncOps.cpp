@@ -94,6 +94,17 @@ LogicalResult MakeBarriersOp::verify() {
   return success();
 }
 
+LogicalResult ExpectOp::verify() {
+  // Of a phase's bytes, a barrier counts no more.
+  constexpr int64_t unit = 16, most = (1 << 20) - 1;
+  const auto bytes = static_cast<int64_t>(getBytes());
+  if (bytes < 0 || bytes > most || bytes % unit != 0)
+    return emitOpError("announces ")
+           << bytes << " bytes, which are no multiple of " << unit
+           << " from 0 to " << most;
+  return success();
+}
+
 LogicalResult AwaitOp::verify() {
   if (getBuffers().size() != getTiles().size())
     return emitOpError("has ") << getTiles().size() << " tiles of "
@@ -240,6 +251,12 @@ LogicalResult BeginDotsOp::verify() {
   return verifySum(*this, getType().getTile());
 }
 
+/// Whether products take elements of the type.
+static bool isFactor(Type element) {
+  return element.isBF16() || element.isF16() ||
+         isa<Float8E4M3FNType, Float8E5M2Type>(element);
+}
+
 /// Checks what the operands of `op`, a product of warpgroups, are.
 static LogicalResult verifyOfWarpgroups(DotOp op) {
   auto a = cast<ShapedType>(op.getA().getType());
@@ -251,12 +268,6 @@ static LogicalResult verifyOfWarpgroups(DotOp op) {
     return op.emitOpError("begins a product whose sum is ")
            << sum << ", which is there only after a 'tile.wait_dots'";
   if (a.getRank() != 2 || b.getRank() != 2 || !getSwizzle(b) ||
-/// Whether products take elements of the type.
-static bool isFactor(Type element) {
-  return element.isBF16() || element.isF16() ||
-         isa<Float8E4M3FNType, Float8E5M2Type>(element);
-}
-
       (isa<MemRefType>(a) && !getSwizzle(a)))
     return op.emitOpError("multiplies ")
            << a << " and " << b << ", of which some is no tile in "
@@ -315,6 +326,9 @@ LogicalResult DotOp::verify() {
   RankedTensorType sum = getSumType();
   if (failed(verifySum(*this, sum, isOfWarpgroups())))
     return failure();
+  if (!isFactor(b.getElementType()))
+    return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
+           << b.getElementType();
   ArrayRef<int64_t> contract = getContract();
   if (contract.size() != 2 || llvm::any_of(contract, [](int64_t dimension) {
         return dimension != 0 && dimension != 1;
@@ -326,9 +340,6 @@ LogicalResult DotOp::verify() {
     return failure();
   if (a.getElementType() != b.getElementType() ||
       a.getDimSize(contract[0]) != b.getDimSize(contract[1]) ||
-  if (!isFactor(b.getElementType()))
-    return emitOpError("multiplies bf16, f16, f8E4M3FN or f8E5M2, not ")
-           << b.getElementType();
       a.getDimSize(1 - contract[0]) != sum.getDimSize(0) ||
       b.getDimSize(1 - contract[1]) != sum.getDimSize(1))
     return emitOpError("of ")

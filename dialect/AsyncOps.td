@@ -115,7 +115,7 @@ def Tile_ExpectOp : Tile_Op<"expect"> {
   let summary = "arrives, and announces bytes that copies will bring";
   let description = [{
     One arrival, of the role's first thread. The phase does not end before
-    `bytes` more bytes have come.
+    `bytes` more bytes have come. Copies bring multiples of 16.
 
     Example:
 
@@ -128,6 +128,7 @@ def Tile_ExpectOp : Tile_Op<"expect"> {
   let assemblyFormat = [{
     $bytes `bytes` `at` $barriers `[` $index `]` attr-dict `:` type($barriers)
   }];
+  let hasVerifier = 1;
 }
 
 def Tile_ArriveOp : Tile_Op<"arrive"> {

@@ -6,6 +6,8 @@
 
 #include "dialect/ElementBytes.h"
 #include "dialect/Tile.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace bastile::tile;
@@ -23,6 +25,9 @@ SharedMatrixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (bytes < 0 || bytes >= most || bytes % unit != 0)
       return emitError() << bytes << " bytes are no multiple of " << unit
                          << " below " << most;
+  // A GPU takes `leading` and `stride` the other way around here.
+  if (transposed && swizzle == 0)
+    return emitError() << "an operand that is transposed has a swizzle";
   return success();
 }
 
@@ -40,6 +45,63 @@ LogicalResult WgmmaWaitOp::verify() {
       return emitOpError("has an anchor of type ")
              << anchor.getType() << ", not of float32";
   return success();
+}
+
+/// Adds to `values` those that control flow passes to `value`; nothing where it
+/// is an argument of a function. Nothing around the op that asks has been
+/// verified yet.
+static void addPassed(Value value, SetVector<Value> &values) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  Block *block = argument ? argument.getOwner() : nullptr;
+  if (argument && !block->isEntryBlock()) {
+    for (auto it = block->pred_begin(); it != block->pred_end(); ++it) {
+      auto branch = dyn_cast<BranchOpInterface>((*it)->getTerminator());
+      if (!branch)
+        continue;
+      SuccessorOperands passed =
+          branch.getSuccessorOperands(it.getSuccessorIndex());
+      if (argument.getArgNumber() < passed.size())
+        if (Value from = passed[argument.getArgNumber()])
+          values.insert(from);
+    }
+    return;
+  }
+  auto branch = dyn_cast<RegionBranchOpInterface>(
+      argument ? block->getParentOp() : value.getDefiningOp());
+  if (!branch)
+    return;
+  for (RegionBranchPoint point : branch.getAllRegionBranchPoints()) {
+    SmallVector<RegionSuccessor> successors;
+    branch.getSuccessorRegions(point, successors);
+    for (const RegionSuccessor &successor : successors) {
+      ValueRange inputs = successor.getSuccessorInputs();
+      const auto index =
+          static_cast<size_t>(llvm::find(inputs, value) - inputs.begin());
+      auto terminator = dyn_cast_or_null<RegionBranchTerminatorOpInterface>(
+          point.getTerminatorPredecessorOrNull());
+      OperandRange passed = terminator
+                                ? terminator.getSuccessorOperands(successor)
+                                : branch.getEntrySuccessorOperands(successor);
+      if (index < inputs.size() && index < passed.size())
+        values.insert(passed[index]);
+    }
+  }
+}
+
+/// An op that gives a product the number `accumulator`, or one of those that it
+/// may be, and is neither a fence nor a product; null if there is none.
+static Operation *findUnordered(Value accumulator) {
+  SetVector<Value> values;
+  values.insert(accumulator);
+  for (size_t index = 0; index < values.size(); ++index) {
+    Operation *from = values[index].getDefiningOp();
+    if (isa_and_present<WgmmaOp, WgmmaFenceOp>(from))
+      continue;
+    if (from && !isa<RegionBranchOpInterface>(from))
+      return from;
+    addPassed(values[index], values);
+  }
+  return nullptr;
 }
 
 LogicalResult WgmmaOp::verify() {
@@ -71,8 +133,7 @@ LogicalResult WgmmaOp::verify() {
     return emitOpError("transposes operands of 16 bits, not of ") << type;
   // What moved after the fence, or was never fenced, the products may not see.
   for (Value accumulator : getAccumulators())
-    if (Operation *from = accumulator.getDefiningOp();
-        from && !isa<WgmmaOp, WgmmaFenceOp>(from))
+    if (Operation *from = findUnordered(accumulator))
       return emitOpError("adds to a value of ")
              << from->getName() << ", which no 'tile.wgmma_fence' orders";
   return success();

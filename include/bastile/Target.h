@@ -38,6 +38,10 @@ struct Target {
   /// The most that portable clusters hold; 1 where there are no clusters.
   unsigned maxBlocksPerCluster = 1;
 
+  /// The most blocks of a cluster that a user may ask for. Above
+  /// `maxBlocksPerCluster`, the launch may fail.
+  static constexpr unsigned kMostBlocksPerCluster = 16;
+
   /// Size and bandwidth of the reference card (for the host: its threads).
   unsigned multiprocessors = 0;
   double memoryBytesPerSecond = 0;

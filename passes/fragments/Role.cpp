@@ -234,6 +234,13 @@ static LogicalResult verifyLimits(tile::ProgramOp program,
            << threads << " threads, but a block of " << target.name
            << " has at most " << mostThreads;
   const int64_t blocks = program.getSchedule().getBlocks();
+  if (blocks > 1 && target.maxBlocksPerCluster == 1)
+    return program.emitOpError("asks for clusters of ")
+           << blocks << " blocks, which " << target.name << " does not have";
+  if (blocks > Target::kMostBlocksPerCluster)
+    return program.emitOpError("asks for clusters of ")
+           << blocks << " blocks, which are more than the "
+           << Target::kMostBlocksPerCluster << " of a cluster";
   auto result = program.walk([&](tile::BufferOp buffer) {
     const int64_t end = buffer.getEnd(blocks);
     const int64_t most = target.maxSharedBytesPerBlock;

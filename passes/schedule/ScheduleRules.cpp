@@ -25,9 +25,6 @@ constexpr int64_t kMaxElementsPerThread = 256;
 constexpr int64_t kMaxUnrolledOps = 16384;
 constexpr int64_t kMaxUnrolledOpsOfGroups = 32768;
 constexpr int64_t kFewPieces = 32;
-/// The most blocks of a cluster that a user may pin. Above
-/// `Target::maxBlocksPerCluster`, the launch may fail.
-constexpr int64_t kMaxBlocksPerCluster = 16;
 /// Shared memory in which warps combine their results, in bytes. The code
 /// declares it, of which every target takes as much; more has to be asked for
 /// at launch.
@@ -120,9 +117,9 @@ static LogicalResult verifyRules(function_ref<InFlightDiagnostic()> error,
   if (blocks > 1 && target.maxBlocksPerCluster == 1)
     return error() << "it has no clusters, and the schedule asks for one of "
                    << blocks << " blocks; leave out 'cluster'";
-  if (blocks > kMaxBlocksPerCluster)
+  if (blocks > Target::kMostBlocksPerCluster)
     return error() << blocks << " blocks are more than the "
-                   << kMaxBlocksPerCluster << " of a cluster";
+                   << Target::kMostBlocksPerCluster << " of a cluster";
   if (blocks > 1 && shape.numReductions == 0)
     return error() << "the " << blocks
                    << " blocks of a cluster would share rows that no reduction "

@@ -105,3 +105,21 @@ func.func @registers(%s: !llvm.ptr<3>, %x: f32, %r: i32) {
   tile.wgmma_wait 3
   return
 }
+
+// Sums pass through loops and branches, and from one loop to the next.
+// CHECK-LABEL: func @products_in_loops
+func.func @products_in_loops(%s: !llvm.ptr<3>, %x: f32, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %y:4 = tile.wgmma_fence of %x, %x, %x, %x : f32, f32, f32, f32
+  %0:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %y#0, %b = %y#1, %c = %y#2, %d = %y#3) -> (f32, f32, f32, f32) {
+    // CHECK: "tile.wgmma"
+    %1:4 = "tile.wgmma"(%a, %b, %c, %d, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+        element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}> : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+    scf.yield %1#0, %1#1, %1#2, %1#3 : f32, f32, f32, f32
+  }
+  // CHECK: "tile.wgmma"
+  %2:4 = "tile.wgmma"(%0#0, %0#1, %0#2, %0#3, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}> : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}

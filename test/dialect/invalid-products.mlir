@@ -496,3 +496,52 @@ func.func @wgmma_unordered(%s: !llvm.ptr<3>, %x: f32) {
 
 // expected-error @below {{a tile of 4611686018427387904 rows of 8 columns is more than the registers of a block hold}}
 func.func private @beyond_registers(tensor<4611686018427387904x8xf32, #tile.mma<warps = 4>>)
+
+// -----
+
+// expected-error @below {{an operand that is transposed has a swizzle}}
+func.func private @transposed_without_swizzle() attributes {matrix = #tile.shared_matrix<stride = 128, transposed = true>}
+
+// -----
+
+func.func @wgmma_in_a_loop(%s: !llvm.ptr<3>, %x: f32, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %y = arith.negf %x : f32
+  %0:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %y, %b = %y, %c = %y, %d = %y) -> (f32, f32, f32, f32) {
+    // expected-error @below {{'tile.wgmma' op adds to a value of arith.negf, which no 'tile.wgmma_fence' orders}}
+    %1:4 = "tile.wgmma"(%a, %b, %c, %d, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+        element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}> : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+    scf.yield %1#0, %1#1, %1#2, %1#3 : f32, f32, f32, f32
+  }
+  return
+}
+
+// -----
+
+func.func @wgmma_of_an_iteration(%s: !llvm.ptr<3>, %x: f32, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %y:4 = tile.wgmma_fence of %x, %x, %x, %x : f32, f32, f32, f32
+  %0:4 = scf.for %i = %c0 to %n step %c1 iter_args(%a = %y#0, %b = %y#1, %c = %y#2, %d = %y#3) -> (f32, f32, f32, f32) {
+    // expected-error @below {{'tile.wgmma' op adds to a value of arith.negf, which no 'tile.wgmma_fence' orders}}
+    %1:4 = "tile.wgmma"(%a, %b, %c, %d, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+        element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}> : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+    %2 = arith.negf %1#3 : f32
+    scf.yield %1#0, %1#1, %1#2, %2 : f32, f32, f32, f32
+  }
+  return
+}
+
+// -----
+
+func.func @wgmma_behind_a_branch(%s: !llvm.ptr<3>, %x: f32, %is: i1) {
+  %y:4 = tile.wgmma_fence of %x, %x, %x, %x : f32, f32, f32, f32
+  %z = arith.negf %x : f32
+  cf.cond_br %is, ^products(%y#0, %y#1, %y#2, %y#3 : f32, f32, f32, f32), ^products(%y#0, %z, %y#2, %y#3 : f32, f32, f32, f32)
+^products(%a: f32, %b: f32, %c: f32, %d: f32):
+  // expected-error @below {{'tile.wgmma' op adds to a value of arith.negf, which no 'tile.wgmma_fence' orders}}
+  %1:4 = "tile.wgmma"(%a, %b, %c, %d, %s, %s) <{a_matrix = #tile.shared_matrix<swizzle = 128>, b_matrix = #tile.shared_matrix<swizzle = 128>, columns = 8 : i64,
+      element_type = bf16, operandSegmentSizes = array<i32: 4, 0, 1, 1>}> : (f32, f32, f32, f32, !llvm.ptr<3>, !llvm.ptr<3>) -> (f32, f32, f32, f32)
+  return
+}

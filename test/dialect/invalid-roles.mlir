@@ -383,3 +383,27 @@ func.func @buffer_columns() {
   %0 = tile.buffer {offset = 0 : i64} : memref<1x64x32xbf16, #tile.shared<swizzle = 128>>
   return
 }
+
+// -----
+
+func.func @expect_less_than_nothing(%barriers: !tile.barriers<4>, %i: index) {
+  // expected-error @below {{'tile.expect' op announces -16 bytes, which are no multiple of 16 from 0 to 1048575}}
+  tile.expect -16 bytes at %barriers[%i] : !tile.barriers<4>
+  return
+}
+
+// -----
+
+func.func @expect_part_of_a_copy(%barriers: !tile.barriers<4>, %i: index) {
+  // expected-error @below {{'tile.expect' op announces 24 bytes, which are no multiple of 16 from 0 to 1048575}}
+  tile.expect 24 bytes at %barriers[%i] : !tile.barriers<4>
+  return
+}
+
+// -----
+
+func.func @expect_too_much(%barriers: !tile.barriers<4>, %i: index) {
+  // expected-error @below {{'tile.expect' op announces 1048576 bytes, which are no multiple of 16 from 0 to 1048575}}
+  tile.expect 1048576 bytes at %barriers[%i] : !tile.barriers<4>
+  return
+}

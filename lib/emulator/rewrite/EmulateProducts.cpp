@@ -142,11 +142,6 @@ bool OpEmulator::rewrite(tile::WgmmaOp op) {
   if (op.getAMatrix())
     product.a = convert(*op.getAMatrix());
   product.b = convert(op.getBMatrix());
-  // A GPU takes `leading` and `stride` the other way around here.
-  for (const EmulatedMatrix &matrix : {product.a, product.b})
-    if (matrix.isTransposed && matrix.swizzle == 0)
-      return false;
-
   Location loc = op.getLoc();
   spill(op, op.getAccumulators());
   unsigned numRegisters = op.getResults().size();
@@ -249,21 +244,26 @@ bool OpEmulator::rewrite(NVVM::MmaOp op) {
   std::optional<FactorType> type = convert(op.getMultiplicandAPtxType());
   NVVM::MMAShapeAttr shape = op.getShape();
   if (!type || type != convert(op.getMultiplicandBPtxType()) ||
+      shape.getM() != 16 || shape.getN() != 8 ||
+      op.resultPtxType() != NVVM::MMATypes::f32 ||
+      op.getLayoutA() != NVVM::MMALayout::row ||
+      op.getLayoutB() != NVVM::MMALayout::col)
+    return false;
   multiply(op, *type, op.getOperandA(), op.getOperandB(), op.getOperandC());
   return true;
 }
 
 void OpEmulator::multiply(Operation *op, FactorType type, ValueRange a,
                           ValueRange b, ValueRange sums) {
-      shape.getM() != 16 || shape.getN() != 8 ||
-      op.resultPtxType() != NVVM::MMATypes::f32 ||
-      op.getLayoutA() != NVVM::MMALayout::row ||
-      op.getLayoutB() != NVVM::MMALayout::col)
-    return false;
   // The rows of a factor have 16 or 32 bytes.
   Location loc = op->getLoc();
   unsigned rowBytes = b.size() * 16;
   unsigned words = spill(op, sums);
+  spill(op, b, spill(op, a, words));
+  call(loc, calls::multiplyMatrices, Type(),
+       {constant(loc, static_cast<int64_t>(type)), constant(loc, rowBytes),
+        scratch(op), scratchAt(op, words), site(op)});
+  replaceByScratch(op);
 }
 
 /// Products of elements of 8 bits, which have no op.
@@ -280,11 +280,6 @@ bool OpEmulator::rewriteProduct(LLVM::CallIntrinsicOp op) {
   ValueRange operands = op.getArgs();
   multiply(op, *type, operands.take_front(numA), operands.slice(numA, numB),
            operands.drop_front(numA + numB));
-  spill(op, b, spill(op, a, words));
-  call(loc, calls::multiplyMatrices, Type(),
-       {constant(loc, static_cast<int64_t>(type)), constant(loc, rowBytes),
-        scratch(op), scratchAt(op, words), site(op)});
-  replaceByScratch(op);
   return true;
 }
 
@@ -323,11 +318,11 @@ bool OpEmulator::rewrite(NVVM::StMatrixOp op) {
   op.erase();
   return true;
 }
-      .Case([&](LLVM::CallIntrinsicOp call) { return rewriteProduct(call); })
 
 bool OpEmulator::rewriteMatrices(Operation *op) {
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case<NVVM::MmaOp, NVVM::LdMatrixOp, NVVM::StMatrixOp>(
           [&](auto known) { return rewrite(known); })
+      .Case([&](LLVM::CallIntrinsicOp call) { return rewriteProduct(call); })
       .Default(false);
 }

@@ -118,3 +118,11 @@ tile.program @shared_memory(%n: index) attributes {dimensions = ["n"], programs 
   %1 = tile.buffer {offset = 196608 : i64} : memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
   tile.return
 }
+
+// -----
+
+// expected-error @below {{'tile.program' op asks for clusters of 32 blocks, which are more than the 16 of a cluster}}
+tile.program @cluster(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 128, cluster = 32>} {
+  tile.return
+}
