@@ -198,8 +198,12 @@ void EmulatedCluster::reportRace(const SharedShadow::Race &race,
                                race.offset % shadowBytes});
   std::string other =
       race.isEngine ? engineName(race.other) : threadName(race.other);
+  if (race.isCopy)
+    other = "a copy of " + other;
   const char *lacking = race.isEngine ? "and nothing has waited for them since"
                                       : "and no barrier lies in between";
+  if (race.isCopy)
+    lacking = "and that thread has not waited for it since";
   if (race.lacksFence)
     lacking = "and that thread has run no fence between the generic and the "
               "async proxy since";

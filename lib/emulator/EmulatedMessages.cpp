@@ -157,6 +157,8 @@ void EmulatedCluster::startCopy(char *to, char *from, uint32_t bytes,
            EmulatedAccess::Load, site);
   access(reinterpret_cast<uintptr_t>(to), bytes, bytes, EmulatedAccess::Store,
          site);
+  if (auto place = placeOf(reinterpret_cast<uintptr_t>(to)))
+    shadow.beginCopy(running, shadowOffset(*place), bytes);
   copies[running].open.push_back({to, from, bytes, sourceBytes, site});
 }
 
@@ -166,13 +168,15 @@ void EmulatedCluster::closeCopies() {
   own.open.clear();
 }
 
-/// A copy arrives only when a thread waits for it: until then shared memory
-/// stays poisoned. It writes from its start to its arrival, so that both count
-/// as accesses: another thread has to know of the arrival to read it.
+/// A copy arrives only when a thread waits for it: until then nobody may touch
+/// what it writes. Its arrival counts as the thread's access: another thread
+/// has to know of it to read what has arrived.
 void EmulatedCluster::waitForCopies(uint32_t mostPending) {
   ThreadCopies &own = copies[running];
   while (own.groups.size() > mostPending) {
     for (const Copy &copy : own.groups.front()) {
+      if (auto place = placeOf(reinterpret_cast<uintptr_t>(copy.to)))
+        shadow.endCopy(shadowOffset(*place), copy.bytes);
       access(reinterpret_cast<uintptr_t>(copy.to), copy.bytes, copy.bytes,
              EmulatedAccess::Store, copy.site);
       std::memcpy(copy.to, copy.from, copy.sourceBytes);

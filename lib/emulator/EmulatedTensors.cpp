@@ -332,6 +332,16 @@ void EmulatedCluster::checkExit(unsigned thread) {
     return fail(threadName(thread) +
                 " exits before it has waited for its stores of tensors, which "
                 "read shared memory");
+  const ThreadCopies &ahead = copies[thread];
+  llvm::ArrayRef<Copy> last = ahead.open;
+  for (const std::vector<Copy> &group : ahead.groups)
+    if (last.empty())
+      last = group;
+  if (!last.empty())
+    return fail(
+        threadName(thread) +
+        " exits before it has waited for its copy to shared memory in " +
+        siteName(last.front().site));
   if (warpgroups[warpgroupOf(thread)].pending.empty())
     return;
   fail(threadName(thread) +

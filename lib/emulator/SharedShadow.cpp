@@ -11,6 +11,8 @@
 using namespace bastile;
 
 static constexpr unsigned warpSize = 32;
+/// Threads copy multiples of so many bytes.
+static constexpr uint64_t wordBytes = 4;
 
 void SharedShadow::reset(uint64_t bytes, unsigned numThreads) {
   bytes = llvm::alignTo(bytes, pieceBytes);
@@ -24,6 +26,31 @@ void SharedShadow::reset(uint64_t bytes, unsigned numThreads) {
       std::fill_n(shadow.begin() + piece * pieceBytes, pieceBytes, Byte());
   pieces.assign(bytes / pieceBytes, Piece());
   fences.assign(numThreads, 0);
+  copying.assign(bytes / wordBytes, 0);
+}
+
+void SharedShadow::beginCopy(unsigned thread, uint64_t offset, uint64_t bytes) {
+  std::fill_n(copying.begin() + offset / wordBytes, bytes / wordBytes,
+              static_cast<uint16_t>(thread + 1));
+}
+
+void SharedShadow::endCopy(uint64_t offset, uint64_t bytes) {
+  std::fill_n(copying.begin() + offset / wordBytes, bytes / wordBytes,
+              uint16_t(0));
+}
+
+std::optional<SharedShadow::Race> SharedShadow::findCopy(uint64_t offset,
+                                                         uint64_t bytes) const {
+  for (uint64_t word = offset / wordBytes; word * wordBytes < offset + bytes;
+       ++word)
+    if (copying[word] != 0)
+      return Race{"began to write",
+                  unsigned(copying[word] - 1),
+                  std::max(offset, word * wordBytes),
+                  /*isEngine=*/false,
+                  /*lacksFence=*/false,
+                  /*isCopy=*/true};
+  return std::nullopt;
 }
 
 SharedShadow::Access SharedShadow::now(unsigned thread) const {
@@ -86,8 +113,9 @@ std::optional<SharedShadow::Race> SharedShadow::findEngine(unsigned thread,
 
 std::optional<SharedShadow::Race>
 SharedShadow::read(unsigned thread, uint64_t offset, uint64_t bytes) {
-  std::optional<Race> race =
-      findEngine(thread, offset, bytes, /*isWrite=*/false);
+  std::optional<Race> race = findCopy(offset, bytes);
+  if (!race)
+    race = findEngine(thread, offset, bytes, /*isWrite=*/false);
   for (uint64_t i = offset; i < offset + bytes; ++i) {
     Byte &byte = shadow[i];
     if (!race && isConcurrent(byte.writer, thread))
@@ -101,8 +129,9 @@ SharedShadow::read(unsigned thread, uint64_t offset, uint64_t bytes) {
 
 std::optional<SharedShadow::Race>
 SharedShadow::write(unsigned thread, uint64_t offset, uint64_t bytes) {
-  std::optional<Race> race =
-      findEngine(thread, offset, bytes, /*isWrite=*/true);
+  std::optional<Race> race = findCopy(offset, bytes);
+  if (!race)
+    race = findEngine(thread, offset, bytes, /*isWrite=*/true);
   // What a thread writes after its fence is not fenced, so that it belongs to a
   // later step than the fence.
   unsigned warp = thread / warpSize, fence = fences[thread];
@@ -142,7 +171,7 @@ std::optional<SharedShadow::Race> SharedShadow::findThread(const Engine &engine,
 
 std::optional<SharedShadow::Race>
 SharedShadow::read(const Engine &engine, uint64_t offset, uint64_t bytes) {
-  std::optional<Race> race;
+  std::optional<Race> race = findCopy(offset, bytes);
   for (uint64_t piece = offset / pieceBytes;
        piece * pieceBytes < offset + bytes; ++piece) {
     Piece &its = pieces[piece];
@@ -167,7 +196,7 @@ SharedShadow::read(const Engine &engine, uint64_t offset, uint64_t bytes) {
 
 std::optional<SharedShadow::Race>
 SharedShadow::write(const Engine &engine, uint64_t offset, uint64_t bytes) {
-  std::optional<Race> race;
+  std::optional<Race> race = findCopy(offset, bytes);
   for (uint64_t piece = offset / pieceBytes;
        piece * pieceBytes < offset + bytes; ++piece) {
     Piece &its = pieces[piece];

@@ -35,7 +35,7 @@ namespace bastile {
 class SharedShadow {
 public:
   struct Race {
-    /// The earlier access: "read" or "wrote".
+    /// The earlier access, as a verb.
     const char *earlier;
     /// The thread of the earlier access or, if `isEngine`, the component.
     unsigned other;
@@ -44,6 +44,8 @@ public:
     /// The accesses are ordered, but no fence between the proxies lies in
     /// between.
     bool lacksFence = false;
+    /// The earlier access is a copy that its thread has not waited for.
+    bool isCopy = false;
   };
   /// An access by an engine.
   struct Engine {
@@ -74,6 +76,11 @@ public:
   /// Notes that a thread has run a fence between the generic and the async
   /// proxy.
   void fenceProxies(unsigned thread);
+
+  /// Notes that a copy into these bytes, whole words, is under way, and that
+  /// its thread has waited for it. In between, every access is in a race.
+  void beginCopy(unsigned thread, uint64_t offset, uint64_t bytes);
+  void endCopy(uint64_t offset, uint64_t bytes);
 
 private:
   struct Access {
@@ -107,6 +114,8 @@ private:
   }
   bool isFenced(const Access &writer, const Engine &engine) const;
   Access now(unsigned thread) const;
+  /// The first copy under way into these bytes.
+  std::optional<Race> findCopy(uint64_t offset, uint64_t bytes) const;
   /// The first engine in a race with an access of a thread.
   std::optional<Race> findEngine(unsigned thread, uint64_t offset,
                                  uint64_t bytes, bool isWrite) const;
@@ -121,6 +130,8 @@ private:
   std::vector<uint8_t> isTouched;
   // The components of threads' fences; 0 for none, as that is a warp's.
   std::vector<uint16_t> fences;
+  // For each word, the thread whose copy is under way, plus 1; 0 for none.
+  std::vector<uint16_t> copying;
 };
 
 } // namespace bastile
