@@ -274,3 +274,41 @@ LogicalResult SpreadOp::verify() {
   return verifyOwn(*this, cast<RankedTensorType>(getType()),
                    cast<RankedTensorType>(getInput().getType()));
 }
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+/// Checks that `type`, of `op`, says which thread of a block holds which
+/// element.
+static LogicalResult verifyLayout(ConvertLayoutOp op, Type type) {
+  auto tile = cast<RankedTensorType>(type);
+  auto layout = dyn_cast_or_null<LayoutInterface>(tile.getEncoding());
+  if (!layout)
+    return op.emitOpError("converts ") << type << ", which has no layout";
+  auto blocked = dyn_cast<BlockedAttr>(tile.getEncoding());
+  if (blocked && (blocked.getBlocks() != 1 || blocked.getGroup() != 1))
+    return op.emitOpError("converts ")
+           << type << ", whose layout is of several blocks or of groups";
+  return success();
+}
+
+LogicalResult ConvertLayoutOp::verify() {
+  auto from = cast<RankedTensorType>(getInput().getType());
+  auto to = cast<RankedTensorType>(getType());
+  if (from.getShape() != to.getShape() ||
+      from.getElementType() != to.getElementType())
+    return emitOpError("converts ")
+           << from << " to " << to << ", which is another tile";
+  if (!from.getElementType().isIntOrFloat() ||
+      from.getElementTypeBitWidth() % 8 != 0)
+    return emitOpError("converts ")
+           << from << ", whose elements have no whole bytes";
+  if (failed(verifyLayout(*this, from)))
+    return failure();
+  return verifyLayout(*this, to);
+}
+
+OpFoldResult ConvertLayoutOp::fold(FoldAdaptor) {
+  return getInput().getType() == getType() ? getInput() : OpFoldResult();
+}

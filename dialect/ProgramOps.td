@@ -184,6 +184,30 @@ def Tile_SpreadOp : Tile_Op<"spread", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Tile_ConvertLayoutOp : Tile_Op<"convert_layout"> {
+  let summary = "gives a tile to the threads that another layout says";
+  let description = [{
+    The same tile in another layout, of the same threads: those of the role or,
+    outside of roles, of the block. All of them run the op. Where each of them
+    keeps its own elements, only the registers' order changes; otherwise the
+    tile goes through shared memory of the program's own.
+
+    Example:
+
+    ```mlir
+    %0 = tile.convert_layout %t
+        : tensor<128x64xf32, #tile.mma<warps = 8>>
+        -> tensor<128x64xf32, #tile.blocked<
+               vector = 4, threadRows = 16, threadColumns = 16>>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+  let hasFolder = 1;
+}
+
 def Tile_ExchangeOp : Tile_Op<"exchange"> {
   let summary = "sends numbers between the blocks of a cluster";
   let description = [{

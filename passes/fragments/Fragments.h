@@ -22,6 +22,8 @@ void populateFragmentMemoryPatterns(const mlir::TypeConverter &converter,
 void populateFragmentPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns,
                               bool storesMatrices);
+void populateConvertLayoutPatterns(const mlir::TypeConverter &converter,
+                                   mlir::RewritePatternSet &patterns);
 void populateBarrierPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
 /// With `copiesBoxes`, the target may copy boxes of tensors, which counters
@@ -38,6 +40,10 @@ void populateDotPatterns(const mlir::TypeConverter &converter,
                          mlir::RewritePatternSet &patterns);
 void populateMatrixPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+
+/// The bytes of shared memory through which `op` takes a tile; 0 if no thread
+/// needs elements of another one.
+int64_t getConversionBytes(tile::ConvertLayoutOp op);
 
 /// Gives the first turn to the first warpgroup of each role that takes turns.
 void startTurns(tile::RolesOp roles);

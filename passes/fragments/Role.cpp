@@ -179,7 +179,7 @@ static bool isAvailable(Operation *op, const Target &target) {
     return target.hasBulkCopy();
   if (isa<tile::SynchronizeOp, tile::TakeTurnOp, tile::PassTurnOp,
           tile::CopyTileOp, tile::StoreTileOp, tile::AwaitCountOp,
-          tile::ReleaseCountOp>(op))
+          tile::ReleaseCountOp, tile::ConvertLayoutOp>(op))
     return !target.isHost();
   if (dot && getElementBytes(cast<ShapedType>(dot.getB().getType())) == 1) {
     // The first GPUs whose warps multiply elements of 8 bits.
@@ -191,6 +191,39 @@ static bool isAvailable(Operation *op, const Target &target) {
       llvm::any_of(op->getOperandTypes(), hasTile))
     return !target.isHost();
   return true;
+}
+
+/// Checks that `type`, of `op`, is dealt to the threads of `role`.
+static LogicalResult verifyThreads(Operation *op, Type type, const Role &role) {
+  int64_t threads = role.getThreads();
+  if (tile::MmaAttr layout = getFragmentLayout(type))
+    threads = layout.getWarps() * kWarp;
+  else if (tile::BlockedAttr layout = getLayout(type))
+    threads = layout.getThreadRows() * layout.getThreadColumns();
+  if (threads == role.getThreads())
+    return success();
+  return op->emitOpError("deals ")
+         << type << " to " << threads << " threads, but is run by "
+         << role.getThreads();
+}
+
+/// Checks that all threads of `role` hold both tiles of `op`, and that these
+/// fit in shared memory that a kernel has without asking.
+static LogicalResult verifyConversion(tile::ConvertLayoutOp op,
+                                      const Role &role) {
+  constexpr int64_t most = 48 * 1024;
+  if (role.getThreads() % kWarp != 0)
+    return op.emitOpError("is run by ")
+           << role.getThreads() << " threads, which are no whole warps";
+  if (failed(verifyThreads(op, op.getInput().getType(), role)) ||
+      failed(verifyThreads(op, op.getType(), role)))
+    return failure();
+  const int64_t bytes = getConversionBytes(op);
+  if (bytes <= most)
+    return success();
+  return op.emitOpError("takes a tile through ")
+         << bytes << " bytes of shared memory, which are more than " << most
+         << "; convert parts of it ('tile.split')";
 }
 
 /// Checks where `op` stands: in which role, and who comes there.
@@ -209,6 +242,8 @@ static LogicalResult verifyPlace(Operation *op) {
     return op->emitOpError(
         "lets all threads of the cluster meet, but stands in "
         "a role, where not all of them come");
+  if (auto convert = dyn_cast<tile::ConvertLayoutOp>(op))
+    return verifyConversion(convert, role);
   for (Type type : op->getResultTypes()) {
     tile::MmaAttr layout = getFragmentLayout(type);
     if (!layout || layout.getWarps() * kWarp == role.getThreads())

@@ -44,9 +44,10 @@ Value bastile::createScratch(ConversionPatternRewriter &rewriter, Operation *op,
 }
 
 Value bastile::getCommonScratch(ConversionPatternRewriter &rewriter,
-                                Operation *op, int64_t bytes) {
+                                Operation *op, int64_t bytes,
+                                StringRef memory) {
   auto program = op->getParentOfType<tile::ProgramOp>();
-  std::string name = (program.getSymName() + "_common").str();
+  std::string name = (program.getSymName() + "_" + memory).str();
   Type type = rewriter.getI8Type();
   auto global =
       op->getParentOfType<ModuleOp>().lookupSymbol<LLVM::GlobalOp>(name);

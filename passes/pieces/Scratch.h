@@ -18,9 +18,11 @@ mlir::Value createScratch(mlir::ConversionPatternRewriter &rewriter,
                           int64_t elements);
 
 /// The address of `bytes` bytes of shared memory that several ops of a kernel
-/// use in turn: each op first waits for the readers of the op before.
+/// use in turn: each op first waits for the readers of the op before. Only ops
+/// that name the same memory share it.
 mlir::Value getCommonScratch(mlir::ConversionPatternRewriter &rewriter,
-                             mlir::Operation *op, int64_t bytes);
+                             mlir::Operation *op, int64_t bytes,
+                             llvm::StringRef memory = "common");
 
 /// The address of the number at `index`.
 mlir::Value getScratchAddress(mlir::OpBuilder &builder, mlir::Location loc,

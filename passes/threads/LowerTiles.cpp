@@ -500,6 +500,7 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     populateFragmentPatterns(converter, patterns,
                              /*storesMatrices=*/found->computeCapability >= 90);
     populateFragmentMemoryPatterns(converter, patterns);
+    populateConvertLayoutPatterns(converter, patterns);
     populateBarrierPatterns(converter, patterns);
     populateCounterPatterns(converter, patterns,
                             /*copiesBoxes=*/found->hasBulkCopy());

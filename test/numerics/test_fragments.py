@@ -337,3 +337,117 @@ def test_products_of_warps(kind, swizzle):
         (y,) = run(source, {"x": (kind, x), "w": (kind, w)}, ["f32"], *where)
         size = 2 * np.abs(x) @ np.abs(w).T
         assert (np.abs(y - 2 * x @ w.T) <= 256 * 2.0**-23 * size).all()
+
+
+def blocked(rows, columns, kind, vector, thread_rows, thread_columns):
+    return (
+        f"tensor<{rows}x{columns}x{kind}, #tile.blocked<vector = {vector}, "
+        f"threadRows = {thread_rows}, threadColumns = {thread_columns}>>"
+    )
+
+
+@pytest.mark.parametrize("kind", ("f32", "bf16"))
+@pytest.mark.parametrize(
+    "rows,columns,warps,deal",
+    (
+        # Whole rows for half a warp, as stores would like it; columns of rows.
+        (128, 64, 8, (4, 16, 16)),
+        (64, 32, 4, (1, 4, 32)),
+        (64, 16, 4, (8, 64, 2)),
+        # Threads keep what they have, in another order.
+        (16, 32, 1, (2, 8, 4)),
+        # The number of columns of threads is no power of two's part of a warp.
+        (64, 128, 4, (2, 2, 64)),
+    ),
+)
+def test_conversions_of_layouts(rows, columns, warps, deal, kind):
+    """Numbers of columns are added in the one layout, maxima of rows that are reduced
+    there in the other one, in a loop that goes through the same memory again."""
+    t, column = (tile(rows, count, kind, warps) for count in (columns, 1))
+    d, d_row, d_column = (
+        blocked(*shape, kind, *deal)
+        for shape in ((rows, columns), (1, columns), (rows, 1))
+    )
+    number_row = blocked(1, columns, "i32", *deal)
+    memory = matrix(kind)
+    reduce = f"%max = tile.reduce max %dealt : {d} -> {d_column}"
+    if kind == "bf16":
+        wide, wide_column = (
+            blocked(rows, count, "f32", *deal) for count in (columns, 1)
+        )
+        reduce = f"""%wide = arith.extf %dealt : {d} to {wide}
+    %wide_max = tile.reduce max %wide : {wide} -> {wide_column}
+    %max = arith.truncf %wide_max : {wide_column} to {d_column}"""
+    body = f"""
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %length = arith.constant {rows} : index
+  %program = tile.program_id
+  %row = arith.muli %program, %length : index
+  %t = tile.load %x[%row, %c0] : {memory} -> {t}
+  %numbers = tile.iota from %c0 : {number_row}
+  %number = arith.sitofp %numbers : {number_row} to {d_row}
+  %number_all = tile.broadcast %number : {d_row} -> {d}
+  %sum = scf.for %i = %c0 to %c2 step %c1 iter_args(%before = %t) -> ({t}) {{
+    %dealt = tile.convert_layout %before : {t} -> {d}
+    {reduce}
+    %more = arith.addf %dealt, %number_all : {d}
+    %back = tile.convert_layout %more : {d} -> {t}
+    %max_back = tile.convert_layout %max : {d_column} -> {column}
+    %max_all = tile.broadcast %max_back : {column} -> {t}
+    %both = arith.addf %back, %max_all : {t}
+    scf.yield %both : {t}
+  }}
+  tile.store %sum, %y[%row, %c0] : {t}, {memory}
+"""
+    source = program(
+        ("m", "n"),
+        [("x", memory, '["m", "n"]')],
+        [("y", memory, '["m", "n"]')],
+        {"m": rows},
+        32 * warps,
+        body,
+    )
+    x = np.random.default_rng(1).integers(-2, 3, (rows, columns)).astype(float)
+    (y,) = run(source, {"x": (kind, x)}, [kind], *WHERE)
+    expected = x
+    for _ in range(2):
+        largest = expected.max(axis=1, keepdims=True)
+        expected = floats.round_to(kind, expected + np.arange(columns))
+        expected = floats.round_to(kind, expected + largest)
+    assert np.array_equal(floats.decode(kind, y), expected)
+
+
+@pytest.mark.parametrize("kind,vector", (("bf16", 2), ("f8E4M3FN", 4)))
+def test_conversions_between_operands(kind, vector):
+    """A left operand becomes the right one of the same product, and back, in a role
+    whose threads are not the block's first ones."""
+    t = f"tensor<32x64x{kind}, #tile.mma<warps = 2, vector = {vector}>>"
+    right = f"tensor<32x64x{kind}, #tile.mma_rhs<vector = {vector}>>"
+    total = tile(32, 32, "f32", 2)
+    body = f"""
+  %c0 = arith.constant 0 : index
+  tile.roles warps [1, 2] threads [1, 64] {{
+  }}, {{
+    %t = tile.load %x[%c0, %c0] : {matrix(kind)} -> {t}
+    %right = tile.convert_layout %t : {t} -> {right}
+    %left = tile.convert_layout %right : {right} -> {t}
+    %sum = tile.dot %left, %right contract [1, 1] : {t}, {right} -> {total}
+    tile.store %sum, %y[%c0, %c0] : {total}, {matrix("f32")}
+  }}
+"""
+    source = program(
+        ("m", "n", "k"),
+        [
+            ("x", matrix(kind), '["m", "k"]'),
+            ("other", matrix(kind), '["n", "k"]'),
+        ],
+        [("y", matrix("f32"), '["m", "n"]')],
+        {"m": 32},
+        96,
+        body,
+    )
+    x = np.random.default_rng(1).integers(-4, 5, (32, 64)).astype(float)
+    (y,) = run(source, {"x": (kind, x), "other": (kind, x)}, ["f32"], *WHERE)
+    assert np.array_equal(y, x @ x.T)

@@ -126,3 +126,25 @@ tile.program @cluster(%n: index) attributes {dimensions = ["n"], programs = {n =
     schedule = #tile.schedule<threads = 128, cluster = 32>} {
   tile.return
 }
+
+// -----
+
+tile.program @conversion_of_other_warps(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 64>} {
+  %0 = arith.constant dense<0.0> : tensor<32x8xf32, #tile.mma<warps = 2>>
+  // expected-error @below {{'tile.convert_layout' op deals 'tensor<32x8xf32, #tile.blocked<vector = 1, threadRows = 4, threadColumns = 8>>' to 32 threads, but is run by 64}}
+  %1 = tile.convert_layout %0 : tensor<32x8xf32, #tile.mma<warps = 2>>
+      -> tensor<32x8xf32, #tile.blocked<vector = 1, threadRows = 4, threadColumns = 8>>
+  tile.return
+}
+
+// -----
+
+tile.program @large_conversion(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
+    schedule = #tile.schedule<threads = 128>} {
+  %0 = arith.constant dense<0.0> : tensor<128x128xf32, #tile.mma<warps = 4>>
+  // expected-error @below {{bytes of shared memory, which are more than 49152; convert parts of it ('tile.split')}}
+  %1 = tile.convert_layout %0 : tensor<128x128xf32, #tile.mma<warps = 4>>
+      -> tensor<128x128xf32, #tile.blocked<vector = 4, threadRows = 4, threadColumns = 32>>
+  tile.return
+}
