@@ -147,6 +147,7 @@ tile.program @split_product_mma(%m: index, %n: index, %k: index,
     %turns: memref<?xi32> {tile.counters = {m = 128 : i64, n = 128 : i64}})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 128 : i64, n = 128 : i64, k = 2048 : i64},
+                alignments = array<i64: 4, 2>,
                 schedule = #tile.schedule<threads = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

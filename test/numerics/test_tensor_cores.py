@@ -204,6 +204,11 @@ def test_split_product_of_rows_that_lie_apart():
     check_split_product(130, 136, 392, 128, "--gap=8", "--offset=8")
 
 
+@pytest.mark.parametrize("k,arguments", ((390, ()), (261, ("--offset=1",))))
+def test_split_product_of_any_alignment(k, arguments):
+    check_split_product(130, 37, k, 128, *arguments)
+
+
 @pytest.mark.skipif(target() != "host", reason="other GPUs do not run this one's code")
 @pytest.mark.parametrize("m,n,k", ((130, 257, 136), (5, 3, 520), (4, 8, 0)))
 def test_split_product_on_other_gpus(m, n, k):

@@ -264,7 +264,8 @@ std::vector<std::string> split(const std::string &text) {
 
 /// Runs `check` with each changed text of the lines from `begin` to before
 /// `end` in which one line that only makes somebody wait or lets somebody go on
-/// is left out, or a wait for all products but so many waits for one less.
+/// is left out, or a wait for all products or copies but so many waits for one
+/// less.
 /// Returns how many there are.
 unsigned forEachMistake(const std::vector<std::string> &lines, size_t begin,
                         size_t end,
@@ -276,14 +277,17 @@ unsigned forEachMistake(const std::vector<std::string> &lines, size_t begin,
   unsigned numChanged = 0;
   for (size_t i = begin; i < end; ++i) {
     std::vector<std::string> changed = lines;
-    constexpr char wait[] = "tile.wait_dots ";
-    size_t at = lines[i].find(wait);
+    // The number stands behind the name.
+    size_t at = std::string::npos;
+    for (llvm::StringRef wait : {"tile.wait_dots ", "tile.wait_copies "})
+      if (size_t found = lines[i].find(wait); found != std::string::npos)
+        at = found + wait.size();
     if (llvm::any_of(alone, [&](const char *name) {
           return lines[i].rfind(name, 0) == 0;
         }))
       changed[i].clear();
     else if (at != std::string::npos)
-      ++changed[i][at + sizeof(wait) - 1];
+      ++changed[i][at];
     else
       continue;
     ++numChanged;
@@ -337,19 +341,7 @@ TEST_F(TensorProgramTest, EveryWaitOfTheSplitProductIsNeeded) {
   };
   EXPECT_EQ(forEachMistake(lines, 0, middle, check), 8U);
   architecture = "sm_80";
-  EXPECT_EQ(forEachMistake(lines, middle, lines.size(), check), 3U);
-}
-
-/// The places of the lines of program `name`.
-std::pair<size_t, size_t> find(llvm::ArrayRef<std::string> lines,
-                               llvm::StringRef name) {
-  auto begins = [&](const std::string &line) {
-    return llvm::StringRef(line).starts_with(("tile.program @" + name).str());
-  };
-  size_t first = llvm::find_if(lines, begins) - lines.begin(), last = first;
-  while (last < lines.size() && lines[last] != "tile.return")
-    ++last;
-  return {first, last};
+  EXPECT_EQ(forEachMistake(lines, middle, lines.size(), check), 5U);
 }
 
 /// In the variants for GPUs without products of warpgroups, all threads meet
@@ -358,50 +350,34 @@ std::pair<size_t, size_t> find(llvm::ArrayRef<std::string> lines,
 TEST_F(TensorProgramTest, EveryMeetingAndWaitOfWarpsIsNeeded) {
   architecture = "sm_80";
   struct Program {
-    const char *file, *name;
+    const char *file, *begin;
     std::function<std::string(const std::string &)> run;
-    unsigned meetings, waits;
+    unsigned numMistakes;
   };
   const Program programs[] = {
-      {"product.mlir", "product_mma",
+      {"product.mlir", "tile.program @product_mma",
        [&](const std::string &text) { return multiply(text, 256, 128, 160); },
-       3, 2},
-      {"gated_product.mlir", "gated_product_mma",
+       5},
+      {"gated_product.mlir", "tile.program @gated_product_mma",
        [&](const std::string &text) {
          return multiplyGated(text, 256, 64, 160);
        },
-       3, 2},
-      {"flash_64.mlir", "flash_mma",
-       [&](const std::string &text) { return attend(text, 200, 300, 64); }, 4,
-       4}};
+       5},
+      {"flash_64.mlir", "tile.program @flash_mma",
+       [&](const std::string &text) { return attend(text, 200, 300, 64); }, 8}};
   for (const Program &program : programs) {
     const std::vector<std::string> lines = split(read(program.file));
     EXPECT_EQ(program.run(read(program.file)), "");
-    unsigned meetings = 0, waits = 0;
-    auto [first, last] = find(lines, program.name);
-    for (size_t i = first; i < last; ++i) {
-      std::vector<std::string> changed = lines;
-      constexpr llvm::StringLiteral wait = "tile.wait_copies ";
-      const bool isWait = llvm::StringRef(lines[i]).starts_with(wait);
-      if (isWait)
-        ++changed[i][wait.size()];
-      else if (lines[i] == "tile.synchronize")
-        changed[i].clear();
-      else
-        continue;
-      ++(isWait ? waits : meetings);
-      SCOPED_TRACE(std::string(program.file) + ", line " +
-                   std::to_string(i + 1) + ": " + lines[i]);
-      std::string error = program.run(llvm::join(changed, "\n"));
-      const bool isFound =
-          contains(error,
-                   isWait ? "a copy of thread " : "data race on byte ") ||
-          (isWait &&
-           contains(error, "exits before it has waited for its copy"));
-      EXPECT_TRUE(isFound) << error;
-    }
-    EXPECT_EQ(meetings, program.meetings) << program.file;
-    EXPECT_EQ(waits, program.waits) << program.file;
+    auto check = [&](const std::string &text) {
+      std::string error = program.run(text);
+      EXPECT_TRUE(contains(error, "data race on byte ") ||
+                  contains(error, "exits before it has waited for its copy"))
+          << error;
+    };
+    EXPECT_EQ(forEachMistake(lines, findLine(lines, program.begin),
+                             lines.size(), check),
+              program.numMistakes)
+        << program.file;
   }
 }
 
