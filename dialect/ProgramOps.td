@@ -78,7 +78,9 @@ def Tile_LoadOp : Tile_Op<"load", [
 
     In a program over named dimensions there is an index for each dimension of
     the operand, and the tile lies in the last two. Elements beyond the operand
-    are zeros then.
+    are zeros then. An `invariant` load moves pairs of 16 bits that a thread holds
+    together where the operand's `tile.alignment` is a multiple of 4: the last
+    index must be even.
 
     The address of every row is a multiple of `alignment` bytes. `invariant`
     says that the program does not write the operand. With `offset` and

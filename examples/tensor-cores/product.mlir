@@ -27,7 +27,7 @@ func.func @product(%x: tensor<?x?xbf16>, %w: tensor<?x?xbf16>, %bias: tensor<?xb
 tile.program @product_wgmma(%m: index, %n: index, %k: index,
     %x: !operand {tile.dimensions = ["m", "k"]},
     %w: !operand {tile.dimensions = ["n", "k"]},
-    %bias: memref<?xbf16> {tile.dimensions = ["n"], tile.readonly},
+    %bias: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 4 : i64, tile.readonly},
     %y: !operand {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 256 : i64, n = 256 : i64},
@@ -213,7 +213,7 @@ tile.program @product_wgmma(%m: index, %n: index, %k: index,
 tile.program @product_mma(%m: index, %n: index, %k: index,
     %x: !x_memory {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64, tile.readonly},
     %w: !x_memory {tile.dimensions = ["n", "k"], tile.alignment = 16 : i64, tile.readonly},
-    %bias: memref<?xbf16> {tile.dimensions = ["n"], tile.readonly},
+    %bias: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 4 : i64, tile.readonly},
     %y: !x_memory {tile.dimensions = ["m", "n"], tile.alignment = 16 : i64})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 256 : i64, n = 128 : i64},

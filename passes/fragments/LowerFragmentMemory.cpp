@@ -91,6 +91,16 @@ public:
     return advanceBytes(builder, loc, row.address, bytes);
   }
 
+  /// The address of the row's last element, if the operand has one from the
+  /// thread's first one on.
+  Value getLastAddress(RowInMemory row) {
+    Value before =
+        arith::SubIOp::create(builder, loc, row.left, constant(/*value=*/1));
+    return advanceBytes(
+        builder, loc, row.address,
+        arith::MulIOp::create(builder, loc, before, constant(getBytes())));
+  }
+
 private:
   int64_t getBytes() const { return getElementBytes(tile); }
   Value constant(int64_t value) {
@@ -133,6 +143,78 @@ void forEachPiece(RankedTensorType tile, FragmentMemory &memory, Visit visit) {
     }
 }
 
+/// Loads the pieces of a tile. Elements beyond the operand are zeros.
+class PieceLoader {
+public:
+  PieceLoader(OpBuilder &builder, tile::LoadOp op, FragmentMemory &memory)
+      : builder(builder), op(op), loc(op.getLoc()), memory(memory),
+        type(cast<RankedTensorType>(op.getType())),
+        width(getFragmentLayout(type).getPieceElements(type.getShape())),
+        zero(createConstantPiece(builder, loc, type.getElementType(),
+                                 builder.getZeroAttr(type.getElementType()))) {
+    auto alignment = op->getAttrOfType<IntegerAttr>(kAlignment);
+    takesPairs = op.getInvariant() &&
+                 width * getElementBytes(type) == kPairBytes && width == 2 &&
+                 alignment.getInt() % kPairBytes == 0;
+  }
+
+  Value load(RowInMemory row, int64_t chunk) {
+    if (takesPairs)
+      return loadPair(row, memory.getColumn(chunk, /*element=*/0));
+    SmallVector<Value> elements;
+    for (int64_t element = 0; element < width; ++element)
+      elements.push_back(loadElement(row, memory.getColumn(chunk, element)));
+    return width == 1 ? elements.front() : join(elements);
+  }
+
+private:
+  /// Pairs of 16 bits are loaded as one number.
+  static constexpr int64_t kPairBytes = 4;
+
+  /// What the program does not write may be read anywhere, without a branch:
+  /// some element of the operand where the tile's own lies beyond it.
+  Value loadElement(RowInMemory row, int64_t column) {
+    Value inside = memory.isInside(row, column);
+    if (!op.getInvariant())
+      return loadIf(builder, loc, inside, zero, memory.getAddress(row, column),
+                    getElementBytes(type));
+    Value loaded = loadPiece(builder, loc, type.getElementType(),
+                             memory.getAddress(row, column, inside),
+                             getElementBytes(type), /*isInvariant=*/true);
+    return arith::SelectOp::create(builder, loc, inside, loaded, zero);
+  }
+
+  /// Of the pair of which only the first element lies in the operand, that
+  /// element is the row's last one, which is loaded once for all pairs.
+  Value loadPair(RowInMemory row, int64_t column) {
+    if (row.left != left) {
+      left = row.left;
+      last = loadIf(builder, loc, memory.isInside(row, /*column=*/0), zero,
+                    memory.getLastAddress(row), getElementBytes(type));
+    }
+    Value first = arith::SelectOp::create(
+        builder, loc, memory.isInside(row, column), last, zero);
+    Value loaded = loadIf(builder, loc, memory.isInside(row, column + 1),
+                          toRegister(builder, loc, join({first, zero})),
+                          memory.getAddress(row, column), kPairBytes);
+    return fromRegister(builder, loc, getPieceType(type), loaded);
+  }
+
+  Value join(ArrayRef<Value> elements) {
+    return vector::FromElementsOp::create(builder, loc, getPieceType(type),
+                                          elements);
+  }
+
+  OpBuilder &builder;
+  tile::LoadOp op;
+  Location loc;
+  FragmentMemory &memory;
+  RankedTensorType type;
+  int64_t width;
+  Value zero, last, left;
+  bool takesPairs;
+};
+
 struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -142,50 +224,17 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
     auto type = cast<RankedTensorType>(op.getType());
     if (!isOfFragment(op, type))
       return failure();
-    tile::MmaAttr layout = getFragmentLayout(type);
-    Location loc = op.getLoc();
     FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
                           adaptor.getIndices());
-    const int64_t width = layout.getPieceElements(type.getShape());
-    Value zero =
-        createConstantPiece(rewriter, loc, type.getElementType(),
-                            rewriter.getZeroAttr(type.getElementType()));
-    SmallVector<Value> pieces(layout.getNumPieces(type.getShape()));
-    forEachPiece(
-        type, memory, [&](int64_t piece, RowInMemory row, int64_t chunk) {
-          SmallVector<Value> elements;
-          for (int64_t element = 0; element < width; ++element) {
-            const int64_t column = memory.getColumn(chunk, element);
-            Value inside = memory.isInside(row, column);
-            elements.push_back(
-                op.getInvariant()
-                    ? loadAny(rewriter, op, memory, row, column, inside, zero)
-                    : loadIf(rewriter, loc, inside, zero,
-                             memory.getAddress(row, column),
-                             getElementBytes(type)));
-          }
-          pieces[piece] = width == 1
-                              ? elements.front()
-                              : vector::FromElementsOp::create(
-                                    rewriter, loc, getPieceType(type), elements)
-                                    .getResult();
-        });
+    PieceLoader loader(rewriter, op, memory);
+    SmallVector<Value> pieces(
+        getFragmentLayout(type).getNumPieces(type.getShape()));
+    forEachPiece(type, memory,
+                 [&](int64_t piece, RowInMemory row, int64_t chunk) {
+                   pieces[piece] = loader.load(row, chunk);
+                 });
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
-  }
-
-private:
-  /// Loads some element of the operand where the tile's own lies beyond it:
-  /// what the program does not write may be read anywhere, without a branch.
-  static Value loadAny(OpBuilder &builder, tile::LoadOp op,
-                       FragmentMemory &memory, RowInMemory row, int64_t column,
-                       Value inside, Value zero) {
-    Location loc = op.getLoc();
-    Value loaded = loadPiece(builder, loc, zero.getType(),
-                             memory.getAddress(row, column, inside),
-                             getElementBytes(op.getType()),
-                             /*isInvariant=*/true);
-    return arith::SelectOp::create(builder, loc, inside, loaded, zero);
   }
 };
 

@@ -191,3 +191,24 @@ tile.program @keep_floats(%m: index, %v: memref<?xf32> {tile.dimensions = ["m"]}
   tile.keep %1, %buffer[%c0] : tensor<64x16xf32, #tile.mma<warps = 4>>, !slots
   tile.return
 }
+
+// -----
+
+// With the alignment of a pair, a thread loads two neighbours of 16 bits together.
+// The last element of a row of odd length, which has no neighbour, is loaded once.
+// CHECK-LABEL: tile.program @pairs(
+// CHECK:         %[[SINGLE:.*]] = llvm.intr.masked.load {{.*}} {alignment = 2 : i32}
+// CHECK:         %[[PAIR:.*]] = llvm.intr.masked.load {{.*}} {alignment = 4 : i32} {{.*}} vector<1xi32>
+// CHECK:         %[[NEXT:.*]] = llvm.intr.masked.load {{.*}} {alignment = 4 : i32} {{.*}} vector<1xi32>
+// CHECK-NOT:     load
+tile.program @pairs(%n: index, %v: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 8 : i64},
+    %y: memref<?xf32> {tile.dimensions = ["n"]})
+    attributes {dimensions = ["n"], programs = {n = 16 : i64}, schedule = #tile.schedule<threads = 32>} {
+  %c16 = arith.constant 16 : index
+  %program = tile.program_id
+  %column = arith.muli %program, %c16 : index
+  %0 = tile.load %v[%column] {invariant} : memref<?xbf16> -> tensor<1x16xbf16, #tile.mma<warps = 1>>
+  %1 = arith.extf %0 : tensor<1x16xbf16, #tile.mma<warps = 1>> to tensor<1x16xf32, #tile.mma<warps = 1>>
+  tile.store %1, %y[%column] : tensor<1x16xf32, #tile.mma<warps = 1>>, memref<?xf32>
+  tile.return
+}
