@@ -2,33 +2,41 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 """Counts what has to be compiled of programs for tensor cores.
 
-count-instructions.py FOLDER NAME=OPS,INSTRUCTIONS...: for each FOLDER/NAME.mlir, the
-most ops that the last level of MLIR may have, and the most instructions of optimized
-LLVM IR. Most of the time of a compilation is in proportion to these two.
+count-instructions.py FILE NAME=OPS,INSTRUCTIONS...: for each program NAME of FILE, the
+most ops that it may have at the last level of MLIR, and the most instructions in
+optimized LLVM IR. Most of the time of a compilation is in proportion to these two.
 """
 
 import re
 import subprocess
 import sys
 
-#: Where an op of a kernel, and an instruction of one, begins.
-OP = re.compile(r'^    (?:%[^=]*= )?"?[a-z]+[0-9a-z]*\.', re.M)
-INSTRUCTION = re.compile(r"^  (?:%[\w.]+ = )?[a-z]", re.M)
+#: Where a kernel ends and an op of it begins, and a kernel's name; then the same for
+#: instructions.
+OPS = r"^  \}", r'^    (?:%[^=]*= )?"?[a-z]+[0-9a-z]*\.', r"llvm\.func @(\w+)\("
+INSTRUCTIONS = r"^\}", r"^  (?:%[\w.]+ = )?[a-z]", r"^define .*@(\w+)\("
 
 
-def count(pattern, path, level):
+def count(path, level, patterns):
+    """How many lines of each kernel begin an op or an instruction."""
+    end, line, name = (re.compile(pattern, re.M) for pattern in patterns)
     command = ["tilec", path, "--target=sm_90a", f"--emit={level}", "-o", "-"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return len(pattern.findall(done.stdout))
+    kernels = {}
+    for text in end.split(done.stdout):
+        if found := name.search(text):
+            kernels[found[1]] = len(line.findall(text[found.start() :]))
+    return kernels
 
 
 def main():
-    folder, *limits = sys.argv[1:]
+    path, *limits = sys.argv[1:]
+    ops = count(path, "nvvm", OPS)
+    instructions = count(path, "llvm", INSTRUCTIONS)
     is_over = False
     for limit in limits:
         name, most = limit.split("=")
-        path = f"{folder}/{name}.mlir"
-        counts = count(OP, path, "nvvm"), count(INSTRUCTION, path, "llvm")
+        counts = ops[name], instructions[name]
         is_over |= any(have > int(may) for have, may in zip(counts, most.split(",")))
         print(f"{name}: {counts[0]} ops, {counts[1]} instructions, at most {most}")
     if is_over:
