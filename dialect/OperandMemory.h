@@ -1,0 +1,23 @@
+//===- OperandMemory.h - How a program's operand lies in memory -*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_DIALECT_OPERANDMEMORY_H
+#define BASTILE_DIALECT_OPERANDMEMORY_H
+
+#include "dialect/Tile.h"
+
+namespace bastile::tile {
+
+/// The type in memory of an operand of a program: null if it has none.
+inline mlir::MemRefType getMemoryType(mlir::Type operand) {
+  if (auto map = mlir::dyn_cast<TensorMapType>(operand))
+    return map.getMemory();
+  return mlir::dyn_cast<mlir::MemRefType>(operand);
+}
+
+} // namespace bastile::tile
+
+#endif // BASTILE_DIALECT_OPERANDMEMORY_H
