@@ -3,11 +3,13 @@
 
 The programs are those of examples/tensor-cores (docs/tensor-cores.md). Beside a product
 stands `torch.nn.functional.linear`, beside the gated product one `linear` of both weights
-(its activation left out), beside attention the flash and cuDNN kernels of
-`scaled_dot_product_attention`. Rows of a case take turns, call by call, so that each has
-the same clock; "share" is the fastest other row's time divided by a row's. Errors are the
-largest against float32 of PyTorch over the largest number; "runs" are how many calls gave
-the same bits as the first one.
+(its activation left out), beside the split product one with a float32 result, beside
+attention the flash and cuDNN kernels of `scaled_dot_product_attention`. "bastile mma" are
+the variants for GPUs without `wgmma`. Rows of a case take turns, call by call, so that
+each has the same clock; "share" is the fastest other row's time divided by a row's, for
+Bastile's rows the fastest of other libraries. Errors are the largest against float32 of
+PyTorch over the largest number; "runs" are how many calls gave the same bits as the first
+one.
 """
 
 import argparse
@@ -33,7 +35,11 @@ PRODUCTS = (
     (8192, 4096, 14336),
     (8192, 6144, 1024),
     (8200, 4104, 2888),
+    # No variant takes these rows but those for any alignment.
+    (4096, 4095, 4095),
 )
+#: m, n, k of products whose k is summed in parts.
+SPLIT_PRODUCTS = ((256, 512, 16384), (128, 256, 65536), (300, 200, 9992))
 #: Batch, sequence, heads of queries and of keys, length of a head.
 ATTENTIONS = (
     (4, 2048, 32, 8, 64),
@@ -52,6 +58,14 @@ def add_arguments(parser) -> None:
         metavar="MxNxK",
         default=list(PRODUCTS),
         help=f"({' '.join(map(shape_text, PRODUCTS))})",
+    )
+    parser.add_argument(
+        "--split-products",
+        nargs="*",
+        type=functools.partial(_sizes, count=3),
+        metavar="MxNxK",
+        default=list(SPLIT_PRODUCTS),
+        help=f"({' '.join(map(shape_text, SPLIT_PRODUCTS))})",
     )
     parser.add_argument(
         "--attentions",
@@ -95,6 +109,7 @@ def run(arguments) -> int:
     with torch.cuda.device(arguments.device), torch.no_grad():
         cases = [_product(torch, *shape) for shape in arguments.products]
         cases += [_gated(torch, *shape) for shape in arguments.products]
+        cases += [_split(torch, *shape) for shape in arguments.split_products]
         cases += [_attention(torch, *shape) for shape in arguments.attentions]
         for case in cases:
             report.add(*_measure(torch, case(), arguments))
@@ -113,10 +128,25 @@ class _Case:
 
 
 @functools.cache
-def _compiled(name):
+def _compiled(name, without=None):
+    """The program of a file, without the variant that its launch names first."""
     import bastile
 
-    return bastile.compile((_PROGRAMS / f"{name}.mlir").read_text())
+    text = (_PROGRAMS / f"{name}.mlir").read_text()
+    if without:
+        launch = f"tile.launch [@{without}, "
+        if launch not in text:
+            raise ValueError(f"{name}.mlir does not begin its launch with @{without}")
+        text = text.replace(launch, "tile.launch [")
+    return bastile.compile(text)
+
+
+def _programs(name, first, operands):
+    """The calls of a program's variants: all of them, and those without `wgmma`."""
+    return {
+        "bastile": lambda: _compiled(name)(*operands),
+        "bastile mma": lambda: _compiled(name, f"{first}_wgmma")(*operands),
+    }
 
 
 def _random(torch, *sizes, scale=1.0):
@@ -133,7 +163,7 @@ def _product(torch, m, n, k):
             (m, n, k),
             2 * m * n * k,
             {
-                "bastile": lambda: _compiled("product")(x, w, bias),
+                **_programs("product", "product", (x, w, bias)),
                 "cublas": lambda: linear(x, w, bias),
             },
             lambda: linear(x[:512].float(), w.float(), bias.float()),
@@ -161,10 +191,27 @@ def _gated(torch, m, n, k):
             (m, 2 * half, k),
             4 * m * half * k,
             {
-                "bastile": lambda: _compiled("gated_product")(x, gate, up, *biases),
+                **_programs("gated_product", "gated_product", (x, gate, up, *biases)),
                 "cublas": lambda: linear(x, both),
             },
             expected,
+        )
+
+    return make
+
+
+def _split(torch, m, n, k):
+    def make():
+        x, w = _random(torch, m, k), _random(torch, n, k, scale=k**-0.5)
+        return _Case(
+            "split product",
+            (m, n, k),
+            2 * m * n * k,
+            {
+                **_programs("split_product", "split_product", (x, w)),
+                "cublas": lambda: torch.mm(x, w.t(), out_dtype=torch.float32),
+            },
+            lambda: torch.nn.functional.linear(x[:512].float(), w.float()),
         )
 
     return make
@@ -205,7 +252,7 @@ def _attention(torch, batch, length, heads, groups, size):
             (batch, length, heads, groups, size),
             2 * batch * heads * length * length * size,
             {
-                "bastile": lambda: _compiled(f"flash_{size}")(q, k, v)[0],
+                **_programs(f"flash_{size}", "flash", (q, k, v)),
                 "flash": backend(SDPBackend.FLASH_ATTENTION),
                 "cudnn": backend(SDPBackend.CUDNN_ATTENTION),
             },
@@ -222,6 +269,11 @@ def _compared(case, result):
     return result[:512]
 
 
+def _first(result):
+    """The result, or the first of several, as attention has its statistics too."""
+    return result[0] if isinstance(result, tuple) else result
+
+
 def _measure(torch, case, arguments):
     """A row for each call of the case."""
     rows, times, ready = {}, {}, {}
@@ -232,12 +284,12 @@ def _measure(torch, case, arguments):
             "shape": list(case.shape),
             "dtype": "bfloat16",
             "direction": "forward",
-            "provider": "bastile" if name == "bastile" else "torch",
+            "provider": "bastile" if name.startswith("bastile") else "torch",
             "kernel": name,
         }
         rows[name] = row
         try:
-            first = call()
+            first = _first(call())
             torch.cuda.synchronize()
         except Exception as error:  # whatever a library raises
             text = f"{type(error).__name__}: {error}".splitlines()[0][:300]
@@ -246,9 +298,10 @@ def _measure(torch, case, arguments):
         difference = (_compared(case, first).float() - expected).abs().max()
         row.update(status="ok", max_error=(difference / expected.abs().max()).item())
         ready[name], times[name] = call, []
-        if name == "bastile":
-            same = sum(torch.equal(call(), first) for _ in range(arguments.repeats))
-            row["same"] = same
+        if row["provider"] == "bastile":
+            row["same"] = sum(
+                torch.equal(_first(call()), first) for _ in range(arguments.repeats)
+            )
     for _ in range(3 + arguments.rounds):
         for name, call in ready.items():
             times[name].append(_seconds(torch, call))
@@ -260,7 +313,13 @@ def _measure(torch, case, arguments):
             device_us=found, tflops=case.operations / found["median"] / 1e6
         )
     for name in ready:
-        others = [time for other, time in medians.items() if other != name]
+        # Bastile's variants are compared with other libraries, not with each other.
+        is_own = rows[name]["provider"] == "bastile"
+        others = [
+            time
+            for other, time in medians.items()
+            if other != name and not (is_own and rows[other]["provider"] == "bastile")
+        ]
         if others:
             rows[name]["share"] = min(others) / medians[name]
     return rows.values()

@@ -4,6 +4,7 @@
 
 import argparse
 
+import bastile
 import pytest
 import torch
 from bastile_bench.__main__ import main
@@ -20,9 +21,26 @@ def test_sizes_are_checked():
         parser.parse_args(["--products", "8x16"])
 
 
-def test_programs_are_there():
-    for name in ("product", "gated_product", "flash_64", "flash_128"):
-        assert (command._PROGRAMS / f"{name}.mlir").is_file()
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("product", "product"),
+        ("gated_product", "gated_product"),
+        ("split_product", "split_product"),
+        ("flash_64", "flash"),
+        ("flash_128", "flash"),
+    ],
+)
+def test_programs_have_variants_without_wgmma(name, first, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(bastile, "compile", compiled.append)
+    command._compiled.cache_clear()
+    command._compiled(name)
+    command._compiled(name, f"{first}_wgmma")
+    command._compiled.cache_clear()
+    whole, rest = compiled
+    assert f"tile.launch [@{first}_wgmma, @{first}_mma]" in whole
+    assert f"tile.launch [@{first}_mma]" in rest
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
