@@ -289,8 +289,7 @@ static LogicalResult verifyCounters(ProgramOp program, unsigned index) {
     return program.emitOpError("argument ")
            << index << " of type " << type
            << " has counters, which are a 'memref<?xi32>' with lengths of "
-              "parts "
-              "of dimensions and without 'tile.dimensions'";
+              "parts of dimensions and without 'tile.dimensions'";
   return verifyParts(program, parts, "counters");
 }
 
@@ -389,8 +388,7 @@ static LogicalResult verifyDimensions(ProgramOp program) {
   std::optional<DictionaryAttr> parts = program.getPrograms();
   if (!parts)
     return program.emitOpError("has named dimensions, so 'programs' must say "
-                               "into which parts they are "
-                               "cut");
+                               "into which parts they are cut");
   if (failed(verifyParts(program, *parts, "a program")))
     return failure();
   return failure(failed(verifyOperandDimensions(program)) ||

@@ -28,25 +28,37 @@ using namespace bastile;
 
 namespace {
 
-/// The address of a counter in memory.
-Value getAddress(OpBuilder &builder, Location loc, Value counters,
-                 Value index) {
-  Value offset =
-      arith::IndexCastUIOp::create(builder, loc, builder.getI64Type(), index);
-  return LLVM::GEPOp::create(builder, loc, counters.getType(),
-                             builder.getI32Type(), counters, ValueRange{offset},
-                             LLVM::GEPNoWrapFlags::none);
-}
-
-Value toInt32(OpBuilder &builder, Location loc, Value count) {
-  return arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(),
-                                      count);
-}
-
-struct LowerAwaitCount : public OpConversionPattern<tile::AwaitCountOp> {
-  LowerAwaitCount(const TypeConverter &converter, MLIRContext *context,
+/// The lowering of an op on one counter of a program, which may copy boxes.
+template <typename Op>
+class CounterLowering : public OpConversionPattern<Op> {
+public:
+  CounterLowering(const TypeConverter &converter, MLIRContext *context,
                   bool copiesBoxes)
-      : OpConversionPattern(converter, context), copiesBoxes(copiesBoxes) {}
+      : OpConversionPattern<Op>(converter, context), copiesBoxes(copiesBoxes) {}
+
+protected:
+  using OneToNOpAdaptor = typename OpConversionPattern<Op>::OneToNOpAdaptor;
+
+  /// Creates `Access`, with the counter's address and the number of `op`.
+  template <typename Access>
+  static void createAccess(OpBuilder &builder, Location loc,
+                           OneToNOpAdaptor adaptor) {
+    Value counters = adaptor.getCounters().front();
+    Value offset = arith::IndexCastUIOp::create(
+        builder, loc, builder.getI64Type(), adaptor.getIndex().front());
+    Value address = LLVM::GEPOp::create(
+        builder, loc, counters.getType(), builder.getI32Type(), counters,
+        ValueRange{offset}, LLVM::GEPNoWrapFlags::none);
+    Value count = arith::IndexCastUIOp::create(
+        builder, loc, builder.getI32Type(), adaptor.getCount().front());
+    Access::create(builder, loc, address, count);
+  }
+
+  const bool copiesBoxes;
+};
+
+struct LowerAwaitCount : public CounterLowering<tile::AwaitCountOp> {
+  using CounterLowering::CounterLowering;
 
   LogicalResult
   matchAndRewrite(tile::AwaitCountOp op, OneToNOpAdaptor adaptor,
@@ -54,11 +66,7 @@ struct LowerAwaitCount : public OpConversionPattern<tile::AwaitCountOp> {
     Location loc = op.getLoc();
     const Role role(op);
     role.runOnFirst(rewriter, loc, [&] {
-      tile::PollCountOp::create(
-          rewriter, loc,
-          getAddress(rewriter, loc, adaptor.getCounters().front(),
-                     adaptor.getIndex().front()),
-          toInt32(rewriter, loc, adaptor.getCount().front()));
+      createAccess<tile::PollCountOp>(rewriter, loc, adaptor);
       if (copiesBoxes)
         NVVM::FenceProxyOp::create(rewriter, loc, NVVM::ProxyKind::async_global,
                                    NVVM::SharedSpaceAttr());
@@ -67,15 +75,10 @@ struct LowerAwaitCount : public OpConversionPattern<tile::AwaitCountOp> {
     rewriter.eraseOp(op);
     return success();
   }
-
-private:
-  const bool copiesBoxes;
 };
 
-struct LowerReleaseCount : public OpConversionPattern<tile::ReleaseCountOp> {
-  LowerReleaseCount(const TypeConverter &converter, MLIRContext *context,
-                    bool copiesBoxes)
-      : OpConversionPattern(converter, context), copiesBoxes(copiesBoxes) {}
+struct LowerReleaseCount : public CounterLowering<tile::ReleaseCountOp> {
+  using CounterLowering::CounterLowering;
 
   LogicalResult
   matchAndRewrite(tile::ReleaseCountOp op, OneToNOpAdaptor adaptor,
@@ -88,18 +91,11 @@ struct LowerReleaseCount : public OpConversionPattern<tile::ReleaseCountOp> {
       if (copiesBoxes)
         NVVM::CpAsyncBulkWaitGroupOp::create(rewriter, loc, /*group=*/0,
                                              /*read=*/UnitAttr());
-      tile::PublishCountOp::create(
-          rewriter, loc,
-          getAddress(rewriter, loc, adaptor.getCounters().front(),
-                     adaptor.getIndex().front()),
-          toInt32(rewriter, loc, adaptor.getCount().front()));
+      createAccess<tile::PublishCountOp>(rewriter, loc, adaptor);
     });
     rewriter.eraseOp(op);
     return success();
   }
-
-private:
-  const bool copiesBoxes;
 };
 
 } // namespace

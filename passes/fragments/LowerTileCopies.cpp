@@ -40,13 +40,17 @@ namespace {
 /// buffer.
 class TilePieces {
 public:
-  /// `op` moves the tile; the operand's parts and the indices are as `operand`
-  /// says, and `slot` is the address in the buffer of type `buffer`.
-  TilePieces(OpBuilder &builder, Operation *op, OperandTile operand,
-             MemRefType buffer, Value slot)
-      : builder(builder), loc(op->getLoc()), operand(operand), place(buffer),
-        slot(slot) {
-    auto alignment = op->getAttrOfType<IntegerAttr>(kAlignment);
+  /// `op`, a copy of either kind whose converted operands are in `adaptor`,
+  /// moves the tile.
+  template <typename Op, typename Adaptor>
+  TilePieces(OpBuilder &builder, Op op, Adaptor adaptor)
+      : builder(builder), loc(op.getLoc()),
+        operand(builder, op, cast<MemRefType>(op.getMemref().getType()),
+                adaptor.getMemref(), adaptor.getIndices()),
+        place(cast<MemRefType>(op.getBuffer().getType())),
+        slot(getSlot(builder, loc, cast<MemRefType>(op.getBuffer().getType()),
+                     adaptor.getBuffer().front(), adaptor.getSlot().front())) {
+    auto alignment = op->template getAttrOfType<IntegerAttr>(kAlignment);
     accessBytes = std::max<int64_t>(
         place.elementBytes,
         static_cast<int64_t>(llvm::MinAlign(alignment.getInt(), kPieceBytes)));
@@ -186,13 +190,7 @@ struct LowerCopyTile : public OpConversionPattern<tile::CopyTileOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto buffer = cast<MemRefType>(op.getBuffer().getType());
-    OperandTile operand(rewriter, op,
-                        cast<MemRefType>(op.getMemref().getType()),
-                        adaptor.getMemref(), adaptor.getIndices());
-    TilePieces pieces(rewriter, op, operand, buffer,
-                      getSlot(rewriter, loc, buffer,
-                              adaptor.getBuffer().front(),
-                              adaptor.getSlot().front()));
+    TilePieces pieces(rewriter, op, adaptor);
     pieces.forEach([&](Value target, Value row, Value column) {
       if (pieces.getAccessBytes() >= kLeastAsync)
         return copyAsync(rewriter, loc, pieces, target, row, column);
@@ -280,13 +278,7 @@ struct LowerStoreTile : public OpConversionPattern<tile::StoreTileOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     auto buffer = cast<MemRefType>(op.getBuffer().getType());
-    OperandTile operand(rewriter, op,
-                        cast<MemRefType>(op.getMemref().getType()),
-                        adaptor.getMemref(), adaptor.getIndices());
-    TilePieces pieces(rewriter, op, operand, buffer,
-                      getSlot(rewriter, loc, buffer,
-                              adaptor.getBuffer().front(),
-                              adaptor.getSlot().front()));
+    TilePieces pieces(rewriter, op, adaptor);
     const int64_t count = pieces.getElements();
     Type element = getMemoryType(buffer.getElementType());
     auto type = VectorType::get({count}, element);

@@ -292,9 +292,7 @@ void ProgramBuilder::finishRows(ValueRange totals) {
   if (tiling.shape.numCombinedRows == 0)
     return;
   emitter.setCombinedRow(rowProgram);
-  for (unsigned index = 0; index < tiling.getReturn()->getNumOperands();
-       ++index)
-    emitter.emitStore(index);
+  emitter.emitStores();
 }
 
 //===----------------------------------------------------------------------===//
@@ -322,9 +320,7 @@ void ProgramBuilder::buildWholeRows() {
       if (!isa<tile::ReduceRowsOp, tile::JoinOp, tile::PackBandsOp>(op))
         for (OpResult result : op.getResults())
           emitter.emit(result);
-    for (unsigned index = 0; index < tiling.getReturn()->getNumOperands();
-         ++index)
-      emitter.emitStore(index);
+    emitter.emitStores();
   }
   sums.add();
 }

@@ -60,6 +60,12 @@ void TileEmitter::emitStore(unsigned index) {
   }
 }
 
+void TileEmitter::emitStores() {
+  for (unsigned index = 0; index < tiling.getReturn()->getNumOperands();
+       ++index)
+    emitStore(index);
+}
+
 void TileEmitter::emitStore(Value tile, Value memory, Value firstRow,
                             RankedTensorType type, int64_t piece,
                             int64_t pieces, std::optional<int64_t> band) {

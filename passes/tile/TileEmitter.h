@@ -92,6 +92,8 @@ public:
 
   /// Stores result `index` of the kernel, except a partial one.
   void emitStore(unsigned index);
+  /// Stores all results of the kernel, except partial ones.
+  void emitStores();
   /// Stores `tile`, of a value of `type`, in the rows of `memory` from
   /// `firstRow` on.
   void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,

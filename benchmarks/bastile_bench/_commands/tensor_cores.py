@@ -51,30 +51,14 @@ ATTENTIONS = (
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument(
-        "--products",
-        nargs="*",
-        type=functools.partial(_sizes, count=3),
-        metavar="MxNxK",
-        default=list(PRODUCTS),
-        help=f"({' '.join(map(shape_text, PRODUCTS))})",
-    )
-    parser.add_argument(
-        "--split-products",
-        nargs="*",
-        type=functools.partial(_sizes, count=3),
-        metavar="MxNxK",
-        default=list(SPLIT_PRODUCTS),
-        help=f"({' '.join(map(shape_text, SPLIT_PRODUCTS))})",
-    )
-    parser.add_argument(
+    _add_sizes(parser, "--products", "MxNxK", PRODUCTS)
+    _add_sizes(parser, "--split-products", "MxNxK", SPLIT_PRODUCTS)
+    _add_sizes(
+        parser,
         "--attentions",
-        nargs="*",
-        type=functools.partial(_sizes, count=5),
-        metavar="BxSxHxGxD",
-        default=list(ATTENTIONS),
-        help="batch, sequence, heads of queries, of keys, length of a head "
-        f"({' '.join(map(shape_text, ATTENTIONS))})",
+        "BxSxHxGxD",
+        ATTENTIONS,
+        "batch, sequence, heads of queries, of keys, length of a head ",
     )
     parser.add_argument(
         "--rounds", type=int, default=30, help="timed calls of a row (30)"
@@ -84,6 +68,17 @@ def add_arguments(parser) -> None:
     )
     parser.add_argument("--device", default="cuda", help="cuda or cuda:1 (cuda)")
     _options.add_folder(parser)
+
+
+def _add_sizes(parser, name, form, default, what=""):
+    parser.add_argument(
+        name,
+        nargs="*",
+        type=functools.partial(_sizes, count=form.count("x") + 1),
+        metavar=form,
+        default=list(default),
+        help=f"{what}({' '.join(map(shape_text, default))})",
+    )
 
 
 def _sizes(text, count):
