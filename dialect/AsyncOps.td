@@ -1,4 +1,4 @@
-//===- AsyncOps.td - Copies, products and waits of programs -*- tablegen -*-===//
+//===- AsyncOps.td - Copies and waits of programs ---------*- tablegen -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
@@ -14,8 +14,7 @@
 #ifndef BASTILE_DIALECT_ASYNCOPS_TD
 #define BASTILE_DIALECT_ASYNCOPS_TD
 
-include "dialect/ProgramOps.td"
-include "dialect/TileTypes.td"
+include "dialect/DotOps.td"
 
 //===----------------------------------------------------------------------===//
 // Roles of warps
@@ -46,7 +45,7 @@ def Tile_RolesOp : Tile_Op<"roles", [
   let regions = (region VariadicRegion<SizedRegion<1>>:$roles);
   let assemblyFormat = [{
     `warps` $warps `threads` $threads (`registers` $registers^)?
-    attr-dict-with-keyword $roles
+    attr-dict-with-keyword custom<Roles>($roles)
   }];
   let hasVerifier = 1;
 }
@@ -136,7 +135,9 @@ def Tile_ArriveOp : Tile_Op<"arrive"> {
   let description = [{
     One arrival for each warpgroup of the role, or one for a role that is no
     warpgroup. With `cluster`, the arrival is at the barrier of every block of
-    the cluster.
+    the cluster. Who has awaited the barrier may overwrite what the role has
+    read, and may read what it has written to shared memory, but not what it has
+    stored to memory in another block: that is what `tile.release_count` is for.
 
     Example:
 
@@ -353,6 +354,11 @@ def Tile_StoreBoxOp : Tile_Op<"store_box"> {
     that it has begun since its last `tile.store_box` form one group for
     `tile.wait_stores`.
 
+    With `warp`, each warp does so for its share of the slot's rows, for which
+    the box is made: the first warp of the role for the first ones. All that the
+    warp's threads have written and fenced before is copied. A warp that has
+    kept its own rows of a tile (`tile.keep`) does not have to wait for others.
+
     Example:
 
     ```mlir
@@ -363,10 +369,11 @@ def Tile_StoreBoxOp : Tile_Op<"store_box"> {
     ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
-                       Tile_TensorMapType:$operand, Variadic<Index>:$indices);
+                       Tile_TensorMapType:$operand, Variadic<Index>:$indices,
+                       UnitAttr:$warp);
   let assemblyFormat = [{
-    $buffer `[` $slot `]` `to` $operand `[` $indices `]` attr-dict `:`
-    type($buffer) `,` type($operand)
+    $buffer `[` $slot `]` `to` $operand `[` $indices `]` (`warp` $warp^)?
+    attr-dict `:` type($buffer) `,` type($operand)
   }];
   let hasVerifier = 1;
 }
@@ -375,111 +382,11 @@ def Tile_WaitStoresOp : Tile_Op<"wait_stores"> {
   let summary = "waits until copies from buffers have read them";
   let description = [{
     The role's first thread waits for all groups of its `tile.store_box` but the
-    last `pending`. The buffers may be written after a synchronization.
+    last `pending`. The buffers may be written after a synchronization. With
+    `warp`, each warp waits for its own, and its threads may write the rows then.
   }];
-  let arguments = (ins I64Attr:$pending);
-  let assemblyFormat = "$pending attr-dict";
-}
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-def Tile_BeginDotsOp : Tile_Op<"begin_dots"> {
-  let summary = "gives a tile to products that add to it";
-  let description = [{
-    Threads read and write the tile no more until `tile.wait_dots` returns it.
-  }];
-  let arguments = (ins AnyRankedTensor:$tile);
-  let results = (outs Tile_PendingType:$result);
-  let assemblyFormat = "$tile attr-dict `:` type($tile) `->` type($result)";
-  let hasVerifier = 1;
-}
-
-def Tile_DotOp : Tile_Op<"dot"> {
-  let summary = "multiplies two tiles";
-  let description = [{
-    Adds to `accumulator` the product of `a` and `b`, summed over dimension
-    `contract[0]` of `a` and dimension `contract[1]` of `b`; without an
-    accumulator the sum begins at zero. Sums are in float32.
-
-    Where `b` lies in shared memory, the op begins the product, and a group of
-    products for `tile.wait_dots`. `a` lies there, too, or in registers, with the
-    layout of the sum. The warps of the role's warpgroups share the rows.
-
-    Example:
-
-    ```mlir
-    %1 = tile.dot %a, %b, %0 contract [1, 1]
-        : memref<128x64xbf16, #tile.shared<swizzle = 128>>,
-          memref<256x64xbf16, #tile.shared<swizzle = 128>>,
-          !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
-        -> !tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>
-    ```
-
-    Where `b` lies in registers, so do `a` and the sum, which is there at once.
-    Each warp multiplies its own rows of `a` with all of `b`, and `contract` is
-    `[1, 1]`. The pieces of `a` and `b` have 4 bytes: the layouts say
-    `vector = 4` of f8E4M3FN and f8E5M2, whose products GPUs have from sm_89 on.
-
-    Example:
-
-    ```mlir
-    %1 = tile.dot %a, %b, %0 contract [1, 1]
-        : tensor<128x32xbf16, #tile.mma<warps = 8>>,
-          tensor<64x32xbf16, #tile.mma_rhs>,
-          tensor<128x64xf32, #tile.mma<warps = 8>>
-        -> tensor<128x64xf32, #tile.mma<warps = 8>>
-    ```
-  }];
-  let arguments = (ins AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$a,
-                       AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$b,
-                       Optional<AnyTypeOf<[Tile_PendingType,
-                                           AnyRankedTensor]>>:$accumulator,
-                       DenseI64ArrayAttr:$contract);
-  let results = (outs AnyTypeOf<[Tile_PendingType, AnyRankedTensor]>:$result);
-  let assemblyFormat = [{
-    $a `,` $b (`,` $accumulator^)? `contract` $contract attr-dict `:` type($a)
-    `,` type($b) (`,` type($accumulator)^)? `->` type($result)
-  }];
-  let extraClassDeclaration = [{
-    /// Whether warpgroups multiply what lies in shared memory, and the program
-    /// goes on meanwhile.
-    bool isOfWarpgroups() {
-      return ::llvm::isa<::mlir::MemRefType>(getB().getType());
-    }
-    /// The type of the sum, once it is there.
-    ::mlir::RankedTensorType getSumType();
-  }];
-  let hasVerifier = 1;
-}
-
-def Tile_WaitDotsOp : Tile_Op<"wait_dots", [AttrSizedOperandSegments]> {
-  let summary = "waits for all groups of products but the last `pending`";
-  let description = [{
-    The results are the sums, which threads may read from then on, and then the
-    tiles of `after` as they are: these are computed before it waits, while
-    products are on their way. (The assembler may still move parts of them
-    behind the wait, unless a tile of float32 with one column is among them,
-    which depends on these parts.) Without operands, it only waits: what the ended
-    products have read may be overwritten.
-
-    Example:
-
-    ```mlir
-    %1 = tile.wait_dots 0 of %0
-        : (!tile.pending<tensor<128x256xf32, #tile.mma<warps = 8>>>)
-        -> tensor<128x256xf32, #tile.mma<warps = 8>>
-    ```
-  }];
-  let arguments = (ins I64Attr:$pending, Variadic<Tile_PendingType>:$sums,
-                       Variadic<AnyRankedTensor>:$after);
-  let results = (outs Variadic<AnyRankedTensor>:$results);
-  let assemblyFormat = [{
-    $pending (`of` $sums^)? (`after` $after^)? attr-dict
-    `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
+  let arguments = (ins I64Attr:$pending, UnitAttr:$warp);
+  let assemblyFormat = "$pending (`warp` $warp^)? attr-dict";
 }
 
 #endif // BASTILE_DIALECT_ASYNCOPS_TD

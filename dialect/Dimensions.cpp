@@ -7,6 +7,8 @@
 #include "dialect/Dimensions.h"
 
 #include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include <map>
 
 using namespace mlir;
 using namespace bastile;
@@ -29,7 +31,10 @@ ValueDimensions::ValueDimensions(Block &block) {
   joinNamed(block);
   for (Operation &op : block)
     visit(op);
-  joinGroups();
+  joinParts();
+  for (auto &[name, place] : named)
+    if (auto dimension = get(place.first, place.second))
+      names.try_emplace(*dimension, name);
 }
 
 void ValueDimensions::addValue(Value value) {
@@ -73,24 +78,35 @@ bool ValueDimensions::isOfGroups(Dimension coarse, Dimension fine) const {
   return false;
 }
 
-/// Makes one dimension of the places of arguments that have the same name.
+/// Makes one dimension of the places of arguments and results that have the
+/// same name.
 void ValueDimensions::joinNamed(Block &block) {
-  auto function = dyn_cast<FunctionOpInterface>(block.getParentOp());
+  auto function = dyn_cast_if_present<FunctionOpInterface>(block.getParentOp());
   if (!function)
     return;
-  DenseMap<Attribute, std::pair<Value, unsigned>> named;
-  for (BlockArgument argument : block.getArguments()) {
-    auto names = function.getArgAttrOfType<ArrayAttr>(
-        argument.getArgNumber(), tile::ProgramOp::kDimensionsAttrName);
-    if (!names)
+  StringRef attribute = tile::ProgramOp::kDimensionsAttrName;
+  for (BlockArgument argument : block.getArguments())
+    joinNamed(argument, function.getArgAttrOfType<ArrayAttr>(
+                            argument.getArgNumber(), attribute));
+  if (!block.mightHaveTerminator())
+    return;
+  for (auto [index, value] :
+       llvm::enumerate(block.getTerminator()->getOperands()))
+    if (index < function.getNumResults())
+      joinNamed(value,
+                function.getResultAttrOfType<ArrayAttr>(index, attribute));
+}
+
+void ValueDimensions::joinNamed(Value value, ArrayAttr given) {
+  if (!given || !getTensor(value) || getRank(value) != given.size())
+    return;
+  for (auto [place, attribute] : llvm::enumerate(given)) {
+    auto name = dyn_cast<StringAttr>(attribute);
+    if (!name)
       continue;
-    for (auto [place, name] : llvm::enumerate(names)) {
-      if (!isa<StringAttr>(name))
-        continue;
-      auto [it, isNew] = named.try_emplace(name, argument, place);
-      if (!isNew)
-        join(it->second.first, it->second.second, argument, place);
-    }
+    auto [it, isNew] = named.try_emplace(name, value, place);
+    if (!isNew)
+      join(it->second.first, it->second.second, value, place);
   }
 }
 
@@ -127,11 +143,41 @@ void ValueDimensions::visitBroadcast(tile::BroadcastOp broadcast) {
 }
 
 /// Pieces have their columns in common with each other and their rows with the
-/// whole.
-void ValueDimensions::visitPieces(Value whole, ValueRange pieces) {
-  for (Value piece : pieces) {
+/// whole, which lies in memory in runs of `strands` interleaved pieces.
+void ValueDimensions::visitPieces(Value whole, ValueRange given,
+                                  int64_t strands) {
+  for (Value piece : given) {
     joinLeading(whole, piece);
-    joinColumns(pieces.front(), piece);
+    joinColumns(given.front(), piece);
+  }
+  Value piece = given.front();
+  pieces.push_back({places.at(piece) + getRank(piece) - 1,
+                    places.at(whole) + getRank(whole) - 1,
+                    static_cast<int64_t>(given.size()), strands});
+}
+
+/// The result's rows are those of one operand and its columns those of the
+/// other one. Of the batch, whose dimensions count from the last one on, each
+/// has what it does not add up over.
+void ValueDimensions::visitDot(tile::DotOp dot) {
+  Value a = dot.getA(), b = dot.getB(), result = dot.getResult();
+  auto getPlace = [](Value value, unsigned ahead) -> std::optional<unsigned> {
+    const unsigned last = getRank(value) - 1;
+    return ahead <= last ? std::optional(last - ahead) : std::nullopt;
+  };
+  auto joinPlaces = [&](Value lhs, std::optional<unsigned> left, Value rhs,
+                        std::optional<unsigned> right) {
+    if (left && right)
+      join(lhs, *left, rhs, *right);
+  };
+  join(a, dot.getContractedDimension(0), b, dot.getContractedDimension(1));
+  join(a, dot.getFreeDimension(0), result, *getPlace(result, 1));
+  join(b, dot.getFreeDimension(1), result, *getPlace(result, 0));
+  for (unsigned ahead = 2; getPlace(a, ahead) || getPlace(b, ahead); ++ahead) {
+    joinPlaces(a, getPlace(a, ahead), b, getPlace(b, ahead));
+    for (Value operand : {a, b})
+      joinPlaces(operand, getPlace(operand, ahead), result,
+                 getPlace(result, ahead));
   }
 }
 
@@ -148,20 +194,34 @@ void ValueDimensions::addGroups(Value statistics, Value rows) {
 }
 
 /// Makes one dimension of those that have the same groups in common, each of as
-/// many columns: the groups and the places in them are the same.
-void ValueDimensions::joinGroups() {
+/// many columns, as the groups and the places in them are the same; of those
+/// that consist of the same pieces; and of pieces of the same rows.
+void ValueDimensions::joinParts() {
+  using Key = std::tuple<Dimension, int64_t, int64_t>;
   bool isChanged = true;
   while (isChanged) {
     isChanged = false;
-    DenseMap<std::pair<Dimension, int64_t>, Dimension> found;
-    for (const Groups &group : groups) {
-      Dimension columns = dimensions.findLeader(group.columns);
-      auto [it, isNew] = found.try_emplace(
-          {dimensions.findLeader(group.statistics), group.size}, columns);
-      if (isNew || dimensions.findLeader(it->second) == columns)
-        continue;
-      dimensions.join(it->second, columns);
+    auto joinFound = [&](std::map<Key, Dimension> &found, const Key &key,
+                         unsigned place) {
+      Dimension dimension = dimensions.findLeader(place);
+      auto [it, isNew] = found.try_emplace(key, dimension);
+      if (isNew || dimensions.findLeader(it->second) == dimension)
+        return;
+      dimensions.join(it->second, dimension);
       isChanged = true;
+    };
+    std::map<Key, Dimension> ofGroups, ofPieces, inRows;
+    for (const Groups &group : groups)
+      joinFound(ofGroups,
+                {dimensions.findLeader(group.statistics), group.size, 0},
+                group.columns);
+    for (const Pieces &part : pieces) {
+      joinFound(ofPieces,
+                {dimensions.findLeader(part.piece), part.count, part.strands},
+                part.whole);
+      joinFound(inRows,
+                {dimensions.findLeader(part.whole), part.count, part.strands},
+                part.piece);
     }
   }
 }
@@ -189,9 +249,12 @@ void ValueDimensions::visit(Operation &op) {
     return;
   }
   if (auto split = dyn_cast<tile::SplitOp>(op))
-    return visitPieces(split.getInput(), split.getPieces());
+    return visitPieces(split.getInput(), split.getPieces(), split.getStrands());
   if (auto merge = dyn_cast<tile::JoinOp>(op))
-    return visitPieces(merge.getResult(), merge.getPieces());
+    return visitPieces(merge.getResult(), merge.getPieces(),
+                       merge.getStrands());
+  if (auto dot = dyn_cast<tile::DotOp>(op))
+    return visitDot(dot);
   // A band's rows and the row that stands for them are two dimensions.
   if (auto pack = dyn_cast<tile::PackBandsOp>(op))
     return joinColumns(pack.getInput(), pack.getResult());
@@ -207,4 +270,149 @@ void ValueDimensions::visit(Operation &op) {
         for (unsigned place = 0; place < getRank(result); ++place)
           join(operand, place, result, place);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Columns of kernels
+//===----------------------------------------------------------------------===//
+
+/// The piece whose columns the rows of `value` have, if only pieces of it are
+/// loaded or stored; null if only its sizes are of use; otherwise `value`.
+static Value getPiece(Value value) {
+  if (auto join = value.getDefiningOp<tile::JoinOp>())
+    return join.getPieces().front();
+  Value piece;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (getSizeOperand(user) == &use)
+      continue;
+    auto split = dyn_cast<tile::SplitOp>(user);
+    if (!split)
+      return value;
+    piece = split.getPieces().front();
+  }
+  return piece;
+}
+
+KernelColumns::KernelColumns(tile::KernelOp kernel)
+    : dimensions(kernel.getBody().front()) {
+  Block &body = kernel.getBody().front();
+  auto add = [&](Value value) {
+    if (dimensions.getColumns(value) && getPiece(value) == value)
+      values.push_back(value);
+  };
+  auto addInMemory = [&](Value value) {
+    if (auto columns = dimensions.getColumns(value))
+      inMemory.insert(*columns);
+  };
+  llvm::for_each(body.getArguments(), add);
+  llvm::for_each(body.getArguments(), addInMemory);
+  for (Operation &op : body) {
+    llvm::for_each(op.getResults(), add);
+    if (isa<tile::SplitOp>(op))
+      llvm::for_each(op.getResults(), addInMemory);
+    if (isa<tile::JoinOp, tile::ReturnOp>(op))
+      llvm::for_each(op.getOperands(), addInMemory);
+  }
+  auto findWhole = [&](bool isInMemory) {
+    for (Value value : values) {
+      ValueDimensions::Dimension columns = *dimensions.getColumns(value);
+      if (isInMemory && !inMemory.contains(columns))
+        continue;
+      if (!whole ||
+          dimensions.isOfGroups(*dimensions.getColumns(whole), columns))
+        whole = value;
+    }
+  };
+  findWhole(/*isInMemory=*/true);
+  findWhole(/*isInMemory=*/false);
+}
+
+bool KernelColumns::isWhole(Value value) const {
+  Value piece = getPiece(value);
+  auto columns = piece ? dimensions.getColumns(piece) : std::nullopt;
+  if (!columns || !whole)
+    return false;
+  return columns == dimensions.getColumns(whole) ||
+         (!inMemory.contains(*columns) &&
+          getTensor(piece).getShape().back() ==
+              getTensor(whole).getShape().back());
+}
+
+bool KernelColumns::contain(Value value) const {
+  return isWhole(value) || dimensions.isOfGroups(*dimensions.getColumns(value),
+                                                 *dimensions.getColumns(whole));
+}
+
+tile::DotOp bastile::getDot(tile::KernelOp kernel) {
+  auto dots = kernel.getBody().front().getOps<tile::DotOp>();
+  return dots.empty() ? tile::DotOp() : *dots.begin();
+}
+
+bool bastile::mayFollowDot(Operation *op) {
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
+    auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
+    const int64_t length = source ? source.getShape().back() : 1;
+    return length == 1 || length == broadcast.getType().getShape().back();
+  }
+  return OpTrait::hasElementwiseMappableTraits(op) ||
+         isa<tile::CopyOp, arith::ConstantOp>(op);
+}
+
+int64_t bastile::getBatchSize(RankedTensorType type, int64_t ahead) {
+  const int64_t dimension = type.getRank() - 3 - ahead;
+  return dimension < 0 ? 1 : type.getDimSize(dimension);
+}
+
+int64_t bastile::getBatchSize(RankedTensorType a, RankedTensorType b,
+                              int64_t ahead) {
+  const int64_t left = getBatchSize(a, ahead), right = getBatchSize(b, ahead);
+  if (left == 1)
+    return right;
+  return right != 1 && ShapedType::isDynamic(left) ? right : left;
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+LogicalResult bastile::verifyDimensionNames(FunctionOpInterface function) {
+  StringRef attributeName = tile::ProgramOp::kDimensionsAttrName;
+  DenseMap<Attribute, int64_t> sizes;
+  auto verify = [&](StringRef what, unsigned index, Type type,
+                    Attribute attribute) -> LogicalResult {
+    if (!attribute)
+      return success();
+    auto error = [&] {
+      return function.emitOpError(what)
+             << " " << index << " of type " << type << " has '" << attributeName
+             << "' " << attribute;
+    };
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    auto names = dyn_cast<ArrayAttr>(attribute);
+    if (!tensor || !names ||
+        static_cast<int64_t>(names.size()) != tensor.getRank())
+      return error() << ", not a name or 1 for each dimension";
+    for (auto [name, size] : llvm::zip_equal(names, tensor.getShape())) {
+      auto number = dyn_cast<IntegerAttr>(name);
+      if (!isa<StringAttr>(name) && !(number && number.getInt() == 1))
+        return error() << ", not a name or 1 for each dimension";
+      auto [it, isNew] = sizes.try_emplace(name, number ? 1 : size);
+      if (it->second != size && !ShapedType::isDynamic(it->second) &&
+          !ShapedType::isDynamic(size))
+        return error() << ", but " << name << " has the size " << it->second;
+      if (ShapedType::isDynamic(it->second))
+        it->second = size;
+    }
+    return success();
+  };
+  for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (failed(verify("argument", index, type,
+                      function.getArgAttr(index, attributeName))))
+      return failure();
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
+    if (failed(verify("result", index, type,
+                      function.getResultAttr(index, attributeName))))
+      return failure();
+  return success();
 }

@@ -377,8 +377,7 @@ TargetRows::TargetRows(ImplicitLocOpBuilder &builder, Value targets,
 
 Value TargetRows::isTarget(const Expr &rows) const {
   RankedTensorType type = rows.getType().clone(builder.getI32Type());
-  Value columns =
-      IotaOp::create(builder, type, rows.getValue(), Value(), Value());
+  Value columns = IotaOp::create(builder, type, rows.getValue());
   Value repeated = BroadcastOp::create(builder, type, column, rows.getValue());
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, columns,
                                repeated);
@@ -388,7 +387,7 @@ Expr columnNumbers(const Expr &like) {
   ImplicitLocOpBuilder &builder = like.getBuilder();
   RankedTensorType type = like.getType();
   Value columns = IotaOp::create(builder, type.clone(builder.getI32Type()),
-                                 like.getValue(), Value(), Value());
+                                 like.getValue());
   return wrap(builder, arith::SIToFPOp::create(builder, type, columns));
 }
 

@@ -4,6 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "bastile/runtime/TensorView.h"
+#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/OperandMemory.h"
 #include "dialect/RowLength.h"
@@ -159,12 +161,17 @@ static LogicalResult verifyInPlace(KernelOp kernel) {
 LogicalResult KernelOp::verify() {
   if (getBody().empty())
     return emitOpError("has no body");
+  if (!getBody().hasOneBlock())
+    return emitOpError("has a body of ")
+           << getBody().getBlocks().size()
+           << " blocks; a kernel is one block of ops on whole tensors";
   if (failed(verifyElements(*this, getArgumentTypes(), "argument")) ||
       failed(verifyElements(*this, getResultTypes(), "result")))
     return failure();
   const KnownAttribute ofArguments[] = {
       {TileDialect::kInPlaceAttrName, /*least=*/0},
-      {TileDialect::kFactorAttrName, std::nullopt}};
+      {TileDialect::kFactorAttrName, std::nullopt},
+      {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true}};
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     if (!isa<RankedTensorType>(type))
       return emitOpError("argument ")
@@ -175,7 +182,8 @@ LogicalResult KernelOp::verify() {
       return failure();
   }
   const KnownAttribute ofResults[] = {
-      {TileDialect::kApproximateAttrName, std::nullopt}};
+      {TileDialect::kApproximateAttrName, std::nullopt},
+      {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true}};
   for (unsigned index = 0; index < getNumResults(); ++index)
     if (failed(verifyAttributes(*this, "result", index,
                                 getResultAttrDict(index), ofResults)))
@@ -185,7 +193,8 @@ LogicalResult KernelOp::verify() {
         (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
       return reduce.emitOpError("is a partial result, which its kernel has to "
                                 "return once and use for nothing else");
-  if (failed(verifyInPlace(*this)))
+  if (failed(verifyInPlace(*this)) ||
+      failed(bastile::verifyDimensionNames(*this)))
     return failure();
   for (BlockArgument argument : getArguments()) {
     auto isOfBands = [](OpOperand &use) {
@@ -196,6 +205,67 @@ LogicalResult KernelOp::verify() {
       return emitOpError("argument ")
              << argument.getArgNumber()
              << " has a row for each band, so it cannot be read for each row";
+  }
+  return success();
+}
+
+/// Checks that `kernel` multiplies operands once, and computes everything else
+/// element by element of the product.
+static LogicalResult verifyProduct(KernelOp kernel, DotOp dot) {
+  for (Value factor : {dot.getA(), dot.getB()})
+    if (!isa<BlockArgument>(factor))
+      return dot.emitOpError("multiplies a value that its kernel computes; "
+                             "compute it in a kernel of its own");
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (&op == dot)
+      continue;
+    if (!bastile::mayFollowDot(&op)) {
+      InFlightDiagnostic error = op.emitOpError(
+          "cannot share a kernel with a product, as it is not computed element "
+          "by element");
+      error.attachNote(dot.getLoc()) << "the product is here";
+      return error;
+    }
+    auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
+    if (type && type.getRank() >= 2 &&
+        type.getShape() != dot.getSumType().getShape()) {
+      InFlightDiagnostic error = op.emitOpError("computes a ")
+                                 << type << " in the kernel of a product";
+      error.attachNote(dot.getLoc()) << "the product is a " << dot.getSumType();
+      return error;
+    }
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  for (auto reduce : getBody().front().getOps<ReduceRowsOp>())
+    if (reduce.keepsRows() && reduce.getCombinedDimensions().empty())
+      return reduce.emitOpError("combines rows over dimensions of size 1 "
+                                "alone, which changes nothing; leave it out");
+  // The rows that are combined to one come after each other.
+  auto combinesSome = [](ReduceRowsOp reduce) { return reduce.keepsRows(); };
+  for (auto iota : getBody().front().getOps<IotaOp>())
+    if (iota.getOver() &&
+        llvm::any_of(getBody().front().getOps<ReduceRowsOp>(), combinesSome))
+      return iota.emitOpError("numbers rows in a kernel that combines some of "
+                              "them, which goes through them in another order; "
+                              "number them in a kernel of its own");
+  if (DotOp dot = bastile::getDot(*this))
+    return verifyProduct(*this, dot);
+  bastile::KernelColumns columns(*this);
+  for (Value value : columns.getValues()) {
+    if (columns.contain(value))
+      continue;
+    InFlightDiagnostic error =
+        emitOpError("goes along two dimensions of columns; a kernel has one, "
+                    "and groups of its columns. If they are one, name it in '")
+        << ProgramOp::kDimensionsAttrName << "'; otherwise make two kernels";
+    error.attachNote(columns.getWhole().getLoc())
+        << "the columns of " << columns.getWhole().getType() << " are one";
+    error.attachNote(value.getLoc())
+        << "and those of " << value.getType() << " are another";
+    return error;
   }
   return success();
 }
@@ -233,6 +303,8 @@ static LogicalResult verifyArguments(ProgramOp program) {
       {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true},
       {ProgramOp::kCountersAttrName, std::nullopt, /*isOther=*/true},
       {TileDialect::kApproximateAttrName, std::nullopt}};
+  // LLVM knows no greater one.
+  constexpr int64_t mostAlignment = int64_t(1) << 32;
   int64_t spaces = program.getSpaces();
   for (unsigned index = 0; index < program.getNumArguments(); ++index) {
     if (failed(verifyAttributes(program, "argument", index,
@@ -240,6 +312,11 @@ static LogicalResult verifyArguments(ProgramOp program) {
       return failure();
     if (program.getArgCounters(index) && !program.getDimensions())
       return program.emitOpError("has counters without named dimensions");
+    if (int64_t alignment = program.getArgAlignment(index);
+        !llvm::isPowerOf2_64(alignment) || alignment > mostAlignment)
+      return program.emitOpError("argument ")
+             << index << " has an alignment of " << alignment
+             << " bytes, which is no power of two up to " << mostAlignment;
     if (int64_t space = program.getArgSpace(index); space >= spaces)
       return program.emitOpError("argument ")
              << index << " is of row space " << space << ", but there are "
@@ -395,6 +472,28 @@ static LogicalResult verifyDimensions(ProgramOp program) {
                  failed(verifyAlignments(program)));
 }
 
+/// Checks which sizes `program` takes as they are ahead of merging.
+static LogicalResult verifyUnmergedSizes(ProgramOp program) {
+  std::optional<ArrayRef<int64_t>> dimensions = program.getUnmergedSizes();
+  if (!dimensions)
+    return success();
+  constexpr int64_t most = bastile::runtime::maxRank - 1;
+  int64_t least = 0;
+  for (int64_t dimension : *dimensions) {
+    if (dimension < least || dimension >= most)
+      return program.emitOpError("takes the size of dimension ")
+             << dimension
+             << " ahead of merging, which does not ascend below the " << most
+             << " leading ones that there may be";
+    least = dimension + 1;
+  }
+  if (program.getNumSizes() > static_cast<int64_t>(program.getNumArguments()))
+    return program.emitOpError("takes ")
+           << program.getNumSizes() << " sizes but has only "
+           << program.getNumArguments() << " arguments";
+  return success();
+}
+
 LogicalResult ProgramOp::verify() {
   if (getBody().empty())
     return emitOpError("has no body");
@@ -427,6 +526,8 @@ LogicalResult ProgramOp::verify() {
       error << " in each of " << spaces << " row spaces";
     return error << " but only " << getNumArguments() << " arguments";
   }
+  if (failed(verifyUnmergedSizes(*this)))
+    return failure();
   for (BlockArgument size : getArguments().take_front(getNumSizes()))
     if (!size.getType().isIndex())
       return emitOpError("argument ")
@@ -490,6 +591,14 @@ ArrayAttr ProgramOp::getArgDimensions(unsigned position) {
 
 DictionaryAttr ProgramOp::getArgCounters(unsigned position) {
   return getArgAttrOfType<DictionaryAttr>(position, kCountersAttrName);
+}
+
+Value ProgramOp::getUnmergedSize(int64_t dimension) {
+  ArrayRef<int64_t> dimensions = *getUnmergedSizes();
+  const auto *it = llvm::find(dimensions, dimension);
+  assert(it != dimensions.end() && "the program does not take this size");
+  return getArgument(getSpaces() * getLeading() +
+                     std::distance(dimensions.begin(), it));
 }
 
 Value ProgramOp::getSize(StringRef name) {

@@ -49,13 +49,20 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
     operands of any alignment. The pass `tile` then replaces the kernel by its
     programs (`tile.program`).
 
-    All row operands of a kernel have the same leading sizes. The argument
-    attribute `tile.in_place` is the number of the result that may take the
-    operand's place in memory. Where the number that has `tile.factor` is 1,
-    every result equals the operand whose place it may take. A result with
+    All row operands of a kernel have the same leading sizes. Its rows go along
+    one dimension of columns, and groups of these. What is the same dimension
+    follows from the ops and from `tile.dimensions`, never from sizes: a name
+    for each dimension of an operand or result, or 1 where it has the size 1.
+    The pass `fuse` gives names where the ops that it has put into the kernel do
+    not show which dimensions are one.
+
+    The argument attribute `tile.in_place` is the number of the result that may
+    take the operand's place in memory. Where the number that has `tile.factor`
+    is 1, every result equals the operand whose place it may take. A result with
     `tile.approximate` may be approximate, as every value computed of it is
     rounded to 16 bits or fewer.
   }];
+  let hasRegionVerifier = 1;
   let arguments = (ins SymbolNameAttr:$sym_name,
                        TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$sym_visibility,
@@ -129,6 +136,10 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     row space after the other. `merged` has the names of the kernels of all row
     spaces but the first, for reports.
 
+    The runtime merges leading dimensions where it can. `unmerged_sizes` lists
+    those whose sizes ahead of that are arguments, too, behind the sizes: numbers
+    of rows along a dimension follow from them.
+
     `in_place` says that some result may take the place of an operand in memory.
     With `overlap_next`, the next launch may start before that of the program
     has ended; with `overlap_previous`, the program waits for the launch before
@@ -139,7 +150,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     | Attribute | Meaning |
     |---|---|
     | `tile.readonly` | The program only reads the operand. |
-    | `tile.alignment` | A number of bytes that divides the operand's base address and each of its leading strides; 1 if absent. |
+    | `tile.alignment` | A number of bytes, a power of two, that divides the operand's base address and each of its leading strides; 1 if absent. |
     | `tile.phase` | A number of elements. All operands of a row space with this attribute leave the same remainder when their base addresses are divided by it, and so do their leading strides. |
     | `tile.partial` | The operand is a partial result, with one row for each program and without gaps. |
     | `tile.band` | How many neighbouring rows share each row of the operand, whose rows lie without gaps. |
@@ -163,6 +174,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
                        OptionalAttr<I64Attr>:$band,
                        DefaultValuedOptionalAttr<I64Attr, "1">:$spaces,
                        OptionalAttr<DenseI64ArrayAttr>:$combines,
+                       OptionalAttr<DenseI64ArrayAttr>:$unmerged_sizes,
                        OptionalAttr<StrArrayAttr>:$merged, UnitAttr:$in_place,
                        UnitAttr:$overlap_next, UnitAttr:$overlap_previous);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
@@ -184,9 +196,14 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
 
     /// How many of the arguments are sizes; operands follow.
     int64_t getNumSizes() {
-      return getDimensions() ? getDimensions()->size()
-                             : getSpaces() * getLeading();
+      if (getDimensions())
+        return getDimensions()->size();
+      return getSpaces() * getLeading() +
+             getUnmergedSizes().value_or(::llvm::ArrayRef<int64_t>()).size();
     }
+    /// The size of leading dimension `dimension` ahead of merging, which is one
+    /// of `unmerged_sizes`.
+    ::mlir::Value getUnmergedSize(int64_t dimension);
     /// Sizes of the leading dimensions of a row space.
     ::llvm::ArrayRef<::mlir::BlockArgument> getSizes(int64_t space = 0) {
       return getArguments().slice(space * getLeading(), getLeading());

@@ -18,6 +18,15 @@ inline mlir::MemRefType getMemoryType(mlir::Type operand) {
   return mlir::dyn_cast<mlir::MemRefType>(operand);
 }
 
+/// The swizzle of a buffer or tile in shared memory; none elsewhere.
+inline std::optional<int64_t> getSwizzle(mlir::Type type) {
+  auto memory = mlir::dyn_cast<mlir::MemRefType>(type);
+  auto shared =
+      memory ? mlir::dyn_cast_or_null<SharedAttr>(memory.getMemorySpace())
+             : SharedAttr();
+  return shared ? std::optional(shared.getSwizzle()) : std::nullopt;
+}
+
 } // namespace bastile::tile
 
 #endif // BASTILE_DIALECT_OPERANDMEMORY_H

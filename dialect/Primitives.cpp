@@ -146,6 +146,11 @@ SmallVector<int64_t> ReduceRowsOp::getCombinedDimensions() {
   return dimensions;
 }
 
+OpFoldResult ReduceRowsOp::fold(FoldAdaptor) {
+  // Over dimensions of size 1 alone, there is nothing to combine.
+  return getPartial() ? Value() : foldToOperand(getInput(), getResult());
+}
+
 LogicalResult ReduceRowsOp::verify() {
   RankedTensorType input = getInput().getType();
   int64_t length = input.getShape().back();
@@ -297,8 +302,44 @@ LogicalResult JoinOp::verify() {
   return verifyPieces(*this, cast<RankedTensorType>(getType()));
 }
 
+void IotaOp::build(OpBuilder &builder, OperationState &state, Type type,
+                   Value like, ArrayRef<int64_t> over) {
+  build(builder, state, type, like, /*column=*/Value(),
+        /*misalignment=*/Value(),
+        over.empty() ? nullptr : builder.getDenseI64ArrayAttr(over));
+}
+
+/// Checks the dimensions along which `iota` numbers rows.
+static LogicalResult verifyNumberedRows(IotaOp iota) {
+  RankedTensorType type = iota.getType();
+  ArrayRef<int64_t> dimensions = *iota.getOver();
+  const int64_t leading = type.getRank() - 1;
+  bool fits = !dimensions.empty() && dimensions.front() >= 0 &&
+              dimensions.back() < leading;
+  for (auto [index, dimension] : llvm::enumerate(dimensions))
+    fits &= dimension == dimensions.front() + static_cast<int64_t>(index);
+  if (!fits)
+    return iota.emitOpError("numbers rows over [")
+           << dimensions << "], which are not leading dimensions of " << type
+           << " that follow each other";
+  if (type.getShape().back() != 1)
+    return iota.emitOpError("gives each row one number, so its result has rows "
+                            "of length 1, not ")
+           << type << "; 'tile.broadcast' repeats it";
+  if (iota.getColumn() || iota->getParentOfType<ProgramOp>())
+    return iota.emitOpError("numbers the rows of tensors; 'tile.iota_rows' "
+                            "numbers those of a tile");
+  return success();
+}
+
 LogicalResult IotaOp::verify() {
+  if (getOver() && failed(verifyNumberedRows(*this)))
+    return failure();
   auto like = getLike();
+  if (!like && !getType().hasStaticShape())
+    return emitOpError("result of type ")
+           << getType() << " has dynamic sizes; name a tensor that has them "
+           << "with 'like'";
   if (!like)
     return success();
   auto type = cast<RankedTensorType>(like.getType());

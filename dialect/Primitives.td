@@ -126,6 +126,7 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [Pure]> {
     type($result)
   }];
   let hasVerifier = 1;
+  let hasFolder = 1;
   let extraClassDeclaration = [{
     /// Whether the result, on tensors, has rows of its own, each of which
     /// combines some of the input's rows.
@@ -277,27 +278,40 @@ def Tile_JoinOp : Tile_Op<"join", [Pure]> {
 }
 
 def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
-  let summary = "the number of each element in its row, from 0";
+  let summary = "the number of each element in its row, or of each row, from 0";
   let description = [{
-    The result has the leading sizes of `like`. On a tile, whose first column is
-    `column` of the row, columns count from there; with `misaligned`, that
-    column counts from the address that a `tile.misalignment` is relative to,
-    and elements ahead of the row have numbers below 0.
+    The result has the leading sizes of `like`. Numbers from 2^31 on wrap around.
+
+    With `over`, rows are numbered: along one leading dimension, or along some
+    that follow each other, counted together with the last of them fastest. A row
+    has one number, so the result is a statistic, which `tile.broadcast` repeats.
+    On tiles, `tile.iota_rows` numbers rows.
+
+    On a tile, whose first column is `column` of the row, columns count from
+    there; with `misaligned`, that column counts from the address that a
+    `tile.misalignment` is relative to, and elements ahead of the row have
+    numbers below 0.
 
     Example:
 
     ```mlir
     %0 = tile.iota like %x : tensor<?x128256xi32>, tensor<?x128256xbf16>
+    %1 = tile.iota over [1] like %s
+        : tensor<?x?x1xi32>, tensor<?x?x4096xbf16>
     ```
   }];
   let arguments = (ins Optional<AnyRankedTensor>:$like,
                        Optional<Index>:$column,
-                       Optional<RankedTensorOf<[I32]>>:$misalignment);
+                       Optional<RankedTensorOf<[I32]>>:$misalignment,
+                       OptionalAttr<DenseI64ArrayAttr>:$over);
   let results = (outs RankedTensorOf<[I32]>:$result);
   let assemblyFormat = [{
-    (`like` $like^)? (`from` $column^)?
+    (`over` $over^)? (`like` $like^)? (`from` $column^)?
     (`misaligned` $misalignment^ `of` type($misalignment))? attr-dict `:` type($result) (`,` type($like)^)?
   }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$like,
+                                 CArg<"::llvm::ArrayRef<int64_t>",
+                                      "{}">:$over)>];
   let hasVerifier = 1;
 }
 

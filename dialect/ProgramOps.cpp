@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/ElementBytes.h"
-#include "dialect/Tile.h"
+#include "dialect/OperandMemory.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -209,15 +209,26 @@ LogicalResult TakeOp::verify() {
   auto buffer = cast<MemRefType>(getBuffer().getType());
   constexpr int64_t pieceBytes = 4;
   if (rhs && (!isa_and_present<SharedAttr>(buffer.getMemorySpace()) ||
+              !buffer.getElementType().isIntOrFloat() ||
               rhs.getVector() * getElementBytes(buffer) != pieceBytes))
     return emitOpError("takes ")
            << tile << " from " << buffer
            << ", not pieces of 4 bytes from '#tile.shared' memory";
   if (!getTransposed())
     return verifySlot(*this, tile);
-  if (!rhs || rhs.getVector() != 2)
+  auto lhs = dyn_cast_or_null<MmaAttr>(tile.getEncoding());
+  if (!(rhs && rhs.getVector() == 2) && !(lhs && lhs.getVector() == 2))
     return emitOpError("transposes a tile for ")
-           << tile << ", which is no '#tile.mma_rhs' of elements of 16 bits";
+           << tile << ", which is no operand of products of 16 bits";
+  std::optional<int64_t> swizzle = getSwizzle(buffer);
+  if (lhs && (!swizzle || getElementBytes(buffer) != 2 || tile.getRank() != 2 ||
+              tile.getDimSize(0) == 1 || tile.getDimSize(1) == 1 ||
+              lhs.getWarps() * MmaAttr::kWarpRows * 2 > *swizzle))
+    return emitOpError("transposes ")
+           << buffer << " to " << tile
+           << ", but only elements of 16 bits are transposed, where the rows "
+              "of "
+              "all warps together fit in the swizzle";
   SmallVector<int64_t> shape(llvm::reverse(tile.getShape()));
   return verifySlot(*this, RankedTensorType::get(shape, tile.getElementType()));
 }

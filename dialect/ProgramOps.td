@@ -62,7 +62,7 @@ def Tile_IotaRowsOp : Tile_Op<"iota_rows", [Pure]> {
     ```
   }];
   let arguments = (ins Index:$row);
-  let results = (outs RankedTensorOf<[I32]>:$result);
+  let results = (outs RankedTensorOf<[I32, I64]>:$result);
   let assemblyFormat = "`from` $row attr-dict `:` type($result)";
 }
 
@@ -281,7 +281,8 @@ def Tile_TakeOp : Tile_Op<"take"> {
   let summary = "reads a tile from a buffer";
   let description = [{
     With `transposed`, the rows of the buffer's tile become the columns of the
-    result, the right operand of a product.
+    result, an operand of a product of single warps. Of a left operand, the rows
+    of all warps together fit in the bytes that the buffer swizzles.
 
     Example:
 

@@ -57,9 +57,10 @@ Value bastile::buildRowCount(OpBuilder &builder, Location loc,
 
 Value bastile::getSizeRoot(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    // The result has fewer rows than the operand.
+    // The result has other rows than the operand.
     auto reduce = dyn_cast<tile::ReduceRowsOp>(op);
-    if (isa<tile::PackBandsOp>(op) || (reduce && reduce.keepsRows()))
+    if (isa<tile::PackBandsOp, tile::DotOp>(op) ||
+        (reduce && reduce.keepsRows()))
       return value;
     if (OpOperand *source = getSizeOperand(op)) {
       value = source->get();

@@ -29,5 +29,31 @@ void bastile::tile::TileDialect::initialize() {
       >();
 }
 
+/// Parses the regions of a `tile.roles`. If one has a mistake, those before it
+/// are destroyed, and nothing may be left that reads their values: an op ahead
+/// of the `tile.roles` may, as the parser does not check dominance.
+static ParseResult parseRoles(OpAsmParser &parser,
+                              SmallVectorImpl<std::unique_ptr<Region>> &roles) {
+  auto parseRole = [&] {
+    roles.push_back(std::make_unique<Region>());
+    ParseResult parsed = parser.parseRegion(*roles.back());
+    if (roles.back()->empty())
+      roles.back()->emplaceBlock();
+    return parsed;
+  };
+  if (succeeded(parser.parseCommaSeparatedList(parseRole)))
+    return success();
+  for (const std::unique_ptr<Region> &role : roles)
+    for (Block &block : *role)
+      block.dropAllDefinedValueUses();
+  return failure();
+}
+
+static void printRoles(OpAsmPrinter &printer, Operation *,
+                       MutableArrayRef<Region> roles) {
+  llvm::interleaveComma(roles, printer,
+                        [&](Region &role) { printer.printRegion(role); });
+}
+
 #define GET_OP_CLASSES
 #include "dialect/TileOps.cpp.inc"

@@ -107,10 +107,12 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     along the same columns, or groups of them, become one `tile.kernel`, which
     reads every input once and writes every output once; the function keeps the
     launches. Dimensions are the same where ops carry them from one value to
-    the other, or where the function's arguments give them one name: `["b",
-    "s", "d"]` as an argument's `tile.dimensions`. Ops on row vectors and scalars are
-    repeated in each kernel that needs their results. A row vector that the
-    function returns and that depends on no rows gets a kernel of a single row.
+    the other, or where the function's arguments and results give them one
+    name: `["b", "s", "d"]` as an argument's `tile.dimensions`. A kernel whose
+    ops do not show which dimensions are one gets such names, too. Ops on row
+    vectors and scalars are repeated in each kernel that needs their results. A
+    row vector that the function returns and that depends on no rows gets a
+    kernel of a single row.
 
     A `tile.reduce_rows` over all rows ends a kernel, which leaves one row of
     partial results for each of its programs. A second, small kernel combines

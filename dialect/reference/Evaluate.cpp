@@ -99,8 +99,8 @@ Array getSlice(const Array &array, const Slicing &slicing, int64_t begin,
 }
 
 /// How to cut the tensors of `func`, which is decomposed, along a dimension
-/// that all of them have or are repeated over. Nothing if there is no such
-/// dimension, or the tensors are small.
+/// that all of them have or are repeated over, and along which no rows are
+/// numbered. Nothing if there is no such dimension, or the tensors are small.
 std::optional<Slicing> findSlicing(func::FuncOp func, ArrayRef<Array> inputs) {
   // The rank of all tensors that have rows, and how large they are.
   std::optional<int64_t> rank;
@@ -118,7 +118,7 @@ std::optional<Slicing> findSlicing(func::FuncOp func, ArrayRef<Array> inputs) {
     return std::nullopt;
   for (Operation &op : func.front().without_terminator())
     if (isa<tile::ReduceRowsOp, tile::ReduceBandsOp, tile::PackBandsOp,
-            tile::RepeatBandsOp>(op) ||
+            tile::RepeatBandsOp, tile::DotOp>(op) ||
         !llvm::all_of(op.getResultTypes(), isFit))
       return std::nullopt;
   int64_t most = 0;
@@ -133,6 +133,9 @@ std::optional<Slicing> findSlicing(func::FuncOp func, ArrayRef<Array> inputs) {
     bool fits = llvm::all_of(types, [&](RankedTensorType type) {
       return type.isDynamicDim(dimension) || type.getDimSize(dimension) == 1;
     });
+    for (auto iota : func.front().getOps<tile::IotaOp>())
+      fits &=
+          !iota.getOver() || !llvm::is_contained(*iota.getOver(), dimension);
     for (Type type : func.getResultTypes()) {
       auto tensor = cast<RankedTensorType>(type);
       fits &= tensor.getRank() >= 2 && tensor.isDynamicDim(dimension);

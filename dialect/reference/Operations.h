@@ -76,6 +76,12 @@ std::optional<Array> propagateRows(mlir::Operation *op,
 Array propagateJoin(tile::JoinOp join, unsigned index, const Array &gradient,
                     const Array &piece);
 
+/// The product of `a` and `b`, whole tensors.
+Array multiply(tile::DotOp op, const Array &a, const Array &b);
+/// The gradient of operand `index` of the product of `a` and `b`.
+Array propagateDot(tile::DotOp op, unsigned index, const Array &gradient,
+                   const Array &a, const Array &b);
+
 /// The type in which gradients of floats of `type` are computed.
 mlir::Type getGradientType(mlir::Type type);
 

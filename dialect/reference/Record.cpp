@@ -229,6 +229,14 @@ LogicalResult Record::propagate(Operation &op) {
                                          *operands[index]));
     return success();
   }
+  if (auto dot = dyn_cast<tile::DotOp>(op)) {
+    for (unsigned index : {0, 1})
+      if (active.contains(op.getOperand(index)))
+        addGradient(op.getOperand(index),
+                    propagateDot(dot, index, *given.front(), *operands[0],
+                                 *operands[1]));
+    return success();
+  }
   if (isa<tile::TileDialect>(op.getDialect())) {
     std::optional<Array> gradient = propagateRows(&op, given, operands, result);
     if (!gradient)

@@ -212,12 +212,21 @@ Array reduceBands(tile::ReduceKind kind, const Array &input, int64_t band) {
                 getBandRow(band, input.length()));
 }
 
-Array countColumns(tile::IotaOp op, Operands operands) {
+/// The number of each element along neighbouring dimensions, the columns if no
+/// others are given.
+Array countElements(tile::IotaOp op, Operands operands) {
   Array result(getElementType(op),
                getSizes(cast<RankedTensorType>(op.getType()),
                         op.getLike() ? operands[0] : nullptr));
+  ArrayRef<int64_t> sizes = result.sizes();
+  const int64_t columns = static_cast<int64_t>(sizes.size()) - 1;
+  const int64_t first = op.getOver() ? op.getOver()->front() : columns;
+  const int64_t last = op.getOver() ? op.getOver()->back() : columns;
+  int64_t numbers = 1, repeats = 1;
+  for (int64_t dimension = first; dimension <= columns; ++dimension)
+    (dimension <= last ? numbers : repeats) *= sizes[dimension];
   for (int64_t i = 0, count = result.count(); i != count; ++i)
-    result.set(i, Integer{i % result.length(), 0});
+    result.set(i, Integer{static_cast<int32_t>(i / repeats % numbers), 0});
   return result;
 }
 
@@ -373,7 +382,12 @@ bastile::reference::evaluateRows(Operation *op, Operands operands) {
       .Case([&](tile::IotaOp op) -> Results {
         if (op.getColumn() || op.getMisalignment())
           return std::nullopt;
-        return SmallVector<Array>{countColumns(op, operands)};
+        return SmallVector<Array>{countElements(op, operands)};
+      })
+      .Case([&](tile::DotOp op) -> Results {
+        if (!op.isOnTensors())
+          return std::nullopt;
+        return SmallVector<Array>{multiply(op, *operands[0], *operands[1])};
       })
       .Case<tile::CopyOp, tile::StopGradientOp>(
           [&](auto) -> Results { return SmallVector<Array>{*operands[0]}; })

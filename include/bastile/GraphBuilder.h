@@ -26,10 +26,12 @@ namespace bastile {
 /// A function under construction.
 ///
 /// Formulas are those of dialect/Expression.h: they compute in float32, or in
-/// float64 where an operand is of float64, and round nothing. Operands of
-/// different shape are broadcast as in NumPy. A model op takes operands in
-/// their own types and rounds its results as it does anywhere; the result of a
-/// formula keeps the type in which the formula computed.
+/// float64 where an operand is of float64, and round nothing. Where all
+/// operands are integers, arithmetic is that of integers, in the widest of
+/// their types; beside floats they become floats. Operands of different shape
+/// are broadcast as in NumPy. A model op takes operands in their own types and
+/// rounds its results as it does anywhere; the result of a formula keeps the
+/// type in which the formula computed.
 class GraphBuilder {
 public:
   /// The number of a value of the function.
@@ -62,6 +64,8 @@ public:
   /// Adds a number, which takes the shape and the precision of the value that
   /// it is combined with.
   Id addNumber(double number);
+  /// The same for an integer, which takes part in the arithmetic of integers.
+  Id addInteger(int64_t number);
 
   /// Applies a formula of one operand ("exp"), two ("divide") or three
   /// ("select", of a condition and two values), or a comparison ("less").
@@ -77,12 +81,34 @@ public:
   /// rows.
   runtime::Expected<Id> numberColumns(Id like);
 
+  /// The number of each element of a value of rows along `dimensions`, from 0,
+  /// as i32. They are the last dimension alone or leading ones that follow each
+  /// other, counted together; then each row has one number, in one column.
+  runtime::Expected<Id> iota(Id like, const std::vector<int64_t> &dimensions);
+
   /// Repeats each column `count` times.
   runtime::Expected<Id> repeatColumns(Id operand, int64_t count);
 
-  /// Rounds or extends a value to `element`, a type of floats. Integers become
-  /// the nearest float.
+  /// Rounds or extends a value to `element`. Integers become the nearest float,
+  /// floats are rounded towards zero to integers, the nearest one where they
+  /// are beyond them; integers become narrower by losing high bits; conditions
+  /// become 0 and 1.
   runtime::Expected<Id> convert(Id operand, const std::string &element);
+
+  /// Multiplies the matrices of `a` and `b`, their last two dimensions, and
+  /// sums over the dimensions `contractA` and `contractB` of these, each 0
+  /// or 1. Other dimensions are broadcast. Factors are multiplied in the type
+  /// that they have outside of formulas; one that a formula computed is rounded
+  /// to that of the other. The columns of the result must have a fixed size,
+  /// which `findFreeColumns` helps with.
+  runtime::Expected<Id> multiply(Id a, Id b, int64_t contractA,
+                                 int64_t contractB);
+  /// Where `value` is a right factor that is summed over dimension `contract`
+  /// of its matrices, the other one becomes the columns of the product. Returns
+  /// the numbers of the arguments that have to have a fixed size for these
+  /// columns, and in which dimension; none if the size is fixed.
+  std::vector<std::pair<unsigned, unsigned>> findFreeColumns(Id value,
+                                                             int64_t contract);
 
   runtime::Expected<std::vector<Id>> split(Id operand, int64_t count,
                                            bool interleaved);

@@ -17,7 +17,7 @@ class SourceMgr;
 namespace bastile {
 
 /// Refuses, with a diagnostic, a source whose main file would take more stack
-/// or memory to parse than a process has.
+/// or memory to parse than a process has, or that MLIR's parser dies of.
 llvm::LogicalResult checkLimits(const llvm::SourceMgr &source,
                                 mlir::MLIRContext &context);
 

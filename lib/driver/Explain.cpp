@@ -6,6 +6,8 @@
 
 #include "bastile/Explain.h"
 
+#include "dialect/Dimensions.h"
+#include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,8 +48,10 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
   RowCounts results;
   cost.name = kernel.getSymName();
   std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
-  if (schedule) {
+  tile::DotOp dot = getDot(kernel);
+  if (schedule)
     cost.schedule = printFields(*schedule);
+  if (schedule && !dot) {
     KernelShape shape = KernelShape::get(kernel);
     ScheduleFields complete(*schedule);
     if (isLoop(complete, shape))
@@ -59,7 +63,10 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
   }
   auto addTensor = [&](Type type, std::optional<int64_t> ownRows) {
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getRank() >= 2 && !ownRows)
+    // A factor may have other rows than the product, such as those of a weight.
+    if (dot && tensor.hasStaticShape())
+      cost.bytesShared += tensor.getNumElements() * getElementBytes(tensor);
+    else if (tensor.getRank() >= 2 && !ownRows)
       cost.bytesPerRow += getRowBytes(tensor);
     else
       cost.bytesShared += ownRows.value_or(1) * getRowBytes(tensor);
@@ -90,6 +97,14 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
                     : RankedTensorType();
     if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op))
       continue;
+    // Each sum of a product multiplies and adds as many times as it is long.
+    if (&op == dot)
+      if (int64_t depth = cast<RankedTensorType>(dot.getA().getType())
+                              .getDimSize(dot.getContractedDimension(0));
+          !ShapedType::isDynamic(depth)) {
+        cost.operationsPerRow += 2 * depth * type.getShape().back();
+        continue;
+      }
     // A reduction costs an operation for each element that it reads, not for
     // its one result.
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))

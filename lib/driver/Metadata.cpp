@@ -172,9 +172,12 @@ json::Value FunctionDescriber::describeNamedSize(tile::LaunchOp launch,
   return describeProduct(std::move(factors));
 }
 
-/// The size of `value` in `dimension`: that of some input of the function, or
-/// one row for each of its bands.
+/// The size of `value` in `dimension`: its static one, that of some input of
+/// the function, or one row for each of its bands.
 json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
+  if (auto type = cast<RankedTensorType>(value.getType());
+      !type.isDynamicDim(dimension))
+    return type.getDimSize(dimension);
   if (auto argument = dyn_cast<BlockArgument>(value))
     return json::Object{{"input", argument.getArgNumber()},
                         {"dimension", dimension}};
@@ -359,6 +362,9 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
         size["space"] = space;
       arguments.push_back(std::move(size));
     }
+  for (int64_t dimension :
+       program.getUnmergedSizes().value_or(ArrayRef<int64_t>()))
+    arguments.push_back(json::Object{{"unmerged_size", dimension}});
   int64_t numSizes = program.getNumSizes();
   for (int64_t operand = 0, end = program.getNumArguments() - numSizes;
        operand < end; ++operand) {
@@ -507,13 +513,17 @@ json::Object FunctionDescriber::describe() {
 
 /// The first version of the schema whose readers know every field of the
 /// document: launches that run without rows, variants for misaligned operands
-/// with one phase, grids that depend on how many clusters run at once, and
-/// named dimensions.
+/// with one phase, grids that depend on how many clusters run at once, named
+/// dimensions, and sizes ahead of merging.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
   int64_t version = 1;
   for (auto program : module.getOps<tile::ProgramOp>()) {
-    if (program.getDimensions())
-      return 4;
+    if (program.getUnmergedSizes())
+      version = std::max<int64_t>(version, 5);
+    if (program.getDimensions()) {
+      version = std::max<int64_t>(version, 4);
+      continue;
+    }
     if (!getCombinedDimensions(program).empty())
       version = std::max<int64_t>(version, 3);
     tile::ScheduleAttr schedule = program.getSchedule();

@@ -119,8 +119,8 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
     if (failed(verifyPrograms(module)))
       return failure();
     eraseOtherVariants(module, *options.target);
-    addAlignedVariants(module);
   }
+  addAlignedVariants(module);
   // The launches are known once kernels are tiled and gone once they are
   // lowered.
   if (metadata && level >= Level::Tiled)

@@ -8,6 +8,8 @@
 
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -36,6 +38,26 @@ static LogicalResult verifyCounters(tile::LaunchOp launch,
   return success();
 }
 
+/// Checks that each dimension of `program`, of `launch`, is that of an operand,
+/// whose size it takes.
+static LogicalResult verifySizes(tile::LaunchOp launch,
+                                 tile::ProgramOp program) {
+  const std::optional<ArrayAttr> dimensions = program.getDimensions();
+  if (!dimensions)
+    return success();
+  for (Attribute name : *dimensions) {
+    auto hasName = [&](unsigned position) {
+      ArrayAttr names = program.getArgDimensions(position);
+      return names && llvm::is_contained(names, name);
+    };
+    if (llvm::none_of(llvm::seq(program.getNumArguments()), hasName))
+      return launch.emitOpError("is of @")
+             << program.getSymName() << ", whose dimension " << name
+             << " no operand has, so that its size is unknown";
+  }
+  return success();
+}
+
 /// Checks that each program of `launch` is over the dimensions of the first.
 static LogicalResult verifyVariants(tile::LaunchOp launch,
                                     const SymbolTable &symbols) {
@@ -58,6 +80,8 @@ static LogicalResult verifyVariants(tile::LaunchOp launch,
                << program.getSymName() << " has "
                << getDimensions(program, position);
   }
+  if (failed(verifySizes(launch, first)))
+    return failure();
   return verifyCounters(launch, first);
 }
 

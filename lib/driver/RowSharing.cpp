@@ -69,8 +69,14 @@ State Analysis::visit(Operation *op) const {
   for (Value operand : op->getOperands())
     if (State state = get(operand); state.sharing >= widest.sharing)
       widest = state;
+  // A call numbers its rows from 0.
+  if (auto iota = dyn_cast<tile::IotaOp>(op); iota && iota.getOver())
+    return {Sharing::All};
   if (widest.sharing == Sharing::Same || widest.sharing == Sharing::All)
     return widest;
+  // The rows of one factor are columns of the result, or are summed over.
+  if (isa<tile::DotOp>(op))
+    return {Sharing::All};
   if (widest.sharing == Sharing::Share)
     return visitShare(op, widest);
   if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op))

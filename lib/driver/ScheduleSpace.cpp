@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/ScheduleSpace.h"
+#include "dialect/Dimensions.h"
 #include "lib/driver/ScheduleModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -299,6 +300,13 @@ bastile::getScheduleSpaces(ModuleOp module, const CompileOptions &options) {
       LaunchSpace space = makeSpace(
           func, programs.lookup<tile::ProgramOp>(name.getValue()), kernels);
       auto kernel = fusedKernels.lookup<tile::KernelOp>(kernels.front());
+      if (getDot(kernel)) {
+        // Products have one schedule.
+        auto own = programs.lookup<tile::ProgramOp>(name.getValue());
+        space.choices.push_back({"", printFields(own.getSchedule())});
+        spaces.push_back(std::move(space));
+        continue;
+      }
       Enumerator enumerator(kernel, target);
       for (ScheduleAttr schedule : enumerator.run()) {
         std::string fields = printFields(schedule), pins;

@@ -44,6 +44,8 @@ void bastile::addAlignedVariants(ModuleOp module) {
           FlatSymbolRefAttr::get(copyFor(program, alignment, symbols)));
     program.removeAlignmentsAttr();
   }
+  if (variants.empty())
+    return;
   module.walk([&](tile::LaunchOp launch) {
     SmallVector<Attribute> kernels;
     for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {

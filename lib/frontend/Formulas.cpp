@@ -15,31 +15,49 @@ using namespace bastile::tile;
 using Operands = ArrayRef<Value>;
 
 // Each formula has the name of its C++ function here.
-#define UNARY(function)                                                        \
-  {#function, "n", [](ImplicitLocOpBuilder &builder, Operands operands) {      \
+#define UNARY(function, ...)                                                   \
+  {#function, "n",                                                             \
+   [](ImplicitLocOpBuilder &builder, Operands operands) {                      \
      return tile::function(Expr(builder, operands[0])).getValue();             \
-   }}
-#define BINARY(function)                                                       \
-  {#function, "nn", [](ImplicitLocOpBuilder &builder, Operands operands) {     \
+   },                                                                          \
+   __VA_ARGS__}
+#define BINARY(function, ...)                                                  \
+  {#function, "nn",                                                            \
+   [](ImplicitLocOpBuilder &builder, Operands operands) {                      \
      return tile::function(Expr(builder, operands[0]),                         \
                            Expr(builder, operands[1]))                         \
          .getValue();                                                          \
-   }}
-#define ARITHMETIC(name, symbol)                                               \
-  {#name, "nn", [](ImplicitLocOpBuilder &builder, Operands operands) {         \
+   },                                                                          \
+   __VA_ARGS__}
+#define ARITHMETIC(name, symbol, integers)                                     \
+  {#name, "nn",                                                                \
+   [](ImplicitLocOpBuilder &builder, Operands operands) {                      \
      return (Expr(builder, operands[0]) symbol Expr(builder, operands[1]))     \
          .getValue();                                                          \
-   }}
-#define COMPARISON(name, predicate)                                            \
-  {#name, "nn", [](ImplicitLocOpBuilder &builder, Operands operands) {         \
-     return compare(arith::CmpFPredicate::predicate,                           \
-                    Expr(builder, operands[0]), Expr(builder, operands[1]));   \
-   }}
-#define LOGIC(name, op)                                                        \
-  {#name, "cc",                                                                \
+   },                                                                          \
+   integers, /*convertsIntegers=*/true}
+#define COMPARISON(name, floats, integers)                                     \
+  {#name, "nn",                                                                \
+   [](ImplicitLocOpBuilder &builder, Operands operands) {                      \
+     return compare(arith::CmpFPredicate::floats, Expr(builder, operands[0]),  \
+                    Expr(builder, operands[1]));                               \
+   },                                                                          \
    [](ImplicitLocOpBuilder &builder, Operands operands) -> Value {             \
-     return op::create(builder, operands[0], operands[1]);                     \
-   }}
+     return arith::CmpIOp::create(builder, arith::CmpIPredicate::integers,     \
+                                  operands[0], operands[1]);                   \
+   },                                                                          \
+   /*convertsIntegers=*/true}
+#define LOGIC(name, op) {#name, "bb", create<op>, create<op>}
+#define INTEGERS(name, build) {#name, "nn", nullptr, build}
+
+template <typename Op>
+static Value create(ImplicitLocOpBuilder &builder, Operands operands) {
+  return Op::create(builder, operands[0], operands[1]);
+}
+
+static Value getFirst(ImplicitLocOpBuilder &, Operands operands) {
+  return operands.front();
+}
 
 static Value negateCondition(ImplicitLocOpBuilder &builder, Operands operands) {
   Value condition = operands.front();
@@ -52,8 +70,9 @@ static const Formula formulas[] = {
     {"negate", "n",
      [](ImplicitLocOpBuilder &builder, Operands operands) {
        return (-Expr(builder, operands[0])).getValue();
-     }},
-    UNARY(abs),
+     },
+     negateIntegers},
+    UNARY(abs, absIntegers),
     UNARY(ceil),
     UNARY(cos),
     UNARY(erf),
@@ -75,34 +94,44 @@ static const Formula formulas[] = {
     UNARY(sin),
     UNARY(softplus),
     UNARY(sqrt),
-    UNARY(stopGradient),
+    UNARY(stopGradient, getFirst),
     UNARY(tanh),
 
-    ARITHMETIC(add, +),
-    ARITHMETIC(subtract, -),
-    ARITHMETIC(multiply, *),
-    ARITHMETIC(divide, /),
-    BINARY(max),
-    BINARY(min),
+    ARITHMETIC(add, +, create<arith::AddIOp>),
+    ARITHMETIC(subtract, -, create<arith::SubIOp>),
+    ARITHMETIC(multiply, *, create<arith::MulIOp>),
+    ARITHMETIC(divide, /, nullptr),
+    INTEGERS(floorDivide, floorDivide),
+    INTEGERS(remainder, floorRemainder),
+    INTEGERS(shiftLeft, shiftLeft),
+    INTEGERS(shiftRight, shiftRight),
+    BINARY(max, create<arith::MaxSIOp>, /*convertsIntegers=*/true),
+    BINARY(min, create<arith::MinSIOp>, /*convertsIntegers=*/true),
     BINARY(power),
 
     // A comparison with NaN is false, except that NaN is unequal to everything.
-    COMPARISON(less, OLT),
-    COMPARISON(lessEqual, OLE),
-    COMPARISON(greater, OGT),
-    COMPARISON(greaterEqual, OGE),
-    COMPARISON(equal, OEQ),
-    COMPARISON(notEqual, UNE),
+    COMPARISON(less, OLT, slt),
+    COMPARISON(lessEqual, OLE, sle),
+    COMPARISON(greater, OGT, sgt),
+    COMPARISON(greaterEqual, OGE, sge),
+    COMPARISON(equal, OEQ, eq),
+    COMPARISON(notEqual, UNE, ne),
 
     LOGIC(both, arith::AndIOp),
     LOGIC(either, arith::OrIOp),
-    {"opposite", "c", &negateCondition},
+    LOGIC(different, arith::XOrIOp),
+    {"opposite", "b", &negateCondition, invertIntegers},
     {"select", "cnn",
      [](ImplicitLocOpBuilder &builder, Operands operands) {
        return select(operands[0], Expr(builder, operands[1]),
                      Expr(builder, operands[2]))
            .getValue();
-     }},
+     },
+     [](ImplicitLocOpBuilder &builder, Operands operands) -> Value {
+       return arith::SelectOp::create(builder, operands[0], operands[1],
+                                      operands[2]);
+     },
+     /*convertsIntegers=*/true},
 };
 
 const Formula *bastile::findFormula(StringRef name) {

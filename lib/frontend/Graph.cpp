@@ -26,12 +26,20 @@ std::string bastile::print(ArrayRef<int64_t> sizes) {
   return text + (sizes.size() == 1 ? ",)" : ")");
 }
 
-/// Prints a value's shape and type, as in "(8, 64) of bf16".
-static std::string print(const GraphValue &value) {
+std::string Graph::describe(Id id) const {
+  const GraphValue &value = values[id];
+  if (value.isNumber())
+    return "a number";
   std::string text = bastile::print(value.sizes) + " of ";
   llvm::raw_string_ostream(text)
       << (value.ownType ? value.ownType : value.getType().getElementType());
   return text;
+}
+
+static bool isCondition(Type element) { return element.isInteger(1); }
+
+bool bastile::isInteger(Type element) {
+  return isa<IntegerType>(element) && !isCondition(element);
 }
 
 /// Whether `type` is a type of floats that formulas compute with: of 16 bits or
@@ -98,13 +106,33 @@ Expected<Expr> Graph::getExpr(Id id) {
 
 Expected<Expr> Graph::getConverted(Id id, bool isDouble) {
   const GraphValue &value = values[id];
-  if (value.isNumber() || !isa<IntegerType>(value.getType().getElementType()) ||
-      value.getType().getElementType().isInteger(1))
+  if (value.isNumber() || isa<FloatType>(value.getType().getElementType()))
     return getExpr(id);
   Type element = isDouble ? Type(builder.getF64Type()) : builder.getF32Type();
+  if (isInteger(value.getType().getElementType()))
+    return Expr(builder, widen(value.value, element));
   return Expr(builder,
-              arith::SIToFPOp::create(builder, value.getType().clone(element),
+              arith::UIToFPOp::create(builder, value.getType().clone(element),
                                       value.value));
+}
+
+Expected<Value> Graph::getIntegers(Id id, IntegerType type) {
+  const GraphValue &value = values[id];
+  auto own = value.isNumber()
+                 ? IntegerType()
+                 : dyn_cast<IntegerType>(value.getType().getElementType());
+  if (!own) {
+    Expected<Expr> expr = getExpr(id);
+    if (!expr)
+      return expr.takeError();
+    return toNearestInteger(*expr, type);
+  }
+  RankedTensorType converted = value.getType().clone(type);
+  if (isCondition(own))
+    return arith::ExtUIOp::create(builder, converted, value.value).getResult();
+  if (own.getWidth() > type.getWidth())
+    return arith::TruncIOp::create(builder, converted, value.value).getResult();
+  return widen(value.value, type);
 }
 
 Expected<SmallVector<Value>> Graph::getWide(ArrayRef<Id> ids) {
@@ -143,20 +171,57 @@ bool Graph::haveSeveralFloatTypes(ArrayRef<Id> ids) {
 // Shapes
 //===----------------------------------------------------------------------===//
 
-Error Graph::checkKinds(ArrayRef<Id> ids, StringRef kinds) {
+Expected<IntegerType> Graph::getIntegerType(const Formula &formula,
+                                            ArrayRef<Id> ids) {
+  IntegerType widest;
+  std::optional<Id> other;
+  for (auto [id, kind] : llvm::zip_equal(ids, formula.operands)) {
+    const GraphValue &value = values[id];
+    if (kind == 'c')
+      continue;
+    if (value.isNumber() ? !value.integer
+                         : !isInteger(value.getType().getElementType())) {
+      other = id;
+      continue;
+    }
+    if (value.isNumber())
+      continue;
+    auto type = cast<IntegerType>(value.getType().getElementType());
+    if (!widest || type.getWidth() > widest.getWidth())
+      widest = type;
+  }
+  if (other || !widest || !formula.buildIntegers) {
+    if (formula.build)
+      return IntegerType();
+    return Error("takes integers, but got " +
+                 (other ? describe(*other) : "a number"));
+  }
+  for (Id id : ids)
+    if (const GraphValue &value = values[id];
+        value.integer && !llvm::isIntN(widest.getWidth(), *value.integer))
+      return Error("takes numbers that integers of " +
+                   std::to_string(widest.getWidth()) + " bits hold, but got " +
+                   std::to_string(*value.integer));
+  return widest;
+}
+
+Error Graph::checkKinds(ArrayRef<Id> ids, StringRef kinds, bool takesIntegers) {
   for (auto [id, kind] : llvm::zip_equal(ids, kinds)) {
     const GraphValue &value = values[id];
-    if (kind == 'c') {
+    if (takesIntegers && kind != 'c' &&
+        (value.isNumber() || isInteger(value.getType().getElementType())))
+      continue;
+    if (kind != 'n') {
       if (value.isNumber())
         return Error("takes a condition, but got a number");
       if (!value.getType().getElementType().isInteger(1))
-        return Error("takes a condition, but got " + ::print(value));
+        return Error("takes a condition, but got " + describe(id));
     } else if (!value.isNumber() &&
                !isa<FloatType>(value.getType().getElementType())) {
       return Error(value.getType().getElementType().isInteger(1)
                        ? "takes numbers, but got a condition of the shape " +
                              bastile::print(value.sizes)
-                       : "takes floats, but got " + ::print(value) +
+                       : "takes floats, but got " + describe(id) +
                              ", which has to be converted");
     }
   }
@@ -222,10 +287,28 @@ const GraphValue *Graph::findLeader(ArrayRef<Id> ids, ArrayRef<int64_t> sizes) {
   return nullptr;
 }
 
-Value Graph::makeNumber(double number, RankedTensorType type, Value like) {
-  Value scalar = arith::ConstantOp::create(
-      builder, builder.getFloatAttr(type.getElementType(), number));
+Value Graph::makeNumber(const GraphValue &value, RankedTensorType type,
+                        Value like) {
+  Type element = type.getElementType();
+  TypedAttr number =
+      isInteger(element)
+          ? TypedAttr(builder.getIntegerAttr(element, *value.integer))
+          : builder.getFloatAttr(element, value.number);
+  Value scalar = arith::ConstantOp::create(builder, number);
   return tile::BroadcastOp::create(builder, type, scalar, like);
+}
+
+/// `value` in the precision of formulas; integers as those of `element`, a type
+/// of floats or of wider integers.
+Value Graph::widen(Value value, Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (isa<FloatType>(type.getElementType()))
+    return Expr(builder, value).getValue();
+  if (isCondition(type.getElementType()) || type.getElementType() == element)
+    return value;
+  if (isa<FloatType>(element))
+    return arith::SIToFPOp::create(builder, type.clone(element), value);
+  return arith::ExtSIOp::create(builder, type.clone(element), value);
 }
 
 Value Graph::expand(const GraphValue &value, RankedTensorType type,
@@ -236,22 +319,37 @@ Value Graph::expand(const GraphValue &value, RankedTensorType type,
   bool repeatsRows = own.getRank() == type.getRank() &&
                      own.getShape().drop_back() != type.getShape().drop_back();
   Value source = value.value;
-  if (isa<FloatType>(own.getElementType()) && !repeatsRows)
-    source = Expr(builder, source).getValue();
+  if (!repeatsRows)
+    source = widen(source, type.getElementType());
   RankedTensorType expanded =
       type.clone(getElementTypeOrSelf(source.getType()));
-  if (source.getType() == expanded)
-    return source;
-  return tile::BroadcastOp::create(builder, expanded, source, like);
+  if (source.getType() != expanded)
+    source = tile::BroadcastOp::create(builder, expanded, source, like);
+  return isInteger(own.getElementType()) ? widen(source, type.getElementType())
+                                         : source;
 }
 
-Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, StringRef kinds,
-                                              SmallVectorImpl<int64_t> &sizes) {
-  if (Error error = checkKinds(ids, kinds))
+Expected<Value> Graph::apply(const Formula &formula, ArrayRef<Id> ids,
+                             SmallVectorImpl<int64_t> &sizes) {
+  Expected<IntegerType> integers = getIntegerType(formula, ids);
+  if (!integers)
+    return integers.takeError();
+  const bool areIntegers = bool(*integers);
+  if (Error error = checkKinds(ids, formula.operands,
+                               areIntegers || formula.convertsIntegers))
     return error;
+  Expected<SmallVector<Value>> operands =
+      broadcast(ids, areIntegers ? Type(*integers) : getWideType(ids), sizes);
+  if (!operands)
+    return operands.takeError();
+  return (areIntegers ? formula.buildIntegers : formula.build)(builder,
+                                                               *operands);
+}
+
+Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, Type wide,
+                                              SmallVectorImpl<int64_t> &sizes) {
   if (Error error = findCommonSizes(ids, sizes))
     return error;
-  Type wide = getWideType(ids);
   Value like;
   RankedTensorType type;
   if (sizes.empty()) {
@@ -272,7 +370,7 @@ Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, StringRef kinds,
   }
   return llvm::map_to_vector(ids, [&](Id id) {
     const GraphValue &value = values[id];
-    return value.isNumber() ? makeNumber(value.number, type, like)
+    return value.isNumber() ? makeNumber(value, type, like)
                             : expand(value, type, like);
   });
 }

@@ -23,6 +23,10 @@ namespace bastile {
 /// Prints sizes as in "(8, 64)".
 std::string print(llvm::ArrayRef<int64_t> sizes);
 
+/// Whether `element` is a type of integers that formulas compute with: no
+/// conditions.
+bool isInteger(mlir::Type element);
+
 struct GraphValue {
   /// The MLIR value; null for a number.
   mlir::Value value;
@@ -32,6 +36,8 @@ struct GraphValue {
   /// result of a formula. `value` may hold it extended.
   mlir::Type ownType;
   double number = 0;
+  /// The number, if it is an integer.
+  std::optional<int64_t> integer = std::nullopt;
 
   bool isNumber() const { return !value; }
   mlir::RankedTensorType getType() const {
@@ -52,12 +58,17 @@ public:
   Id addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                  llvm::ArrayRef<int64_t> sizes);
 
+  /// Prints a value's shape and type, as in "(8, 64) of bf16".
+  std::string describe(Id id) const;
   /// The value in its own type.
   mlir::Value getRaw(Id id);
   /// The value as an operand of formulas; fails if it is not of floats.
   Expected<tile::Expr> getExpr(Id id);
-  /// The value as an operand of formulas; integers become float32 or float64.
+  /// The value as an operand of formulas; integers become float32 or float64,
+  /// conditions 0 and 1.
   Expected<tile::Expr> getConverted(Id id, bool isDouble);
+  /// The value as integers of `type`.
+  Expected<mlir::Value> getIntegers(Id id, mlir::IntegerType type);
   /// The values, which must be of floats, all in the highest precision that a
   /// formula of any of them computes in.
   Expected<llvm::SmallVector<mlir::Value>> getWide(llvm::ArrayRef<Id> ids);
@@ -66,11 +77,18 @@ public:
   mlir::Value getWideIfFloat(Id id, llvm::ArrayRef<Id> others);
   bool haveSeveralFloatTypes(llvm::ArrayRef<Id> ids);
 
-  /// The values broadcast to one shape, whose sizes are put into `sizes`.
-  /// `kinds` has a letter for each value, as in `Formula`.
-  Expected<llvm::SmallVector<mlir::Value>>
-  broadcast(llvm::ArrayRef<Id> ids, llvm::StringRef kinds,
-            llvm::SmallVectorImpl<int64_t> &sizes);
+  /// What `formula` makes of the values, broadcast to one shape, whose sizes
+  /// are put into `sizes`.
+  Expected<mlir::Value> apply(const Formula &formula, llvm::ArrayRef<Id> ids,
+                              llvm::SmallVectorImpl<int64_t> &sizes);
+
+  /// The product of two values: `GraphBuilder::multiply`.
+  Expected<Id> multiply(Id a, Id b, int64_t contractA, int64_t contractB);
+  /// The two values as factors of one type.
+  Expected<std::pair<mlir::Value, mlir::Value>> getFactors(Id a, Id b);
+  /// The arguments that have the dimension of `value` at `place`, and where.
+  std::vector<std::pair<unsigned, unsigned>> findArguments(mlir::Value value,
+                                                           unsigned place);
 
   /// The own types of an op's results, whose `actual` types may be wider: null
   /// for a result that has the type of a formula only because an operand has.
@@ -96,14 +114,25 @@ public:
 
 private:
   mlir::Type getWideType(llvm::ArrayRef<Id> ids);
-  runtime::Error checkKinds(llvm::ArrayRef<Id> ids, llvm::StringRef kinds);
+  /// The type in which `formula` computes with integers; null if it computes
+  /// with floats, or with conditions.
+  Expected<mlir::IntegerType> getIntegerType(const Formula &formula,
+                                             llvm::ArrayRef<Id> ids);
+  runtime::Error checkKinds(llvm::ArrayRef<Id> ids, llvm::StringRef kinds,
+                            bool takesIntegers = false);
+  /// The values as numbers of `wide` or, where they are conditions, as these,
+  /// broadcast to one shape.
+  Expected<llvm::SmallVector<mlir::Value>>
+  broadcast(llvm::ArrayRef<Id> ids, mlir::Type wide,
+            llvm::SmallVectorImpl<int64_t> &sizes);
   runtime::Error findCommonSizes(llvm::ArrayRef<Id> ids,
                                  llvm::SmallVectorImpl<int64_t> &sizes);
   /// One of `ids` that has the leading sizes of `sizes`.
   const GraphValue *findLeader(llvm::ArrayRef<Id> ids,
                                llvm::ArrayRef<int64_t> sizes);
-  mlir::Value makeNumber(double number, mlir::RankedTensorType type,
+  mlir::Value makeNumber(const GraphValue &value, mlir::RankedTensorType type,
                          mlir::Value like);
+  mlir::Value widen(mlir::Value value, mlir::Type element);
   mlir::Value expand(const GraphValue &value, mlir::RankedTensorType type,
                      mlir::Value like);
   void eraseUnused();

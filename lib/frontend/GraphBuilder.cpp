@@ -50,6 +50,11 @@ GraphBuilder::Id GraphBuilder::addNumber(double number) {
   return implementation->add({Value(), {}, Type(), number});
 }
 
+GraphBuilder::Id GraphBuilder::addInteger(int64_t number) {
+  return implementation->add(
+      {Value(), {}, Type(), static_cast<double>(number), number});
+}
+
 GraphBuilder::Description GraphBuilder::describe(Id id) const {
   const GraphValue &value = implementation->values[id];
   Description description;
@@ -79,11 +84,12 @@ GraphBuilder::apply(const std::string &name, const std::vector<Id> &operands) {
                  std::to_string(formula->operands.size()) +
                  " operands, but got " + std::to_string(operands.size()));
   SmallVector<int64_t> sizes;
-  Expected<SmallVector<Value>> values =
-      graph.broadcast(operands, formula->operands, sizes);
-  if (!values)
-    return values.takeError();
-  return graph.add({formula->build(graph.builder, *values), sizes, Type()});
+  Expected<Value> value = graph.apply(*formula, operands, sizes);
+  if (!value)
+    return value.takeError();
+  // Floats are in the precision of formulas, integers in a type of their own.
+  Type element = getElementTypeOrSelf(value->getType());
+  return graph.add({*value, sizes, isInteger(element) ? element : Type()});
 }
 
 Expected<GraphBuilder::Id> GraphBuilder::reduce(const std::string &name,
@@ -121,6 +127,42 @@ Expected<GraphBuilder::Id> GraphBuilder::numberColumns(Id like) {
   return graph.add({columnNumbers(*expr).getValue(), sizes, Type()});
 }
 
+/// Whether each of `dimensions` follows the one before.
+static bool areNeighbours(ArrayRef<int64_t> dimensions) {
+  for (size_t i = 1; i < dimensions.size(); ++i)
+    if (dimensions[i] != dimensions[i - 1] + 1)
+      return false;
+  return true;
+}
+
+Expected<GraphBuilder::Id>
+GraphBuilder::iota(Id like, const std::vector<int64_t> &dimensions) {
+  Graph &graph = *implementation;
+  const GraphValue value = graph.values[like];
+  if (value.isNumber())
+    return Error("takes a tensor, but got a number");
+  SmallVector<int64_t> sizes = value.sizes;
+  if (sizes.size() < 2)
+    return Error("takes rows, but the shape is " + print(sizes));
+  const int64_t last = static_cast<int64_t>(sizes.size()) - 1;
+  const bool isOfColumns = dimensions == std::vector<int64_t>{last};
+  if (dimensions.empty() || dimensions.front() < 0 ||
+      !areNeighbours(dimensions) || (!isOfColumns && dimensions.back() >= last))
+    return Error("elements of the shape " + print(sizes) +
+                 " cannot be numbered along the dimensions " +
+                 print(dimensions) +
+                 ", which are neither the last one nor leading ones that "
+                 "follow each other");
+  SmallVector<int64_t> shape(value.getType().getShape());
+  if (!isOfColumns)
+    shape.back() = sizes.back() = 1;
+  Type element = graph.builder.getI32Type();
+  Value numbers = tile::IotaOp::create(
+      graph.builder, RankedTensorType::get(shape, element), value.value,
+      isOfColumns ? ArrayRef<int64_t>() : ArrayRef(dimensions));
+  return graph.add({numbers, sizes, element});
+}
+
 Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,
                                                        int64_t count) {
   Graph &graph = *implementation;
@@ -142,10 +184,18 @@ Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,
 Expected<GraphBuilder::Id> GraphBuilder::convert(Id operand,
                                                  const std::string &element) {
   Graph &graph = *implementation;
-  auto type = dyn_cast_or_null<FloatType>(parseType(element, &graph.context));
+  Type found = parseType(element, &graph.context);
+  if (auto integer = dyn_cast_or_null<IntegerType>(found);
+      integer && integer.isSignless() && integer.getWidth() > 1) {
+    Expected<Value> integers = graph.getIntegers(operand, integer);
+    if (!integers)
+      return integers.takeError();
+    return graph.add({*integers, graph.values[operand].sizes, integer});
+  }
+  auto type = dyn_cast_or_null<FloatType>(found);
   if (!type)
     return graph.messages.fail("cannot convert to '" + element +
-                               "', which is no type of floats");
+                               "', which is no type of numbers");
   const bool isDouble = type.getWidth() > 32;
   Expected<Expr> expr = graph.getConverted(operand, isDouble);
   if (!expr)
@@ -153,6 +203,22 @@ Expected<GraphBuilder::Id> GraphBuilder::convert(Id operand,
   // Formulas go on in the precision that the value had, or in a higher one.
   Value value = isDouble ? expr->as(type) : expr->roundedTo(type).getValue();
   return graph.add({value, graph.values[operand].sizes, type});
+}
+
+Expected<GraphBuilder::Id> GraphBuilder::multiply(Id a, Id b, int64_t contractA,
+                                                  int64_t contractB) {
+  return implementation->multiply(a, b, contractA, contractB);
+}
+
+std::vector<std::pair<unsigned, unsigned>>
+GraphBuilder::findFreeColumns(Id value, int64_t contract) {
+  const GraphValue &factor = implementation->values[value];
+  if (factor.isNumber() || factor.sizes.size() < 2)
+    return {};
+  const auto place = static_cast<unsigned>(factor.sizes.size() - 1 - contract);
+  if (!factor.getType().isDynamicDim(place))
+    return {};
+  return implementation->findArguments(factor.value, place);
 }
 
 //===----------------------------------------------------------------------===//

@@ -35,6 +35,27 @@ static size_t countResultDigits(StringRef rest) {
   return rest.consume_front("#") ? rest.take_while(llvm::isDigit).size() : 0;
 }
 
+/// What follows spaces and comments in `rest`.
+static StringRef skipSpaces(StringRef rest) {
+  rest = rest.ltrim();
+  while (rest.starts_with("//"))
+    rest = rest.drop_until([](char c) { return c == '\n'; }).ltrim();
+  return rest;
+}
+
+/// Whether `rest` begins with an array whose elements are of type `index`, or
+/// of one that is only named, as in `array<!type: 1>`. MLIR's parser ends the
+/// process at elements of type `index`.
+static bool isArrayOfIndex(StringRef rest) {
+  if (!rest.consume_front("array"))
+    return false;
+  rest = skipSpaces(rest);
+  if (!rest.consume_front("<"))
+    return false;
+  rest = skipSpaces(rest);
+  return rest.starts_with("!") || rest.starts_with("index");
+}
+
 static Excess findExcess(StringRef text) {
   unsigned depth = 0;
   // Each sign nests an expression as well: `- - - x`.
@@ -82,6 +103,10 @@ static Excess findExcess(StringRef text) {
     if (depth > maxNesting || signs > maxNesting)
       return {rest.data(),
               "nested deeper than " + std::to_string(maxNesting) + " levels"};
+    if (isArrayOfIndex(rest))
+      return {rest.data(),
+              "the elements of an 'array' are of a type such as i64 or f32, "
+              "written out"};
     if (countResultDigits(rest) > maxResultDigits)
       return {rest.data(), "no op has as many results"};
   }

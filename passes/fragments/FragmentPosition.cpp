@@ -145,6 +145,22 @@ static SharedMatrices getMatrices(OpBuilder &builder, Operation *op,
       at.divide(lane, tile::MmaAttr::kWarpRows));
 }
 
+SharedMatrices bastile::getTransposedMatrices(OpBuilder &builder, Operation *op,
+                                              SharedTile place, Value address) {
+  Location loc = op->getLoc();
+  Indices at{builder, loc};
+  Role role(op);
+  Value lane = at.remainder(role.getThread(builder, loc), kWarp);
+  constexpr int64_t matrixRows = 8, units = 2;
+  // A warp's rows lie in two units of 16 bytes.
+  Value unit = at.add(at.multiply(role.getWarp(builder, loc), units),
+                      at.remainder(at.divide(lane, matrixRows), units));
+  Value row =
+      at.add(at.multiply(at.divide(lane, units * matrixRows), matrixRows),
+             at.remainder(lane, matrixRows));
+  return SharedMatrices(builder, loc, place, address, row, unit);
+}
+
 SharedMatrices bastile::getRhsMatrices(OpBuilder &builder, Operation *op,
                                        SharedTile place, Value address,
                                        bool transposed) {

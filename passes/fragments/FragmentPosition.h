@@ -98,6 +98,14 @@ private:
   SharedMatrices matrices;
 };
 
+/// The addresses for the matrices of a left operand whose rows are the columns
+/// of the tile: four of them are 16 rows and columns of the operand, the halves
+/// of its rows for the first 8 columns, then for the next 8. Each warp has the
+/// addresses of its own rows.
+SharedMatrices getTransposedMatrices(mlir::OpBuilder &builder,
+                                     mlir::Operation *op, SharedTile place,
+                                     mlir::Value address);
+
 /// The addresses for the matrices of a right operand, four of which are 16 rows
 /// of 16 elements of it: both halves of the columns of the first 8 rows, then
 /// of the next 8. With `transposed`, the tile's rows are the operand's columns.

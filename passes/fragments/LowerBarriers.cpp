@@ -96,9 +96,14 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
         op.getCluster()
             ? op->getParentOfType<tile::ProgramOp>().getSchedule().getBlocks()
             : 1;
-    auto arrive = [&](Value at, NVVM::MemScopeKind scope) {
+    // Of this block's scope also where another block's barrier is meant. An
+    // arrival of the cluster's scope would wait until all that the thread has
+    // stored is visible to the whole GPU, hundreds of cycles in each step of a
+    // product, while tiles are in shared memory, which no thread of another
+    // block stores to.
+    auto arrive = [&](Value at) {
       NVVM::MBarrierArriveOp::create(rewriter, loc, /*res=*/Type(), at,
-                                     /*count=*/Value(), scope,
+                                     /*count=*/Value(), NVVM::MemScopeKind::CTA,
                                      /*relaxed=*/false);
     };
     auto arriveIn = [&](Value block) {
@@ -106,12 +111,12 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
           rewriter, loc,
           LLVM::LLVMPointerType::get(getContext(), kClusterMemory), barrier,
           block);
-      arrive(remote, NVVM::MemScopeKind::CLUSTER);
+      arrive(remote);
     };
     if (role.getWarpgroups() == 0) {
       role.runOnFirst(rewriter, loc, [&] {
         if (blocks == 1)
-          return arrive(barrier, NVVM::MemScopeKind::CTA);
+          return arrive(barrier);
         for (int64_t block = 0; block < blocks; ++block)
           arriveIn(constant32(rewriter, loc, block));
       });
@@ -130,7 +135,7 @@ struct LowerArrive : public OpConversionPattern<tile::ArriveOp> {
       OpBuilder::InsertionGuard guard(rewriter);
       rewriter.setInsertionPointToStart(branch.thenBlock());
       if (blocks == 1)
-        arrive(barrier, NVVM::MemScopeKind::CTA);
+        arrive(barrier);
       else
         arriveIn(toInt32(rewriter, loc, thread));
     }

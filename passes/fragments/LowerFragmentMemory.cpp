@@ -122,14 +122,6 @@ private:
   bool readsAny = false;
 };
 
-/// Whether `op` moves whole rows of an operand of named dimensions in the
-/// layout of products: neither pieces of rows, nor misaligned ones, nor bands.
-template <typename Op>
-bool isOfFragment(Op op, RankedTensorType tile) {
-  return getFragmentLayout(tile) && op->hasAttr(kDimensions) &&
-         !op.getLength() && !op.getMisalignment() && !op.getBand();
-}
-
 /// Calls `visit` with each piece's number, row and chunk.
 template <typename Visit>
 void forEachPiece(RankedTensorType tile, FragmentMemory &memory, Visit visit) {
@@ -222,7 +214,7 @@ struct LoadFragment : public OpConversionPattern<tile::LoadOp> {
   matchAndRewrite(tile::LoadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getType());
-    if (!isOfFragment(op, type))
+    if (!getFragmentLayout(type) || !movesNamedRows(op))
       return failure();
     FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
                           adaptor.getIndices());
@@ -245,13 +237,16 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getValue().getType());
-    if (!isOfFragment(op, type))
+    if (!getFragmentLayout(type) || !movesNamedRows(op))
       return failure();
     tile::MmaAttr layout = getFragmentLayout(type);
     Location loc = op.getLoc();
     FragmentMemory memory(rewriter, op, type, adaptor.getMemref(),
                           adaptor.getIndices());
-    Value isOwner = isFirstHolder(rewriter, op, type);
+    FragmentPosition position(rewriter, op, layout);
+    Value isOwner = isFirstHolder(rewriter, loc, type,
+                                  position.getRow(/*repeat=*/0, /*half=*/0),
+                                  position.getColumn(/*chunk=*/0));
     const int64_t width = layout.getPieceElements(type.getShape());
     forEachPiece(
         type, memory, [&](int64_t piece, RowInMemory row, int64_t chunk) {
@@ -274,29 +269,17 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
     rewriter.eraseOp(op);
     return success();
   }
-
-  /// Whether the thread is the one that stores elements which several threads
-  /// hold; null if each has elements of its own.
-  static Value isFirstHolder(OpBuilder &builder, tile::StoreOp op,
-                             RankedTensorType type) {
-    Location loc = op.getLoc();
-    auto isZero = [&](Value value) -> Value {
-      return arith::CmpIOp::create(
-          builder, loc, arith::CmpIPredicate::eq, value,
-          arith::ConstantIndexOp::create(builder, loc, 0));
-    };
-    FragmentPosition position(builder, op, getFragmentLayout(type));
-    Value condition;
-    if (type.getDimSize(1) == 1)
-      condition = isZero(position.getColumn(/*chunk=*/0));
-    if (type.getDimSize(0) == 1)
-      condition = combine(builder, loc, condition,
-                          isZero(position.getRow(/*repeat=*/0, /*half=*/0)));
-    return condition;
-  }
 };
 
 } // namespace
+
+/// Notes the dimensions of both operands that `dot` reads.
+static void nameFactors(tile::ProgramOp program, tile::LoadDotOp dot) {
+  for (auto [name, factor] : {std::pair(kLeftDimensions, dot.getA()),
+                              std::pair(kRightDimensions, dot.getB())})
+    dot->setAttr(name, program.getArgDimensions(
+                           cast<BlockArgument>(factor).getArgNumber()));
+}
 
 void bastile::nameDimensions(tile::ProgramOp program) {
   if (!program.getDimensions())
@@ -316,6 +299,8 @@ void bastile::nameDimensions(tile::ProgramOp program) {
       name(op, load.getMemref());
     else if (auto store = dyn_cast<tile::StoreOp>(op))
       name(op, store.getMemref());
+    else if (auto dot = dyn_cast<tile::LoadDotOp>(op))
+      nameFactors(program, dot);
     else if (auto copy = dyn_cast<tile::CopyTileOp>(op))
       name(op, copy.getMemref());
     else if (auto copy = dyn_cast<tile::StoreTileOp>(op))

@@ -57,7 +57,8 @@ struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
     auto type = cast<RankedTensorType>(op.getType());
     tile::MmaAttr layout = getFragmentLayout(type);
     auto memory = cast<MemRefType>(op.getBuffer().getType());
-    if (!layout || !isa_and_present<tile::SharedAttr>(memory.getMemorySpace()))
+    if (!layout || op.getTransposed() ||
+        !isa_and_present<tile::SharedAttr>(memory.getMemorySpace()))
       return failure();
     Location loc = op.getLoc();
     ArrayRef<int64_t> shape = type.getShape();
@@ -83,6 +84,42 @@ struct TakeFragment : public OpConversionPattern<tile::TakeOp> {
               rewriter, loc, pieceType,
               places.getPieceAddress(repeat, chunk, half),
               layout.getPieceElements(shape) * getElementBytes(type)));
+      }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
+/// Reads a left operand whose rows are the columns of the buffer's tile.
+struct TakeTransposed : public OpConversionPattern<tile::TakeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::TakeOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getType());
+    tile::MmaAttr layout = getFragmentLayout(type);
+    if (!layout || !op.getTransposed())
+      return failure();
+    Location loc = op.getLoc();
+    ArrayRef<int64_t> shape = type.getShape();
+    auto memory = cast<MemRefType>(op.getBuffer().getType());
+    SharedTile place(memory);
+    SharedMatrices places = getTransposedMatrices(
+        rewriter, op, place,
+        getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
+                adaptor.getSlot().front()));
+    SmallVector<Value> pieces;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(shape); ++repeat)
+      for (int64_t chunk = 0; chunk < layout.getChunks(shape); chunk += 2) {
+        const int64_t firstRow =
+            repeat * layout.getWarps() * tile::MmaAttr::kWarpRows;
+        llvm::append_range(
+            pieces,
+            loadMatrices(rewriter, loc,
+                         places.getAddress(chunk * layout.getChunkColumns(),
+                                           firstRow * place.elementBytes),
+                         getPieceType(type), /*transposed=*/true));
       }
     rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
     return success();
@@ -242,6 +279,6 @@ private:
 
 void bastile::populateMatrixPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<TakeFragment, TakeRhs, LowerWarpDot>(converter,
-                                                    patterns.getContext());
+  patterns.add<TakeFragment, TakeTransposed, TakeRhs, LowerWarpDot>(
+      converter, patterns.getContext());
 }

@@ -13,16 +13,19 @@
 #include "passes/fragments/SharedTiles.h"
 #include "passes/pieces/Pieces.h"
 #include "passes/pieces/Scratch.h"
+#include "passes/schedule/ThreadGrid.h"
 
 using namespace mlir;
 using namespace bastile;
 
+static constexpr int64_t kWarp = ThreadGrid::kWarp;
+
 /// The coordinates of panel `panel` of a box, the fastest first, as the
-/// instruction takes them.
+/// instruction takes them; `row`, if there is one, is added to that of rows.
 static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,
                                          tile::TensorMapType map,
                                          ArrayRef<ValueRange> indices,
-                                         int64_t panel) {
+                                         int64_t panel, Value row = Value()) {
   SmallVector<Value> coordinates;
   for (ValueRange index : llvm::reverse(indices)) {
     Value coordinate = index.front();
@@ -31,10 +34,27 @@ static SmallVector<Value> getCoordinates(OpBuilder &builder, Location loc,
           arith::AddIOp::create(builder, loc, coordinate,
                                 arith::ConstantIndexOp::create(
                                     builder, loc, panel * map.getBox().back()));
+    if (coordinates.size() == 1 && row)
+      coordinate = arith::AddIOp::create(builder, loc, coordinate, row);
     coordinates.push_back(arith::IndexCastUIOp::create(
         builder, loc, builder.getI32Type(), coordinate));
   }
   return coordinates;
+}
+
+/// The address of row `row` of the slot of `tile` at `address`.
+static Value advanceRows(OpBuilder &builder, Location loc, Value address,
+                         const SharedTile &tile, Value row) {
+  Value rowBytes = arith::ConstantIndexOp::create(builder, loc, tile.swizzle);
+  return advanceBytes(builder, loc, address,
+                      arith::MulIOp::create(builder, loc, row, rowBytes));
+}
+
+/// Has all threads of a warp wait for each other.
+static void synchronizeWarp(OpBuilder &builder, Location loc) {
+  NVVM::SyncWarpOp::create(
+      builder, loc,
+      arith::ConstantIntOp::create(builder, loc, -1, /*width=*/32));
 }
 
 namespace {
@@ -51,14 +71,9 @@ struct LowerCopyBox : public OpConversionPattern<tile::CopyBoxOp> {
     Role(op).runOnFirst(rewriter, loc, [&] {
       Value target = getSlot(rewriter, loc, type, adaptor.getBuffer().front(),
                              adaptor.getSlot().front());
-      if (op.getRow()) {
-        Value rowBytes =
-            arith::ConstantIndexOp::create(rewriter, loc, tile.swizzle);
-        target = advanceBytes(rewriter, loc, target,
-                              arith::MulIOp::create(rewriter, loc,
-                                                    adaptor.getRow().front(),
-                                                    rowBytes));
-      }
+      if (op.getRow())
+        target =
+            advanceRows(rewriter, loc, target, tile, adaptor.getRow().front());
       Value barrier =
           getScratchAddress(rewriter, loc, adaptor.getBarriers().front(),
                             rewriter.getI64Type(), adaptor.getIndex().front());
@@ -98,19 +113,32 @@ struct LowerStoreBox : public OpConversionPattern<tile::StoreBoxOp> {
     Location loc = op.getLoc();
     auto type = cast<MemRefType>(op.getBuffer().getType());
     const SharedTile tile(type);
-    Role(op).runOnFirst(rewriter, loc, [&] {
+    auto begin = [&](Value row) {
       Value source = getSlot(rewriter, loc, type, adaptor.getBuffer().front(),
                              adaptor.getSlot().front());
+      if (row)
+        source = advanceRows(rewriter, loc, source, tile, row);
       for (int64_t panel = 0; panel < tile.getPanels(); ++panel)
         NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
             rewriter, loc, adaptor.getOperand().front(),
             advanceBytes(rewriter, loc, source, panel * tile.getPanelBytes()),
             getCoordinates(rewriter, loc, op.getOperand().getType(),
-                           adaptor.getIndices(), panel),
+                           adaptor.getIndices(), panel, row),
             /*l2CacheHint=*/Value(), NVVM::TMAStoreMode::TILE,
             /*predicate=*/Value());
       NVVM::CpAsyncBulkCommitGroupOp::create(rewriter, loc);
-    });
+    };
+    const Role role(op);
+    if (op.getWarp()) {
+      synchronizeWarp(rewriter, loc);
+      Value rows = arith::ConstantIndexOp::create(
+          rewriter, loc, type.getDimSize(1) * kWarp / role.getThreads());
+      Value row = arith::MulIOp::create(rewriter, loc,
+                                        role.getWarp(rewriter, loc), rows);
+      role.runOnFirstOfWarps(rewriter, loc, [&] { begin(row); });
+    } else {
+      role.runOnFirst(rewriter, loc, [&] { begin(/*row=*/Value()); });
+    }
     rewriter.eraseOp(op);
     return success();
   }
@@ -122,11 +150,18 @@ struct LowerWaitStores : public OpConversionPattern<tile::WaitStoresOp> {
   LogicalResult
   matchAndRewrite(tile::WaitStoresOp op, OneToNOpAdaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    Role(op).runOnFirst(rewriter, op.getLoc(), [&] {
+    Location loc = op.getLoc();
+    auto wait = [&] {
       NVVM::CpAsyncBulkWaitGroupOp::create(
-          rewriter, op.getLoc(), static_cast<uint32_t>(op.getPending()),
+          rewriter, loc, static_cast<uint32_t>(op.getPending()),
           /*read=*/rewriter.getUnitAttr());
-    });
+    };
+    if (op.getWarp()) {
+      Role(op).runOnFirstOfWarps(rewriter, loc, wait);
+      synchronizeWarp(rewriter, loc);
+    } else {
+      Role(op).runOnFirst(rewriter, loc, wait);
+    }
     rewriter.eraseOp(op);
     return success();
   }

@@ -13,13 +13,37 @@
 using namespace mlir;
 using namespace bastile;
 
-static Value advance(OpBuilder &builder, Location loc, Value from, Type element,
-                     Value elements) {
+Value bastile::isFirstHolder(OpBuilder &builder, Location loc,
+                             RankedTensorType tile, Value row, Value column) {
+  auto isZero = [&](Value value) -> Value {
+    return arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::eq, value,
+        arith::ConstantIndexOp::create(builder, loc, 0));
+  };
+  Value condition;
+  if (tile.getDimSize(1) == 1 && column)
+    condition = isZero(column);
+  if (tile.getDimSize(0) == 1 && row)
+    condition = combine(builder, loc, condition, isZero(row));
+  return condition;
+}
+
+Value bastile::advance(OpBuilder &builder, Location loc, Value from,
+                       Type element, Value elements) {
   Value count = arith::IndexCastUIOp::create(builder, loc, builder.getI64Type(),
                                              elements);
   return LLVM::GEPOp::create(builder, loc, from.getType(),
                              getMemoryType(element), from, ValueRange{count},
                              LLVM::GEPNoWrapFlags::none);
+}
+
+Value bastile::getOperandSize(OpBuilder &builder, Location loc,
+                              tile::ProgramOp program, ArrayAttr names,
+                              MemRefType memref, int64_t dimension) {
+  if (auto name = dyn_cast<StringAttr>(names[dimension]))
+    return program.getSize(name);
+  return arith::ConstantIndexOp::create(builder, loc,
+                                        memref.getDimSize(dimension));
 }
 
 OperandTile::OperandTile(OpBuilder &builder, Operation *op, MemRefType memref,
@@ -29,11 +53,8 @@ OperandTile::OperandTile(OpBuilder &builder, Operation *op, MemRefType memref,
   const int64_t rank = memref.getRank();
   auto names = op->getAttrOfType<ArrayAttr>(kDimensions);
   auto program = op->getParentOfType<tile::ProgramOp>();
-  auto getSize = [&](int64_t dimension) -> Value {
-    if (auto name = dyn_cast<StringAttr>(names[dimension]))
-      return program.getSize(name);
-    return arith::ConstantIndexOp::create(builder, loc,
-                                          memref.getDimSize(dimension));
+  auto getSize = [&](int64_t dimension) {
+    return getOperandSize(builder, loc, program, names, memref, dimension);
   };
   for (auto [dimension, index] : llvm::enumerate(indices)) {
     const auto left = rank - 1 - static_cast<int64_t>(dimension);

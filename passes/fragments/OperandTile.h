@@ -16,6 +16,35 @@ namespace bastile {
 /// the program's argument says of its dimensions and of its alignment.
 inline constexpr char kDimensions[] = "dimensions";
 inline constexpr char kAlignment[] = "operand_alignment";
+/// The same for the two operands of a `tile.load_dot`.
+inline constexpr char kLeftDimensions[] = "left_dimensions";
+inline constexpr char kRightDimensions[] = "right_dimensions";
+
+/// Whether `op`, a load or a store, moves whole rows of an operand of named
+/// dimensions: neither pieces of rows, nor misaligned ones, nor bands.
+template <typename Op>
+bool movesNamedRows(Op op) {
+  return op->hasAttr(kDimensions) && !op.getLength() && !op.getMisalignment() &&
+         !op.getBand();
+}
+
+/// Of the threads that hold the same elements of `tile`, which has a single row
+/// or column, the first one stores them. Whether that is the thread whose first
+/// element lies at `row` and `column` of the tile; null if each has elements of
+/// its own. Null are places that are the same for all threads.
+mlir::Value isFirstHolder(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::RankedTensorType tile, mlir::Value row,
+                          mlir::Value column);
+
+/// The address `elements` elements of type `element` behind `from`.
+mlir::Value advance(mlir::OpBuilder &builder, mlir::Location loc,
+                    mlir::Value from, mlir::Type element, mlir::Value elements);
+
+/// The size of dimension `dimension` of an operand of type `memref` whose
+/// dimensions have `names`, in `program`.
+mlir::Value getOperandSize(mlir::OpBuilder &builder, mlir::Location loc,
+                           tile::ProgramOp program, mlir::ArrayAttr names,
+                           mlir::MemRefType memref, int64_t dimension);
 
 /// A tile in the last two dimensions of an operand, in a program over named
 /// dimensions.

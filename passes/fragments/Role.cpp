@@ -77,17 +77,30 @@ void Role::synchronize(OpBuilder &builder, Location loc) const {
                           /*reductionOp=*/{}, /*reductionPredicate=*/Value());
 }
 
-void Role::runOnFirst(OpBuilder &builder, Location loc,
-                      function_ref<void()> build) const {
-  if (threads == 1)
-    return build();
+/// Has `build` run by the thread whose `number` is 0.
+static void runOnZero(OpBuilder &builder, Location loc, Value number,
+                      function_ref<void()> build) {
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                        getThread(builder, loc),
-                                        constantIndex(builder, loc, 0));
+                                        number, constantIndex(builder, loc, 0));
   auto branch = scf::IfOp::create(builder, loc, isFirst);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
   build();
+}
+
+void Role::runOnFirst(OpBuilder &builder, Location loc,
+                      function_ref<void()> build) const {
+  if (threads == 1)
+    return build();
+  runOnZero(builder, loc, getThread(builder, loc), build);
+}
+
+void Role::runOnFirstOfWarps(OpBuilder &builder, Location loc,
+                             function_ref<void()> build) const {
+  runOnZero(builder, loc,
+            arith::RemUIOp::create(builder, loc, getThreadId(builder, loc),
+                                   constantIndex(builder, loc, kWarp)),
+            build);
 }
 
 namespace {
@@ -226,6 +239,24 @@ static LogicalResult verifyConversion(tile::ConvertLayoutOp op,
          << "; convert parts of it ('tile.split')";
 }
 
+/// Checks that the boxes that warps of `role` copy make up a slot.
+static LogicalResult verifyWarps(tile::StoreBoxOp op, const Role &role) {
+  int64_t rows = cast<MemRefType>(op.getBuffer().getType()).getDimSize(1);
+  int64_t boxRows = 1;
+  for (int64_t size : op.getOperand().getType().getBox().drop_back())
+    boxRows *= size;
+  // The order of bytes in a slot repeats itself after so many rows.
+  constexpr int64_t unit = 8;
+  if (role.getThreads() % kWarp == 0 && boxRows % unit == 0 &&
+      boxRows * (role.getThreads() / kWarp) == rows)
+    return success();
+  return op.emitOpError("copies boxes of ")
+         << boxRows << " rows for the warps of " << role.getThreads()
+         << " threads, of which no slot of " << rows
+         << " rows is made; each warp takes as many rows, a multiple of "
+         << unit;
+}
+
 /// Checks where `op` stands: in which role, and who comes there.
 static LogicalResult verifyPlace(Operation *op) {
   const Role role(op);
@@ -244,6 +275,8 @@ static LogicalResult verifyPlace(Operation *op) {
         "a role, where not all of them come");
   if (auto convert = dyn_cast<tile::ConvertLayoutOp>(op))
     return verifyConversion(convert, role);
+  if (auto store = dyn_cast<tile::StoreBoxOp>(op); store && store.getWarp())
+    return verifyWarps(store, role);
   for (Type type : op->getResultTypes()) {
     tile::MmaAttr layout = getFragmentLayout(type);
     if (!layout || layout.getWarps() * kWarp == role.getThreads())

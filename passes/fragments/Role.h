@@ -45,6 +45,9 @@ public:
   /// Has `build` run by the role's first thread only.
   void runOnFirst(mlir::OpBuilder &builder, mlir::Location loc,
                   llvm::function_ref<void()> build) const;
+  /// Has `build` run by the first thread of each of the role's warps only.
+  void runOnFirstOfWarps(mlir::OpBuilder &builder, mlir::Location loc,
+                         llvm::function_ref<void()> build) const;
 
 private:
   std::optional<int64_t> number;

@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/TargetLookup.h"
+#include "passes/ValueOrder.h"
 #include "passes/math/ExpandMath.h"
 
 namespace bastile {
@@ -119,7 +120,8 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     const Target *found = lookupTarget(getOperation(), this->target);
     if (!found)
       return signalPassFailure();
-    if (failed(verifyLengths(getOperation())))
+    if (failed(verifyOrder(getOperation())) ||
+        failed(verifyLengths(getOperation())))
       return signalPassFailure();
     guardDivisions(getOperation());
     RewritePatternSet patterns(&getContext());

@@ -94,6 +94,20 @@ Value bastile::createCount(OpBuilder &builder, Location loc, Value first,
   return arith::AddIOp::create(builder, loc, start, steps);
 }
 
+Value bastile::createMask(OpBuilder &builder, Location loc, Value count,
+                          int64_t width) {
+  auto type = VectorType::get({width}, builder.getI32Type());
+  Value most = arith::ConstantIndexOp::create(builder, loc, width);
+  count = arith::MinUIOp::create(builder, loc, count, most);
+  count =
+      arith::IndexCastUIOp::create(builder, loc, builder.getI32Type(), count);
+  Value zero = arith::ConstantIntOp::create(builder, loc, 0, /*width=*/32);
+  return arith::CmpIOp::create(
+      builder, loc, arith::CmpIPredicate::ult,
+      createCount(builder, loc, zero, type),
+      vector::BroadcastOp::create(builder, loc, type, count));
+}
+
 /// Numbers of elements. These and the ops that take them are of the LLVM
 /// dialect: a program of products takes hundreds of pieces apart, and for each
 /// op of the vector dialect there would be constants of its own.
@@ -191,6 +205,18 @@ Value bastile::loadPiece(OpBuilder &builder, Location loc, Type type,
                                    alignment);
   load.setInvariant(isInvariant);
   return bitcastTo(builder, loc, type, load);
+}
+
+/// Loads integers, since LLVM's host code generation takes masked bfloat16
+/// through float32.
+Value bastile::loadMasked(OpBuilder &builder, Location loc, Type type,
+                          Value pointer, Value mask, unsigned alignment) {
+  Type bits = withIntegers(type);
+  Value zero = createConstantPiece(
+      builder, loc, bits, builder.getZeroAttr(getElementTypeOrSelf(bits)));
+  Value loaded = LLVM::MaskedLoadOp::create(builder, loc, bits, pointer, mask,
+                                            zero, alignment);
+  return bitcastTo(builder, loc, type, loaded);
 }
 
 void bastile::storePiece(OpBuilder &builder, Location loc, Value piece,

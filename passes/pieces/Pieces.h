@@ -35,6 +35,11 @@ mlir::Value createConstantPiece(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value createCount(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value first, mlir::Type type);
 
+/// Which of `width` elements, a vector of conditions, are among the first
+/// `count`.
+mlir::Value createMask(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Value count, int64_t width);
+
 /// The index of the calling thread in its block.
 mlir::Value getThreadId(mlir::OpBuilder &builder, mlir::Location loc);
 
@@ -50,6 +55,12 @@ mlir::Value createBlockRank(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value loadPiece(mlir::OpBuilder &builder, mlir::Location loc,
                       mlir::Type type, mlir::Value pointer, unsigned alignment,
                       bool isInvariant = false);
+
+/// Loads a vector of `type` from `pointer`, with zeros for the elements that
+/// `mask` leaves out, whose memory is not read.
+mlir::Value loadMasked(mlir::OpBuilder &builder, mlir::Location loc,
+                       mlir::Type type, mlir::Value pointer, mlir::Value mask,
+                       unsigned alignment);
 
 /// Stores `piece` to `pointer`.
 void storePiece(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value piece,

@@ -6,13 +6,13 @@
 
 #include "passes/schedule/KernelShape.h"
 
+#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -21,60 +21,10 @@ using namespace mlir;
 
 namespace bastile {
 
-tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum) {
-  auto exp = sum.getInput().getDefiningOp<math::ExpOp>();
-  if (!exp || sum.getKind() != tile::ReduceKind::Add || !isRowReduction(sum))
-    return nullptr;
-  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
-  if (!difference)
-    return nullptr;
-  auto broadcast = difference.getRhs().getDefiningOp<tile::BroadcastOp>();
-  if (!broadcast)
-    return nullptr;
-  auto max = broadcast.getSource().getDefiningOp<tile::ReduceOp>();
-  bool isMaximum = max && max.getKind() == tile::ReduceKind::Max &&
-                   isRowReduction(max) && max.getInput() == difference.getLhs();
-  return isMaximum ? max : nullptr;
-}
-
-int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return 0;
-  auto it = depths.find(value);
-  if (it != depths.end())
-    return it->second;
-  int64_t depth = 0;
-  for (Value operand : getValueOperands(op))
-    depth = std::max(depth, getReductionDepth(operand, depths));
-  depth += isRowReduction(op);
-  depths[value] = depth;
-  return depth;
-}
-
-/// Whether `value` is only loaded or stored in pieces, or not at all: only its
-/// sizes are of use.
-static bool isOnlyPieces(Value value) {
-  if (value.getDefiningOp<tile::JoinOp>())
-    return true;
-  return isa<BlockArgument>(value) &&
-         llvm::all_of(value.getUses(), [](OpOperand &use) {
-           Operation *user = use.getOwner();
-           return isa<tile::SplitOp>(user) || getSizeOperand(user) == &use;
-         });
-}
-
 bool isRead(BlockArgument argument) {
   return !llvm::all_of(argument.getUses(), [](OpOperand &use) {
     return getSizeOperand(use.getOwner()) == &use;
   });
-}
-
-void noteFollowingSums(tile::KernelOp kernel,
-                       DenseMap<Value, int64_t> &depths) {
-  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
-    if (tile::ReduceOp maximum = getSubtractedMaximum(reduce))
-      depths[reduce] = getReductionDepth(maximum, depths);
 }
 
 namespace {
@@ -82,9 +32,11 @@ namespace {
 /// Counts the sweeps over a row that several threads share.
 class Sweeps {
 public:
-  Sweeps(tile::KernelOp kernel, int64_t rowLength) : rowLength(rowLength) {
+  Sweeps(tile::KernelOp kernel, const KernelColumns &columns,
+         const FollowingSums &following)
+      : columns(columns), following(following) {
     Block &body = kernel.getBody().front();
-    noteFollowingSums(kernel, depths);
+    following.noteDepths(depths);
     for (Operation &op : body)
       visit(&op);
     // A result that takes the memory of an operand is stored in the last sweep.
@@ -115,10 +67,10 @@ public:
 private:
   void visit(Operation *op) {
     if (isRowReduction(op)) {
-      tile::ReduceOp maximum = getSubtractedMaximum(cast<tile::ReduceOp>(op));
-      Value input = maximum ? maximum.getInput() : op->getOperand(0);
-      int64_t sweep = getReductionDepth(input, depths);
-      return read(op->getOperand(0), sweep);
+      auto reduce = cast<tile::ReduceOp>(op);
+      const FollowingSum *sum = following.lookup(reduce);
+      Value input = sum ? sum->exponent : Value(reduce.getInput());
+      return read(reduce.getInput(), getReductionDepth(input, depths));
     }
     if (!isa<tile::ReturnOp, tile::ReduceRowsOp>(op))
       return;
@@ -136,7 +88,7 @@ private:
     if (!visited.insert({value, sweep}).second)
       return;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (type.getRank() >= 2 && type.getShape().back() >= rowLength)
+      if (type.getRank() >= 2 && columns.isWhole(value))
         readers[argument].insert(sweep);
       return;
     }
@@ -144,7 +96,8 @@ private:
       read(operand, sweep);
   }
 
-  int64_t rowLength;
+  const KernelColumns &columns;
+  const FollowingSums &following;
   int64_t last = 0;
   DenseMap<Value, int64_t> depths;
   DenseSet<std::pair<Value, int64_t>> visited;
@@ -153,36 +106,53 @@ private:
 
 } // namespace
 
+/// Finds the sums of `kernel` that follow a maximum. Sums of anything but
+/// powers do so only where that saves a sweep.
+static FollowingSums findFollowingSums(tile::KernelOp kernel,
+                                       const KernelColumns &columns) {
+  FollowingSums all(kernel);
+  if (all.areAllPlain())
+    return all;
+  FollowingSums plain = all;
+  plain.keepPlain();
+  const bool savesSweep = Sweeps(kernel, columns, all).getCount() <
+                          Sweeps(kernel, columns, plain).getCount();
+  return savesSweep ? all : plain;
+}
+
 /// Whether `kernel` computes each column from the same column, or reduces whole
 /// rows, and its elements have whole bytes. A combination of rows, unless of
 /// statistics, adds columns of one row to columns of another.
-static bool isAlongRows(tile::KernelOp kernel, const KernelShape &shape) {
+static bool isAlongRows(tile::KernelOp kernel, const KernelColumns &columns,
+                        const KernelShape &shape) {
+  OperandRange results =
+      kernel.getBody().front().getTerminator()->getOperands();
   // The operands may be row vectors alone.
-  auto isRow = [&](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    return tensor.getRank() > 1 && tensor.getShape().back() == shape.rowLength;
+  auto isRow = [&](Value value) {
+    return isRowTensor(value) && columns.isWhole(value);
   };
   auto isReadRow = [&](BlockArgument argument) {
-    return isRow(argument.getType()) && isRead(argument);
+    return isRow(argument) && isRead(argument);
   };
   if (llvm::none_of(kernel.getArguments(), isReadRow) &&
-      llvm::none_of(kernel.getResultTypes(), isRow))
+      llvm::none_of(results, isRow))
     return false;
-  auto isOperand = [&](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    int64_t length = tensor.getShape().back();
-    return (length == 1 || length == shape.rowLength) &&
+  auto isOperand = [&](Value value) {
+    auto tensor = cast<RankedTensorType>(value.getType());
+    auto argument = dyn_cast<BlockArgument>(value);
+    return (tensor.getShape().back() == 1 || columns.isWhole(value) ||
+            (argument && !isRead(argument))) &&
            tensor.getElementTypeBitWidth() % 8 == 0;
   };
-  auto isRowsOrOne = [](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
+  auto isRowsOrOne = [](Value value) {
+    auto tensor = cast<RankedTensorType>(value.getType());
     return tensor.getRank() > 1 || tensor.getShape().back() == 1;
   };
   return shape.leading > 0 && shape.rowLength > 1 && shape.groups.empty() &&
          !shape.band && !shape.combinesLongRows() &&
-         llvm::all_of(kernel.getArgumentTypes(), isOperand) &&
-         llvm::all_of(kernel.getResultTypes(), isOperand) &&
-         llvm::all_of(kernel.getResultTypes(), isRowsOrOne) &&
+         llvm::all_of(kernel.getArguments(), isOperand) &&
+         llvm::all_of(results, isOperand) &&
+         llvm::all_of(results, isRowsOrOne) &&
          llvm::none_of(kernel.getBody().front(), [](Operation &op) {
            return isa<tile::SplitOp, tile::JoinOp, tile::RepeatBandsOp,
                       tile::PackBandsOp>(op);
@@ -192,18 +162,18 @@ static bool isAlongRows(tile::KernelOp kernel, const KernelShape &shape) {
 /// Bytes of each column that registers keep past a reduction: of values that do
 /// not wait for the reduction but are needed together with values that do. A
 /// number that is widened after it is loaded is kept narrow.
-static int64_t getKeptBytes(tile::KernelOp kernel, int64_t rowLength) {
+static int64_t getKeptBytes(tile::KernelOp kernel,
+                            const KernelColumns &columns) {
   DenseMap<Value, int64_t> depths;
   DenseSet<Value> kept;
   int64_t bytes = 0;
   auto keep = [&](Value value) {
     while (auto widened = value.getDefiningOp<arith::ExtFOp>())
       value = widened.getIn();
-    auto type = cast<RankedTensorType>(value.getType());
-    bool isRow = type.getRank() >= 2 && type.getShape().back() == rowLength &&
+    bool isRow = isRowTensor(value) && columns.isWhole(value) &&
                  !value.getDefiningOp<tile::BroadcastOp>();
     if (isRow && kept.insert(value).second)
-      bytes += getElementBytes(type);
+      bytes += getElementBytes(cast<RankedTensorType>(value.getType()));
   };
   for (Operation &op : kernel.getBody().front()) {
     // A combination of rows takes its row at once and keeps nothing.
@@ -241,16 +211,12 @@ static int64_t countHostOps(Operation *op) {
 
 KernelShape KernelShape::get(tile::KernelOp kernel) {
   KernelShape shape;
+  const KernelColumns columns(kernel);
   DenseMap<Value, int64_t> depths;
-  llvm::SetVector<int64_t> lengths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
     if (tensor && tensor.getRank() >= 2)
       shape.leading = tensor.getRank() - 1;
-    if (tensor && !isOnlyPieces(value)) {
-      shape.rowLength = std::max(shape.rowLength, tensor.getShape().back());
-      lengths.insert(tensor.getShape().back());
-    }
     shape.reductionDepth =
         std::max(shape.reductionDepth, getReductionDepth(value, depths));
     shape.usesFloat64 |= getElementTypeOrSelf(value.getType()).isF64();
@@ -285,38 +251,41 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     ++shape.numOps;
     shape.numHostOps += countHostOps(&op);
   }
+  auto getLength = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getShape().back();
+  };
+  if (Value whole = columns.getWhole())
+    shape.rowLength = getLength(whole);
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
     if (reduce.isOfGroups())
-      shape.reducedGroups.push_back(shape.rowLength /
-                                    reduce.getType().getShape().back());
-  for (int64_t length : lengths)
-    if (length != 1 && length != shape.rowLength)
-      shape.groups.push_back(shape.rowLength / length);
+      shape.reducedGroups.push_back(shape.rowLength / getLength(reduce));
+  for (Value value : columns.getValues())
+    if (int64_t group = shape.rowLength / getLength(value);
+        !columns.isWhole(value) && !llvm::is_contained(shape.groups, group))
+      shape.groups.push_back(group);
 
   if (shape.numReductions > 0) {
-    Sweeps sweeps(kernel, shape.rowLength);
+    shape.following = findFollowingSums(kernel, columns);
+    Sweeps sweeps(kernel, columns, shape.following);
     shape.numSweeps = sweeps.getCount();
     shape.rereadBytes = sweeps.getRereadBytes();
     shape.startsWithShared = sweeps.startsWithShared();
-    shape.keptBytes = getKeptBytes(kernel, shape.rowLength);
+    shape.keptBytes = getKeptBytes(kernel, columns);
   }
   for (BlockArgument argument : kernel.getArguments())
     (isRowTensor(argument) ? shape.loadedBytes : shape.sharedBytes) +=
         getRowBytes(cast<RankedTensorType>(argument.getType())) /
         shape.rowLength;
-  auto visitOperand = [&](Type type) {
-    auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getShape().back() == 1 ||
-        tensor.getShape().back() % shape.rowLength != 0)
-      return;
-    shape.minElementBytes =
-        std::min(shape.minElementBytes, getElementBytes(tensor));
+  auto visitOperand = [&](Value value) {
+    if (columns.isWhole(value))
+      shape.minElementBytes =
+          std::min(shape.minElementBytes,
+                   getElementBytes(cast<RankedTensorType>(value.getType())));
   };
-  for (Type type : kernel.getArgumentTypes())
-    visitOperand(type);
-  for (Type type : kernel.getResultTypes())
-    visitOperand(type);
-  shape.isAlongRows = ::bastile::isAlongRows(kernel, shape);
+  llvm::for_each(kernel.getArguments(), visitOperand);
+  llvm::for_each(kernel.getBody().front().getTerminator()->getOperands(),
+                 visitOperand);
+  shape.isAlongRows = ::bastile::isAlongRows(kernel, columns, shape);
   return shape;
 }
 

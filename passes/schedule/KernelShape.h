@@ -8,14 +8,14 @@
 #define BASTILE_PASSES_SCHEDULE_KERNELSHAPE_H
 
 #include "dialect/Rows.h"
+#include "passes/schedule/FollowingSums.h"
 
 namespace bastile {
 
 /// What the `schedule` pass knows of a kernel on whole tensors: the rows that
 /// its programs go through, and what is computed on them.
 struct KernelShape {
-  /// Elements of a row; statistics aside, all row tensors have as many, or a
-  /// multiple if they are only split or joined.
+  /// How many columns the kernel has (see KernelColumns); 1 for none.
   int64_t rowLength = 1;
   /// Leading dimensions of the row tensors; 0 where the kernel has row vectors
   /// alone, which are a single row.
@@ -40,6 +40,8 @@ struct KernelShape {
   /// Where several threads sweep a row tile by tile: the number of sweeps, and
   /// the bytes of the row that more than one sweep reads.
   int64_t numSweeps = 1, rereadBytes = 0;
+  /// The sums that such sweeps compute together with a maximum.
+  FollowingSums following;
   /// Whether the first sweep reads nothing but what all rows share.
   bool startsWithShared = false;
   /// Bytes for each column of a row: those that are loaded of the row itself,
@@ -109,21 +111,6 @@ struct KernelShape {
 /// Whether `argument` of a kernel on tensors is read, rather than only there
 /// for its sizes.
 bool isRead(mlir::BlockArgument argument);
-
-/// The maximum that `sum` subtracts from its row, if it adds up exp(x -
-/// max(x)): the only sum that a larger maximum, found later, can correct.
-tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum);
-
-/// Notes in `depths` that each sum of exp(x - max(x)) needs no more reductions
-/// than its maximum: where several threads sweep a row, they compute both in
-/// one sweep. Call it before any other use of `depths`.
-void noteFollowingSums(tile::KernelOp kernel,
-                       llvm::DenseMap<mlir::Value, int64_t> &depths);
-
-/// The number of reductions of rows that `value` of a kernel on tensors waits
-/// for. `depths` remembers what was found.
-int64_t getReductionDepth(mlir::Value value,
-                          llvm::DenseMap<mlir::Value, int64_t> &depths);
 
 } // namespace bastile
 

@@ -6,12 +6,13 @@
 
 #include "passes/Passes.h"
 
-#include "dialect/Tile.h"
+#include "dialect/Dimensions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
 #include "passes/schedule/ScheduleFields.h"
 #include "passes/schedule/SchedulePins.h"
+#include "passes/schedule/ScheduleProduct.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -34,9 +35,19 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
         SchedulePins::parse(schedule, getOperation());
     if (failed(pins))
       return signalPassFailure();
+    shapes.clear();
+    for (auto kernel : getOperation().getOps<tile::KernelOp>())
+      if (!getDot(kernel))
+        shapes.try_emplace(kernel, KernelShape::get(kernel));
     findAuxiliary();
     auto nothing = ScheduleFields().getAttr(&getContext());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
+      if (getDot(kernel)) {
+        if (failed(scheduleProduct(kernel, pins->getOwn(kernel.getSymName()),
+                                   *target)))
+          return signalPassFailure();
+        continue;
+      }
       tile::ScheduleAttr pinned = getPinned(kernel, *pins);
       // A tuner pins fields by the kernel's name, and found them on aligned
       // operands.
@@ -59,9 +70,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       for (auto launch : func.getOps<tile::LaunchOp>())
         for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
           auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
-          if (!kernel)
+          if (!kernel || getDot(kernel))
             continue;
-          KernelShape shape = KernelShape::get(kernel);
+          const KernelShape &shape = shapes.at(kernel);
           if (shape.hasFactor)
             auxiliary.insert(kernel);
           kernels.push_back(
@@ -93,7 +104,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
   /// `isForAligned` lets operands of any alignment have another schedule.
   LogicalResult scheduleKernel(tile::KernelOp kernel, tile::ScheduleAttr pinned,
                                bool isForAligned, const Target &target) {
-    KernelShape shape = KernelShape::get(kernel);
+    const KernelShape &shape = shapes.at(kernel);
     if (!target.isHost() && shape.usesFloat64)
       return kernel.emitError()
              << "float64 is computed on the host only, not on " << target.name;
@@ -145,6 +156,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
                  << " columns, and reduce these whole";
   }
 
+  DenseMap<Operation *, KernelShape> shapes;
   DenseSet<Operation *> auxiliary;
 };
 

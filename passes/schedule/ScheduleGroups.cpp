@@ -13,6 +13,7 @@
 #include "passes/schedule/ScheduleFields.h"
 
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 #include <numeric>
 
 using namespace mlir;
@@ -50,10 +51,11 @@ void GroupSearch::tryColumns(ScheduleFields fields, int64_t columns,
     fields.columns = columns;
   int64_t held = fields.columns / fields.threads;
   if (!fields.rows) {
-    // A tile holds a whole band if it can.
-    fields.rows = shape.band ? shape.band : 1;
-    while (fields.rows > 1 &&
-           (fields.rows * held > mostHeld || shape.band % fields.rows != 0))
+    // A tile holds a whole band if it can, or a part that divides it.
+    const int64_t band = std::max<int64_t>(1, shape.band);
+    const int64_t most = mostHeld / std::max<int64_t>(1, held);
+    fields.rows = std::clamp<int64_t>(most, 1, band);
+    while (band % fields.rows != 0)
       --fields.rows;
   }
   if (held * fields.rows > mostHeld)

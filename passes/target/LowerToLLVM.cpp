@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/Transforms/LoweringPatterns.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ValueOrder.h"
 
 using namespace mlir;
 
@@ -74,7 +75,7 @@ static LogicalResult lowerControlFlow(ModuleOp module) {
 }
 
 LogicalResult convertToLLVM(ModuleOp module, AddPatternsFn addPatterns) {
-  if (failed(lowerControlFlow(module)))
+  if (failed(verifyOrder(module)) || failed(lowerControlFlow(module)))
     return failure();
   MLIRContext *context = module.getContext();
   LowerToLLVMOptions options(context);

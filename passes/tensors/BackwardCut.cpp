@@ -42,9 +42,11 @@ BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
     resultNumbers.try_emplace(value, index);
 }
 
-/// Whether `value` of the forward is a statistic or a row vector that waits for
-/// a reduction.
-bool BackwardCut::isStatistic(Value value) const {
+/// Whether `value` of the forward costs more to compute again than to read: a
+/// product, or a statistic or row vector that waits for a reduction.
+bool BackwardCut::isSaved(Value value) const {
+  if (value.getDefiningOp<tile::DotOp>())
+    return true;
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && reduced.contains(value) &&
          (type.getRank() == 1 || type.getShape().back() == 1) &&
@@ -65,7 +67,7 @@ static bool followsFrom(Value value, const DenseSet<Value> &known) {
     if (known.contains(needed[next]))
       continue;
     Operation *op = needed[next].getDefiningOp();
-    if (!op || isa<tile::ReduceOp, tile::ReduceRowsOp>(op))
+    if (!op || isa<tile::ReduceOp, tile::ReduceRowsOp, tile::DotOp>(op))
       return false;
     ValueRange operands = getValueOperands(op);
     needed.insert(operands.begin(), operands.end());
@@ -90,7 +92,9 @@ BackwardCut::trace(const DenseSet<Value> &available) const {
       continue;
     }
     bool isResult = resultNumbers.contains(value);
-    if (isForward && isStatistic(value) && !derived.contains(value)) {
+    if (isForward && isSaved(value) && !derived.contains(value)) {
+      if (value.getDefiningOp<tile::DotOp>())
+        reading.bytes += getBytesMoved(value);
       if (isResult)
         reading.cutResults.insert(value);
       else
@@ -129,7 +133,7 @@ void BackwardCut::choose() {
   DenseSet<Value> available;
   current = trace(available);
   for (auto [value, index] : resultNumbers) {
-    if (isa<BlockArgument>(value) || isStatistic(value))
+    if (isa<BlockArgument>(value) || isSaved(value))
       continue;
     available.insert(value);
     Reading reading = trace(available);

@@ -20,7 +20,8 @@ namespace bastile {
 /// values between these and the gradients are computed again.
 ///
 /// A statistic that waits for a reduction is always read: a few bytes a row
-/// cost less than another sweep over the row before the gradients can begin.
+/// cost less than another sweep over the row before the gradients can begin. So
+/// is a product, which takes more operations than its result has bytes.
 class BackwardCut {
 public:
   /// `backward` begins with a copy of the ops of `forward`.
@@ -37,7 +38,7 @@ public:
   }
   /// The forward's results that the backward reads.
   llvm::ArrayRef<unsigned> getResults() const { return results; }
-  /// The statistics that the forward has to return in addition.
+  /// The statistics and products that the forward has to return in addition.
   llvm::ArrayRef<mlir::Value> getStatistics() const {
     return current.statistics.getArrayRef();
   }
@@ -56,7 +57,7 @@ private:
   };
 
   Reading trace(const llvm::DenseSet<mlir::Value> &available) const;
-  bool isStatistic(mlir::Value value) const;
+  bool isSaved(mlir::Value value) const;
   void deriveStatistics(const llvm::DenseSet<mlir::Value> &available);
 
   mlir::func::FuncOp forward;

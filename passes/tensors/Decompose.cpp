@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/ValueOrder.h"
 
 namespace bastile {
 #define GEN_PASS_DEF_DECOMPOSE
@@ -57,7 +58,8 @@ struct DecomposePass : public bastile::impl::DecomposeBase<DecomposePass> {
   }
 
   void runOnOperation() override {
-    if (getOperation().walk(verifyAttributes).wasInterrupted())
+    if (failed(verifyOrder(getOperation())) ||
+        getOperation().walk(verifyAttributes).wasInterrupted())
       return signalPassFailure();
     if (failed(applyPatternsGreedily(getOperation(), patterns)))
       signalPassFailure();

@@ -14,6 +14,7 @@
 
 #include "passes/tensors/Derivatives.h"
 
+#include "dialect/Dimensions.h"
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -85,6 +86,7 @@ private:
   void applyReduce(tile::ReduceOp reduce);
   void applyReduceRows(tile::ReduceRowsOp reduce);
   void applyRepeatBands(tile::RepeatBandsOp repeat);
+  void applyDot(tile::DotOp dot);
   void applyJoin(tile::JoinOp join);
   /// Adds the gradient of a minimum or maximum along rows or over them.
   /// `repeated` is its result for each element, and `sum` adds up a tensor in
@@ -271,6 +273,55 @@ void Rule::applyReduceRows(tile::ReduceRowsOp reduce) {
                   [&](const Expr &tensor) {
                     return sumOfRows(tensor, reduce.getType().getShape());
                   });
+}
+
+/// `type` with the size 1 in each dimension of the batch in which neither `a`
+/// nor `b` has another one, as a product of these has it.
+static RankedTensorType getProductType(RankedTensorType type,
+                                       RankedTensorType a, RankedTensorType b) {
+  SmallVector<int64_t> shape(type.getShape());
+  for (int64_t ahead = 0; ahead + 2 < type.getRank(); ++ahead)
+    if (getBatchSize(a, b, ahead) == 1)
+      shape[type.getRank() - 3 - ahead] = 1;
+  return type.clone(shape);
+}
+
+/// Each gradient is a product as well, of the result's gradient and the other
+/// operand, in the type of the operands: so tensor cores compute it. Floats of
+/// 8 bits are too coarse for gradients, and widened. Where only one operand has
+/// a dimension that is summed over, its gradient repeats itself there.
+void Rule::applyDot(tile::DotOp dot) {
+  Type element = getElementTypeOrSelf(dot.getA().getType());
+  if (element.getIntOrFloatBitWidth() == 8)
+    element = builder.getBF16Type();
+  Value gradient = g.as(element);
+  Value factors[] = {operand(0).as(element), operand(1).as(element)};
+  for (unsigned index : {0, 1}) {
+    if (!isActive(index))
+      continue;
+    Value other = factors[1 - index], lhs = gradient, rhs = other;
+    // The dimension of the gradient over which it is summed, and that of the
+    // other operand: what the operand does not have.
+    int64_t left = index == 0 ? 1 : 0, right = 1 - dot.getContract()[1 - index];
+    // A matrix whose rows are those that are summed over takes its rows from
+    // the other operand.
+    if (dot.getContract()[index] == 0) {
+      std::swap(lhs, rhs);
+      std::swap(left, right);
+    }
+    auto own = cast<RankedTensorType>(dot.getOperand(index).getType())
+                   .clone(g.getType().getElementType());
+    RankedTensorType type =
+        getProductType(own, cast<RankedTensorType>(gradient.getType()),
+                       cast<RankedTensorType>(other.getType()));
+    Value product = tile::DotOp::create(builder, type, lhs, rhs,
+                                        /*accumulator=*/Value(),
+                                        ArrayRef<int64_t>{left, right});
+    if (type != own)
+      product = tile::BroadcastOp::create(builder, own, product,
+                                          dot.getOperand(index));
+    gradients.add(dot.getOperand(index), product);
+  }
 }
 
 void Rule::applyJoin(tile::JoinOp join) {
@@ -473,6 +524,10 @@ LogicalResult Rule::apply() {
         applyRepeatBands(repeat);
         return success();
       })
+      .Case([&](tile::DotOp dot) {
+        applyDot(dot);
+        return success();
+      })
       .Case([&](tile::JoinOp join) {
         applyJoin(join);
         return success();
@@ -514,5 +569,8 @@ LogicalResult bastile::propagateGradients(Operation *op, Gradients &gradients) {
     propagateThroughSplit(split, gradients);
     return success();
   }
+  // A rule is of one result.
+  if (op->getNumResults() != 1)
+    return op->emitOpError("has no derivative");
   return Rule(op, gradients).apply();
 }

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/ValueOrder.h"
 #include "passes/tensors/BackwardCut.h"
 #include "passes/tensors/Derivatives.h"
 #include "passes/tensors/FunctionVerifier.h"
@@ -445,7 +446,8 @@ struct DifferentiatePass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!gradients.empty() && failed(differentiate(module)))
+    if (failed(verifyOrder(module)) ||
+        (!gradients.empty() && failed(differentiate(module))))
       return signalPassFailure();
     module.walk([](tile::StopGradientOp op) {
       op.replaceAllUsesWith(op.getInput());

@@ -7,6 +7,7 @@
 #include "passes/tensors/FunctionVerifier.h"
 
 #include "bastile/runtime/TensorView.h"
+#include "dialect/Dimensions.h"
 #include "dialect/RowLength.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -81,7 +82,7 @@ static LogicalResult verifyOp(Operation &op) {
   bool isTileOp =
       isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp, tile::SplitOp,
           tile::JoinOp, tile::IotaOp, tile::ReduceBandsOp, tile::PackBandsOp,
-          tile::RepeatBandsOp>(op);
+          tile::RepeatBandsOp, tile::DotOp>(op);
   // Pieces of rows are read from memory and written to memory.
   if (auto split = dyn_cast<tile::SplitOp>(op);
       split && !isa<BlockArgument>(split.getInput()))
@@ -104,6 +105,15 @@ static LogicalResult verifyOp(Operation &op) {
     return op.emitOpError("has elements that differ; pass such a tensor as an "
                           "argument");
   bool isScalar = type.isIntOrIndexOrFloat();
+  if (auto tensor = dyn_cast<RankedTensorType>(type);
+      tensor && tensor.getRank() > 1 &&
+      ShapedType::isDynamic(tensor.getShape().back()))
+    return op.emitOpError("result of type ")
+           << type << " has rows of unknown length; "
+           << (isa<tile::DotOp>(op) ? "give the operand whose rows or columns "
+                                      "become its columns "
+                                      "a static size there"
+                                    : "give it a static last size");
   if ((!isScalar && !hasRows(type)) ||
       (!type.isIndex() && !isComputedType(getElementTypeOrSelf(type))))
     return op.emitOpError("result of type ") << type << " cannot be computed";
@@ -163,40 +173,6 @@ static LogicalResult verifyInPlace(func::FuncOp func) {
   return success();
 }
 
-/// Checks the names of the dimensions of arguments: dimensions of one name have
-/// one size.
-static LogicalResult verifyDimensions(func::FuncOp func) {
-  DenseMap<Attribute, int64_t> sizes;
-  for (BlockArgument argument : func.getArguments()) {
-    const unsigned index = argument.getArgNumber();
-    Attribute attribute =
-        func.getArgAttr(index, tile::ProgramOp::kDimensionsAttrName);
-    if (!attribute)
-      continue;
-    auto type = cast<RankedTensorType>(argument.getType());
-    auto error = [&] {
-      return func.emitOpError("argument ")
-             << index << " of type " << type << " has '"
-             << tile::ProgramOp::kDimensionsAttrName << "' " << attribute;
-    };
-    auto names = dyn_cast<ArrayAttr>(attribute);
-    if (!names || static_cast<int64_t>(names.size()) != type.getRank())
-      return error() << ", not a name or 1 for each dimension";
-    for (auto [name, size] : llvm::zip_equal(names, type.getShape())) {
-      auto number = dyn_cast<IntegerAttr>(name);
-      if (!isa<StringAttr>(name) && !(number && number.getInt() == 1))
-        return error() << ", not a name or 1 for each dimension";
-      auto [it, isNew] = sizes.try_emplace(name, number ? 1 : size);
-      if (it->second != size && !ShapedType::isDynamic(it->second) &&
-          !ShapedType::isDynamic(size))
-        return error() << ", but " << name << " has the size " << it->second;
-      if (ShapedType::isDynamic(it->second))
-        it->second = size;
-    }
-  }
-  return success();
-}
-
 /// The attributes of this dialect that a function may have. Others are errors,
 /// so that a misspelled one does not go unnoticed.
 static LogicalResult verifyAttributes(func::FuncOp func) {
@@ -228,7 +204,7 @@ LogicalResult bastile::verifySignature(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments())
     if (failed(verifyArgument(argument)))
       return failure();
-  if (failed(verifyDimensions(func)))
+  if (failed(verifyDimensionNames(func)))
     return failure();
   auto returnOp = cast<func::ReturnOp>(func.front().getTerminator());
   for (unsigned index = 0; index < returnOp.getNumOperands(); ++index)

@@ -43,6 +43,93 @@ std::string getEntryName(StringRef name) {
   return entry;
 }
 
+/// Names the dimensions of a kernel's operands and results, as the function
+/// does or with a number, where the kernel lacks the ops that show which are
+/// one.
+class DimensionNames {
+public:
+  DimensionNames(tile::KernelOp kernel, const ValueDimensions &dimensions)
+      : kernel(kernel), dimensions(dimensions), shown(kernel.getBody().front()),
+        builder(kernel.getContext()) {}
+
+  /// Notes that the next of the operands, and then of the results, stands for
+  /// `value` of the function.
+  void add(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<std::optional<Dimension>> list;
+    for (unsigned place = 0; place < type.getRank(); ++place)
+      list.push_back(dimensions.get(value, place));
+    add(list);
+  }
+  /// The same for the partial results of `reduce`, one row a program.
+  void addPartialRows(tile::ReduceRowsOp reduce) {
+    add({std::nullopt, dimensions.getColumns(reduce.getInput())});
+  }
+  void setAttributes() {
+    if (isShown)
+      return;
+    ArrayRef<DictionaryAttr> attributes(list);
+    kernel.setAllArgAttrs(attributes.take_front(kernel.getNumArguments()));
+    kernel.setAllResultAttrs(attributes.drop_front(kernel.getNumArguments()));
+  }
+
+private:
+  using Dimension = ValueDimensions::Dimension;
+
+  void add(ArrayRef<std::optional<Dimension>> given) {
+    const size_t index = list.size(), count = kernel.getNumArguments();
+    Operation *terminator = kernel.getBody().front().getTerminator();
+    Value value = index < count ? Value(kernel.getArgument(index))
+                                : terminator->getOperand(index - count);
+    SmallVector<Attribute> placeNames;
+    for (auto [place, dimension] : llvm::enumerate(given)) {
+      std::optional<Dimension> own = shown.get(value, place);
+      if (!own) {
+        placeNames.push_back(builder.getI64IntegerAttr(1));
+      } else if (!dimension) {
+        if (!programs)
+          programs = createName();
+        placeNames.push_back(programs);
+      } else {
+        auto it = found.try_emplace(*dimension, *own).first;
+        isShown &= it->second == *own;
+        placeNames.push_back(getName(*dimension));
+      }
+    }
+    list.push_back(builder.getDictionaryAttr(
+        builder.getNamedAttr(tile::ProgramOp::kDimensionsAttrName,
+                             builder.getArrayAttr(placeNames))));
+  }
+  StringAttr createName() {
+    StringAttr name;
+    do
+      name = builder.getStringAttr("d" + Twine(numNames++));
+    while (dimensions.isName(name));
+    return name;
+  }
+  StringAttr getName(Dimension dimension) {
+    StringAttr &name = names[dimension];
+    if (!name)
+      name = dimensions.getName(dimension);
+    if (!name)
+      name = createName();
+    return name;
+  }
+
+  tile::KernelOp kernel;
+  const ValueDimensions &dimensions;
+  /// The dimensions as the kernel's ops show them, by those of the function.
+  const ValueDimensions shown;
+  DenseMap<Dimension, Dimension> found;
+  bool isShown = true;
+  Builder builder;
+  DenseMap<Dimension, StringAttr> names;
+  /// The name of the programs that leave partial results.
+  StringAttr programs;
+  int64_t numNames = 0;
+  SmallVector<DictionaryAttr> list;
+};
+
 /// Turns the groups of one function into kernels and launches.
 class FunctionFuser {
 public:
@@ -53,7 +140,7 @@ public:
 
 private:
   tile::KernelOp buildKernel(const Group &group, StringRef name);
-  void launch(const Group &group, StringRef name);
+  tile::KernelOp launch(const Group &group, StringRef name);
   bool isReady(const Group &group) const;
   void findOverwritten(func::ReturnOp returnOp);
   Group *chooseNext(ArrayRef<Group *> pending) const;
@@ -127,6 +214,21 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   return kernel;
 }
 
+/// Names the dimensions of `kernel`, which is made of `group`.
+static void nameDimensions(tile::KernelOp kernel, const Group &group,
+                           const ValueDimensions &dimensions) {
+  DimensionNames names(kernel, dimensions);
+  for (Value input : group.inputs)
+    names.add(input);
+  for (tile::ReduceRowsOp reduce : group.combined)
+    names.addPartialRows(reduce);
+  for (Value output : group.outputs)
+    names.add(output);
+  for (tile::ReduceRowsOp reduce : group.partials)
+    names.addPartialRows(reduce);
+  names.setAttributes();
+}
+
 /// Whether the launches so far compute all that `group` reads.
 bool FunctionFuser::isReady(const Group &group) const {
   return llvm::all_of(group.inputs,
@@ -139,7 +241,7 @@ bool FunctionFuser::isReady(const Group &group) const {
          });
 }
 
-void FunctionFuser::launch(const Group &group, StringRef name) {
+tile::KernelOp FunctionFuser::launch(const Group &group, StringRef name) {
   tile::KernelOp kernel = buildKernel(group, name);
   symbols.insert(kernel);
   SmallVector<Value> operands =
@@ -160,6 +262,7 @@ void FunctionFuser::launch(const Group &group, StringRef name) {
     tile::ReduceRowsOp reduce = partial;
     partials[reduce.getResult()] = results[group.outputs.size() + index];
   }
+  return kernel;
 }
 
 void FunctionFuser::findOverwritten(func::ReturnOp returnOp) {
@@ -314,6 +417,58 @@ static void copyRepeatedResults(func::ReturnOp returnOp) {
   }
 }
 
+/// Whether `op` computes rows of numbers and vectors that are repeated, and of
+/// the values `repeated`, which are such rows: no operand has sizes for them.
+static bool repeatsWithoutSizes(Operation &op,
+                                const DenseSet<Value> &repeated) {
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    return !broadcast.getLike() && !isRowTensor(broadcast.getSource());
+  return OpTrait::hasElementwiseMappableTraits(&op) &&
+         llvm::any_of(op.getOperands(), isRowTensor) &&
+         llvm::all_of(op.getOperands(), [&](Value operand) {
+           return !isRowTensor(operand) || repeated.contains(operand);
+         });
+}
+
+/// Gives a source of sizes to tensors of a constant shape that repeat a number
+/// or a vector, where products multiply them or what is computed of them: the
+/// kernel that computes them has no other operand with their rows.
+static void giveFactorsSizes(func::FuncOp func) {
+  SmallVector<Value> values(func.getArguments());
+  DenseSet<Value> repeated;
+  auto giveSizes = [&](tile::BroadcastOp broadcast) {
+    RankedTensorType type = broadcast.getType();
+    const auto *source = llvm::find_if(values, [&](Value value) {
+      auto other = dyn_cast<RankedTensorType>(value.getType());
+      Operation *producer = value.getDefiningOp();
+      return other && other.getRank() == type.getRank() &&
+             other.getShape().drop_back() == type.getShape().drop_back() &&
+             (!producer || producer->isBeforeInBlock(broadcast));
+    });
+    if (source != values.end())
+      broadcast.getLikeMutable().assign(*source);
+  };
+  for (Operation &op : func.front().without_terminator()) {
+    if (repeatsWithoutSizes(op, repeated)) {
+      repeated.insert_range(op.getResults());
+      continue;
+    }
+    llvm::append_range(values, op.getResults());
+    if (!isa<tile::DotOp>(op))
+      continue;
+    llvm::SetVector<Value> needed(op.operand_begin(), op.operand_end());
+    for (size_t next = 0; next < needed.size(); ++next) {
+      if (!repeated.contains(needed[next]))
+        continue;
+      Operation *producer = needed[next].getDefiningOp();
+      if (auto broadcast = dyn_cast<tile::BroadcastOp>(producer))
+        giveSizes(broadcast);
+      else
+        needed.insert(producer->operand_begin(), producer->operand_end());
+    }
+  }
+}
+
 LogicalResult FunctionFuser::run() {
   if (failed(verifyFunction(func)))
     return failure();
@@ -321,6 +476,7 @@ LogicalResult FunctionFuser::run() {
   builder.setInsertionPoint(returnOp);
   copyRepeatedResults(returnOp);
   moveConditionsBehindRows(func);
+  giveFactorsSizes(func);
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
   replaceSizeSources(func.front(), [](Value root) { return root; });
@@ -342,7 +498,7 @@ LogicalResult FunctionFuser::run() {
     std::string name = getEntryName(func.getName()) + "_kernel";
     if (groups->size() > 1)
       name += std::to_string(index++);
-    launch(*next, name);
+    nameDimensions(launch(*next, name), *next, dimensions);
     llvm::erase(pending, next);
   }
 

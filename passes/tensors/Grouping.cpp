@@ -7,6 +7,7 @@
 #include "passes/tensors/Grouping.h"
 
 #include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/tensors/Conditions.h"
 #include "passes/tensors/Rounds.h"
@@ -33,8 +34,10 @@ private:
   LogicalResult formRowGroups();
   void formVectorGroups();
   void formSharedGroups();
-  bool isRepeated(OpOperand &use, int64_t round) const;
-  void addInputs(Group &group, Operation *op, int64_t round);
+  bool needsForeignCondition(Operation *op, const RowClass &own) const;
+  bool isRepeated(OpOperand &use, int64_t round, const RowClass &rows) const;
+  void addInputs(Group &group, Operation *op, int64_t round,
+                 const RowClass &rows = {});
   void collectOutputs();
 
   func::FuncOp func;
@@ -44,6 +47,9 @@ private:
   /// The group that an op belongs to, which may not be the only one that
   /// computes it.
   DenseMap<Operation *, size_t> owners;
+  /// The ops on rows that cannot follow a product: they need a condition that
+  /// the product's kernel cannot compute.
+  DenseSet<Operation *> needForeignConditions;
 };
 
 /// Checks that a group that combines rows to fewer rows has no other rows than
@@ -140,6 +146,36 @@ bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
   return false;
 }
 
+/// Whether a product of the class of `lhs` multiplies a value of the class of
+/// `rhs`: then the product needs all rows of it, and cannot share its kernel.
+bool multipliesValueOf(const OpClasses &classes, Operation *lhs,
+                       Operation *rhs) {
+  for (Operation *member : classes.members(lhs)) {
+    auto dot = dyn_cast<tile::DotOp>(member);
+    if (!dot)
+      continue;
+    for (Value factor : {dot.getA(), dot.getB()})
+      if (Operation *producer = factor.getDefiningOp();
+          producer && classes.contains(producer) &&
+          classes.isEquivalent(producer, rhs))
+        return true;
+  }
+  return false;
+}
+
+/// Whether `op`, whose class is `own`, needs a condition that the kernel of a
+/// product of its shape could not compute: no kernel leaves it for another.
+bool Grouper::needsForeignCondition(Operation *op, const RowClass &own) const {
+  return llvm::any_of(op->getOperands(), [&](Value operand) {
+    Operation *producer = operand.getDefiningOp();
+    if (!producer || canBeStored(producer) || !rounds.isRowOp(producer))
+      return false;
+    const RowClass rows = RowClass::get(producer, dimensions);
+    return !rows.fitsProduct || rows.shape != own.shape ||
+           needForeignConditions.contains(producer);
+  });
+}
+
 LogicalResult Grouper::formRowGroups() {
   // The rows of a kernel go along one dimension, statistics aside.
   OpClasses classes;
@@ -157,7 +193,13 @@ LogicalResult Grouper::formRowGroups() {
       isDivided = true;
       return;
     }
-    if (isDivided && needEachOtherThroughOthers(classes, lhs, rhs))
+    if (multipliesValueOf(classes, lhs, rhs) ||
+        multipliesValueOf(classes, rhs, lhs)) {
+      isDivided = true;
+      return;
+    }
+    if ((isDivided || left.multiplies || right.multiplies) &&
+        needEachOtherThroughOthers(classes, lhs, rhs))
       return;
     left.merge(right, dimensions);
     classes.unionSets(lhs, rhs);
@@ -169,12 +211,20 @@ LogicalResult Grouper::formRowGroups() {
     if (!rounds.isRowOp(&op))
       continue;
     classes.insert(&op);
-    rows[&op] = RowClass::get(&op, dimensions);
+    RowClass &own = rows[&op] = RowClass::get(&op, dimensions);
+    if (needsForeignCondition(&op, own)) {
+      needForeignConditions.insert(&op);
+      own.fitsProduct = false;
+    }
     for (OpOperand &operand : op.getOpOperands()) {
       if (!isRowTensor(operand.get()))
         continue;
-      if (readsOtherRows(operand))
+      if (readsOtherRows(operand)) {
+        // Ops of the producer's class that need this op's class, too, are to
+        // stay out of that one.
+        isDivided |= operand.get().getDefiningOp() != nullptr;
         continue;
+      }
       // An op that packs bands has the rows that it packs, its users have the
       // packed ones.
       if (Operation *producer = operand.get().getDefiningOp();
@@ -204,7 +254,7 @@ LogicalResult Grouper::formRowGroups() {
     Group &group = groups.emplace_back();
     group.ops.insert(entry.second.begin(), entry.second.end());
     for (Operation *op : entry.second) {
-      addInputs(group, op, rounds.get(op));
+      addInputs(group, op, rounds.get(op), rows.lookup(entry.first));
       if (combinesAllRows(op)) {
         group.partials.push_back(cast<tile::ReduceRowsOp>(op));
         group.ops.remove(op);
@@ -218,23 +268,34 @@ LogicalResult Grouper::formRowGroups() {
 }
 
 /// Whether a group of `round` computes the value that `use` reads again rather
-/// than reading it from memory: row vectors and scalars, pieces of arguments
-/// and values of earlier rounds, down to arguments and row statistics, as that
-/// costs less than storing them; and conditions, which cannot be stored.
-bool Grouper::isRepeated(OpOperand &use, int64_t round) const {
+/// than reading it from memory: row vectors and scalars, pieces of arguments,
+/// widened values and those of earlier rounds, down to arguments and row
+/// statistics, as that costs less than storing them; and conditions, which
+/// cannot be stored. `rows` are those of the group.
+bool Grouper::isRepeated(OpOperand &use, int64_t round,
+                         const RowClass &rows) const {
   Operation *producer = use.get().getDefiningOp();
   if (!producer)
     return false;
   if (!canBeStored(producer))
     return true;
+  if (isa<tile::DotOp>(use.getOwner()))
+    return false;
   if (rounds.isCombined(use.get()))
     return false;
   if (!rounds.isRowOp(producer))
     return true;
+  // The kernel of a product computes nothing but what may follow it.
+  if (rows.multiplies &&
+      !rows.fits(RowClass::get(producer, dimensions), dimensions))
+    return false;
   if (isPieceOfArgument(producer))
     return !readsBands(use);
   if (readsOtherRows(use))
     return false;
+  // The narrow value has fewer bytes.
+  if (isa<arith::ExtFOp>(producer))
+    return true;
   // Reading the rows that others are combined from costs more than reading the
   // result that is repeated for them.
   if (repeatsVector(producer) && !(rounds.getCombinedRows(producer) ==
@@ -242,12 +303,13 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round) const {
     return true;
   return rounds.get(producer) < round &&
          !isa<tile::ReduceOp, tile::ReduceRowsOp, tile::ReduceBandsOp,
-              tile::PackBandsOp>(producer);
+              tile::PackBandsOp, tile::DotOp>(producer);
 }
 
 /// Adds to `group` the values that `op` reads from outside of it, and the ops
 /// that it computes again for them.
-void Grouper::addInputs(Group &group, Operation *op, int64_t round) {
+void Grouper::addInputs(Group &group, Operation *op, int64_t round,
+                        const RowClass &rows) {
   // A list of ops to visit instead of recursion: chains of ops may be longer
   // than calls could be deep.
   SmallVector<std::pair<Operation *, unsigned>> pending{{op, 0}};
@@ -262,7 +324,7 @@ void Grouper::addInputs(Group &group, Operation *op, int64_t round) {
     Operation *producer = operand.getDefiningOp();
     if (producer && group.ops.contains(producer))
       continue;
-    if (!isRepeated(use, round)) {
+    if (!isRepeated(use, round, rows)) {
       group.inputs.insert(operand);
       continue;
     }

@@ -50,6 +50,8 @@ static std::optional<PlaceConflict> findDistantRead(BlockArgument argument) {
       if (auto broadcast = dyn_cast<tile::BroadcastOp>(op);
           broadcast && !keepsShape(broadcast))
         return PlaceConflict{op, "an element of it is read for several here"};
+      if (isa<tile::DotOp>(op))
+        return PlaceConflict{op, "a product reads it here for other rows"};
       if (isa<tile::RepeatBandsOp, tile::ReduceBandsOp, tile::PackBandsOp>(op))
         return PlaceConflict{op, "a band of rows is read at once here"};
       values.insert_range(op->getResults());

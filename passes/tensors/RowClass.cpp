@@ -55,7 +55,8 @@ bool bastile::combinesSomeRows(Operation *op) {
 bool bastile::readsOtherRows(OpOperand &operand) {
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(operand.getOwner()))
     return operand.getOperandNumber() == 0 && broadcast.repeatsRows();
-  return readsBands(operand) || combinesSomeRows(operand.getOwner());
+  return readsBands(operand) || combinesSomeRows(operand.getOwner()) ||
+         isa<tile::DotOp>(operand.getOwner());
 }
 
 bool bastile::isPieceOfArgument(Operation *op) {
@@ -81,6 +82,10 @@ RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
                        tile::PackBandsOp, tile::RepeatBandsOp>(op);
   if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
     rows.band = reduce.getBand();
+  if (auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
+    rows.shape = type.getShape();
+  rows.multiplies = isa<tile::DotOp>(op);
+  rows.fitsProduct = rows.multiplies || mayFollowDot(op);
   rows.reducesMore = isRowReduction(op) || isa<tile::ReduceRowsOp>(op);
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
     auto source = dyn_cast<RankedTensorType>(broadcast.getSource().getType());
@@ -92,6 +97,8 @@ RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
 bool RowClass::fits(const RowClass &other,
                     const ValueDimensions &dimensions) const {
   if (!fitsBands(other) || !other.fitsBands(*this))
+    return false;
+  if (!fitsBehindProduct(other) || !other.fitsBehindProduct(*this))
     return false;
   return !columns || !other.columns || columns == other.columns ||
          areGroupsOf(other, dimensions) || other.areGroupsOf(*this, dimensions);
@@ -106,4 +113,8 @@ void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
   }
   band = std::max(band, other.band);
   reducesMore |= other.reducesMore;
+  multiplies |= other.multiplies;
+  fitsProduct &= other.fitsProduct;
+  if (shape != other.shape)
+    shape = std::nullopt;
 }

@@ -50,6 +50,12 @@ struct RowClass {
   /// anything is reduced that the tile of a band does not hold.
   int64_t band = 0;
   bool reducesMore = false;
+  /// Whether a product is among the ops. Its kernel has no other product, and
+  /// only ops that may follow one, on tensors of its shape.
+  bool multiplies = false;
+  bool fitsProduct = true;
+  /// The shape of all results; none if they differ.
+  std::optional<llvm::ArrayRef<int64_t>> shape;
 
   static RowClass get(mlir::Operation *op, const ValueDimensions &dimensions);
 
@@ -58,6 +64,12 @@ struct RowClass {
   void merge(const RowClass &other, const ValueDimensions &dimensions);
 
 private:
+  /// Whether a kernel of this class can have the ops of the other one, too, as
+  /// far as this class has a product.
+  bool fitsBehindProduct(const RowClass &other) const {
+    return !multiplies || (!other.multiplies && other.fitsProduct && shape &&
+                           other.shape == shape);
+  }
   /// Whether the rows of this class are group statistics of the other's.
   bool areGroupsOf(const RowClass &other,
                    const ValueDimensions &dimensions) const {

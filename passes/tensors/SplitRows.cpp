@@ -110,7 +110,8 @@ public:
   /// The number of pieces of a value; 1 for values that stay whole.
   int64_t getCount(Value value) const {
     auto it = numbers.find(value);
-    return it == numbers.end()
+    // Rows of no columns are never split.
+    return it == numbers.end() || getLength(value) == 0
                ? 1
                : getLength(value) / units[components[it->second]];
   }
@@ -491,8 +492,7 @@ SmallVector<Value> RowSplitter::buildIota(tile::IotaOp op, int64_t count) {
                                              builder.getI32IntegerAttr(value));
     return tile::BroadcastOp::create(builder, op.getLoc(), type, scalar, like);
   };
-  Value first =
-      tile::IotaOp::create(builder, op.getLoc(), type, like, Value(), Value());
+  Value first = tile::IotaOp::create(builder, op.getLoc(), type, like);
   int64_t strands = analysis.getStrands(op.getResult());
   if (strands > 1)
     first = arith::MulIOp::create(builder, op.getLoc(), first, number(strands));

@@ -318,6 +318,38 @@ struct LowerIota : public OpConversionPattern<tile::IotaOp> {
   }
 };
 
+struct LowerIotaRows : public OpConversionPattern<tile::IotaRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IotaRowsOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getType();
+    tile::BlockedAttr layout = getLayout(type);
+    if (!layout)
+      return failure();
+    Location loc = op.getLoc();
+    Value first =
+        arith::AddIOp::create(rewriter, loc, adaptor.getRow()[0],
+                              getThreadPosition(rewriter, loc, layout).row);
+    Type pieceType = getPieceType(type);
+    SmallVector<Value> pieces;
+    for (int64_t repeat = 0; repeat < layout.getRowRepeats(type.getShape());
+         ++repeat) {
+      Value offset = arith::ConstantIndexOp::create(
+          rewriter, loc, repeat * layout.getThreadRows());
+      Value row = arith::AddIOp::create(rewriter, loc, first, offset);
+      row = arith::IndexCastUIOp::create(rewriter, loc, type.getElementType(),
+                                         row);
+      if (row.getType() != pieceType)
+        row = vector::BroadcastOp::create(rewriter, loc, pieceType, row);
+      pieces.append(layout.getColumnRepeats(type.getShape()), row);
+    }
+    rewriter.replaceOpWithMultiple(op, {ValueRange(pieces)});
+    return success();
+  }
+};
+
 struct LowerMaskRows : public OpConversionPattern<tile::MaskRowsOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -486,11 +518,13 @@ struct LowerTilesPass : public bastile::impl::LowerTilesBase<LowerTilesPass> {
     const DenseSet<Operation *> takingTurns =
         findSumsTakingTurns(getOperation());
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
-             LowerMask, LowerMaskRows, LowerSpread, LowerIota, LowerProgram>(
-            converter, &getContext());
+    patterns.add<LowerElementwise, LowerCopy, LowerConstant, LowerBroadcast,
+                 LowerMask, LowerMaskRows, LowerSpread, LowerIota,
+                 LowerIotaRows, LowerProgram>(converter, &getContext());
     populateMemoryPatterns(converter, patterns);
+    populateNamedMemoryPatterns(converter, patterns);
+    populateLoadDotPatterns(converter, patterns,
+                            found->isHost() ? found->vectorBytes : 0);
     populateReducePatterns(converter, patterns);
     populateReduceRowsPatterns(converter, patterns, takingTurns);
     populateMisalignedPatterns(converter, patterns);

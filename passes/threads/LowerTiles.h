@@ -63,6 +63,15 @@ void populateSplitPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
 void populateBufferPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+/// Tiles with blocked layouts in programs over named dimensions.
+void populateNamedMemoryPatterns(const mlir::TypeConverter &converter,
+                                 mlir::RewritePatternSet &patterns);
+/// Products of operands in memory. Where both operands are contiguous along
+/// the dimension that is summed over, a thread sums as many parts of it at a
+/// time as a vector of `vectorBytes` bytes has elements; 0 for one.
+void populateLoadDotPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns,
+                             int64_t vectorBytes);
 void populateOneHotPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
 

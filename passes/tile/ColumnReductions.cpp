@@ -8,6 +8,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace bastile;
@@ -68,10 +70,13 @@ RankedTensorType ColumnReductions::getPartialType(tile::ReduceOp reduce) const {
 }
 
 SmallVector<Value> ColumnReductions::createInitial() {
-  return llvm::map_to_vector(reductions, [&](tile::ReduceOp reduce) {
+  auto create = [&](tile::ReduceOp reduce) {
     return createNeutralTile(builder, builder.getLoc(), getPartialType(reduce),
                              reduce.getKind());
-  });
+  };
+  SmallVector<Value> initial = llvm::map_to_vector(reductions, create);
+  llvm::append_range(initial, llvm::map_range(counted, create));
+  return initial;
 }
 
 Value ColumnReductions::fold(tile::ReduceOp reduce, Value tile) {
@@ -82,62 +87,76 @@ Value ColumnReductions::fold(tile::ReduceOp reduce, Value tile) {
                               tile);
 }
 
-/// The factor that makes a sum of powers relative to `from` one relative to
-/// `to`. As in the formula, it is NaN if both are infinite.
-Value ColumnReductions::getScale(Location loc, Value from, Value to) {
-  return math::ExpOp::create(builder, loc,
-                             arith::SubFOp::create(builder, loc, from, to));
-}
-
-/// Adds the current columns to a sum of exp(x - max(x)), relative to the
-/// maximum of what the thread has seen (Milakov and Gimelshein, "Online
-/// normalizer calculation for softmax", 2018).
-Value ColumnReductions::combineFollowing(tile::ReduceOp sum, Value partial,
-                                         Value oldMaximum, Value newMaximum) {
-  Location loc = sum.getLoc();
-  auto type = cast<RankedTensorType>(newMaximum.getType());
-  Value base = getBase(loc, newMaximum);
-  Value difference = sum.getInput().getDefiningOp()->getOperand(0);
-  Value subtracted = difference.getDefiningOp()->getOperand(1);
-  emitter.map(subtracted,
-              tile::SpreadOp::create(builder, loc,
-                                     tiling.getTileType(cast<RankedTensorType>(
-                                         subtracted.getType())),
-                                     base)
-                  .getResult());
-  Value added = fold(sum, emitter.emitMasked(sum));
-  Value one = arith::ConstantOp::create(
-      builder, loc,
-      DenseElementsAttr::get(
-          type, Attribute(builder.getFloatAttr(type.getElementType(), 1.0))));
-  Value isSame = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                       oldMaximum, newMaximum);
-  Value scale = arith::SelectOp::create(builder, loc, isSame, one,
-                                        getScale(loc, oldMaximum, newMaximum));
-  return arith::AddFOp::create(
-      builder, loc, arith::MulFOp::create(builder, loc, partial, scale), added);
-}
-
 SmallVector<Value> ColumnReductions::combine(ValueRange partials) {
   SmallVector<Value> combined;
+  scaled.clear();
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
     tile::ReduceOp reduce = reduction;
-    if (tile::ReduceOp maximum = tiling.getFollowedMaximum(reduce)) {
-      size_t followed = getFollowed(maximum);
+    if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
+      size_t followed = getFollowed(*sum);
+      std::optional<size_t> count = getCountIndex(reduce);
       combined.push_back(combineFollowing(
-          reduce, partials[index], partials[followed], combined[followed]));
+          reduce, *sum, partials[index], count ? partials[*count] : Value(),
+          partials[followed], combined[followed]));
       continue;
     }
     combined.push_back(tile::ReduceOp::combine(
         builder, reduce.getLoc(), reduce.getKind(), partials[index],
         fold(reduce, emitter.emitMasked(reduce))));
   }
+  for (tile::ReduceOp reduce : counted)
+    combined.push_back(arith::AddFOp::create(
+        builder, reduce.getLoc(), partials[combined.size()],
+        fold(reduce, emitCount(reduce, *tiling.getFollowing(reduce)))));
   return combined;
 }
 
-/// The number that a sum of powers is relative to: the maximum so far or, where
-/// only minus infinity has been seen, 0, as powers relative to minus infinity
-/// would be NaN.
+//===----------------------------------------------------------------------===//
+// Sums that follow a maximum
+//===----------------------------------------------------------------------===//
+
+/// The constant tile of `type`, each element of which is `number`.
+static Value createSplat(OpBuilder &builder, Location loc, Type type,
+                         double number) {
+  auto tensor = cast<RankedTensorType>(type);
+  Attribute element = builder.getFloatAttr(tensor.getElementType(), number);
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(tensor, element));
+}
+
+/// Whether each element of `tile` is `number`.
+static Value createIsEqual(OpBuilder &builder, Location loc, Value tile,
+                           double number) {
+  return arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OEQ, tile,
+      createSplat(builder, loc, tile.getType(), number));
+}
+
+/// The factor that makes a sum relative to `from` one relative to `to`. As in
+/// the formula, it is NaN if both are infinite.
+Value ColumnReductions::getScale(Location loc, Value from, Value to) {
+  return math::ExpOp::create(builder, loc,
+                             arith::SubFOp::create(builder, loc, from, to));
+}
+
+/// The same factor, which is 1 where both are equal, infinite or not, and where
+/// there is a `count` of terms, which is 0.
+Value ColumnReductions::getScaleOfEqual(Location loc, Value from, Value to,
+                                        Value count) {
+  Value one = createSplat(builder, loc, to.getType(), 1);
+  Value isSame =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, from, to);
+  Value scale = arith::SelectOp::create(builder, loc, isSame, one,
+                                        getScale(loc, from, to));
+  if (!count)
+    return scale;
+  return arith::SelectOp::create(
+      builder, loc, createIsEqual(builder, loc, count, 0), one, scale);
+}
+
+/// The number that a sum is relative to: the maximum so far or, where only
+/// minus infinity has been seen, 0, as powers relative to minus infinity would
+/// be NaN.
 Value ColumnReductions::getBase(Location loc, Value maximum) {
   auto type = cast<RankedTensorType>(maximum.getType());
   Value none =
@@ -149,63 +168,207 @@ Value ColumnReductions::getBase(Location loc, Value maximum) {
   return arith::SelectOp::create(builder, loc, isNone, zero, maximum);
 }
 
-/// Combines the partial results of the threads of each block. In a cluster, a
-/// block may have seen no column.
+/// A constant of `type` by which terms with coefficients are multiplied: a
+/// power of two that is no more than 1 / the row's length. So a sum overflows
+/// only where its result does, although it is divided by l, or made relative to
+/// a larger maximum, after terms have been added up. With `isInverse`, its
+/// reciprocal.
+Value ColumnReductions::getTermScale(Type type, bool isInverse) const {
+  const double scale =
+      std::ldexp(1.0, llvm::Log2_64_Ceil(tiling.shape.rowLength));
+  return createSplat(builder, builder.getLoc(), type,
+                     isInverse ? scale : 1 / scale);
+}
+
+/// The tile of the terms of `reduce`, with powers relative to `base` in place
+/// of m. In place of l there is the constant that the terms are scaled by.
+Value ColumnReductions::emitTerms(tile::ReduceOp reduce,
+                                  const FollowingSum &sum, Value base) {
+  auto getTileType = [&](Value value) {
+    return tiling.getTileType(cast<RankedTensorType>(value.getType()));
+  };
+  for (const Power &power : sum.powers)
+    emitter.map(power.subtracted,
+                tile::SpreadOp::create(builder, reduce.getLoc(),
+                                       getTileType(power.subtracted), base)
+                    .getResult());
+  for (Value broadcast : sum.reciprocals)
+    emitter.map(broadcast, getTermScale(getTileType(broadcast), false));
+  for (Value broadcast : sum.divisors)
+    emitter.map(broadcast, getTermScale(getTileType(broadcast), true));
+  for (const Power &power : sum.powers) {
+    if (!power.isDivided || !scaled.insert(power.result).second)
+      continue;
+    if (Value logarithm = power.logarithm)
+      emitter.map(logarithm, createSplat(builder, reduce.getLoc(),
+                                         getTileType(logarithm), 0));
+    Value tile = emitter.emit(power.result);
+    emitter.map(power.result,
+                arith::MulFOp::create(builder, reduce.getLoc(), tile,
+                                      getTermScale(tile.getType(), false))
+                    .getResult());
+  }
+  Value terms = emitter.emitMasked(reduce);
+  if (sum.divisor || !sum.hasCoefficients)
+    return terms;
+  return arith::MulFOp::create(builder, reduce.getLoc(), terms,
+                               getTermScale(terms.getType(), false));
+}
+
+/// The tile that has for each element how many terms of `reduce` count there.
+Value ColumnReductions::emitCount(tile::ReduceOp reduce,
+                                  const FollowingSum &sum) {
+  Location loc = reduce.getLoc();
+  RankedTensorType type = tiling.getTileType(reduce.getInput().getType());
+  Value zero = createSplat(builder, loc, type, 0), count;
+  for (const Power &power : sum.powers) {
+    Value one = createSplat(builder, loc, type, 1);
+    for (const Branch &branch : power.branches) {
+      Value condition = emitter.emit(branch.condition);
+      one = arith::SelectOp::create(builder, loc, condition,
+                                    branch.isTrue ? one : zero,
+                                    branch.isTrue ? zero : one);
+    }
+    count = count ? arith::AddFOp::create(builder, loc, count, one) : one;
+  }
+  return emitter.mask(reduce, count);
+}
+
+/// Adds the current columns to a sum relative to the maximum of what the thread
+/// has seen (Milakov and Gimelshein, "Online normalizer calculation for
+/// softmax", 2018).
+Value ColumnReductions::combineFollowing(tile::ReduceOp reduce,
+                                         const FollowingSum &sum, Value partial,
+                                         Value count, Value oldMaximum,
+                                         Value newMaximum) {
+  Location loc = reduce.getLoc();
+  Value base = getBase(loc, newMaximum);
+  Value added = fold(reduce, emitTerms(reduce, sum, base));
+  Value scale = getScaleOfEqual(loc, oldMaximum, newMaximum, count);
+  return arith::AddFOp::create(
+      builder, loc, arith::MulFOp::create(builder, loc, partial, scale), added);
+}
+
+/// The result of `reduce`, the terms of which add up to `total` relative to m.
+/// `count` is how many there are, if there may be none.
+Value ColumnReductions::finishFollowing(tile::ReduceOp reduce,
+                                        const FollowingSum &sum, Value total,
+                                        Value count) {
+  Location loc = reduce.getLoc();
+  Type type = total.getType();
+  Value isEmpty;
+  if (count) {
+    // Powers of minus infinity less minus infinity have been added up as 0.
+    isEmpty = createIsEqual(builder, loc, count, 0);
+    Value isNone =
+        createIsEqual(builder, loc, emitter.emit(sum.subtracted), -INFINITY);
+    Value some = arith::SelectOp::create(
+        builder, loc, isNone, createSplat(builder, loc, type, NAN), total);
+    total = arith::SelectOp::create(builder, loc, isEmpty, total, some);
+  }
+  if (!sum.divisor)
+    return sum.hasCoefficients ? arith::MulFOp::create(builder, loc, total,
+                                                       getTermScale(type, true))
+                               : total;
+  Value scaled = arith::MulFOp::create(builder, loc, emitter.emit(sum.divisor),
+                                       getTermScale(type, false));
+  Value divided = arith::DivFOp::create(builder, loc, total, scaled);
+  if (!count || sum.dividesZeros)
+    return divided;
+  return arith::SelectOp::create(builder, loc, isEmpty, total, divided);
+}
+
+//===----------------------------------------------------------------------===//
+// What threads and blocks have combined
+//===----------------------------------------------------------------------===//
+
+std::optional<size_t>
+ColumnReductions::getCountIndex(tile::ReduceOp reduce) const {
+  auto it = llvm::find(counted, reduce);
+  if (it == counted.end())
+    return std::nullopt;
+  return reductions.size() + (it - counted.begin());
+}
+
+/// Makes `total` the tile of `reduce`.
+void ColumnReductions::finish(tile::ReduceOp reduce, Value total, Value count) {
+  if (const FollowingSum *sum = tiling.getFollowing(reduce))
+    total = finishFollowing(reduce, *sum, total, count);
+  emitter.map(reduce.getResult(), total);
+}
+
+/// Combines the partial results of the threads of each block, and finishes the
+/// reductions unless several blocks share the row. In a cluster, a block may
+/// have seen no column.
 SmallVector<Value> ColumnReductions::combineThreads(ValueRange partials) {
+  const bool isLast = tiling.getBlocks() == 1;
+  auto combine = [&](tile::ReduceOp reduce, Value partial) -> Value {
+    return tile::ReduceOp::create(builder, reduce.getLoc(),
+                                  tiling.getTileType(reduce.getType()),
+                                  reduce.getKind(), partial);
+  };
   SmallVector<Value> totals;
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
     tile::ReduceOp reduce = reduction;
     Location loc = reduce.getLoc();
+    std::optional<size_t> count = getCountIndex(reduce);
     Value partial = partials[index];
-    if (tile::ReduceOp maximum = tiling.getFollowedMaximum(reduce)) {
-      size_t followed = getFollowed(maximum);
-      Value whole = totals[followed];
-      whole = tile::BroadcastOp::create(
-          builder, loc, partial.getType(),
-          tiling.getBlocks() > 1 ? getBase(loc, whole) : whole, Value());
-      partial = arith::MulFOp::create(builder, loc, partial,
-                                      getScale(loc, partials[followed], whole));
+    if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
+      size_t followed = getFollowed(*sum);
+      Value to = isLast ? emitter.emit(sum->subtracted)
+                        : getBase(loc, totals[followed]);
+      to = tile::BroadcastOp::create(builder, loc, partial.getType(), to,
+                                     Value());
+      Value from = partials[followed];
+      partial = arith::MulFOp::create(
+          builder, loc, partial,
+          count ? getScaleOfEqual(loc, from, to, partials[*count])
+                : getScale(loc, from, to));
     }
-    totals.push_back(tile::ReduceOp::create(
-        builder, loc, tiling.getTileType(reduce.getType()), reduce.getKind(),
-        partial));
+    totals.push_back(combine(reduce, partial));
+    if (isLast)
+      finish(reduce, totals.back(),
+             count ? combine(reduce, partials[*count]) : Value());
   }
+  if (!isLast)
+    for (tile::ReduceOp reduce : counted)
+      totals.push_back(combine(reduce, partials[totals.size()]));
   return totals;
 }
 
 /// Combines the partial results of the blocks of a cluster, which they exchange
 /// all at once.
-SmallVector<Value> ColumnReductions::combineBlocks(ValueRange parts) {
+void ColumnReductions::combineBlocks(ValueRange parts) {
   ValueRange exchanged = exchange(builder, reductions.front()->getLoc(),
                                   tiling.getBlocks(), parts);
   auto getParts = [&](size_t index) {
     int64_t blocks = tiling.getBlocks();
     return exchanged.slice(index * blocks, blocks);
   };
-  SmallVector<Value> totals;
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
     tile::ReduceOp reduce = reduction;
-    SmallVector<Value> values(getParts(index));
-    if (tile::ReduceOp maximum = tiling.getFollowedMaximum(reduce)) {
-      size_t followed = getFollowed(maximum);
-      for (auto [value, from] : llvm::zip_equal(values, getParts(followed)))
-        value = arith::MulFOp::create(
-            builder, reduce.getLoc(), value,
-            getScale(reduce.getLoc(), from, totals[followed]));
+    Location loc = reduce.getLoc();
+    SmallVector<Value> values(getParts(index)), counts;
+    if (std::optional<size_t> count = getCountIndex(reduce))
+      counts.append(getParts(*count).begin(), getParts(*count).end());
+    if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
+      Value to = emitter.emit(sum->subtracted);
+      for (auto [part, from] : llvm::enumerate(getParts(getFollowed(*sum)))) {
+        Value scale = counts.empty()
+                          ? getScale(loc, from, to)
+                          : getScaleOfEqual(loc, from, to, counts[part]);
+        values[part] = arith::MulFOp::create(builder, loc, values[part], scale);
+      }
     }
-    totals.push_back(combineAll(builder, reduce, values));
+    finish(reduce, combineAll(builder, reduce, values),
+           counts.empty() ? Value() : combineAll(builder, reduce, counts));
   }
-  return totals;
 }
 
 void ColumnReductions::finish(ValueRange partials) {
   if (reductions.empty())
     return;
-  SmallVector<Value> totals = combineThreads(partials);
+  SmallVector<Value> parts = combineThreads(partials);
   if (tiling.getBlocks() > 1)
-    totals = combineBlocks(totals);
-  for (auto [reduction, total] : llvm::zip_equal(reductions, totals)) {
-    tile::ReduceOp reduce = reduction;
-    emitter.map(reduce.getResult(), total);
-  }
+    combineBlocks(parts);
 }

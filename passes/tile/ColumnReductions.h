@@ -7,8 +7,8 @@
 // A row that its tile holds is reduced at once. A longer one is reduced by a
 // loop along it, in four steps: each thread combines what it loads, then the
 // threads of a block combine their results, then the blocks of a cluster. A sum
-// of powers that follows its maximum is relative to the maximum so far, and
-// made relative to the next one in each of these steps.
+// that follows a maximum (FollowingSums.h) is relative to the maximum so far,
+// and made relative to the next one in each of these steps.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,12 @@ public:
                    const KernelTiling &tiling, TileEmitter &emitter,
                    llvm::SmallVector<tile::ReduceOp> reductions)
       : builder(builder), tiling(tiling), emitter(emitter),
-        reductions(std::move(reductions)) {}
+        reductions(std::move(reductions)) {
+    for (tile::ReduceOp reduce : this->reductions)
+      if (const FollowingSum *sum = tiling.getFollowing(reduce);
+          sum && sum->mayBeEmpty())
+        counted.push_back(reduce);
+  }
 
   bool empty() const { return reductions.empty(); }
 
@@ -47,20 +52,40 @@ public:
 private:
   mlir::RankedTensorType getPartialType(tile::ReduceOp reduce) const;
   mlir::Value fold(tile::ReduceOp reduce, mlir::Value tile);
-  size_t getFollowed(tile::ReduceOp maximum) const {
+  size_t getFollowed(const FollowingSum &sum) const {
+    auto maximum = mlir::cast<tile::ReduceOp>(sum.maximum.getDefiningOp());
     return llvm::find(reductions, maximum) - reductions.begin();
   }
-  mlir::Value combineFollowing(tile::ReduceOp sum, mlir::Value partial,
-                               mlir::Value oldMaximum, mlir::Value newMaximum);
-  mlir::Value getScale(mlir::Location loc, mlir::Value from, mlir::Value to);
-  mlir::Value getBase(mlir::Location loc, mlir::Value maximum);
   llvm::SmallVector<mlir::Value> combineThreads(mlir::ValueRange partials);
-  llvm::SmallVector<mlir::Value> combineBlocks(mlir::ValueRange parts);
+  void combineBlocks(mlir::ValueRange parts);
+
+  // Sums that follow a maximum.
+  mlir::Value combineFollowing(tile::ReduceOp reduce, const FollowingSum &sum,
+                               mlir::Value partial, mlir::Value count,
+                               mlir::Value oldMaximum, mlir::Value newMaximum);
+  mlir::Value emitTerms(tile::ReduceOp reduce, const FollowingSum &sum,
+                        mlir::Value base);
+  mlir::Value emitCount(tile::ReduceOp reduce, const FollowingSum &sum);
+  mlir::Value getScale(mlir::Location loc, mlir::Value from, mlir::Value to);
+  mlir::Value getScaleOfEqual(mlir::Location loc, mlir::Value from,
+                              mlir::Value to, mlir::Value count);
+  mlir::Value getBase(mlir::Location loc, mlir::Value maximum);
+  mlir::Value getTermScale(mlir::Type type, bool isInverse) const;
+  mlir::Value finishFollowing(tile::ReduceOp reduce, const FollowingSum &sum,
+                              mlir::Value total, mlir::Value count);
+  void finish(tile::ReduceOp reduce, mlir::Value total, mlir::Value count);
+  /// The place of the count of terms of `reduce` among partial results.
+  std::optional<size_t> getCountIndex(tile::ReduceOp reduce) const;
 
   mlir::ImplicitLocOpBuilder &builder;
   const KernelTiling &tiling;
   TileEmitter &emitter;
   llvm::SmallVector<tile::ReduceOp> reductions;
+  /// The sums whose terms may all be left out. The partial results end with how
+  /// many terms each of them has.
+  llvm::SmallVector<tile::ReduceOp> counted;
+  /// The powers whose current tiles have been scaled.
+  llvm::DenseSet<mlir::Value> scaled;
 };
 
 } // namespace bastile

@@ -84,10 +84,6 @@ bool KernelTiling::isLoadedAhead(BlockArgument argument) const {
          (schedule.getStages() == 2 || !hasColumns(argument));
 }
 
-tile::ReduceOp KernelTiling::getFollowedMaximum(tile::ReduceOp reduce) const {
-  return isFolded() ? getSubtractedMaximum(reduce) : nullptr;
-}
-
 Value bastile::createNeutralTile(OpBuilder &builder, Location loc,
                                  RankedTensorType type, tile::ReduceKind kind) {
   Attribute neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());

@@ -32,15 +32,17 @@ struct TileVariant {
 /// and how operands lie in memory. It is known before a program is built.
 class KernelTiling {
 public:
-  KernelTiling(tile::KernelOp kernel, const TileVariant &variant)
-      : variant(variant), shape(KernelShape::get(kernel)),
-        schedule(variant.schedule), kernel(kernel) {}
+  KernelTiling(tile::KernelOp kernel, const KernelShape &shape,
+               const TileVariant &variant)
+      : variant(variant), shape(shape), schedule(variant.schedule),
+        kernel(kernel) {}
 
   tile::KernelOp getKernel() const { return kernel; }
   mlir::Block &getBody() const { return getKernel().getBody().front(); }
   mlir::Operation *getReturn() const { return getBody().getTerminator(); }
 
-  /// The columns of a row of `type`.
+  /// The columns of a row of `type`. Within a kernel, they tell whole rows from
+  /// groups of columns.
   static int64_t getLength(mlir::Type type);
   /// Whether `value` differs between the columns of a row.
   bool hasColumns(mlir::Value value) const;
@@ -81,16 +83,18 @@ public:
   bool isLoadedAhead(mlir::BlockArgument argument) const;
 
   /// Whether threads fold columns: in a loop over the columns of a row, each
-  /// thread first combines what it loads itself. A sum of powers may then be
-  /// relative to the maximum so far and needs no sweep of its own.
+  /// thread first combines what it loads itself. A sum may then be relative to
+  /// the maximum so far and needs no sweep of its own.
   bool isFolded() const { return variant.grid.has_value(); }
   /// Blocks that share a row; the host has no clusters.
   int64_t getBlocks() const { return isFolded() ? variant.grid->blocks : 1; }
-  /// The maximum that the sum `reduce` follows; null if it follows none.
-  tile::ReduceOp getFollowedMaximum(tile::ReduceOp reduce) const;
+  /// What is known of `reduce` if it follows a maximum; otherwise null.
+  const FollowingSum *getFollowing(tile::ReduceOp reduce) const {
+    return isFolded() ? shape.following.lookup(reduce) : nullptr;
+  }
 
   const TileVariant &variant;
-  const KernelShape shape;
+  const KernelShape &shape;
   const tile::ScheduleAttr schedule;
 
 private:

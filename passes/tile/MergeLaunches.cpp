@@ -196,11 +196,13 @@ private:
 };
 
 /// Whether `program` can run in one launch with that of another kernel: it has
-/// one group of rows and writes nothing but those rows.
+/// one group of rows, takes no sizes but theirs and writes nothing but those
+/// rows.
 bool isMergeable(tile::ProgramOp program) {
   tile::ScheduleAttr schedule = program.getSchedule();
   if (schedule.getPersistent() != 0 || schedule.getBlocks() > 1 ||
-      program.getRowPrograms() || program.getSpaces() > 1)
+      program.getRowPrograms() || program.getSpaces() > 1 ||
+      program.getUnmergedSizes())
     return false;
   for (unsigned position = 0; position < program.getNumArguments(); ++position)
     if (program.isArgPartial(position) || program.getArgBand(position))
@@ -243,7 +245,8 @@ std::optional<Candidate> LaunchMerger::getCandidate(tile::LaunchOp launch) {
   Candidate candidate{launch, {}};
   for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
     auto program = symbols.lookup<tile::ProgramOp>(name.getValue());
-    if (!program || !isMergeable(program) || counts.lookup(name) > 1)
+    if (!program || program.getDimensions() || !isMergeable(program) ||
+        counts.lookup(name) > 1)
       return std::nullopt;
     candidate.variants.push_back(program);
   }

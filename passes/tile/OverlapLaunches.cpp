@@ -52,9 +52,13 @@ struct OverlapLaunchesPass
         });
   }
 
+  /// Whether `launch` runs programs over rows. Those over named dimensions do
+  /// not wait for the launch before theirs.
   static bool isTiled(tile::LaunchOp launch, const SymbolTable &symbols) {
     return llvm::all_of(getPrograms(launch, symbols),
-                        [](tile::ProgramOp program) { return bool(program); });
+                        [](tile::ProgramOp program) {
+                          return program && !program.getDimensions();
+                        });
   }
 
   /// Whether all programs of a launch run at once, so that programs of the next

@@ -29,8 +29,9 @@ struct RowRange {
 /// the emitter and of the reductions.
 class ProgramBuilder {
 public:
-  ProgramBuilder(tile::KernelOp kernel, const TileVariant &variant)
-      : tiling(kernel, variant), builder(kernel.getLoc(), kernel),
+  ProgramBuilder(tile::KernelOp kernel, const KernelShape &shape,
+                 const TileVariant &variant)
+      : tiling(kernel, shape, variant), builder(kernel.getLoc(), kernel),
         columnBlocks(countColumnBlocks()),
         program(createProgram(builder, tiling, columnBlocks)),
         emitter(builder, tiling, program), sums(builder, tiling, emitter) {}
@@ -408,11 +409,11 @@ scf::ForOp ProgramBuilder::buildBandLoop(Value first, Value end,
 // Rows that a tile does not hold
 //===----------------------------------------------------------------------===//
 
-/// The number of the last sweep, counted from 0. A sum of powers needs no sweep
-/// after that of its maximum.
+/// The number of the last sweep, counted from 0. A sum that follows a maximum
+/// needs no sweep after the maximum's.
 int64_t ProgramBuilder::findLastSweep() {
   if (tiling.isFolded())
-    noteFollowingSums(tiling.getKernel(), depths);
+    tiling.shape.following.noteDepths(depths);
   int64_t last = 0;
   for (Operation &op : tiling.getBody())
     for (Value result : op.getResults())
@@ -440,9 +441,9 @@ int64_t ProgramBuilder::getSweep(Value value) {
 
 /// The sweep in which threads compute the partial results of `reduce`.
 int64_t ProgramBuilder::getSweep(tile::ReduceOp reduce) {
-  if (tile::ReduceOp maximum = tiling.getFollowedMaximum(reduce))
-    return getSweep(maximum);
-  return getReductionDepth(reduce.getInput(), depths);
+  const FollowingSum *sum = tiling.getFollowing(reduce);
+  return getReductionDepth(sum ? sum->exponent : Value(reduce.getInput()),
+                           depths);
 }
 
 void ProgramBuilder::buildSweep(int64_t number) {
@@ -490,6 +491,7 @@ void ProgramBuilder::buildSweep(int64_t number) {
 }
 
 tile::ProgramOp bastile::buildProgram(tile::KernelOp kernel,
+                                      const KernelShape &shape,
                                       const TileVariant &variant) {
-  return ProgramBuilder(kernel, variant).run();
+  return ProgramBuilder(kernel, shape, variant).run();
 }

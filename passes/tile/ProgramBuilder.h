@@ -11,9 +11,10 @@
 
 namespace bastile {
 
-/// Builds the program of `variant` of `kernel`, a kernel on tensors, in front
-/// of the kernel.
-tile::ProgramOp buildProgram(tile::KernelOp kernel, const TileVariant &variant);
+/// Builds the program of `variant` of `kernel`, a kernel on tensors of `shape`,
+/// in front of the kernel.
+tile::ProgramOp buildProgram(tile::KernelOp kernel, const KernelShape &shape,
+                             const TileVariant &variant);
 
 } // namespace bastile
 

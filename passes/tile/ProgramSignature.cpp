@@ -6,7 +6,9 @@
 
 #include "passes/tile/ProgramSignature.h"
 
+#include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"
+#include "passes/tile/RowNumbers.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -47,6 +49,12 @@ static IntegerAttr getBand(BlockArgument argument) {
   return nullptr;
 }
 
+/// Whether the kernel only takes sizes from `value`: its rows are never read.
+static bool givesOnlySizes(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  return argument && !argument.use_empty() && !isRead(argument);
+}
+
 void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
                                   NamedAttrList marks) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -68,7 +76,9 @@ void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
   if (IntegerAttr space = tiling.getSpace(type))
     marks.set(tile::ProgramOp::kSpaceAttrName, space);
   marks.set(tile::ProgramOp::kAlignmentAttrName,
-            builder.getI64IntegerAttr(tiling.getAlignment(type)));
+            builder.getI64IntegerAttr(givesOnlySizes(value)
+                                          ? getElementBytes(type)
+                                          : tiling.getAlignment(type)));
   attributes.push_back(marks.getDictionary(builder.getContext()));
 }
 
@@ -107,6 +117,8 @@ tile::ProgramOp bastile::createProgram(ImplicitLocOpBuilder &builder,
   const int64_t spaces = keepsRows ? 2 : 1;
   SignatureBuilder signature(builder, tiling);
   signature.addSizes(spaces * variant.leading);
+  const SmallVector<int64_t> unmerged = getUnmergedSizes(tiling);
+  signature.addSizes(unmerged.size());
   bool isInPlace = false;
   for (BlockArgument argument : tiling.getBody().getArguments()) {
     isInPlace |= bool(tiling.getKernel().getArgAttr(
@@ -121,6 +133,8 @@ tile::ProgramOp bastile::createProgram(ImplicitLocOpBuilder &builder,
       builder, variant.name, builder.getFunctionType(signature.types, {}),
       variant.leading, tiling.schedule);
   program.setArgAttrsAttr(builder.getArrayAttr(signature.attributes));
+  if (!unmerged.empty())
+    program.setUnmergedSizes(ArrayRef(unmerged));
   if (columnBlocks > 1)
     program.setColumnBlocks(columnBlocks);
   if (shape.band)

@@ -6,12 +6,13 @@
 
 #include "passes/Passes.h"
 
-#include "dialect/Tile.h"
+#include "dialect/Dimensions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
+#include "passes/products/ProductProgram.h"
 #include "passes/schedule/ScheduleFields.h"
 #include "passes/tile/ProgramBuilder.h"
 
@@ -51,6 +52,12 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       return success();
     if (failed(verifyIsScheduled(kernel)))
       return failure();
+    if (getDot(kernel)) {
+      replaceKernel(launch, kernel,
+                    buildProductProgram(launch, kernel, target.isHost()),
+                    symbols);
+      return success();
+    }
     KernelShape shape = KernelShape::get(kernel);
     for (std::optional<tile::ScheduleAttr> schedule :
          {kernel.getSchedule(), kernel.getUnalignedSchedule()})
@@ -61,8 +68,17 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     for (TileVariant &variant : getVariants(kernel, shape, target.isHost())) {
       if (!target.isHost())
         variant.grid = *ThreadGrid::get(variant.schedule);
-      programs.push_back(buildProgram(kernel, variant));
+      programs.push_back(buildProgram(kernel, shape, variant));
     }
+    replaceKernel(launch, kernel, programs, symbols);
+    return success();
+  }
+
+  /// Makes `launch` run `programs`, variants of each other, in place of
+  /// `kernel`.
+  static void replaceKernel(tile::LaunchOp launch, tile::KernelOp kernel,
+                            ArrayRef<tile::ProgramOp> programs,
+                            SymbolTable &symbols) {
     symbols.erase(kernel);
     SmallVector<Attribute> names;
     for (tile::ProgramOp program : programs) {
@@ -70,13 +86,13 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       names.push_back(FlatSymbolRefAttr::get(program.getSymNameAttr()));
     }
     launch.setKernelsAttr(ArrayAttr::get(launch.getContext(), names));
-    return success();
   }
 
-  /// Whether some operand's rows serve several of another's.
+  /// Whether some operand's rows serve several of another's or of a result's.
   static bool repeatsRows(tile::KernelOp kernel) {
     SmallVector<ArrayRef<int64_t>> shapes;
-    for (Type type : kernel.getArgumentTypes())
+    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                              kernel.getResultTypes()))
       if (auto shape = cast<RankedTensorType>(type).getShape();
           shape.size() > 1)
         shapes.push_back(shape.drop_back());

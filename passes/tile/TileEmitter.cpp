@@ -8,8 +8,10 @@
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/products/ElementOps.h"
 #include "passes/tile/ColumnReductions.h"
 #include "passes/tile/RowMask.h"
+#include "passes/tile/RowNumbers.h"
 #include "passes/tile/RowReductions.h"
 #include "llvm/Support/SaveAndRestore.h"
 
@@ -69,15 +71,14 @@ void TileEmitter::leaveColumnLoop(Value newColumn) {
 // Tiles
 //===----------------------------------------------------------------------===//
 
-Value TileEmitter::emitMasked(tile::ReduceOp reduce) {
-  Value input = emit(reduce.getInput());
+Value TileEmitter::mask(tile::ReduceOp reduce, Value tile) {
   // Elements of groups need no mask, as a group lies inside or outside of the
   // row as a whole.
   const int64_t length = tiling.shape.rowLength;
   if (reduce.isOfGroups() ||
       (!tiling.isMisaligned() && length % tiling.schedule.getColumns() == 0))
-    return input;
-  return maskBeyondRow(builder, reduce, input, {column, length, misalignment});
+    return tile;
+  return maskBeyondRow(builder, reduce, tile, {column, length, misalignment});
 }
 
 Value TileEmitter::emitRowMasked(Value value, tile::ReduceKind kind) {
@@ -130,35 +131,24 @@ Value TileEmitter::emitOp(Operation *op, OpResult result) {
                     /*pieces=*/1, repeat.getBand());
   if (auto split = dyn_cast<tile::SplitOp>(op))
     return emitSplit(split, result.getResultNumber());
+  if (auto iota = dyn_cast<tile::IotaOp>(op))
+    return emitIota(iota);
+  return emitElements(
+      builder, result, [&](Value operand) { return emit(operand); },
+      [&](RankedTensorType tensor) { return tiling.getTileType(tensor); });
+}
+
+Value TileEmitter::emitIota(tile::IotaOp iota) {
+  RankedTensorType type = tiling.getTileType(iota.getType());
+  if (iota.getOver())
+    return numberRows(builder, tiling, program, iota, row);
   // The only element of a row of length 1 has the number 0, wherever the
   // program is along longer rows.
-  if (isa<tile::IotaOp>(op)) {
-    const bool hasColumns = tiling.hasColumns(result);
-    return tile::IotaOp::create(builder, op->getLoc(), tiling.getTileType(type),
-                                /*like=*/Value(),
-                                hasColumns ? column : constantIndex(0),
-                                hasColumns ? misalignment : Value());
-  }
-  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
-    Value source = emit(broadcast.getSource());
-    if (source.getType() == tiling.getTileType(type))
-      return source;
-    return tile::BroadcastOp::create(builder, op->getLoc(),
-                                     tiling.getTileType(type), source, Value());
-  }
-  if (auto constant = dyn_cast<arith::ConstantOp>(op); constant && type) {
-    auto splat = cast<SplatElementsAttr>(constant.getValue());
-    return arith::ConstantOp::create(
-        builder, op->getLoc(), splat.resizeSplat(tiling.getTileType(type)));
-  }
-  IRMapping operands;
-  for (Value operand : op->getOperands())
-    operands.map(operand, emit(operand));
-  Operation *clone = builder.clone(*op, operands);
-  for (Value cloned : clone->getResults())
-    if (auto tensor = dyn_cast<RankedTensorType>(cloned.getType()))
-      cloned.setType(tiling.getTileType(tensor));
-  return clone->getResult(result.getResultNumber());
+  const bool hasColumns = tiling.hasColumns(iota);
+  return tile::IotaOp::create(builder, iota.getLoc(), type, /*like=*/Value(),
+                              hasColumns ? column : constantIndex(0),
+                              hasColumns ? misalignment : Value(),
+                              /*over=*/nullptr);
 }
 
 //===----------------------------------------------------------------------===//

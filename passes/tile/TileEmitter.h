@@ -61,7 +61,11 @@ public:
   mlir::Value emit(mlir::Value value);
   /// The tile of the operand of `reduce`, whose elements beyond the row are
   /// neutral.
-  mlir::Value emitMasked(tile::ReduceOp reduce);
+  mlir::Value emitMasked(tile::ReduceOp reduce) {
+    return mask(reduce, emit(reduce.getInput()));
+  }
+  /// `tile`, elements of which `reduce` combines, neutral beyond the row.
+  mlir::Value mask(tile::ReduceOp reduce, mlir::Value tile);
   /// The tile of `value`, whose rows beyond the last row of the operand are
   /// neutral to `kind`.
   mlir::Value emitRowMasked(mlir::Value value, tile::ReduceKind kind);
@@ -111,6 +115,7 @@ public:
 
 private:
   mlir::Value emitOp(mlir::Operation *op, mlir::OpResult result);
+  mlir::Value emitIota(tile::IotaOp iota);
   mlir::Value emitLoad(mlir::BlockArgument argument, int64_t piece = 0,
                        int64_t pieces = 1,
                        std::optional<int64_t> band = std::nullopt);

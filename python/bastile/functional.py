@@ -17,8 +17,10 @@ from typing import Any
 import torch
 from bastile import ops
 from bastile._compiler import tensor_types
+from bastile._formulas.dropout import dropout as _dropout
 from bastile._formulas.rope import rope_half_angles, rope_neighbours
 from bastile._losses import api, requests
+from bastile._losses.checks import check_whole
 from bastile._losses.options import Operands, Settings
 from bastile._torch.in_place import can_turn, put, turn
 from torch import Tensor
@@ -138,6 +140,33 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """As ``torch.nn.functional.gelu``; ``approximate`` is ``"none"`` or ``"tanh"``."""
     return _elementwise(ops.gelu, input, form=gelu_form(approximate))
+
+
+def dropout(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> Tensor:
+    """As ``torch.nn.functional.dropout``: 0 with probability ``p`` for each element, and
+    ``input / (1 - p)`` elsewhere; without ``training``, ``input`` itself.
+
+    PyTorch's generator of the device draws a seed, from which it follows which elements
+    are 0: other ones than in PyTorch. The backward finds them again, so no mask is
+    stored. An infinity or NaN becomes 0 like any number. DTensors are refused.
+    """
+    check_dropout("dropout", p, inplace)
+    if not training or p == 0:
+        return input
+    # Each process would draw a seed of its own.
+    check_whole("dropout", "input", input)
+    seed = torch.randint(-(2**31), 2**31, (1,), dtype=torch.int32, device=input.device)
+    return _elementwise(_dropout, input, seed, attributes=(float(p),))
+
+
+def check_dropout(name: str, p: float, inplace: bool) -> None:
+    """Raises for arguments of a dropout that are not supported."""
+    if inplace:
+        raise ValueError(f"{name}: 'inplace' has to be False")
+    if not 0 <= p <= 1:
+        raise ValueError(f"{name}: 'p' must be from 0 to 1, but is {p}")
 
 
 def relu_squared(input: Tensor) -> Tensor:

@@ -7,14 +7,16 @@ meanings are PyTorch's where PyTorch has the function.
 
 Operands may have any shapes that broadcast, as in NumPy. Formulas compute in float32,
 or in float64 where an operand is float64, whatever types the tensors have, and are
-rounded once, where the traced function returns (`Symbol.to` rounds before). Integers
-are converted by `Symbol.to` first.
+rounded once, where the traced function returns (`Symbol.to` rounds before). What has a
+meaning for integers computes with integers where all operands are (`Symbol` says how);
+other functions take integers that `Symbol.to` converted.
 
 Every function raises ``TypeError`` for operands of another kind and outside of a traced
 function, and ``ValueError`` for shapes that do not fit.
 """
 
 import inspect
+import numbers
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -29,6 +31,8 @@ __all__ = [
     "column_numbers",
     "concatenate",
     "cos",
+    "dot",
+    "dropout",
     "erf",
     "erfc",
     "exp",
@@ -36,13 +40,17 @@ __all__ = [
     "expm1",
     "floor",
     "gelu",
+    "iota",
+    "linear",
     "log",
     "log1p",
     "log2",
+    "matmul",
     "max_of_rows",
     "maximum",
     "minimum",
     "op",
+    "random_bits",
     "reciprocal",
     "relu",
     "repeat_interleave",
@@ -62,6 +70,7 @@ __all__ = [
     "stop_gradient",
     "sum_of_rows",
     "tanh",
+    "uniform",
     "where",
 ]
 
@@ -159,6 +168,44 @@ def square(x: Symbol) -> Symbol:
 def tanh(x: Symbol) -> Symbol:
     """The hyperbolic tangent of x."""
     return symbols.apply("tanh", x)
+
+
+def dot(a: Symbol, b: Symbol, contract: tuple[int, int] = (-1, -2)) -> Symbol:
+    """The products of the matrices of ``a`` and ``b``, their last two dimensions.
+
+    ``contract`` has the dimension of each operand over which products are summed, -1
+    or -2. The rows of the result are the other dimension of ``a``, its columns the
+    other one of ``b``, whose size is part of the code; other dimensions broadcast. Sums
+    are in float32 (float64 of float64).
+
+    Factors are multiplied in the type that they have: tensors in theirs, and what a
+    formula computed is rounded to the other factor's type first, or to that of the
+    function's first tensor. Two types of 16 bits or more are widened.
+    """
+    dimensions = []
+    for dimension in contract:
+        if dimension not in (-1, -2):
+            raise ValueError(
+                f"dot: contracts dimension {dimension!r}; matrices have -1 and -2"
+            )
+        dimensions.append(dimension + 2)
+    if len(dimensions) != 2:
+        raise ValueError(
+            f"dot: contracts {len(dimensions)} dimensions, not one of each operand"
+        )
+    return symbols.multiply(a, b, tuple(dimensions), "dot")
+
+
+def linear(x: Symbol, weight: Symbol, bias: Symbol | None = None) -> Symbol:
+    """x weight^T + bias, as PyTorch's function of this name: ``weight`` has a row for
+    each column of the result."""
+    product = symbols.multiply(x, weight, (1, 1), "linear")
+    return product if bias is None else product + bias
+
+
+def matmul(a: Symbol, b: Symbol) -> Symbol:
+    """``a @ b``, as `dot` describes it; ``b.mT`` is the transposed ``b``."""
+    return a @ b
 
 
 def gelu(x: Symbol, approximate: str = "none") -> Symbol:
@@ -282,6 +329,106 @@ def column_numbers(x: Symbol) -> Symbol:
     to 2^24 columns, or float64 where x is. Compared with a column of numbers, it finds
     one element of each row; its derivative is 0."""
     return symbols.number_columns(x, "column_numbers")
+
+
+def iota(x: Symbol, dim: int | tuple[int, ...]) -> Symbol:
+    """The number of each element of x along dimension ``dim``, from 0: int32.
+
+    Along the last dimension, it has the shape of x. Along another one, all elements of
+    a row have the same number, so there is one column of them, [..., 1], which
+    broadcasts. A causal mask of scores [..., queries, keys] is
+    ``iota(scores, -1) <= iota(scores, -2)``.
+
+    ``dim`` may be a tuple of leading dimensions that follow each other, which are
+    counted together, the last of them fastest: ``tuple(range(x.ndim - 1))`` numbers all
+    rows. Numbers from 2^31 on wrap around.
+    """
+    return symbols.iota(x, dim, "iota")
+
+
+# Philox-2x32-10 of Salmon et al.: the multiplier, and what is added to the key between
+# two rounds.
+_PHILOX_MULTIPLIER = 0xD256D193
+_PHILOX_STEP = 0x9E3779B9
+_PHILOX_ROUNDS = 10
+
+
+def random_bits(
+    seed: Symbol | int, counter: Symbol | tuple[Symbol | int, Symbol | int]
+) -> Symbol:
+    """32 random bits for each element of ``counter``: int32, of any sign.
+
+    They follow from the seed and the counter alone, so that a backward finds the same
+    bits again, and they are the same on every machine. Both are int32 and may have any
+    values; ``counter`` may be a pair, which counts to 2^64. Seeds or counters that
+    differ in a single bit give bits that have nothing to do with each other.
+
+    The generator is Philox-2x32-10, which passes all tests of TestU01's BigCrush
+    (Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011).
+    An element takes one word of what a generator makes, and Philox-4x32-10, which
+    PyTorch uses, takes twice the multiplications to make it.
+    """
+    step = _wrap(_PHILOX_STEP)
+    low, high = counter if isinstance(counter, tuple) else (counter, 0)
+    key = _word("seed", seed)
+    low, high = _word("counter", low), _word("counter", high)
+    for _ in range(_PHILOX_ROUNDS):
+        product_low, product_high = _multiply_words(low, _PHILOX_MULTIPLIER)
+        low, high = product_high ^ key ^ high, product_low
+        key = _wrap(key + step) if isinstance(key, int) else key + step
+    if isinstance(low, int):
+        raise TypeError("random_bits: neither seed nor counter is a symbolic tensor")
+    return low
+
+
+def _word(what, value):
+    if isinstance(value, numbers.Integral):
+        return _wrap(int(value))
+    if not isinstance(value, Symbol) or value.dtype != "int32":
+        raise TypeError(
+            f"random_bits: {what} must be int32, or a number, but is {value!r}; "
+            '.to("int32") converts'
+        )
+    return value
+
+
+def _wrap(number):
+    """The int32 that has the low 32 bits of ``number``."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def _multiply_words(word, factor):
+    """The low and the high half of the product of two unsigned words, as int32."""
+    mask = 2**32 - 1
+    if isinstance(word, int):
+        product = (word & mask) * factor
+        return _wrap(product), _wrap(product >> 32)
+    product = (word.to("int64") & mask) * factor
+    return product.to("int32"), (product >> 32).to("int32")
+
+
+def uniform(
+    seed: Symbol | int, counter: Symbol | tuple[Symbol | int, Symbol | int]
+) -> Symbol:
+    """Random numbers from 0 to below 1, all multiples of 2^-24 alike: float32, of the
+    high bits of ``random_bits(seed, counter)``."""
+    bits = random_bits(seed, counter)
+    return ((bits >> 8) & (2**24 - 1)).to("float32") * 2.0**-24
+
+
+def dropout(x: Symbol, p: float, seed: Symbol | int) -> Symbol:
+    """0 with probability ``p`` for each element of x, and x / (1 - p) elsewhere.
+
+    Which elements are 0 follows from the seed and from the number of the row, counted
+    over all leading dimensions, and of the column: the gradient's are the same ones, and
+    nothing is stored for it. ``seed`` is an int32 tensor of one number, so that each
+    call can have another. Infinities and NaN become 0 like other numbers.
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p must be from 0 to 1, but is {p!r}")
+    rows = iota(x, tuple(range(x.ndim - 1)))
+    is_kept = uniform(seed, (rows, iota(x, -1))) >= p
+    return where(is_kept, x * (1 / (1 - p) if p < 1 else 0), 0)
 
 
 def repeat_interleave(x: Symbol, repeats: int) -> Symbol:

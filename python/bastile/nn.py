@@ -18,6 +18,7 @@ from torch import Tensor
 __all__ = [
     "AddRMSNorm",
     "CrossEntropyLoss",
+    "Dropout",
     "GELU",
     "GeGLU",
     "LayerNorm",
@@ -196,6 +197,17 @@ class GELU(torch.nn.GELU):
 
     def forward(self, input: Tensor) -> Tensor:
         return F.gelu(input, self.approximate)
+
+
+class Dropout(torch.nn.Dropout):
+    """``torch.nn.Dropout``, but not in place."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        F.check_dropout("Dropout", p, inplace)
+        super().__init__(p, inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.dropout(input, self.p, self.training)
 
 
 class Softmax(torch.nn.Softmax):

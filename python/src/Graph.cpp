@@ -44,6 +44,7 @@ void bastile::python::bindGraph(py::module_ &module) {
           },
           "name"_a, "type"_a, "sizes"_a)
       .def("number", &GraphBuilder::addNumber, "number"_a)
+      .def("integer", &GraphBuilder::addInteger, "number"_a)
       .def(
           "apply",
           [](GraphBuilder &graph, const std::string &function,
@@ -65,11 +66,27 @@ void bastile::python::bindGraph(py::module_ &module) {
           },
           "like"_a)
       .def(
+          "iota",
+          [](GraphBuilder &graph, Id like,
+             const std::vector<int64_t> &dimensions) {
+            return take(graph.iota(like, dimensions));
+          },
+          "like"_a, "dimensions"_a)
+      .def(
           "repeat_columns",
           [](GraphBuilder &graph, Id operand, int64_t count) {
             return take(graph.repeatColumns(operand, count));
           },
           "operand"_a, "count"_a)
+      .def(
+          "multiply",
+          [](GraphBuilder &graph, Id a, Id b, int64_t contractA,
+             int64_t contractB) {
+            return take(graph.multiply(a, b, contractA, contractB));
+          },
+          "a"_a, "b"_a, "contract_a"_a, "contract_b"_a)
+      .def("find_free_columns", &GraphBuilder::findFreeColumns, "value"_a,
+           "contract"_a)
       .def(
           "convert",
           [](GraphBuilder &graph, Id operand, const std::string &element) {

@@ -13,8 +13,9 @@ namespace py = pybind11;
 using namespace bastile::python;
 using bastile::runtime::TensorView;
 
-/// Appends what code depends on in one operand.
-static void describe(py::handle operand, std::string &key) {
+/// Appends what code depends on in one operand. `fixed` has a bit for each
+/// leading dimension whose size is part of the code.
+static void describe(py::handle operand, unsigned fixed, std::string &key) {
   if (operand.is_none()) {
     key.push_back('-');
     return;
@@ -35,6 +36,11 @@ static void describe(py::handle operand, std::string &key) {
   key.push_back(static_cast<char>(view.rank()));
   key.push_back(static_cast<char>(ones));
   key.append(reinterpret_cast<const char *>(&length), sizeof(length));
+  for (unsigned i = 0; i + 1 < view.rank(); ++i) {
+    const int64_t size = view.sizes[i];
+    if ((fixed >> i & 1) != 0)
+      key.append(reinterpret_cast<const char *>(&size), sizeof(size));
+  }
 }
 
 Operator::~Operator() = default;
@@ -67,7 +73,7 @@ std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
   key.clear();
   for (size_t i = 0; i != operands.size(); ++i) {
     try {
-      describe(operands[i], key);
+      describe(operands[i], i < fixedSizes.size() ? fixedSizes[i] : 0, key);
     } catch (const py::type_error &error) {
       throw py::type_error(describeOperand(i) + ": " + error.what());
     } catch (const py::value_error &error) {
@@ -92,7 +98,32 @@ std::shared_ptr<Specialization> Operator::find(const py::tuple &operands,
       storage[kernelsOfAttributes[attributes].cast<size_t>()];
   py::object made = specialize(attributes, operands, gradients);
   auto entry = std::make_shared<Specialization>(std::move(made));
+  if (noteFixedSizes(operands, entry->native->function())) {
+    clear();
+    return find(operands, attributes, gradients);
+  }
   return owner->emplace(std::move(ownKey), std::move(entry)).first->second;
+}
+
+bool Operator::noteFixedSizes(const py::tuple &operands,
+                              const runtime::Function &function) {
+  bool isNew = false;
+  fixedSizes.resize(operands.size());
+  size_t input = 0;
+  for (size_t i = 0; i != operands.size(); ++i) {
+    if (operands[i].is_none() || input == function.inputs.size())
+      continue;
+    const auto &shape = function.inputs[input++].shape;
+    for (unsigned d = 0; d + 1 < shape.size(); ++d) {
+      const unsigned bit = 1U << d;
+      // Which sizes are 1 is part of every key.
+      if (shape[d].value_or(1) == 1 || (fixedSizes[i] & bit) != 0)
+        continue;
+      fixedSizes[i] |= bit;
+      isNew = true;
+    }
+  }
+  return isNew;
 }
 
 /// The operands that are there.

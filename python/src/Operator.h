@@ -27,7 +27,8 @@ struct Specialization {
 
 /// Chooses the kernel for a call by what its code depends on: the attributes,
 /// which operands are there, and the type, rank, row length and place of each,
-/// but not the number of rows. Python is asked for each kernel once.
+/// but not the number of rows unless the code has it fixed. Python is asked for
+/// each kernel once.
 class Operator {
 public:
   /// `specialize(attributes, operands, gradients)` returns the kernel for a
@@ -75,9 +76,17 @@ private:
   using Kernels =
       std::unordered_map<std::string, std::shared_ptr<Specialization>>;
 
+  /// Adds the leading sizes that `function`, a kernel's, has fixed to those
+  /// that tell kernels apart. Returns whether some are new.
+  bool noteFixedSizes(const pybind11::tuple &operands,
+                      const runtime::Function &function);
+
   std::string name;
   std::vector<std::string> operandNames;
   bool gradients;
+  /// For each operand, a bit for each leading dimension whose size some kernel
+  /// has fixed, such as the columns of a product.
+  std::vector<unsigned> fixedSizes;
   /// By the attributes, which are compared as Python does.
   pybind11::dict kernelsOfAttributes;
   std::vector<std::shared_ptr<Kernels>> storage;

@@ -360,6 +360,9 @@ void LaunchPlan::packRows(const Launch &launch, const Variant &variant,
       result.values.push_back(
           pad(spaces[argument.space].merged, argument.dimension, 1));
       break;
+    case Argument::Kind::UnmergedSize:
+      result.values.push_back(spaces.front().sizes[argument.dimension]);
+      break;
     case Argument::Kind::Pointer:
       result.values.push_back(reinterpret_cast<intptr_t>(
           view(launch.operands[argument.operand]).data));

@@ -123,6 +123,9 @@ void LaunchPlan::packNamed(const Launch &launch, const Variant &variant,
     case Argument::Kind::Size:
       result.values.push_back(namedSizes[argument.dimension]);
       break;
+    case Argument::Kind::UnmergedSize:
+      assert(false && "named dimensions are not merged");
+      break;
     case Argument::Kind::Pointer:
       result.values.push_back(reinterpret_cast<intptr_t>(
           view(launch.operands[argument.operand]).data));

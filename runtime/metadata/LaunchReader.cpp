@@ -71,13 +71,18 @@ static Argument readRowArgument(const JsonCursor &cursor, const Launch &launch,
       result.space = space->asIndex(launch.spaces, "spaces");
     return result;
   }
+  if (auto size = cursor.find("unmerged_size")) {
+    result.kind = Argument::Kind::UnmergedSize;
+    result.dimension = size->asIndex(launch.leading, "leading dimensions");
+    return result;
+  }
   if (auto pointer = cursor.find("pointer")) {
     result.kind = Argument::Kind::Pointer;
     result.operand = pointer->asIndex(launch.operands.size(), "operands");
     return result;
   }
   if (!cursor.has("stride"))
-    cursor.fail("expected 'size', 'pointer' or 'stride'");
+    cursor.fail("expected 'size', 'unmerged_size', 'pointer' or 'stride'");
   result.kind = Argument::Kind::Stride;
   result.operand = cursor["stride"].asIndex(launch.operands.size(), "operands");
   result.dimension = cursor["dimension"].asIndex(leading, "leading dimensions");

@@ -18,7 +18,7 @@
 using namespace bastile::runtime;
 
 static constexpr const char *schemaName = "bastile.kernels";
-static constexpr int64_t schemaVersion = 4;
+static constexpr int64_t schemaVersion = 5;
 
 //===----------------------------------------------------------------------===//
 // Tensors

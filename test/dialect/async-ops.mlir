@@ -2,6 +2,7 @@
 // RUN: tile-opt %s --mlir-print-op-generic | tile-opt | FileCheck %s
 
 !map = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>
+!rows = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [16, 64], swizzle = 128>
 !slots = memref<4x64x64xbf16, #tile.shared<swizzle = 128>>
 !tile = memref<64x64xbf16, #tile.shared<swizzle = 128>>
 !sum = tensor<64x64xf32, #tile.mma<warps = 4>>
@@ -12,10 +13,11 @@
 // CHECK-LABEL: tile.program @dimensions(
 // CHECK-SAME:      %[[M:[^:]*]]: index, %[[K:[^:]*]]: index,
 // CHECK-SAME:      %[[X:[^:]*]]: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128> {tile.dimensions = ["m", "k"]},
+// CHECK-SAME:      %[[ROWS:[^:]*]]: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [16, 64], swizzle = 128> {tile.dimensions = ["m", "k"]},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
 // CHECK-SAME:      attributes {dimensions = ["m", "k"], programs = {m = 64 : i64}, schedule = #tile.schedule<threads = 256, persistent = 1, cluster = 2>}
 tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"]},
-    %y: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
+    %rows: !rows {tile.dimensions = ["m", "k"]}, %y: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
     attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
                 schedule = #tile.schedule<threads = 256, cluster = 2, persistent = 1>} {
   // CHECK: %[[RANK:.*]] = tile.block_rank
@@ -74,7 +76,12 @@ tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m",
     // CHECK: tile.store_box %[[BUFFER]][%[[RANK]]] to %[[X]][%[[M]], %[[K]]] :
     tile.store_box %buffer[%rank] to %x[%m, %k] : !slots, !map
     // CHECK: tile.wait_stores 0
+    // CHECK-NOT: warp
     tile.wait_stores 0
+    // CHECK: tile.store_box %[[BUFFER]][%[[RANK]]] to %[[ROWS]][%[[M]], %[[K]]] warp :
+    tile.store_box %buffer[%rank] to %rows[%m, %k] warp : !slots, !rows
+    // CHECK: tile.wait_stores 1 warp
+    tile.wait_stores 1 warp
     // CHECK: tile.store %{{.*}}, %[[Y]][%[[M]], %[[K]]]
     tile.store %all, %y[%m, %k] : !sum, memref<?x64xf32, strided<[?, 1]>>
   }

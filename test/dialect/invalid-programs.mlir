@@ -51,6 +51,47 @@ tile.program @no_space(%rows: index)
 
 #schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
 
+// expected-error @below {{'tile.program' op takes the size of dimension 1 ahead of merging, which does not ascend below the 7 leading ones that there may be}}
+tile.program @sizes_twice(%rows: index, %n: index, %m: index)
+    attributes {leading = 1 : i64, unmerged_sizes = array<i64: 1, 1>, schedule = #schedule} {
+  tile.return
+}
+
+// -----
+
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
+// expected-error @below {{takes the size of dimension 7 ahead of merging, which does not ascend}}
+tile.program @size_of_no_dimension(%rows: index, %n: index)
+    attributes {leading = 1 : i64, unmerged_sizes = array<i64: 7>, schedule = #schedule} {
+  tile.return
+}
+
+// -----
+
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
+// expected-error @below {{takes 3 sizes but has only 2 arguments}}
+tile.program @more_unmerged_sizes_than_arguments(%rows: index, %n: index)
+    attributes {leading = 1 : i64, unmerged_sizes = array<i64: 0, 1>, schedule = #schedule} {
+  tile.return
+}
+
+// -----
+
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
+tile.program @iota_of_rows(%rows: index)
+    attributes {leading = 1 : i64, schedule = #schedule} {
+  // expected-error @below {{'tile.iota' op numbers the rows of tensors; 'tile.iota_rows' numbers those of a tile}}
+  %0 = tile.iota over [0] : tensor<4x1xi32>
+  tile.return
+}
+
+// -----
+
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
 // expected-error @below {{has 1 leading dimensions in each of 2 row spaces but only 1 arguments}}
 tile.program @more_spaces_than_arguments(%rows: index)
     attributes {leading = 1 : i64, spaces = 2 : i64, schedule = #schedule} {
@@ -215,6 +256,16 @@ tile.program @mark_with_value(%rows: index, %x: memref<?x8xf32> {tile.partial = 
 
 // expected-error @below {{'tile.program' op argument 1 has 'tile.alignment' 0 : i64, which is not an i64 of at least 1}}
 tile.program @no_alignment(%rows: index, %x: memref<?x8xf32> {tile.alignment = 0 : i64})
+    attributes {leading = 1 : i64, schedule = #schedule} {
+  tile.return
+}
+
+// -----
+
+#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+
+// expected-error @below {{'tile.program' op argument 1 has an alignment of 35 bytes, which is no power of two up to 4294967296}}
+tile.program @odd_alignment(%rows: index, %x: memref<?x8xf32> {tile.alignment = 35 : i64})
     attributes {leading = 1 : i64, schedule = #schedule} {
   tile.return
 }

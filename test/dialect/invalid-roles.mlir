@@ -196,6 +196,28 @@ func.func @copy_indices(%x: !map, %b: memref<2x64x64xbf16, #s>, %f: !tile.barrie
 
 #s = #tile.shared<swizzle = 128>
 !map = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>
+func.func @copy_indices(%x: !map, %b: memref<2x64x64xindex, #s>, %f: !tile.barriers<1>, %i: index) {
+  // expected-error @below {{of which no slots of 'memref<2x64x64xindex, #tile.shared<swizzle = 128>>' are made}}
+  tile.copy_box %x[%i, %i] to %b[%i] arrive %f[%i]
+      : !map, memref<2x64x64xindex, #s>, !tile.barriers<1>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+!map = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>
+func.func @copy_any_rows(%x: !map, %b: memref<2x?x64xbf16, #s>, %f: !tile.barriers<1>, %i: index) {
+  // expected-error @below {{of which no slots of 'memref<2x?x64xbf16, #tile.shared<swizzle = 128>>' are made}}
+  tile.copy_box %x[%i, %i] to %b[%i] row %i arrive %f[%i]
+      : !map, memref<2x?x64xbf16, #s>, !tile.barriers<1>
+  return
+}
+
+// -----
+
+#s = #tile.shared<swizzle = 128>
+!map = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128>
 func.func @copy_rows(%x: !map, %b: memref<2x128x64xbf16, #s>, %f: !tile.barriers<1>, %i: index) {
   // expected-error @below {{of which no slots of 'memref<2x128x64xbf16, #tile.shared<swizzle = 128>>' are made}}
   tile.copy_box %x[%i, %i] to %b[%i] arrive %f[%i]

@@ -420,9 +420,65 @@ func.func @iota_shape(%x: tensor<?x8xf32>) {
 
 // -----
 
+func.func @iota_of_unknown_rows() {
+  // expected-error @below {{'tile.iota' op result of type 'tensor<?x8xi32>' has dynamic sizes; name a tensor that has them with 'like'}}
+  %0 = tile.iota : tensor<?x8xi32>
+  return
+}
+
+// -----
+
 func.func @iota_element_type() {
   // expected-error @below {{result #0 must be ranked tensor of 32-bit signless integer values, but got 'tensor<1x8xf32>'}}
   %0 = tile.iota : tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_of_columns_over(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.iota' op numbers rows over [1], which are not leading dimensions of 'tensor<?x1xi32>' that follow each other}}
+  %0 = tile.iota over [1] like %x : tensor<?x1xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_over_strangers(%x: tensor<?x?x?x8xf32>) {
+  // expected-error @below {{numbers rows over [0, 2], which are not leading dimensions}}
+  %0 = tile.iota over [0, 2] like %x : tensor<?x?x?x1xi32>, tensor<?x?x?x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_over_nothing(%x: tensor<?x8xf32>) {
+  // expected-error @below {{numbers rows over [], which are not leading dimensions}}
+  %0 = tile.iota over [] like %x : tensor<?x1xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_over_negative(%x: tensor<?x8xf32>) {
+  // expected-error @below {{numbers rows over [-1], which are not leading dimensions}}
+  %0 = tile.iota over [-1] like %x : tensor<?x1xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_of_rows_in_columns(%x: tensor<?x8xf32>) {
+  // expected-error @below {{'tile.iota' op gives each row one number, so its result has rows of length 1, not 'tensor<?x8xi32>'; 'tile.broadcast' repeats it}}
+  %0 = tile.iota over [0] like %x : tensor<?x8xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @iota_of_rows_from_a_column(%column: index) {
+  // expected-error @below {{'tile.iota' op numbers the rows of tensors; 'tile.iota_rows' numbers those of a tile}}
+  %0 = tile.iota over [0] from %column : tensor<4x1xi32>
   return
 }
 
@@ -542,10 +598,134 @@ tile.kernel @kernel_without_body(tensor<?x8xf32>) -> tensor<?x8xf32>
 
 // -----
 
+// expected-error @below {{'tile.kernel' op has a body of 2 blocks; a kernel is one block of ops on whole tensors}}
+tile.kernel @kernel_of_two_blocks(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  tile.return %x : tensor<?x8xf32>
+^bb1(%y: tensor<?x8xf32>):
+  tile.return %y : tensor<?x8xf32>
+}
+
+// -----
+
 // expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x8xi1>' cannot lie in memory, where elements have whole bytes; compute it in the kernels that need it}}
 tile.kernel @condition(%c: tensor<?x8xi1>, %x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = arith.select %c, %x, %x : tensor<?x8xi1>, tensor<?x8xf32>
   tile.return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// A row is scaled by the sum of another of the same length.
+// expected-error @below {{'tile.kernel' op goes along two dimensions of columns; a kernel has one, and groups of its columns. If they are one, name it in 'tile.dimensions'; otherwise make two kernels}}
+tile.kernel @columns_of_one_length(
+    // expected-note @below {{the columns of 'tensor<?x8xf32>' are one}}
+    %x: tensor<?x8xf32>,
+    // expected-note @below {{and those of 'tensor<?x8xf32>' are another}}
+    %y: tensor<?x8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %y : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = arith.mulf %y, %1 : tensor<?x8xf32>
+  tile.return %2 : tensor<?x8xf32>
+}
+
+// -----
+
+// Half as many columns are not the groups of a row that they have nothing to do
+// with.
+// expected-error @below {{'tile.kernel' op goes along two dimensions of columns}}
+tile.kernel @columns_of_two_lengths(
+    // expected-note @below {{the columns of 'tensor<?x8xf32>' are one}}
+    %x: tensor<?x8xf32>,
+    // expected-note @below {{and those of 'tensor<?x4xf32>' are another}}
+    %y: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %y : tensor<?x1xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %2 = arith.mulf %y, %1 : tensor<?x4xf32>
+  tile.return %2 : tensor<?x4xf32>
+}
+
+// -----
+
+// What is only repeated to be summed may have any columns that are as many.
+// expected-error @below {{'tile.kernel' op goes along two dimensions of columns}}
+tile.kernel @repeated_columns(
+    // expected-note @below {{the columns of 'tensor<?x8xf32>' are one}}
+    %x: tensor<?x8xf32>) -> tensor<?x1xf32> {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  // expected-note @below {{and those of 'tensor<?x4xf32>' are another}}
+  %1 = tile.broadcast %0 like %0 : tensor<?x1xf32>, tensor<?x1xf32> -> tensor<?x4xf32>
+  %2 = tile.reduce add %1 : tensor<?x4xf32> -> tensor<?x1xf32>
+  tile.return %2 : tensor<?x1xf32>
+}
+
+// -----
+
+tile.kernel @repeated_along_rows(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %0 : tensor<?x1xf32>, tensor<?x1xf32> -> tensor<?x8xf32>
+  %2 = tile.reduce add %1 : tensor<?x8xf32> -> tensor<?x1xf32>
+  tile.return %2 : tensor<?x1xf32>
+}
+
+// -----
+
+// A square weight and its transpose.
+// expected-error @below {{'tile.kernel' op goes along two dimensions of columns}}
+tile.kernel @square_weights(
+    // expected-note @below {{the columns of 'tensor<8x8xf32>' are one}}
+    %w: tensor<8x8xf32> {tile.dimensions = ["n", "k"]},
+    // expected-note @below {{and those of 'tensor<8x8xf32>' are another}}
+    %t: tensor<8x8xf32> {tile.dimensions = ["k", "n"]})
+    -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0 = arith.negf %w : tensor<8x8xf32>
+  %1 = arith.negf %t : tensor<8x8xf32>
+  tile.return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+// Contiguous halves and interleaved ones.
+// expected-error @below {{'tile.kernel' op goes along two dimensions of columns}}
+tile.kernel @halves(
+    %x: tensor<?x8xf32> {tile.dimensions = ["r", "c"]},
+    %y: tensor<?x8xf32> {tile.dimensions = ["r", "c"]})
+    -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  // expected-note @below {{the columns of 'tensor<?x4xf32>' are one}}
+  %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  // expected-note @below {{and those of 'tensor<?x4xf32>' are another}}
+  %even, %odd = tile.split interleaved %y : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %0 = arith.addf %low, %high : tensor<?x4xf32>
+  %1 = arith.addf %even, %odd : tensor<?x4xf32>
+  tile.return %0, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// expected-error @below {{'tile.kernel' op result 0 of type 'tensor<?x4xf32>' has 'tile.dimensions' ["r", "c"], but "c" has the size 8}}
+tile.kernel @two_sizes(%x: tensor<?x8xf32> {tile.dimensions = ["r", "c"]})
+    -> (tensor<?x4xf32> {tile.dimensions = ["r", "c"]}) {
+  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x4xf32>
+  tile.return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+tile.kernel @rows_of_size_one(%x: tensor<?x1x8xf32>) -> tensor<?x1x8xf32> {
+  // expected-error @below {{'tile.reduce_rows' op combines rows over dimensions of size 1 alone, which changes nothing; leave it out}}
+  %0 = tile.reduce_rows add %x : tensor<?x1x8xf32> -> tensor<?x1x8xf32>
+  tile.return %0 : tensor<?x1x8xf32>
+}
+
+// -----
+
+tile.kernel @numbers_combined_rows(%x: tensor<?x?x8xf32>) -> tensor<1x?x8xf32> {
+  // expected-error @below {{'tile.iota' op numbers rows in a kernel that combines some of them, which goes through them in another order; number them in a kernel of its own}}
+  %0 = tile.iota over [0] like %x : tensor<?x?x1xi32>, tensor<?x?x8xf32>
+  %1 = arith.sitofp %0 : tensor<?x?x1xi32> to tensor<?x?x1xf32>
+  %2 = tile.broadcast %1 like %x : tensor<?x?x1xf32>, tensor<?x?x8xf32> -> tensor<?x?x8xf32>
+  %3 = arith.mulf %x, %2 : tensor<?x?x8xf32>
+  %4 = tile.reduce_rows add %3 : tensor<?x?x8xf32> -> tensor<1x?x8xf32>
+  tile.return %4 : tensor<1x?x8xf32>
 }
 
 // -----
@@ -558,11 +738,9 @@ tile.kernel @leaves_condition(%x: tensor<?x8xf32>) -> tensor<?x8xi1> {
 
 // -----
 
-tile.kernel @return_type(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
-  // expected-error @below {{'tile.return' op returns 'tensor<?x4xf32>' from a kernel of type '(tensor<?x8xf32>) -> tensor<?x8xf32>'}}
+tile.kernel @return_type(%x: tensor<?x8xf32>, %y: tensor<?x4xf32>) -> tensor<?x8xf32> {
+  // expected-error @below {{'tile.return' op returns 'tensor<?x4xf32>' from a kernel of type '(tensor<?x8xf32>, tensor<?x4xf32>) -> tensor<?x8xf32>'}}
   tile.return %y : tensor<?x4xf32>
-^bb1(%y: tensor<?x4xf32>):
-  tile.return %x : tensor<?x8xf32>
 }
 
 // -----

@@ -18,6 +18,14 @@ func.func @take_of_floats(%buffer: memref<2x16x32xf32, #tile.shared<swizzle = 12
 
 // -----
 
+func.func @take_of_indices(%buffer: memref<2x16x32xindex, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.take' op takes 'tensor<16x32xindex, #tile.mma_rhs>' from 'memref<2x16x32xindex, #tile.shared<swizzle = 128>>', not pieces of 4 bytes from '#tile.shared' memory}}
+  %0 = tile.take %buffer[%i] : memref<2x16x32xindex, #tile.shared<swizzle = 128>> -> tensor<16x32xindex, #tile.mma_rhs>
+  return
+}
+
+// -----
+
 func.func @take_not_transposed(%buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
   // expected-error @below {{'tile.take' op has 'memref<2x16x64xbf16, #tile.shared<swizzle = 128>>' for tiles of type 'tensor<64x16xbf16, #tile.mma_rhs>'}}
   %0 = tile.take %buffer[%i] : memref<2x16x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x16xbf16, #tile.mma_rhs>
@@ -26,9 +34,17 @@ func.func @take_not_transposed(%buffer: memref<2x16x64xbf16, #tile.shared<swizzl
 
 // -----
 
-func.func @take_transposed_sums(%buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
-  // expected-error @below {{'tile.take' op transposes a tile for 'tensor<64x16xbf16, #tile.mma<warps = 4>>', which is no '#tile.mma_rhs' of elements of 16 bits}}
-  %0 = tile.take %buffer[%i] transposed : memref<2x16x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x16xbf16, #tile.mma<warps = 4>>
+func.func @take_transposed_blocked(%buffer: memref<2x16x64xbf16, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.take' op transposes a tile for 'tensor<64x16xbf16>', which is no operand of products of 16 bits}}
+  %0 = tile.take %buffer[%i] transposed : memref<2x16x64xbf16, #tile.shared<swizzle = 128>> -> tensor<64x16xbf16>
+  return
+}
+
+// -----
+
+func.func @take_transposed_warps(%buffer: memref<2x16x128xbf16, #tile.shared<swizzle = 128>>, %i: index) {
+  // expected-error @below {{'tile.take' op transposes 'memref<2x16x128xbf16, #tile.shared<swizzle = 128>>' to 'tensor<128x16xbf16, #tile.mma<warps = 8>>', but only elements of 16 bits are transposed, where the rows of all warps together fit in the swizzle}}
+  %0 = tile.take %buffer[%i] transposed : memref<2x16x128xbf16, #tile.shared<swizzle = 128>> -> tensor<128x16xbf16, #tile.mma<warps = 8>>
   return
 }
 
@@ -154,7 +170,7 @@ func.func @dot_to_pieces_of_4(%a: tensor<16x32xf8E5M2, #tile.mma<warps = 1, vect
 // -----
 
 func.func @take_bytes_transposed(%buffer: memref<2x32x64xf8E5M2, #tile.shared<swizzle = 64>>, %i: index) {
-  // expected-error @below {{transposes a tile for 'tensor<64x32xf8E5M2, #tile.mma_rhs<vector = 4>>', which is no '#tile.mma_rhs' of elements of 16 bits}}
+  // expected-error @below {{transposes a tile for 'tensor<64x32xf8E5M2, #tile.mma_rhs<vector = 4>>', which is no operand of products of 16 bits}}
   %0 = tile.take %buffer[%i] transposed : memref<2x32x64xf8E5M2, #tile.shared<swizzle = 64>> -> tensor<64x32xf8E5M2, #tile.mma_rhs<vector = 4>>
   return
 }

@@ -139,6 +139,8 @@ func.func @iota(%x: tensor<?x8xbf16>, %column: index) {
   %1 = tile.iota from %column : tensor<4x8xi32>
   // CHECK: tile.iota : tensor<4x8xi32>
   %2 = tile.iota : tensor<4x8xi32>
+  // CHECK: tile.iota over [0] like %[[X]] : tensor<?x1xi32>, tensor<?x8xbf16>
+  %3 = tile.iota over [0] like %x : tensor<?x1xi32>, tensor<?x8xbf16>
   return
 }
 

@@ -1,118 +1,23 @@
 # Part of Bastile, under the MIT License. See LICENSE.
 # RUN: %pytest %s
 """Random functions with their gradients, under several schedules, on the host
-and as a GPU's code on an emulator; on a GPU where the tests run on one.
+and as a GPU's code on an emulator; on a GPU where the tests run on one. A function
+takes a core a fifth of a second."""
 
-BASTILE_RANDOM_GRAPHS sets how many, BASTILE_RANDOM_GRAPHS_FIRST the seed of the
-first (docs/testing.md). A function takes a core a fifth of a second."""
-
-import concurrent.futures
 import copy
 import os
-import re
 import subprocess
 
 import numpy as np
 import pytest
 
 from batch import Batch, Case, Options
+from random_graphs import check_graphs, is_refused, seeds_of
 from runner import find_tool, target
-
-COUNT = int(os.environ.get("BASTILE_RANDOM_GRAPHS", "300"))
-FIRST = int(os.environ.get("BASTILE_RANDOM_GRAPHS_FIRST", "0"))
-CHUNK = 10
-
-HOST = (
-    "",
-    "rows=1,threads=1,vector=1,columns=4",
-    "rows=4,columns=16",
-    "rows=3,columns=32",
-    "columns=16,persistent=1",
-    "rows=2,vector=1,columns=8,persistent=2",
-    "vector=1,columns=1",
-)
-GPU = (
-    "",
-    "threads=128",
-    "rows=1,threads=32,vector=1,columns=32",
-    "rows=4,threads=64,columns=256",
-    "persistent=1",
-    "rows=2,threads=64,vector=1,columns=64,persistent=2",
-)
-SOME = ("x0", "w1", "x2", "c3")
-
-# The refusals of the compiler that are allowed. A pinned schedule may be one that
-# groups do not allow, or a tile too large for a graph of many functions.
-REFUSED = (
-    r"pieces of rows .* do not fit the other pieces they are computed with",
-    r"needs whole rows .* which are split",
-    r"chains of different row lengths that need each other's values both ways",
-    r"do not divide into groups",
-    r"vectors is more than the \d+ that the host unrolls",
-    # This is a function of constants alone, whose row no argument has.
-    r"depends on no row tensor among the arguments",
-)
-
-
-def options_of(number):
-    """Of the chunk of that number: some are of float64, some emulated, some
-    functions return their gradients, and some have not all of them."""
-    on_host = target() == "host"
-    is_double = on_host and number % 10 == 9
-    is_emulated = on_host and not is_double and number % 3 == 1
-    schedules = HOST if on_host and not is_emulated else GPU
-    others = {"emulate": True} if is_emulated else {"threads": 1 + number % 4}
-    if number % 4 == 3:
-        others["together"] = True
-    if number % 2:
-        others["firstVariants"] = True
-    return is_double, Options(
-        target="sm_90" if is_emulated else target(),
-        schedule=schedules[number // 3 % len(schedules)],
-        gradients=SOME if number % 5 == 2 else ("all",),
-        **others,
-    )
-
-
-def is_refused(message):
-    return message.startswith("refused") and any(
-        re.search(pattern, message) for pattern in REFUSED
-    )
-
-
-def seeds_of(number):
-    return range(number * CHUNK, (number + 1) * CHUNK)
-
-
-def check_chunk(number):
-    """What is wrong, how many functions were refused, and how many numbers
-    there were and were checked."""
-    is_double, options = options_of(number)
-    cases = [
-        Case(seed, is_double)
-        for seed in seeds_of(number)
-        if FIRST <= seed < FIRST + COUNT
-    ]
-    empty = [case for case in cases if not case.graph.needs_rows][::2]
-    problems, count, checked = Batch(cases, options, empty).check()
-    refused = [name for name, text in problems.items() if is_refused(text)]
-    for name in refused:
-        del problems[name]
-    return problems, len(refused), count, checked
 
 
 def test_random_graphs():
-    numbers = range(FIRST // CHUNK, (FIRST + COUNT - 1) // CHUNK + 1)
-    with concurrent.futures.ProcessPoolExecutor(2) as pool:
-        results = list(pool.map(check_chunk, numbers))
-    problems = {k: v for result in results for k, v in result[0].items()}
-    assert not problems, "\n".join(f"{k}: {v}" for k, v in problems.items())
-    refused, count, checked = (sum(x[i] for x in results) for i in (1, 2, 3))
-    if COUNT < 100:
-        return
-    # Functions that are refused, and numbers without digits, are not tested.
-    assert refused <= 0.05 * COUNT
-    assert checked >= 0.95 * count
+    check_graphs()
 
 
 def returned(case, options, folder):

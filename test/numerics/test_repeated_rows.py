@@ -163,3 +163,19 @@ def test_angles_of_heads():
     }
     for name, sums in expected.items():
         assert np.allclose(gradients[name], sums, atol=1e-5 * np.abs(sums).max())
+
+
+def test_rows_of_size_one():
+    """Over dimensions of size 1 there is nothing to combine."""
+    row = tensor((None, 1, LENGTH), "f32")
+    source = f"""
+func.func @f(%x: {row}, %y: {row}) -> {row} {{
+  %0 = tile.reduce_rows add %x : {row} -> {row}
+  %1 = arith.addf %0, %y : {row}
+  return %1 : {row}
+}}
+"""
+    inputs = make({"x": (7, 1, LENGTH), "y": (7, 1, LENGTH)})
+    x, y = inputs["x"][1], inputs["y"][1]
+    (total,) = run(source, inputs, ["f32"])
+    assert np.array_equal(total, (x + y).astype(np.float32))

@@ -12,6 +12,7 @@
 // RUN: not tilec %t/returned.mlir 2>&1 | FileCheck %s --check-prefix=RETURNED
 // RUN: not tilec %t/given.mlir 2>&1 | FileCheck %s --check-prefix=GIVEN
 // RUN: not tilec %t/parts.mlir 2>&1 | FileCheck %s --check-prefix=PARTS
+// RUN: not tilec %t/size.mlir 2>&1 | FileCheck %s --check-prefix=SIZE
 
 //--- rows.mlir
 // ROWS: rows.mlir:2:1: error: 'tile.program' op has no 'dimensions'; only the pass 'tile' makes programs over rows, from functions
@@ -144,4 +145,15 @@ func.func @f(%x: tensor<?xf32>) {
   // PARTS: 'tile.launch' op has variants with other dimensions: argument 2 of @p has {n = 1 : i64}, that of @q has {n = 2 : i64}
   %0 = tile.launch [@p, @q](%x) : (tensor<?xf32>) -> tensor<?xi32>
   return
+}
+
+//--- size.mlir
+tile.program @p(%n: index, %m: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
+    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+  tile.return
+}
+func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
+  // SIZE: 'tile.launch' op is of @p, whose dimension "m" no operand has, so that its size is unknown
+  %0 = tile.launch [@p](%x) : (tensor<?xf32>) -> tensor<?xf32>
+  return %0 : tensor<?xf32>
 }

@@ -78,11 +78,12 @@ struct MappedDimension {
 
 /// One parameter of an entry: a value of 8 bytes, or a tensor map.
 struct Argument {
-  enum class Kind : uint8_t { Size, Pointer, Stride, TensorMap };
+  enum class Kind : uint8_t { Size, UnmergedSize, Pointer, Stride, TensorMap };
   Kind kind = Kind::Size;
   unsigned operand = 0;
-  /// For sizes, the dimension of the launch; for strides over rows, too, and
-  /// over named dimensions the dimension of the operand.
+  /// For sizes, the dimension of the launch, ahead of merging for an unmerged
+  /// size; for strides over rows, too, and over named dimensions the dimension
+  /// of the operand.
   unsigned dimension = 0;
   /// The row space whose size it is.
   unsigned space = 0;

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from bastile import _bastile
-from bastile._compiler import checks, loading, operators, tensor_types, tracing
+from bastile._compiler import (
+    checks,
+    loading,
+    operators,
+    symbols,
+    tensor_types,
+    tracing,
+)
 from bastile._compiler.definitions import definitions
 from bastile._compiler.kernel import Kernel, require_gradients
 from bastile._compiler.traced_operators import pattern
@@ -38,6 +45,8 @@ class Recipe:
     #: call recipes by it, and may be kept on disk.
     key: str = dataclasses.field(default_factory=lambda: os.urandom(16).hex())
     kernels: dict[Any, Kernel] = dataclasses.field(default_factory=dict)
+    #: Leading sizes that code depends on: pairs of an operand's number and a dimension.
+    fixed: frozenset[tuple[int, int]] = frozenset()
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = [f.name for f in dataclasses.fields(self)]
@@ -78,7 +87,12 @@ class Recipe:
 
         Raises ``CompileError`` for what the compiler rejects.
         """
-        kernel = self._build(self.shape, self.dtype, _gradients(self.grad))
+        while True:
+            try:
+                kernel = self._build(self.shape, self.dtype, _gradients(self.grad))
+                break
+            except symbols.FreeColumns as columns:
+                self.fixed |= columns.places
         # What only the passes find out is raised here rather than in a call.
         _bastile.describe_text(kernel._request.native())
         return kernel
@@ -95,23 +109,39 @@ class Recipe:
         if self.grad is None:
             names = zip(self.operands, wanted or ())
             gradients = tuple(name for name, want in names if want)
-        key = (*tensor_types.row_types(shapes, elements), gradients)
-        if key not in self.kernels:
-            present = [x for x in zip(self.operands, described) if x[1]]
-            shape, dtype = self.shape, self.dtype
-            if shape is None:
-                shape = {name: pattern(x[0]) for name, x in present}
-            if dtype is None:
-                dtype = {name: x[1] for name, x in present}
+        while True:
+            types = tensor_types.row_types(shapes, elements, self.fixed)
+            key = (*types, gradients)
             try:
-                made = self._build(shape, dtype, gradients)
-            except ValueError as error:
-                given = (f"'{name}' {list(x[0])}" for name, x in present)
-                message = f"{self.name}: {error}; the shapes are {', '.join(given)}"
-                raise type(error)(message) from None
-            # Another thread may have made the same kernel meanwhile.
-            self.kernels.setdefault(key, made)
-        return self.kernels[key]
+                if key not in self.kernels:
+                    made = self._specialize(described, gradients)
+                    # Another thread may have made the same kernel meanwhile.
+                    self.kernels.setdefault(key, made)
+                return self.kernels[key]
+            except symbols.FreeColumns as columns:
+                self.fixed |= columns.places
+
+    def _specialize(self, described, gradients):
+        """The kernel for operands that ``operators.describe`` describes."""
+        present = [
+            (number, name, x)
+            for number, (name, x) in enumerate(zip(self.operands, described))
+            if x
+        ]
+        shape, dtype = self.shape, self.dtype
+        if shape is None:
+            shape = {
+                name: pattern(x[0], {d for n, d in self.fixed if n == number})
+                for number, name, x in present
+            }
+        if dtype is None:
+            dtype = {name: x[1] for _, name, x in present}
+        try:
+            return self._build(shape, dtype, gradients)
+        except ValueError as error:
+            given = (f"'{name}' {list(x[0])}" for _, name, x in present)
+            message = f"{self.name}: {error}; the shapes are {', '.join(given)}"
+            raise type(error)(message) from None
 
     def request(
         self, operands: Sequence[Any], attributes: Any, wanted: Any
@@ -158,7 +188,9 @@ class Recipe:
     def _source(self, shape, dtype):
         """The name of the function and a module with it."""
         if callable(self.op):
-            return tracing.trace(self.op, shape, dtype, self.attributes, self.places)
+            return tracing.trace(
+                self.op, shape, dtype, self.attributes, self.places, self.fixed
+            )
         if is_module(self.op):
             return _read_module(self.op, self.attributes)
         definition = _find(self.op)

@@ -25,12 +25,29 @@ _NO_NUMBER = (
 )
 
 
+class FreeColumns(Exception):
+    """The columns of a product have a size that is free: that of ``places``, pairs of
+    an operand's number and a dimension. Who traces fixes it and traces again."""
+
+    def __init__(self, places):
+        super().__init__("the columns of a product have no fixed size")
+        self.places = frozenset(places)
+
+
 class Symbol:
     """A tensor of a function that is being traced: known by shape and type only.
 
     Formulas of symbols and numbers compute in float32 (float64 where an operand is
     float64) and round nothing; shapes broadcast as NumPy's do. A result of the
     function is rounded once, to the type of its first tensor.
+
+    Where all operands are integers, ``+ - * // % & | ^ << >> ~``, comparisons, ``abs``
+    and the functions that choose between values compute with integers, in the widest of
+    their types, as in PyTorch: signed, and wrapping around. ``//`` rounds towards minus
+    infinity, and ``%`` has the sign of the divisor; where the divisor is 0, both are 0.
+    ``>>`` repeats the sign; a shift by more bits than there are, or by fewer than none,
+    leaves 0 or -1. Beside floats, integers become floats, and ``/`` divides them as
+    floats; other functions take them once they are converted.
     """
 
     __slots__ = ("_graph", "_id")
@@ -56,9 +73,13 @@ class Symbol:
         return tensor_types.TORCH_NAMES[self._graph.describe(self._id)[2]]
 
     def to(self, dtype: Any) -> "Symbol":
-        """Rounds to ``dtype``, a type of floats. Formulas go on with the rounded
-        numbers in their own precision; as a result of the function it has this
-        type. Integers take part in formulas once they are converted."""
+        """Rounds to ``dtype``. Formulas go on with the rounded numbers in their own
+        precision; as a result of the function it has this type.
+
+        Floats become integers by rounding towards zero; beyond the integers, the
+        nearest one; NaN becomes 0. Integers lose high bits to become narrower.
+        Conditions become 0 and 1.
+        """
         element = tensor_types.element_type(dtype)
         return _make(
             self._graph,
@@ -68,6 +89,21 @@ class Symbol:
         )
 
     astype = to
+
+    @property
+    def mT(self) -> "Transposed":  # noqa: N802 - PyTorch's name
+        """The matrices, the last two dimensions, transposed: an operand of ``@``, which
+        reads them as they are."""
+        require_symbols("mT", [self])
+        if self.ndim < 2:
+            raise ValueError(f"mT: takes matrices, but got {self!r}")
+        return Transposed(self)
+
+    def __matmul__(self, other: Any) -> "Symbol":
+        return _multiply_matrices(self, other)
+
+    def __rmatmul__(self, other: Any) -> "Symbol":
+        return _multiply_matrices(other, self)
 
     if TYPE_CHECKING:
         # Defined below, each from its spelling and its formula.
@@ -79,10 +115,20 @@ class Symbol:
         def __rmul__(self, other: Any) -> "Symbol": ...
         def __truediv__(self, other: Any) -> "Symbol": ...
         def __rtruediv__(self, other: Any) -> "Symbol": ...
+        def __floordiv__(self, other: Any) -> "Symbol": ...
+        def __rfloordiv__(self, other: Any) -> "Symbol": ...
+        def __mod__(self, other: Any) -> "Symbol": ...
+        def __rmod__(self, other: Any) -> "Symbol": ...
+        def __lshift__(self, other: Any) -> "Symbol": ...
+        def __rlshift__(self, other: Any) -> "Symbol": ...
+        def __rshift__(self, other: Any) -> "Symbol": ...
+        def __rrshift__(self, other: Any) -> "Symbol": ...
         def __and__(self, other: Any) -> "Symbol": ...
         def __rand__(self, other: Any) -> "Symbol": ...
         def __or__(self, other: Any) -> "Symbol": ...
         def __ror__(self, other: Any) -> "Symbol": ...
+        def __xor__(self, other: Any) -> "Symbol": ...
+        def __rxor__(self, other: Any) -> "Symbol": ...
         def __lt__(self, other: Any) -> "Symbol": ...
         def __le__(self, other: Any) -> "Symbol": ...
         def __gt__(self, other: Any) -> "Symbol": ...
@@ -198,6 +244,36 @@ class Symbol:
         raise TypeError(_advise("torch", getattr(function, "__name__", "?")))
 
 
+class Transposed:
+    """The transposed matrices of a symbol, which only ``@`` takes."""
+
+    __slots__ = ("symbol",)
+
+    def __init__(self, symbol: Symbol) -> None:
+        self.symbol: Symbol = symbol
+
+    @property
+    def mT(self) -> Symbol:  # noqa: N802
+        """The matrices as they were."""
+        return self.symbol
+
+    def __matmul__(self, other: Any) -> Symbol:
+        return _multiply_matrices(self, other)
+
+    def __rmatmul__(self, other: Any) -> Symbol:
+        return _multiply_matrices(other, self)
+
+    def __repr__(self) -> str:
+        return f"<{self.symbol!r}, transposed: an operand of @>"
+
+
+def _multiply_matrices(a, b):
+    """``a @ b``: the columns of ``a`` with the rows of ``b``."""
+    contract = 0 if isinstance(a, Transposed) else 1, int(isinstance(b, Transposed))
+    operands = [x.symbol if isinstance(x, Transposed) else x for x in (a, b)]
+    return multiply(*operands, contract, "@")
+
+
 def _advise(library, name):
     advice = (
         f"use bastile.functions.{name}"
@@ -215,6 +291,13 @@ _UFUNC_OPERATORS = {
     "subtract": operator.sub,
     "multiply": operator.mul,
     "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
     "true_divide": operator.truediv,
     "power": operator.pow,
     "less": operator.lt,
@@ -231,8 +314,13 @@ _OPERATORS = {
     "sub": ("-", "subtract"),
     "mul": ("*", "multiply"),
     "truediv": ("/", "divide"),
+    "floordiv": ("//", "floorDivide"),
+    "mod": ("%", "remainder"),
+    "lshift": ("<<", "shiftLeft"),
+    "rshift": (">>", "shiftRight"),
     "and": ("&", "both"),
     "or": ("|", "either"),
+    "xor": ("^", "different"),
 }
 _COMPARISONS = {
     "lt": ("<", "less"),
@@ -270,6 +358,8 @@ def _operate(spelling, formula, left, right):
             if _is_tensor(value):
                 return apply(formula, left, right, name=spelling)
             return NotImplemented
+    if formula in ("floorDivide", "remainder") and is_number(right) and right == 0:
+        raise ZeroDivisionError(f"{spelling}: the divisor is 0")
     return apply(formula, left, right, name=spelling)
 
 
@@ -283,6 +373,8 @@ _LARGEST_PRODUCT = 8
 
 def _power(base, exponent):
     exponent = float(exponent)
+    if not exponent.is_integer() or exponent < 1:
+        _require_floats(base)
     if exponent == 0.5:
         return apply("sqrt", base, name="**")
     if exponent == -0.5:
@@ -293,6 +385,14 @@ def _power(base, exponent):
         return 1 / base
     # A reciprocal of products would have the derivative NaN at 0 and at infinity.
     return apply("power", base, exponent, name="**")
+
+
+def _require_floats(base):
+    if base.dtype.startswith("int"):
+        raise ValueError(
+            f"**: takes positive integers as exponents of integers; convert {base!r} "
+            "to floats"
+        )
 
 
 def _repeat_product(base, exponent):
@@ -354,6 +454,8 @@ def _make(graph, name, build, operands) -> Any:
 def _number_of(graph, name, operand):
     if isinstance(operand, Symbol):
         return operand._id
+    if isinstance(operand, numbers.Integral) and -(2**63) <= operand < 2**63:
+        return graph.integer(int(operand))
     if is_number(operand):
         return graph.number(float(operand))
     if _is_tensor(operand):
@@ -401,11 +503,30 @@ def number_columns(like, name):
     return _make(graph, name, lambda: graph.number_columns(like._id), [like])
 
 
+def iota(like, dimensions, name):
+    graph = require_symbols(name, [like])
+    rank = like.ndim
+    if isinstance(dimensions, int):
+        dimensions = (dimensions,)
+    places = [place + rank if place < 0 else place for place in dimensions]
+    return _make(graph, name, lambda: graph.iota(like._id, places), [like])
+
+
 def repeat_columns(operand, count, name):
     graph = require_symbols(name, [operand])
     return _make(
         graph, name, lambda: graph.repeat_columns(operand._id, count), [operand]
     )
+
+
+def multiply(a, b, contract, name):
+    """The product of matrices; ``contract`` has the dimension, 0 or 1, of each
+    operand's matrices that it sums over."""
+    graph = require_symbols(name, [a, b])
+    free = graph.find_free_columns(b._id, contract[1])
+    if free:
+        raise FreeColumns(free)
+    return _make(graph, name, lambda: graph.multiply(a._id, b._id, *contract), [a, b])
 
 
 def split(operand, pieces, interleaved, name):

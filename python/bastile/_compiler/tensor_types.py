@@ -53,8 +53,9 @@ def row_type(buffer) -> str:
     return "x".join(map(str, [*sizes, buffer["type"]]))
 
 
-def row_types(shapes, elements):
-    """Types of operands whose leading sizes are free.
+def row_types(shapes, elements, fixed=()):
+    """Types of operands whose leading sizes are free, but those in ``fixed``: pairs of
+    the operand's number and the dimension.
 
     ``shapes`` are full shapes, ``elements`` the element types, either ``None``
     for an operand that is absent. The last size is part of the type. A leading
@@ -62,7 +63,7 @@ def row_types(shapes, elements):
     size: the operand repeats its rows there.
     """
     types = []
-    for shape, element in zip(shapes, elements):
+    for number, (shape, element) in enumerate(zip(shapes, elements)):
         if shape is None:
             types.append(None)
             continue
@@ -70,7 +71,11 @@ def row_types(shapes, elements):
         # a symbol becomes a number here.
         *leading, length = shape
         sizes = [
-            1 if size == 1 and _is_repeated(shapes, len(shape), i) else None
+            int(size)
+            if (number, i) in fixed
+            else 1
+            if size == 1 and _is_repeated(shapes, len(shape), i)
+            else None
             for i, size in enumerate(leading)
         ]
         types.append(tensor_type([*sizes, int(length)], element))

@@ -106,8 +106,12 @@ class TracedOperator:
         return loading.load(request).kernel()
 
 
-def pattern(shape) -> tuple:
+def pattern(shape, fixed=()) -> tuple:
     """A shape that the same code is for, without the sizes that may change from call to
-    call: 2 stands for all leading sizes but 1."""
+    call: 2 stands for all leading sizes but 1 and those of the dimensions ``fixed``."""
     *leading, length = shape
-    return (*(1 if size == 1 else 2 for size in leading), int(length))
+    sizes = (
+        int(size) if place in fixed else 1 if size == 1 else 2
+        for place, size in enumerate(leading)
+    )
+    return (*sizes, int(length))

@@ -12,7 +12,7 @@ from bastile._compiler import symbols, tensor_types
 from bastile._compiler.symbols import Symbol
 
 
-def trace(function, shape, dtype, attributes, places=()):
+def trace(function, shape, dtype, attributes, places=(), fixed=()):
     """The name of ``function`` and a module with what it computes.
 
     Parameters without a default are tensors, and so are those that ``shape`` or
@@ -20,14 +20,15 @@ def trace(function, shape, dtype, attributes, places=()):
     defaults, and become constants, as everything does that the function finds in
     its closure. Of each result, ``places`` has the name of the tensor whose memory it
     takes, or None. Equal functions, shapes, types, attributes and places give equal
-    texts.
+    texts. Leading sizes are free but those in ``fixed``, as in
+    `tensor_types.row_types`; raises `symbols.FreeColumns` where more have to be fixed.
     """
     name = name_of(function)
     tensors, values = parameters(function, name, shape, dtype, attributes)
     shapes = read_shapes(name, tensors, shape)
     elements = read_elements(name, tensors, dtype)
     graph = _bastile.Graph(name)
-    types = tensor_types.row_types(shapes, elements)
+    types = tensor_types.row_types(shapes, elements, fixed)
     given = {
         tensor: Symbol(graph, graph.argument(tensor, type, sizes))
         for tensor, type, sizes in zip(tensors, types, shapes)

@@ -38,8 +38,18 @@ def row_length(classes, size):
     a tile, whose products are small, have no padding."""
     if classes < _TILE:
         return classes
-    unit = max(_ALIGNMENT // size, 1)
+    unit = _unit(size)
     return -(-classes // unit) * unit
+
+
+def whole_length(classes, size):
+    """The most of so many elements of ``size`` bytes that are a multiple of 16 bytes."""
+    return classes - classes % _unit(size)
+
+
+def _unit(size):
+    """How many elements of ``size`` bytes `_ALIGNMENT` bytes have."""
+    return max(_ALIGNMENT // size, 1)
 
 
 def chunks(tokens, classes, size, budget):

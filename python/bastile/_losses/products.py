@@ -8,6 +8,8 @@ from bastile._losses import plan
 
 #: Rows of a product that `add_by_rows` computes at a time.
 _ROWS = 8192
+#: Fewer classes are not worth a product of their own for the last few.
+_LEAST_CLASSES = 4096
 
 
 def memory_of_logits(like, rows, classes):
@@ -18,13 +20,53 @@ def memory_of_logits(like, rows, classes):
 
 def logits_of(hidden, weight, bias, out):
     """``hidden @ weight.T + bias`` in ``out``."""
-    if bias is None:
-        return torch.mm(hidden, weight.t(), out=out)
-    return torch.addmm(bias, hidden, weight.t(), out=out)
+    for part in _parts(out, 1):
+        if bias is None:
+            torch.mm(hidden, weight[part].t(), out=out[:, part])
+        else:
+            torch.addmm(bias[part], hidden, weight[part].t(), out=out[:, part])
+    return out
+
+
+def _parts(matrix, dim):
+    """Slices of a dimension of a matrix that products take one by one.
+
+    cuBLAS has its fast kernels for matrices whose rows not only lie multiples of 16
+    bytes apart, but also have such a length: with 100,278 classes, a product takes
+    three times as long as with 100,272. So where rows go along ``dim``, the last few
+    elements are a part of their own, the first one.
+    """
+    size = matrix.shape[dim]
+    end = plan.whole_length(size, matrix.element_size())
+    if end == size or matrix.stride(dim) != 1 or not _gains_by_parts(matrix, size):
+        return [slice(0, size)]
+    return [slice(end, size), slice(0, end)]
+
+
+def _gains_by_parts(matrix, classes):
+    return matrix.is_cuda and classes >= _LEAST_CLASSES
 
 
 def multiply(a, b, out):
-    """``out = a @ b``, rounded once, to the type of ``out``."""
+    """``out = a @ b``, rounded once, to the type of ``out``; of logits of many classes
+    whose number is odd to the GPU, the few classes that are left are rounded before."""
+    for rows in _parts(a, 0):
+        first, *others = _parts(a, 1)
+        _multiply(a[rows, first], b[first], out[rows])
+        for inner in others:
+            _add_product(a[rows, inner], b[inner], out[rows])
+    return out
+
+
+def add_product(a, b, out):
+    """``out += a @ b``, with sums in the type of ``out``."""
+    for rows in _parts(a, 0):
+        for inner in _parts(a, 1):
+            _add_product(a[rows, inner], b[inner], out[rows])
+    return out
+
+
+def _multiply(a, b, out):
     if out.dtype == a.dtype:
         return torch.mm(a, b, out=out)
     if out.is_cuda:
@@ -33,8 +75,7 @@ def multiply(a, b, out):
     return torch.mm(a.to(out.dtype), b.to(out.dtype), out=out)
 
 
-def add_product(a, b, out):
-    """``out += a @ b``, with sums in the type of ``out``."""
+def _add_product(a, b, out):
     if out.dtype == a.dtype:
         return torch.addmm(out, a, b, out=out)
     if not out.is_cuda:
@@ -48,7 +89,7 @@ def add_by_rows(a, b, out, count=_ROWS):
     """As `add_product`, where PyTorch cannot add into a wider type: ``count`` rows of
     the product are computed at a time, and added."""
     for rows, sums in zip(a.split(count), out.split(count)):
-        sums += multiply(rows, b, torch.empty_like(sums))
+        sums += _multiply(rows, b, torch.empty_like(sums))
     return out
 
 

@@ -55,17 +55,24 @@ class _Projection(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream):
-        _, _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
         weight, *gate_up = ctx.saved_tensors
-        with torch.no_grad():
-            hidden, *found = ctx.again(*gate_up, upstream @ weight)
-            rows = upstream.flatten(0, -2)
-            of_weight = rows.t() @ hidden.flatten(0, -2) if wants_weight else None
-            of_bias = rows.sum(0) if wants_bias else None
-        found = autograd.refuse_twice(
-            "the MLP", (of_weight, of_bias, *found), (weight, *gate_up, upstream)
+        found = autograd.compute_once(
+            "the MLP",
+            (weight, *gate_up, upstream),
+            lambda: _gradients(ctx, upstream, weight, gate_up),
         )
         return None, None, *found
+
+
+def _gradients(ctx, upstream, weight, gate_up):
+    """Those of the weight, the bias, the gate and up; None where none is needed."""
+    _, _, wants_weight, wants_bias, *_ = ctx.needs_input_grad
+    rows = upstream.flatten(0, -2)
+    of_hidden = torch.mm(rows, weight).view(*upstream.shape[:-1], -1)
+    hidden, *found = ctx.again(*gate_up, of_hidden)
+    of_weight = torch.mm(rows.t(), hidden.flatten(0, -2)) if wants_weight else None
+    of_bias = rows.sum(0) if wants_bias else None
+    return of_weight, of_bias, *found
 
 
 _apply = autograd.plain_apply(_Projection)

@@ -34,22 +34,30 @@ class _Projections(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *upstream):
-        x, *weights = ctx.saved_tensors
-        wants_x, *wanted = ctx.needs_input_grad
-        of_x, of_weights, of_biases = None, [], []
-        with torch.no_grad():
-            columns = x.flatten(0, -2)
-            for i, (gradient, weight) in enumerate(zip(upstream, weights)):
-                rows = gradient.flatten(0, -2)
-                if wants_x and of_x is None:
-                    of_x = rows @ weight
-                elif wants_x:
-                    of_x.addmm_(rows, weight)
-                of_weights.append(rows.t() @ columns if wanted[i] else None)
-                of_biases.append(rows.sum(0) if wanted[i + len(weights)] else None)
-            of_x = None if of_x is None else of_x.view(x.shape)
-        found = of_x, *of_weights, *of_biases
-        return autograd.refuse_twice("the projections", found, (x, *weights, *upstream))
+        sources = ctx.saved_tensors
+        return autograd.compute_once(
+            "the projections",
+            (*sources, *upstream),
+            lambda: _gradients(ctx.needs_input_grad, sources, upstream),
+        )
+
+
+def _gradients(needs, sources, upstream):
+    """Those of ``x``, of the weights and of the biases; None where none is needed."""
+    x, *weights = sources
+    wants_x, *wanted = needs
+    columns = x.flatten(0, -2)
+    of_x, of_weights, of_biases = None, [], []
+    for i, (gradient, weight) in enumerate(zip(upstream, weights)):
+        rows = gradient.flatten(0, -2)
+        if wants_x and of_x is None:
+            of_x = torch.mm(rows, weight)
+        elif wants_x:
+            of_x.addmm_(rows, weight)
+        of_weights.append(torch.mm(rows.t(), columns) if wanted[i] else None)
+        of_biases.append(rows.sum(0) if wanted[i + len(weights)] else None)
+    of_x = None if of_x is None else of_x.view(x.shape)
+    return of_x, *of_weights, *of_biases
 
 
 _apply = autograd.plain_apply(_Projections)

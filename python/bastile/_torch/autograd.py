@@ -77,6 +77,20 @@ def refuse_twice(name, gradients, sources):
     return tuple(None if x is None else next(refused) for x in gradients)
 
 
+def compute_once(name, sources, compute):
+    """``compute()``, the gradients of a node's backward, without recording it, and
+    refused as by `refuse_twice` where they are differentiated.
+
+    Autograd mostly runs backwards without recording them, and asking for that again
+    costs the host time.
+    """
+    if not torch.is_grad_enabled():
+        return compute()
+    with torch.no_grad():
+        found = compute()
+    return refuse_twice(name, found, sources)
+
+
 class _Refusal(torch.autograd.Function):
     @staticmethod
     def forward(ctx, name, count, *tensors):

@@ -12,6 +12,8 @@ import math
 
 import numpy as np
 
+import floats
+
 # Roundings of ops other than sums, products and choices. A quotient may be a product
 # with a reciprocal, each an approximation where a rounding to 16 bits follows.
 QUOTIENT = 6
@@ -198,6 +200,79 @@ def total(x, axes):
     elif count > 1:
         error = error + _unit * (2 + math.sqrt(count)) * (size + error)
     return Bounded(value, error)
+
+
+def repeated_axes(shape, of):
+    """The axes of `shape` along which NumPy's rules have repeated an array of the
+    shape `of`."""
+    extra = len(shape) - len(of)
+    return tuple(range(max(extra, 0))) + tuple(
+        axis
+        for axis in range(max(extra, 0), len(shape))
+        if of[axis - extra] == 1 and shape[axis] != 1
+    )
+
+
+def _least_bit(numbers):
+    """The exponent of the last bit that any of the finite `numbers` has."""
+    mantissas, exponents = np.frexp(numbers[numbers != 0])
+    whole = np.ldexp(mantissas, 53).astype(np.int64)
+    _, places = np.frexp((whole & -whole).astype(np.float64))
+    return int((exponents - 53 + places - 1).min(initial=500))
+
+
+def product(x, y, contract, shape):
+    """The product of the matrices in the last two dimensions, summed over dimension
+    `contract` of each, in the shape `shape`: dimensions ahead of the matrices are
+    repeated as NumPy's rules have it, and added up where `shape` lacks them or is 1.
+    Where neither factor has a dimension of `shape`, the product is repeated there."""
+
+    def multiply(a, b):
+        a = a if contract[0] == 1 else np.swapaxes(a, -1, -2)
+        b = b if contract[1] == 0 else np.swapaxes(b, -1, -2)
+        whole = np.matmul(a, b)
+        axes = repeated_axes(whole.shape, shape)
+        summed = whole.sum(axis=axes, keepdims=True)
+        extra = max(whole.ndim - len(shape), 0)
+        return np.broadcast_to(summed.reshape(summed.shape[extra:]), shape)
+
+    with np.errstate(all="ignore"):
+        value = multiply(x.value, y.value)
+        size = multiply(np.abs(x.value), np.abs(y.value))
+        error = multiply(np.abs(x.value), y.error) + multiply(
+            x.error, np.abs(y.value) + y.error
+        )
+        count = multiply(np.ones(x.shape), np.ones(y.shape)).max(initial=0)
+        # One product is added after the other: partial sums are larger than in `total`.
+        rounded = _unit * (2 + 2 * math.sqrt(count)) * (size + error)
+        if x.is_exact() and y.is_exact() and np.isfinite(size).all():
+            # All sums of such products have few bits.
+            bits = _least_bit(x.value) + _least_bit(y.value)
+            rounded = np.where(size < math.ldexp(1, min(bits + 24, 1000)), 0, rounded)
+    return Bounded(value, error + rounded)
+
+
+# A half unit in the last place, and that of the smallest number.
+ROUNDINGS = {
+    "f64": (0.0, 0.0),
+    "f32": (0.0, 0.0),
+    "f16": (2.0**-11, 2.0**-25),
+    "bf16": (2.0**-8, 2.0**-134),
+}
+
+
+def rounded(x, kind, is_alone=True):
+    """Rounded to a type, if that is narrower than the computation's. If `x` is not
+    alone, it may be added to another number before, and even one that the type holds
+    loses what is a part of itself."""
+    relative, least = ROUNDINGS[kind]
+    if not relative:
+        return x
+    with np.errstate(all="ignore"):
+        held = floats.round_to(kind, x.value.astype(np.float32))
+        is_held = is_alone & (x.error == 0) & (held == x.value)
+        lost = relative * (np.abs(x.value) + x.error) + least
+        return Bounded(x.value, np.where(is_held, 0, x.error + lost))
 
 
 class Condition:

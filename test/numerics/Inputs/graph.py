@@ -7,14 +7,6 @@ import bounded
 import floats
 import tape
 
-# A half unit in the last place, and that of the smallest number.
-ROUNDINGS = {
-    "f64": (0.0, 0.0),
-    "f32": (0.0, 0.0),
-    "f16": (2.0**-11, 2.0**-25),
-    "bf16": (2.0**-8, 2.0**-134),
-}
-
 
 class Value:
     """A result of a node. `leading` is None for a row vector, else a tuple of
@@ -60,16 +52,9 @@ class Node:
 
 
 def round_to(kind, variable, is_op):
-    relative, least = ROUNDINGS[kind]
-    if not relative:
+    if not bounded.ROUNDINGS[kind][0]:
         return variable
-    return tape.rounded(
-        variable,
-        lambda numbers: floats.round_to(kind, numbers.astype(np.float32)),
-        relative,
-        least,
-        is_op,
-    )
+    return tape.rounded(variable, kind, is_op)
 
 
 class Graph:

@@ -36,19 +36,23 @@ class Builder:
     """Holds a graph and its values, which are all of float64
     if `is_double`. Methods that add ops return None where they cannot."""
 
+    leadings = LEADING
+    lengths = LENGTHS
+
     def __init__(self, name, seed, is_double=False):
         self.random = np.random.default_rng(seed)
         self.graph = Graph(name)
         self.is_double = is_double
         self.wide = "f64" if is_double else "f32"
         self.known = {}
-        self.leading, self.sizes = self.pick(LEADING)
-        self.length = self.pick(LENGTHS)
+        self.leading, self.sizes = self.pick(self.leadings)
+        self.length = self.pick(self.lengths)
         # The numbers are few different ones: many are equal, and some 0.
         self.is_coarse = self.chance(0.3)
         # Rows that are taken apart have no groups, and rarely pieces of both
         # ways.
         self.has_groups = self.chance(0.3)
+        self.has_pieces = not self.has_groups
         self.interleaved = self.pick((0, 0, 0, 1, 1, 0.4, 0.4))
         self.values = []
         self.conditions = []
@@ -63,7 +67,7 @@ class Builder:
 
     # Arguments.
 
-    def argument(self, leading, sizes, length, prefix, kind=None):
+    def argument(self, leading, sizes, length, prefix, kind=None, scale=1):
         kinds = ("f64",) if self.is_double else ("f32", "bf16", "bf16", "f16")
         name = f"{prefix}{len(self.graph.arguments)}"
         value = Value(name, leading, length, kind or self.pick(kinds))
@@ -71,7 +75,7 @@ class Builder:
         numbers = self.random.standard_normal((*sizes, length))
         # Few bits, so that every type holds them.
         steps = 4 if self.is_coarse else 64
-        numbers = np.clip(np.round(numbers * steps) / steps, -3.5, 3.5)
+        numbers = np.clip(np.round(numbers * steps) / steps, -3.5, 3.5) * scale
         twins = [
             self.known[x.name].value
             for x in self.graph.arguments[:-1]
@@ -193,6 +197,10 @@ class Builder:
     def rows(self):
         """A value with the leading sizes of all."""
         return next(x for x in self.values if x.leading == self.leading)
+
+    def has_rows(self, x):
+        """Whether `x` has rows that whole functions may be applied to."""
+        return x.leading == self.leading
 
     def can_repeat(self, x, leading, length):
         if x.leading is None:
@@ -320,9 +328,44 @@ class Builder:
             formula,
         )
 
+    def compare_rows(self, like):
+        """Compares numbers of rows along some leading dimensions with a number."""
+        predicate = self.pick(("slt", "sge", "eq"))
+        function = graph_ops.COMPARE[predicate]
+        first = int(self.random.integers(len(like.leading)))
+        last = int(self.random.integers(first, len(like.leading)))
+        number = int(self.random.integers(5))
+        result = self.new(like.leading, 1, "i1")
+        name, numbers = result.name, result.type("i32")
+        over = list(range(first, last + 1))
+
+        def formula(like):
+            sizes = like.shape[:-1]
+            places = np.zeros(sizes, int)
+            for dimension in over:
+                places = places * sizes[dimension] + np.indices(sizes)[dimension]
+            truth = function(places, number)[..., None]
+            return bounded.Condition(truth, np.ones(truth.shape, bool))
+
+        return self.node(
+            result,
+            [like],
+            [
+                f"%{name}a = tile.iota over {over} like %{like.name} : {numbers}, "
+                f"{like.type()}",
+                f"%{name}b = arith.constant {number} : i32",
+                f"%{name}c = tile.broadcast %{name}b like %{like.name} : i32, "
+                f"{like.type()} -> {numbers}",
+                f"%{name} = arith.cmpi {predicate}, %{name}a, %{name}c : {numbers}",
+            ],
+            formula,
+        )
+
     def condition(self, x):
         """A condition in the shape of `x`: a new one, an old one, or two combined."""
         if x.leading is not None and self.chance(0.25):
+            if self.chance(0.4):
+                return self.repeat(self.compare_rows(x), x.leading, x.length)
             return self.compare_columns(x)
         sources = [v for v in self.values if self.can_repeat(v, x.leading, x.length)]
         had = [v for v in self.conditions if self.can_repeat(v, x.leading, x.length)]
@@ -376,7 +419,7 @@ class Builder:
 
     def split(self, x):
         counts = [n for n in (2, 2, 3, 4) if x.length % n == 0]
-        if not counts or x.length == 1 or self.has_groups:
+        if not counts or x.length == 1 or not self.has_pieces:
             return None
         count = self.pick(counts)
         is_interleaved = self.chance(self.interleaved)
@@ -400,7 +443,7 @@ class Builder:
     def join(self, x):
         alike = [v for v in self.like(x) if v.kind == x.kind]
         count = self.pick((2, 2, 3, 4))
-        if x.length * count > max(LENGTHS) or self.has_groups:
+        if x.length * count > max(LENGTHS) or not self.has_pieces:
             return None
         pieces = [x, *(self.pick(alike or [x]) for _ in range(count - 1))]
         is_interleaved = self.chance(self.interleaved)
@@ -418,7 +461,7 @@ class Builder:
     # Functions.
 
     def model(self, x):
-        if x.leading != self.leading or x.length < 2:
+        if not self.has_rows(x) or x.length < 2:
             return None
         name = self.pick(tuple(graph_ops.MODEL))
         formula, text = graph_ops.MODEL[name]
@@ -431,11 +474,15 @@ class Builder:
             is_interleaved = name == "rope_interleaved"
             if (
                 x.length % 2
-                or self.has_groups
+                or not self.has_pieces
                 or (self.interleaved == (0 if is_interleaved else 1))
             ):
                 return None
-            operands += [self.row_argument(x.length // 2, self.wide) for _ in "cs"]
+            sizes = self.known[x.name].shape[:-1]
+            operands += [
+                self.argument(x.leading, sizes, x.length // 2, "x", self.wide)
+                for _ in "cs"
+            ]
         if None in operands:
             return None
         result = self.new(x.leading, x.length, x.kind)

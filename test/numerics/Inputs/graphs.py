@@ -153,11 +153,11 @@ ACTIONS = (
 )
 
 
-def generate(seed, is_double=False):
+def generate(seed, is_double=False, generator=Generator, letter="f", most=24):
     """A graph and values for its arguments, which every type holds."""
     bounded.compute_in("f64" if is_double else "f32")
-    generator = Generator(f"f{seed}", seed, is_double)
-    graph = generator.grow(int(generator.random.integers(4, 24)))
+    growing = generator(f"{letter}{seed}", seed, is_double)
+    graph = growing.grow(int(growing.random.integers(4, most)))
     return graph, {
-        value.name: generator.known[value.name].value for value in graph.arguments
+        value.name: growing.known[value.name].value for value in graph.arguments
     }

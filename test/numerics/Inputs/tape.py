@@ -103,13 +103,7 @@ def _unrepeated(gradient, shape):
     """The sum over the dimensions that NumPy's rules have repeated."""
     if gradient.shape == shape:
         return gradient
-    extra = len(gradient.shape) - len(shape)
-    axes = tuple(range(extra)) + tuple(
-        extra + i
-        for i, size in enumerate(shape)
-        if size == 1 and gradient.shape[extra + i] != 1
-    )
-    summed = bounded.total(gradient, axes)
+    summed = bounded.total(gradient, bounded.repeated_axes(gradient.shape, shape))
     return summed.map(lambda array: array.reshape(shape))
 
 
@@ -177,14 +171,10 @@ def stop_gradient(x):
     return Variable(x.number)
 
 
-def rounded(x, kind, relative, least, is_op):
-    """Rounded to a narrower type, a half unit of which is a part `relative` of a
-    number, and `least` of the smallest. `is_op` says that `x` comes of one op
-    on that type, whose derivative sees what the op returns."""
-    number = x.number
-    is_held = (number.error == 0) & (kind(number.value) == number.value)
-    lost = relative * (np.abs(number.value) + number.error) + least
-    result = Bounded(number.value, np.where(is_held, 0, number.error + lost))
+def rounded(x, kind, is_op):
+    """Rounded to a narrower type. `is_op` says that `x` comes of one op on that type,
+    whose derivative sees what the op returns."""
+    result = bounded.rounded(x.number, kind)
     if is_op:
         x.seen = result
     return _make(result, (x,), lambda g: (g,))
@@ -240,6 +230,33 @@ def extreme(x, axes, sign):
 
 def mean(x):
     return total(x, (-1,)) * (1 / x.shape[-1])
+
+
+# Products of matrices.
+
+
+def product(x, y, contract, shape, kind):
+    """The product of the last two dimensions, summed over dimension `contract` of each.
+    The dimensions ahead are repeated as NumPy's rules have it, and added up where
+    `shape` lacks them. `kind` is the factors' type, to which gradients are rounded
+    before they are multiplied."""
+    left, right = x.number, y.number
+
+    def rule(g):
+        # The compiler merges equal products, and adds their gradients first.
+        g = bounded.rounded(g, kind, is_alone=False)
+        # What a factor does not have, the other one and the result do.
+        if contract[0] == 1:
+            gx = bounded.product(g, right, (1, 1 - contract[1]), x.shape)
+        else:
+            gx = bounded.product(right, g, (1 - contract[1], 1), x.shape)
+        if contract[1] == 1:
+            gy = bounded.product(g, left, (0, 1 - contract[0]), y.shape)
+        else:
+            gy = bounded.product(left, g, (1 - contract[0], 0), y.shape)
+        return gx, gy
+
+    return _make(bounded.product(left, right, contract, shape), (x, y), rule)
 
 
 # Functions that move values.

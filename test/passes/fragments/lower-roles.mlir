@@ -143,15 +143,15 @@ tile.program @turns(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
 // CHECK:         nvvm.cluster.arrive {aligned}
 // CHECK-NEXT:    nvvm.cluster.wait {aligned}
 // CHECK:         %[[BLOCK0:.*]] = nvvm.mapa %[[BARRIER]], %{{.*}}
-// CHECK-NEXT:    nvvm.mbarrier.arrive %[[BLOCK0]] {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+// CHECK-NEXT:    nvvm.mbarrier.arrive %[[BLOCK0]] : !llvm.ptr<7>
 // CHECK-NEXT:    %[[BLOCK1:.*]] = nvvm.mapa %[[BARRIER]], %{{.*}}
-// CHECK-NEXT:    nvvm.mbarrier.arrive %[[BLOCK1]] {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+// CHECK-NEXT:    nvvm.mbarrier.arrive %[[BLOCK1]] : !llvm.ptr<7>
 // CHECK:         %[[THREAD:.*]] = arith.remui
 // CHECK-NEXT:    %[[ARRIVES:.*]] = arith.cmpi ult, %[[THREAD]], %[[BLOCKS]]
 // CHECK-NEXT:    scf.if %[[ARRIVES]] {
 // CHECK-NEXT:      %[[BLOCK:.*]] = arith.index_castui %[[THREAD]]
 // CHECK-NEXT:      %[[THERE:.*]] = nvvm.mapa %[[BARRIER]], %[[BLOCK]]
-// CHECK-NEXT:      nvvm.mbarrier.arrive %[[THERE]] {scope = #nvvm.mem_scope<cluster>} : !llvm.ptr<7>
+// CHECK-NEXT:      nvvm.mbarrier.arrive %[[THERE]] : !llvm.ptr<7>
 // CHECK-NEXT:    }
 tile.program @cluster(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 32 : i64},

@@ -109,3 +109,46 @@ tile.program @stores(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"
   tile.wait_stores 1
   tile.return
 }
+
+// -----
+
+// Each warp copies its 16 rows once all of its threads have come, and its threads
+// go on once the copy has read them. 16 rows of 128 bytes lie 2048 bytes apart.
+// CHECK-LABEL: tile.program @stores_of_warps(
+// CHECK-SAME:      %[[M:[^:]*]]: index, %[[K:[^:]*]]: index, %[[X:[^:]*]]: !llvm.ptr
+// CHECK-DAG:     %[[ROWS:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 2048 : index
+// CHECK-DAG:     %[[ALL:.*]] = arith.constant -1 : i32
+// CHECK-DAG:     %[[BUFFER:.*]] = llvm.mlir.addressof @stores_of_warps_shared
+// CHECK-DAG:     %[[LANES:.*]] = arith.constant 32 : index
+// CHECK:         %[[UNIFORM:.*]], %{{.*}} = gpu.shuffle idx
+// CHECK-NEXT:    %[[WARP:.*]] = arith.index_castui %[[UNIFORM]]
+// CHECK-NEXT:    nvvm.bar.warp.sync %[[ALL]]
+// CHECK-NEXT:    %[[FIRST:.*]] = arith.muli %[[WARP]], %[[ROWS]]
+// CHECK-NEXT:    %[[LANE:.*]] = arith.remui %{{.*}}, %[[LANES]]
+// CHECK-NEXT:    %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]]
+// CHECK-NEXT:    scf.if %[[IS_FIRST]] {
+// CHECK-NEXT:      %[[OFFSET:.*]] = arith.muli %[[WARP]], %[[BYTES]]
+// CHECK-NEXT:      %[[OFFSET32:.*]] = arith.index_castui %[[OFFSET]]
+// CHECK-NEXT:      %[[SOURCE:.*]] = llvm.getelementptr %[[BUFFER]][%[[OFFSET32]]]
+// CHECK-NEXT:      %[[COLUMN:.*]] = arith.index_castui %[[K]]
+// CHECK-NEXT:      %[[ROW:.*]] = arith.addi %[[M]], %[[FIRST]]
+// CHECK-NEXT:      %[[ROW32:.*]] = arith.index_castui %[[ROW]]
+// CHECK-NEXT:      nvvm.cp.async.bulk.tensor.global.shared.cta %[[X]], %[[SOURCE]], box[%[[COLUMN]], %[[ROW32]]]
+// CHECK-NEXT:      nvvm.cp.async.bulk.commit.group
+// CHECK-NEXT:    }
+// CHECK-NEXT:    scf.if %[[IS_FIRST]] {
+// CHECK-NEXT:      nvvm.cp.async.bulk.wait_group 1 {read}
+// CHECK-NEXT:    }
+// CHECK-NEXT:    nvvm.bar.warp.sync %[[ALL]]
+!warp_map = !tile.tensor_map<memref<?x?xf32, strided<[?, 1]>>, box = [16, 32], swizzle = 128>
+!warp_slots = memref<1x64x32xf32, #tile.shared<swizzle = 128>>
+tile.program @stores_of_warps(%m: index, %k: index, %x: !warp_map {tile.dimensions = ["m", "k"]})
+    attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : !warp_slots
+  tile.store_box %buffer[%c0] to %x[%m, %k] warp : !warp_slots, !warp_map
+  tile.wait_stores 1 warp
+  tile.return
+}

@@ -48,7 +48,7 @@ tile.program @aligned(%m: index, %k: index,
 // CHECK:           arith.select %{{.*}}, %[[LOADED]], %{{.*}} : bf16
 // CHECK:         llvm.store %[[PIECE]], %{{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
 tile.program @less_aligned(%m: index, %k: index,
-    %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 12 : i64},
+    %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 4 : i64},
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"]})
     attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
   %c0 = arith.constant 0 : index

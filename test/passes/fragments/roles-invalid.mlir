@@ -77,6 +77,19 @@ tile.program @cluster_in_a_role(%n: index) attributes {dimensions = ["n"], progr
 
 // -----
 
+!rows = !tile.tensor_map<memref<?x?xf32, strided<[?, 1]>>, box = [16, 32], swizzle = 128>
+tile.program @rows_of_warps(%m: index, %k: index, %x: !rows {tile.dimensions = ["m", "k"]})
+    attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
+                schedule = #tile.schedule<threads = 128>} {
+  %c0 = arith.constant 0 : index
+  %0 = tile.buffer {offset = 0 : i64} : memref<1x32x32xf32, #tile.shared<swizzle = 128>>
+  // expected-error @below {{'tile.store_box' op copies boxes of 16 rows for the warps of 128 threads, of which no slot of 32 rows is made; each warp takes as many rows, a multiple of 8}}
+  tile.store_box %0[%c0] to %x[%m, %k] warp : memref<1x32x32xf32, #tile.shared<swizzle = 128>>, !rows
+  tile.return
+}
+
+// -----
+
 // A single column would have to go to lanes that do not hold it.
 tile.program @split_to_columns(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
     schedule = #tile.schedule<threads = 32>} {

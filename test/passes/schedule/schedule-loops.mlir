@@ -262,3 +262,23 @@ tile.kernel @longer_than_registers(%x: tensor<?x300000xbf16>) -> tensor<?x300000
   %4 = arith.truncf %3 : tensor<?x300000xf32> to tensor<?x300000xbf16>
   tile.return %4 : tensor<?x300000xbf16>
 }
+
+// The expectation of a row under a softmax reads the row once, in one sweep, as
+// its sum follows the maximum: nothing is kept, and no cluster is needed.
+// CHECK-LABEL: @expectation
+// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1>,
+// PINNED-LABEL: @expectation
+tile.kernel @expectation(%x: tensor<?x131072xbf16>, %y: tensor<?x131072xbf16>) -> tensor<?x1xf32> {
+  %0 = arith.extf %x : tensor<?x131072xbf16> to tensor<?x131072xf32>
+  %1 = arith.extf %y : tensor<?x131072xbf16> to tensor<?x131072xf32>
+  %2 = tile.reduce max %0 : tensor<?x131072xf32> -> tensor<?x1xf32>
+  %3 = tile.broadcast %2 like %x : tensor<?x1xf32>, tensor<?x131072xbf16> -> tensor<?x131072xf32>
+  %4 = arith.subf %0, %3 : tensor<?x131072xf32>
+  %5 = math.exp %4 : tensor<?x131072xf32>
+  %6 = tile.reduce add %5 : tensor<?x131072xf32> -> tensor<?x1xf32>
+  %7 = tile.broadcast %6 like %x : tensor<?x1xf32>, tensor<?x131072xbf16> -> tensor<?x131072xf32>
+  %8 = arith.divf %5, %7 : tensor<?x131072xf32>
+  %9 = arith.mulf %8, %1 : tensor<?x131072xf32>
+  %10 = tile.reduce add %9 : tensor<?x131072xf32> -> tensor<?x1xf32>
+  tile.return %10 : tensor<?x1xf32>
+}

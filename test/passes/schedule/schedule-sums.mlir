@@ -131,7 +131,9 @@ tile.kernel @statistics(%x: tensor<?x4096xf32>) -> tensor<?x1xf32> {
 // Where registers hold two sums, three stages go through shared memory.
 // CHECK-LABEL: @two_sums
 // CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 3>,
-tile.kernel @two_sums(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>) -> (tensor<?x4096xf32>, tensor<?x4096xf32>) {
+tile.kernel @two_sums(%x: tensor<?x4096xbf16> {tile.dimensions = ["rows", "columns"]},
+                      %y: tensor<?x4096xbf16> {tile.dimensions = ["rows", "columns"]})
+    -> (tensor<?x4096xf32>, tensor<?x4096xf32>) {
   %0 = arith.extf %x : tensor<?x4096xbf16> to tensor<?x4096xf32>
   %1 = arith.extf %y : tensor<?x4096xbf16> to tensor<?x4096xf32>
   %2 = tile.reduce_rows add %0 partial : tensor<?x4096xf32> -> tensor<?x4096xf32>

@@ -84,10 +84,12 @@ tile.kernel @sum_of_what_rows_share(%x: tensor<?x65536xbf16>, %w: tensor<65536xf
   tile.return %5 : tensor<?x65536xbf16>
 }
 
-// A sum of rows of their own comes first: other rows are loaded meanwhile.
+// A sum of rows of their own comes first: other rows are loaded meanwhile. The
+// names say that both have the same columns.
 // CHECK-LABEL: @sum_of_other_rows
 // CLUSTER-SAME: #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 8>
-tile.kernel @sum_of_other_rows(%x: tensor<?x65536xbf16>, %y: tensor<?x65536xbf16>)
+tile.kernel @sum_of_other_rows(%x: tensor<?x65536xbf16> {tile.dimensions = ["rows", "columns"]},
+                               %y: tensor<?x65536xbf16> {tile.dimensions = ["rows", "columns"]})
     -> tensor<?x65536xbf16> {
   %0 = arith.extf %y : tensor<?x65536xbf16> to tensor<?x65536xf32>
   %1 = tile.reduce add %0 : tensor<?x65536xf32> -> tensor<?x1xf32>

@@ -26,6 +26,14 @@ func.func @no_derivative(%x: tensor<?x8xf32> {tile.name = "x"}) -> tensor<?x8xf3
 
 // -----
 
+func.func @second_of_two_results(%x: tensor<?x8xf32> {tile.name = "x"}) -> tensor<?x8xf32> {
+  // expected-error @below {{'math.sincos' op has no derivative}}
+  %0, %1 = math.sincos %x : tensor<?x8xf32>
+  return %1 : tensor<?x8xf32>
+}
+
+// -----
+
 // What does not depend on x needs no derivative.
 func.func @elsewhere(%x: tensor<?x8xf32> {tile.name = "x"}, %y: tensor<?x8xf32>)
     -> tensor<?x8xf32> {

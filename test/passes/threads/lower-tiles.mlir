@@ -609,6 +609,30 @@ tile.program @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?,
 
 // -----
 
+// The rows of a thread follow each other at the distance of the layout; rows that
+// the threads of a warp share have one number.
+// CHECK-LABEL: tile.program @iota_rows(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[FIRST:[^:]*]]: index
+// CHECK-DAG:     %[[STEP:.*]] = arith.constant 4 : index
+// CHECK:         %[[ROW:.*]] = arith.addi %[[FIRST]], %{{.*}} : index
+// CHECK-NEXT:    %[[A:.*]] = arith.index_castui %[[ROW]] : index to i32
+// CHECK-NEXT:    %[[NEXT:.*]] = arith.addi %[[ROW]], %[[STEP]] : index
+// CHECK-NEXT:    %[[B:.*]] = arith.index_castui %[[NEXT]] : index to i32
+// CHECK-NEXT:    vector.broadcast %[[A]] : i32 to vector<4xi32>
+// CHECK-NEXT:    vector.broadcast %[[B]] : i32 to vector<4xi32>
+// CHECK:         tile.return
+tile.program @iota_rows(%rows: index, %first: index, %y: memref<?x128xi32, strided<[?, 1]>>)
+    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 8, threads = 128, vector = 4, columns = 128>} {
+  %c0 = arith.constant 0 : index
+  %row = tile.program_id
+  %0 = tile.iota_rows from %first : tensor<8x1xi32>
+  %1 = tile.broadcast %0 : tensor<8x1xi32> -> tensor<8x128xi32>
+  tile.store %1, %y[%row, %c0] : tensor<8x128xi32>, memref<?x128xi32, strided<[?, 1]>>
+  tile.return
+}
+
+// -----
+
 // Integers move, spread, compare and are masked as numbers do.
 // CHECK-LABEL: tile.program @integers(
 // CHECK-DAG:     %[[OTHER:.*]] = arith.constant dense<-1> : vector<4xi32>

@@ -259,3 +259,33 @@ func.func @in_place(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128
   %1 = tile.launch [@second](%y, %v) : (tensor<?x128xf32>, tensor<128xf32>) -> tensor<?x128xf32>
   return %0, %1 : tensor<?x128xf32>, tensor<?x128xf32>
 }
+
+// -----
+
+// Sizes ahead of merging are those of one row space: such kernels stay alone.
+// CHECK-LABEL: tile.program @numbers(
+// CHECK-SAME:      unmerged_sizes = array<i64: 1>
+// CHECK-LABEL: tile.program @plain(
+// CHECK-NOT:   merged =
+// CHECK-LABEL: func.func @alone(
+// CHECK:         tile.launch [@numbers
+// CHECK:         tile.launch [@plain
+#tiles = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 64>
+tile.kernel @numbers(%x: tensor<?x?x64xi32>, %v: tensor<64xi32>) -> tensor<?x?x64xi32>
+    attributes {schedule = #tiles} {
+  %0 = tile.iota over [1] like %x : tensor<?x?x1xi32>, tensor<?x?x64xi32>
+  %1 = tile.broadcast %0 like %x : tensor<?x?x1xi32>, tensor<?x?x64xi32> -> tensor<?x?x64xi32>
+  %2 = arith.addi %x, %1 : tensor<?x?x64xi32>
+  tile.return %2 : tensor<?x?x64xi32>
+}
+tile.kernel @plain(%y: tensor<?x?x64xi32>, %v: tensor<64xi32>) -> tensor<?x?x64xi32>
+    attributes {schedule = #tiles} {
+  %0 = arith.muli %y, %y : tensor<?x?x64xi32>
+  tile.return %0 : tensor<?x?x64xi32>
+}
+func.func @alone(%x: tensor<?x?x64xi32>, %y: tensor<?x?x64xi32>, %v: tensor<64xi32>)
+    -> (tensor<?x?x64xi32>, tensor<?x?x64xi32>) {
+  %0 = tile.launch [@numbers](%x, %v) : (tensor<?x?x64xi32>, tensor<64xi32>) -> tensor<?x?x64xi32>
+  %1 = tile.launch [@plain](%y, %v) : (tensor<?x?x64xi32>, tensor<64xi32>) -> tensor<?x?x64xi32>
+  return %0, %1 : tensor<?x?x64xi32>, tensor<?x?x64xi32>
+}

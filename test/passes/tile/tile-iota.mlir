@@ -37,3 +37,60 @@ func.func @in_a_loop(%x: tensor<?x256xf32>, %s: tensor<?x1xi32>)
   %5 = tile.reduce add %4 : tensor<?x256xf32> -> tensor<?x1xf32>
   return %4, %5 : tensor<?x256xf32>, tensor<?x1xf32>
 }
+
+// -----
+
+// With one leading dimension, the number of a row is the program's own.
+// CHECK-LABEL: tile.program @rows_kernel(
+// CHECK-SAME:      %[[N:[^:]*]]: index, %[[X:[^:]*]]: memref
+// CHECK:         %[[ROW:.*]] = tile.iota_rows from %{{.*}} : tensor<[[R:[0-9]+]]x1xi32>
+// CHECK:         tile.broadcast %[[ROW]] : tensor<[[R]]x1xi32> -> tensor<[[R]]x128xi32>
+func.func @rows(%x: tensor<?x256xi32>) -> tensor<?x256xi32> {
+  %0 = tile.iota over [0] like %x : tensor<?x1xi32>, tensor<?x256xi32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xi32>, tensor<?x256xi32> -> tensor<?x256xi32>
+  %2 = arith.addi %1, %x : tensor<?x256xi32>
+  return %2 : tensor<?x256xi32>
+}
+
+// -----
+
+// With several, which the runtime may merge, it is divided by the sizes ahead of
+// that: of the dimensions behind, and of its own unless it is the first.
+// CHECK-LABEL: tile.program @inner_kernel(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[H:[^:]*]]: index, %[[S:[^:]*]]: index, %{{[^:]*}}: memref
+// CHECK-SAME:      unmerged_sizes = array<i64: 1, 2>
+// CHECK-DAG:     %[[H64:.*]] = arith.index_castui %[[H]] : index to i64
+// CHECK-DAG:     %[[S64:.*]] = arith.index_castui %[[S]] : index to i64
+// CHECK-DAG:     %[[ROW:.*]] = tile.iota_rows from %{{.*}} : tensor<[[R:[0-9]+]]x1xi64>
+// CHECK-DAG:     %[[HS:.*]] = tile.broadcast %[[H64]]
+// CHECK-DAG:     %[[SS:.*]] = tile.broadcast %[[S64]]
+// CHECK:         %[[D:.*]] = arith.divui %[[ROW]], %[[SS]]
+// CHECK:         %[[M:.*]] = arith.remui %[[D]], %[[HS]]
+// CHECK:         arith.trunci %[[M]] : tensor<[[R]]x1xi64> to tensor<[[R]]x1xi32>
+func.func @inner(%x: tensor<?x?x?x128xi32>) -> tensor<?x?x?x128xi32> {
+  %0 = tile.iota over [1] like %x : tensor<?x?x?x1xi32>, tensor<?x?x?x128xi32>
+  %1 = tile.broadcast %0 like %x : tensor<?x?x?x1xi32>, tensor<?x?x?x128xi32> -> tensor<?x?x?x128xi32>
+  %2 = arith.addi %1, %x : tensor<?x?x?x128xi32>
+  return %2 : tensor<?x?x?x128xi32>
+}
+
+// -----
+
+// The first dimension asks for the sizes behind it alone, and static sizes are no
+// arguments; all dimensions together ask for none.
+// CHECK-LABEL: tile.program @outer_kernel(
+// CHECK-SAME:      %{{[^:]*}}: index, %[[S:[^:]*]]: index, %{{[^:]*}}: memref
+// CHECK-SAME:      unmerged_sizes = array<i64: 2>
+// CHECK:         %[[FIVE:.*]] = arith.constant 5 : index
+// CHECK:         arith.muli %[[S]], %[[FIVE]]
+// CHECK:         arith.divui
+// CHECK-NOT:     arith.remui %{{.*}} : tensor
+// CHECK:         tile.return
+func.func @outer(%x: tensor<?x5x?x128xi32>) -> tensor<?x5x?x128xi32> {
+  %0 = tile.iota over [0] like %x : tensor<?x5x?x1xi32>, tensor<?x5x?x128xi32>
+  %1 = tile.iota over [0, 1, 2] like %x : tensor<?x5x?x1xi32>, tensor<?x5x?x128xi32>
+  %2 = arith.addi %0, %1 : tensor<?x5x?x1xi32>
+  %3 = tile.broadcast %2 like %x : tensor<?x5x?x1xi32>, tensor<?x5x?x128xi32> -> tensor<?x5x?x128xi32>
+  %4 = arith.addi %3, %x : tensor<?x5x?x128xi32>
+  return %4 : tensor<?x5x?x128xi32>
+}

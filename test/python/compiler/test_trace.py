@@ -93,6 +93,8 @@ def test_all_functions_are_tested():
     special |= {"max_of_rows", "sum_of_rows", "repeat_interleave"}
     special |= {"row_max", "row_mean", "row_min", "row_sum"}
     special |= {"stop_gradient", "where"}
+    special |= {"dot", "linear", "matmul"}  # test_products.py
+    special |= {"iota", "random_bits", "uniform", "dropout"}  # test_random.py
     assert set(F.__all__) == special | set(UNARY)
 
 
@@ -270,12 +272,14 @@ def test_leading_sizes_of_one_repeat():
     np.testing.assert_allclose(kernel(x, angle), angle * x + 1, rtol=1e-13)
 
 
-def test_integers_take_part_once_they_are_converted():
+def test_integers_that_are_converted():
     x, count = random(3, 16), np.array([[1], [2], [-3]])
     kernel = compile_f64(lambda x, n: x / n.to("f64"), x, count, grad="x")
     np.testing.assert_allclose(kernel(x, count), x / count, rtol=1e-15)
+    kernel = compile_f64(lambda x, n: x / n, x, count, grad="x")
+    np.testing.assert_allclose(kernel(x, count), x / count, rtol=1e-15)
     with pytest.raises(ValueError, match=r"\(3, 1\) of i64, which has to be conv"):
-        compile_f64(lambda x, n: x / n, x, count)
+        compile_f64(lambda x, n: x * F.exp(n), x, count)
 
 
 def test_small_floats_are_extended():
@@ -508,6 +512,7 @@ def test_the_documentation_is_right():
         **{"gate": gate, "up": up, "parameter": before.copy(), "gradient": gradient},
         **{"mean": mean.copy(), "square": abs(square)},
         "rate": np.array([0.5], np.float32),
+        "seed": np.array([7], np.int32),
     }
     for block in blocks:
         exec(block, names)

@@ -6,7 +6,7 @@ import linear_losses
 import pytest
 import torch
 from bastile import ops
-from bastile._losses import kernels, plan, slabs
+from bastile._losses import kernels, plan, products, slabs
 from bastile._losses.options import Operands, Options, Settings
 from bastile._losses.products import memory_of_logits
 from bastile._losses.tokens import total_scale
@@ -21,6 +21,40 @@ WAYS = {
     "slabs": {"budget": 8 * TOKENS * 40, "recompute": True},
     "one slab": {"recompute": True},
 }
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["one product", "parts"])
+def in_parts(request, monkeypatch):
+    """Products with and without a part of their own for the last few classes, which
+    GPUs have for many classes."""
+    monkeypatch.setattr(products, "_gains_by_parts", lambda *_: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_of_odd_rows_are_cut(dtype, in_parts, monkeypatch):
+    counts = []
+
+    def multiply(a, b, out):
+        counts.append((a.shape[1], *out.shape))
+        return torch.matmul(a, b, out=out)
+
+    monkeypatch.setattr(torch, "mm", multiply)
+    hidden = torch.randn(7, 16, dtype=dtype)
+    weight = torch.randn(CLASSES, 16, dtype=dtype)
+    logits = memory_of_logits(hidden, 7, CLASSES)
+    products.logits_of(hidden, weight, None, logits)
+    assert torch.equal(logits.argmax(-1), (hidden @ weight.t()).argmax(-1))
+    odd = CLASSES % (16 // hidden.element_size())
+    parts = [odd, CLASSES - odd] if in_parts and odd else [CLASSES]
+    assert counts == [(16, 7, part) for part in parts]
+    # Gradients: the classes are summed over, and then are rows of the result.
+    counts.clear()
+    found = products.multiply(logits, weight, torch.empty_like(hidden))
+    expected = logits.double() @ weight.double()
+    assert distance(found, expected) < {2: 1e-2, 4: 1e-5, 8: 1e-13}[hidden.itemsize]
+    products.multiply(logits.t(), hidden, torch.empty_like(weight))
+    assert counts == [(parts[0], 7, 16), *((7, part, 16) for part in parts)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

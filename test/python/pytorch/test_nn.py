@@ -316,6 +316,8 @@ def test_repr():
     ("make", "message"),
     [
         (lambda: nn.SiLU(inplace=True), "'inplace' has to be False"),
+        (lambda: nn.Dropout(inplace=True), "'inplace' has to be False"),
+        (lambda: nn.Dropout(1.5), "'p' must be from 0 to 1, but is 1.5"),
         (lambda: nn.GELU("sigmoid"), "'none' or 'tanh', but is 'sigmoid'"),
         (lambda: nn.GeGLU("fast"), "'none' or 'tanh', but is 'fast'"),
         (lambda: nn.Softmax(None), "'dim' must be the last dimension"),

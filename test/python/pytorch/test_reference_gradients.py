@@ -32,7 +32,7 @@ CASES = {
     "sqrt": (tape.sqrt, torch.sqrt, [POSITIVE]),
     "rsqrt": (tape.rsqrt, torch.rsqrt, [POSITIVE]),
     "absolute": (tape.absolute, torch.abs, [FIRST]),
-    "product": (lambda x, y: x * y - y, lambda x, y: x * y - y, [FIRST, SECOND]),
+    "scaled": (lambda x, y: x * y - y, lambda x, y: x * y - y, [FIRST, SECOND]),
     "quotient": (lambda x, y: x / y, torch.div, [FIRST, POSITIVE]),
     "square": (lambda x: x * x, torch.square, [FIRST]),
     "power": (tape.power, torch.pow, [np.abs(FIRST), np.abs(SECOND) + 1]),
@@ -124,6 +124,26 @@ CASES = {
         ),
         lambda x, y: torch.where(x < y, x, y * 2),
         [FIRST, SECOND],
+    ),
+    "product": (
+        lambda x, y: tape.product(x, y, (1, 1), (2, 2), "f32"),
+        lambda x, y: x @ y.T,
+        [FIRST, SECOND],
+    ),
+    "product of transposed matrices": (
+        lambda x, y: tape.product(x, y, (0, 1), (4, 4), "f32"),
+        lambda x, y: x.T @ y.T,
+        [FIRST, SECOND.T],
+    ),
+    "product of batches": (
+        lambda x, y: tape.product(x, y, (1, 0), (2, 3, 2, 2), "f32"),
+        lambda x, y: x @ y,
+        [np.stack([FIRST, SECOND])[:, None], np.stack([SECOND.T] * 3)],
+    ),
+    "product that adds up its batch": (
+        lambda x, y: tape.product(x, y, (0, 0), (4, 4), "f32"),
+        lambda x, y: (x.mT @ y).sum(0),
+        [np.stack([FIRST, SECOND]), SECOND],
     ),
     "stopped": (
         lambda x: x * tape.stop_gradient(x),

@@ -9,7 +9,7 @@ import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
 from bastile import functional as F
 from bastile import nn, ops
-from bastile.functions import cos, max_of_rows, sum_of_rows
+from bastile.functions import cos, iota, max_of_rows, sum_of_rows
 from references import CASES, make_operands
 from torch.distributed.tensor import (
     DTensor,
@@ -82,6 +82,8 @@ def check_placements(mesh):
 
 def check_combinations_of_rows(mesh):
     x = torch.randn(6, 16)
+    with pytest.raises(TypeError, match="dropout: 'input' is a DTensor; give the"):
+        F.dropout(distribute_tensor(x, mesh, [Shard(0)]))
     total = bastile.compile(lambda x: sum_of_rows(x))
     (y,), _ = compare(total, (x,), mesh, [Shard(0)])
     assert y.placements == (Partial(),)
@@ -94,6 +96,9 @@ def check_combinations_of_rows(mesh):
         bastile.compile(lambda x: cos(sum_of_rows(x))),
         bastile.compile(lambda x: x * sum_of_rows(x)),
         lambda x: ops.cross_entropy(x, targets(x), returns="loss"),
+        bastile.compile(lambda x: x * iota(x, 0)),
+        # Each row of the product is of all rows.
+        bastile.compile(lambda x: x @ x.mT),
     ):
         (y,), _ = compare(function, (x,), mesh, [Shard(0)])
         assert y.placements == (Replicate(),)

@@ -134,6 +134,53 @@ TEST_F(GraphBuilderTest, TellsConditionsFromNumbers) {
   EXPECT_TRUE(contains(finish({condition}), "the result is a condition"));
 }
 
+TEST_F(GraphBuilderTest, ComputesWithIntegersInTheWidestType) {
+  Id x = argument("x", "tensor<?x64xi8>", {8, 64});
+  Id y = argument("y", "tensor<?x64xi32>", {8, 64});
+  Id f = argument("f", "tensor<?x64xbf16>", {8, 64});
+  Id sum = apply("add", {x, apply("multiply", {y, graph.addInteger(3)})});
+  EXPECT_EQ(graph.describe(sum).element, "i32");
+  EXPECT_EQ(error("add", {x, graph.addInteger(128)}),
+            "takes numbers that integers of 8 bits hold, but got 128");
+  EXPECT_EQ(error("floorDivide", {x, f}),
+            "takes integers, but got (8, 64) of bf16");
+  EXPECT_EQ(error("floorDivide", {x, graph.addNumber(0.5)}),
+            "takes integers, but got a number");
+  EXPECT_EQ(graph.describe(apply("divide", {x, y})).element, "f32");
+  EXPECT_EQ(graph.describe(apply("add", {x, graph.addNumber(0.5)})).element,
+            "f32");
+  std::string text = finish({sum, apply("multiply", {y, f})});
+  EXPECT_TRUE(contains(text, "arith.extsi %arg0"));
+  EXPECT_TRUE(contains(text, "arith.sitofp %arg1 : tensor<?x64xi32>"));
+}
+
+TEST_F(GraphBuilderTest, DividesByConstantsWithoutChecks) {
+  Id x = argument("x", "tensor<?x64xi32>");
+  std::string text = finish({apply("floorDivide", {x, graph.addInteger(8)}),
+                             apply("remainder", {x, graph.addInteger(8)})});
+  EXPECT_TRUE(contains(text, "arith.shrsi"));
+  EXPECT_TRUE(contains(text, "arith.andi"));
+  EXPECT_FALSE(contains(text, "arith.divsi"));
+  EXPECT_FALSE(contains(text, "arith.select"));
+}
+
+TEST_F(GraphBuilderTest, NumbersElementsAlongDimensions) {
+  Id x = argument("x", "tensor<?x4x64xbf16>", {2, 4, 64});
+  auto columns = graph.iota(x, {2}), rows = graph.iota(x, {0, 1});
+  ASSERT_TRUE(columns && rows);
+  EXPECT_EQ(graph.describe(*columns).sizes, (Sizes{2, 4, 64}));
+  EXPECT_EQ(graph.describe(*rows).sizes, (Sizes{2, 4, 1}));
+  EXPECT_EQ(graph.describe(*rows).element, "i32");
+  for (const std::vector<int64_t> &dimensions :
+       std::vector<std::vector<int64_t>>{{}, {3}, {-1}, {1, 2}, {1, 0}})
+    EXPECT_TRUE(contains(graph.iota(x, dimensions).takeError().message(),
+                         "elements of the shape (2, 4, 64) cannot be numbered "
+                         "along the dimensions ("));
+  EXPECT_TRUE(contains(finish({*columns, *rows}),
+                       "tile.iota over [0, 1] like %arg0 : "
+                       "tensor<?x4x1xi32>, tensor<?x4x64xbf16>"));
+}
+
 TEST_F(GraphBuilderTest, RejectsWhatThereIsNot) {
   Id x = argument("x", "tensor<?x64xf32>");
   EXPECT_EQ(error("sinh", {x}), "there is no function 'sinh'");

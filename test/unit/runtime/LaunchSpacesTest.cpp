@@ -92,6 +92,18 @@ TEST(RepeatedRowsTest, mergeLikeOtherStrides) {
             (std::vector<int64_t>{1, 0, 0, 1, 0, 0, 6, 8, 0}));
 }
 
+TEST(RepeatedRowsTest, leaveSizesAheadOfMerging) {
+  Function function = makeRotation("[1, null, 1, 4]", /*leading=*/3);
+  Argument size;
+  size.kind = Argument::Kind::UnmergedSize;
+  for (size.dimension = 0; size.dimension != 3; ++size.dimension)
+    function.launches[0].variants[0].arguments.push_back(size);
+  Rotation oneHead({2, 5, 1, 8}, {1, 5, 1, 4});
+  ASSERT_OK(oneHead.prepare(function));
+  EXPECT_EQ(oneHead.values(),
+            (std::vector<int64_t>{1, 0, 0, 2, 40, 0, 5, 8, 4, 2, 5, 1}));
+}
+
 TEST(RepeatedRowsTest, needNoAlignedStride) {
   Function function = makeRotation("[1, null, 1, 4]");
   Rotation rotation({2, 5, 3, 8}, {1, 5, 1, 4});

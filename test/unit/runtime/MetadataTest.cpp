@@ -158,9 +158,9 @@ TEST(MetadataTest, namesThePlaceOfAnError) {
   expectMalformed("\"bf16\", \"shape\": [null, 2880]},\n", "17,\n", "not JSON");
   expectMalformed("bastile.kernels", "other",
                   "schema: expected 'bastile.kernels', got 'other'");
-  expectMalformed("\"version\": 1", "\"version\": 5",
-                  "version: version 5 is unknown to this runtime, which reads "
-                  "versions 1 to 4");
+  expectMalformed("\"version\": 1", "\"version\": 6",
+                  "version: version 6 is unknown to this runtime, which reads "
+                  "versions 1 to 5");
   expectMalformed("\"compiler\"", "\"maker\"", "document: lacks 'compiler'");
   expectMalformed("\"gate\", \"type\": \"bf16\"", "\"gate\", \"type\": \"x\"",
                   "functions[0].inputs[0].type: unknown type 'x'");
@@ -262,7 +262,9 @@ TEST(MetadataTest, rejectsInconsistentLaunches) {
   expectMalformed("{\"stride\": 0", "{\"stride\": 3",
                   variant + ".arguments[2]: operand 3 is shared by all rows");
   expectMalformed("{\"size\": 0}", "{\"time\": 0}",
-                  variant + ".arguments[0]: expected 'size', 'pointer' or");
+                  variant + ".arguments[0]: expected 'size', 'unmerged_size',");
+  expectMalformed("{\"size\": 0}", "{\"unmerged_size\": 1}",
+                  variant + ".arguments[0].unmerged_size: 1 is out of range");
   expectMalformed("[\"rows\", 4]", "[\"rows\"]",
                   variant + ".grid.ceildiv: expected two operands, got 1");
   expectMalformed("\"ceildiv\"", "\"floordiv\"", variant + ".grid: expected");

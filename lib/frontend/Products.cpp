@@ -1,0 +1,139 @@
+//===- Products.cpp - Products of functions built op by op ----------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/Dimensions.h"
+#include "lib/frontend/Graph.h"
+
+using namespace mlir;
+using namespace bastile;
+using runtime::Error;
+using runtime::Expected;
+using tile::Expr;
+
+std::vector<std::pair<unsigned, unsigned>>
+Graph::findArguments(Value value, unsigned place) {
+  Block &block = function.front();
+  const ValueDimensions dimensions(block);
+  auto wanted = dimensions.get(value, place);
+  std::vector<std::pair<unsigned, unsigned>> found;
+  if (!wanted)
+    return found;
+  for (BlockArgument argument : block.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    for (unsigned own = 0; own < type.getRank(); ++own)
+      if (dimensions.get(argument, own) == wanted && type.isDynamicDim(own))
+        found.emplace_back(argument.getArgNumber(), own);
+  }
+  return found;
+}
+
+/// The type in which factors of the types `a` and `b` are multiplied, those
+/// that they have outside of formulas; null for one that a formula computed,
+/// which is of `wide`. Null if they have none in common.
+static Type getFactorType(Type a, Type b, Type wide) {
+  if (!a || !b)
+    return a ? a : b;
+  if (a == b)
+    return a;
+  if (a.getIntOrFloatBitWidth() == 8 || b.getIntOrFloatBitWidth() == 8)
+    return {};
+  return wide;
+}
+
+Expected<std::pair<Value, Value>> Graph::getFactors(Id a, Id b) {
+  const Id ids[] = {a, b};
+  Expected<SmallVector<Value>> wide = getWide(ids);
+  if (!wide)
+    return wide.takeError();
+  Type computed = getElementTypeOrSelf(wide->front().getType());
+  Type left = values[a].ownType, right = values[b].ownType;
+  Type type = getFactorType(left, right, computed);
+  if (!type && left)
+    return Error("cannot multiply " + describe(a) + " by " + describe(b) +
+                 "; convert one of them");
+  if (!type)
+    type = defaultType ? defaultType : computed;
+  // A number of float64 is not multiplied in a narrower type because of the
+  // other factor.
+  if (computed.isF64())
+    type = computed;
+  auto getFactor = [&](Id id) {
+    return values[id].ownType == type
+               ? getRaw(id)
+               : Expr(builder, values[id].value).as(type);
+  };
+  Value first = getFactor(a);
+  return std::pair(first, getFactor(b));
+}
+
+/// The sizes of the batch of two tensors of such sizes, from the first
+/// dimension on; nothing if they do not fit.
+static std::optional<SmallVector<int64_t>> getBatch(ArrayRef<int64_t> a,
+                                                    ArrayRef<int64_t> b) {
+  if (a.size() < b.size())
+    std::swap(a, b);
+  SmallVector<int64_t> sizes(a.drop_back(2));
+  for (size_t ahead = 3; ahead <= b.size(); ++ahead) {
+    int64_t &size = sizes[a.size() - ahead];
+    const int64_t other = b[b.size() - ahead];
+    if (size == 1)
+      size = other;
+    // A size that is not known is taken to equal the other.
+    else if (size < 0 && other != 1)
+      size = other;
+    else if (other != 1 && other >= 0 && other != size)
+      return std::nullopt;
+  }
+  return sizes;
+}
+
+Expected<Graph::Id> Graph::multiply(Id a, Id b, int64_t contractA,
+                                    int64_t contractB) {
+  for (Id id : {a, b})
+    if (values[id].isNumber() || values[id].sizes.size() < 2)
+      return Error("takes matrices, but got " + describe(id));
+  Expected<std::pair<Value, Value>> factors = getFactors(a, b);
+  if (!factors)
+    return factors.takeError();
+  const SmallVector<int64_t> left = values[a].sizes, right = values[b].sizes;
+  const size_t freeA = left.size() - 1 - contractA;
+  const size_t freeB = right.size() - 1 - contractB;
+  const int64_t depthA = left[left.size() - 2 + contractA];
+  const int64_t depthB = right[right.size() - 2 + contractB];
+  std::optional<SmallVector<int64_t>> sizes = getBatch(left, right);
+  // Sizes of examples say nothing of dimensions that are free in one factor
+  // alone.
+  const bool isFixedA =
+      !values[a].getType().isDynamicDim(left.size() - 2 + contractA);
+  const bool isFixedB =
+      !values[b].getType().isDynamicDim(right.size() - 2 + contractB);
+  if (!sizes ||
+      (isFixedA == isFixedB && depthA >= 0 && depthB >= 0 && depthA != depthB))
+    return Error("shapes " + bastile::print(left) + " and " +
+                 bastile::print(right) +
+                 " do not fit: products are summed over sizes of " +
+                 std::to_string(depthA) + " and " + std::to_string(depthB));
+  // The type has the sizes that are fixed, those of one factor or the other.
+  auto typeA = cast<RankedTensorType>(factors->first.getType());
+  auto typeB = cast<RankedTensorType>(factors->second.getType());
+  SmallVector<int64_t> shape;
+  for (size_t ahead = sizes->size(); ahead-- != 0;)
+    shape.push_back(getBatchSize(typeA, typeB, static_cast<int64_t>(ahead)));
+  shape.append({typeA.getDimSize(freeA), typeB.getDimSize(freeB)});
+  if (ShapedType::isDynamic(shape.back()))
+    return Error("the columns of the product of " + describe(a) + " and " +
+                 describe(b) + " have no fixed size");
+  sizes->append({left[freeA], right[freeB]});
+  Type element = typeA.getElementType();
+  if (!element.isF64())
+    element = builder.getF32Type();
+  return add(
+      {tile::DotOp::create(builder, RankedTensorType::get(shape, element),
+                           factors->first, factors->second,
+                           /*accumulator=*/Value(),
+                           ArrayRef<int64_t>{contractA, contractB}),
+       *sizes, Type()});
+}

@@ -1,0 +1,149 @@
+//===- StagedProduct.cpp - A product of tiles in shared memory ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/StagedProduct.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// How many elements of the summed dimension are copied at a time.
+static constexpr int64_t kDepth = 32;
+/// The most bytes of a row that the order in shared memory mixes.
+static constexpr int64_t kMostSwizzle = 128;
+
+static MemRefType getBufferType(MLIRContext *context, int64_t slots,
+                                int64_t rows, int64_t columns, Type element) {
+  const int64_t swizzle =
+      std::min(kMostSwizzle, columns * getElementBytes(element));
+  return MemRefType::get({slots, rows, columns}, element,
+                         MemRefLayoutAttrInterface(),
+                         tile::SharedAttr::get(context, swizzle));
+}
+
+namespace {
+
+/// The slots of one factor in shared memory.
+class FactorSlots {
+public:
+  /// `size` are the rows or columns of the factor that the tile has.
+  FactorSlots(ImplicitLocOpBuilder &builder, const StagedFactor &factor,
+              int64_t slots, int64_t size, int64_t offset)
+      : builder(builder), factor(factor) {
+    Type element = cast<MemRefType>(factor.memory.getType()).getElementType();
+    const bool isAlongRows = factor.contract == 1;
+    MemRefType type =
+        getBufferType(builder.getContext(), slots, isAlongRows ? size : kDepth,
+                      isAlongRows ? kDepth : size, element);
+    slotTiles = tile::BufferOp::create(builder, type,
+                                       builder.getI64IntegerAttr(offset));
+    bytes = type.getNumElements() * getElementBytes(element);
+  }
+
+  /// The bytes of all slots.
+  int64_t getBytes() const { return bytes; }
+
+  /// Begins to copy what is summed from element `depth` on.
+  void copy(Value depth, Value slot) {
+    SmallVector<Value> indices(factor.batch);
+    if (factor.contract == 1)
+      indices.append({factor.first, depth});
+    else
+      indices.append({depth, factor.first});
+    tile::CopyTileOp::create(builder, factor.memory, indices, slotTiles, slot);
+  }
+
+  /// Reads a slot as an operand of a product, a tile of `size` rows in
+  /// `layout`.
+  Value take(Value slot, int64_t size, Attribute layout) {
+    Type element = cast<MemRefType>(factor.memory.getType()).getElementType();
+    return tile::TakeOp::create(
+        builder, RankedTensorType::get({size, kDepth}, element, layout),
+        slotTiles, slot, /*transposed=*/factor.contract == 0);
+  }
+
+private:
+  ImplicitLocOpBuilder &builder;
+  const StagedFactor &factor;
+  Value slotTiles;
+  int64_t bytes;
+};
+
+} // namespace
+
+Value bastile::emitStagedProduct(ImplicitLocOpBuilder &builder,
+                                 tile::ScheduleAttr schedule,
+                                 const StagedFactor &a, const StagedFactor &b,
+                                 Value depth, Value sum) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  const int64_t stages = schedule.getStages();
+  FactorSlots left(builder, a, stages, schedule.getRows(), /*offset=*/0);
+  FactorSlots right(builder, b, stages, schedule.getColumns(), left.getBytes());
+  auto copy = [&](Value step, Value slot) {
+    Value first = arith::MulIOp::create(builder, step, constant(kDepth));
+    left.copy(first, slot);
+    right.copy(first, slot);
+    tile::CommitCopiesOp::create(builder);
+  };
+  // What lies beyond the operands becomes zeros, so that a group of copies is
+  // made for each step, even if there are fewer than the slots.
+  Value zero = constant(0), one = constant(1);
+  auto ahead = scf::ForOp::create(builder, zero, constant(stages - 1), one);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(ahead.getBody());
+    copy(ahead.getInductionVar(), ahead.getInductionVar());
+  }
+  Value steps = arith::CeilDivUIOp::create(builder, depth, constant(kDepth));
+  auto loop = scf::ForOp::create(builder, zero, steps, one, sum);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value step = loop.getInductionVar();
+    // The slot of this step is full once all threads have waited; that of the
+    // step before, which is copied to next, has been read by all of them.
+    tile::WaitCopiesOp::create(builder, static_cast<int32_t>(stages - 2));
+    tile::SynchronizeOp::create(builder, /*cluster=*/false);
+    Value next = arith::AddIOp::create(builder, step, constant(stages - 1));
+    copy(next, arith::RemUIOp::create(builder, next, constant(stages)));
+    Value slot = arith::RemUIOp::create(builder, step, constant(stages));
+    auto type = cast<RankedTensorType>(sum.getType());
+    Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), /*vector=*/2);
+    Value more = tile::DotOp::create(
+        builder, type, left.take(slot, schedule.getRows(), type.getEncoding()),
+        right.take(slot, schedule.getColumns(), rhs), loop.getRegionIterArg(0),
+        ArrayRef<int64_t>{1, 1});
+    scf::YieldOp::create(builder, more);
+  }
+  tile::WaitCopiesOp::create(builder, /*pending=*/0);
+  tile::SynchronizeOp::create(builder, /*cluster=*/false);
+  return loop.getResult(0);
+}
+
+bool bastile::isStagedStore(Type element) {
+  const int64_t bytes = getElementBytes(element);
+  return isa<FloatType>(element) && (bytes == 2 || bytes == 4);
+}
+
+void bastile::emitStagedStore(ImplicitLocOpBuilder &builder, Value tile,
+                              Value memory, ValueRange indices) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  MemRefType slotType =
+      getBufferType(builder.getContext(), /*slots=*/1, type.getDimSize(0),
+                    type.getDimSize(1), type.getElementType());
+  Value slots = tile::BufferOp::create(builder, slotType,
+                                       builder.getI64IntegerAttr(/*value=*/0));
+  Value zero = arith::ConstantIndexOp::create(builder, 0);
+  tile::KeepOp::create(builder, tile, slots, zero);
+  tile::SynchronizeOp::create(builder, /*cluster=*/false);
+  tile::StoreTileOp::create(builder, slots, zero, memory, indices);
+  tile::SynchronizeOp::create(builder, /*cluster=*/false);
+}

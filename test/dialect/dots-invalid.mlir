@@ -1,0 +1,156 @@
+// RUN: tile-opt %s -verify-diagnostics -split-input-file
+
+func.func @three_numbers(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @below {{'tile.dot' op contracts the dimensions [1, 1, 0], not one of each operand}}
+  %0 = tile.dot %a, %b contract [1, 1, 0] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @no_dimension(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @below {{'tile.dot' op contracts the dimensions [2, 1], not one of each operand}}
+  %0 = tile.dot %a, %b contract [2, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @lengths(%a: tensor<?x8xf32>, %b: tensor<4x6xf32>) {
+  // expected-error @below {{'tile.dot' op sums over dimension 1 of 'tensor<?x8xf32>' and dimension 1 of 'tensor<4x6xf32>', whose sizes differ}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x6xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @shape(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @below {{'tile.dot' op of 'tensor<?x8xf32>' and 'tensor<4x8xf32>' over [1, 1] is no 'tensor<?x5xf32>'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x5xf32>
+  return
+}
+
+// -----
+
+func.func @vectors(%a: tensor<8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<8xf32>' and 'tensor<4x8xf32>' to 'tensor<1x4xf32>', of which some has no two dimensions}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<8xf32>, tensor<4x8xf32> -> tensor<1x4xf32>
+  return
+}
+
+// -----
+
+func.func @types(%a: tensor<?x8xf32>, %b: tensor<4x8xbf16>) {
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf32>' and 'tensor<4x8xbf16>', whose element types differ}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @integers(%a: tensor<?x8xi32>, %b: tensor<4x8xi32>) {
+  // expected-error @below {{'tile.dot' op multiplies bf16, f16, f32, f64, f8E4M3FN or f8E5M2, not 'i32'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xi32>, tensor<4x8xi32> -> tensor<?x4xi32>
+  return
+}
+
+// -----
+
+func.func @narrow_sum(%a: tensor<?x8xbf16>, %b: tensor<4x8xbf16>) {
+  // expected-error @below {{'tile.dot' op of 'bf16' sums to 'f32', not to 'bf16'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xbf16>
+  return
+}
+
+// -----
+
+func.func @accumulator(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>, %c: tensor<?x4xf32>) {
+  // expected-error @below {{'tile.dot' op on tensors adds to nothing; use 'arith.addf'}}
+  %0 = tile.dot %a, %b, %c contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @batches(%a: tensor<2x?x8xf32>, %b: tensor<3x4x8xf32>) {
+  // expected-error @below {{in the batch's dimension 1 ahead of the matrices, sizes are equal or 1, and the result has that size, or 1 for a sum}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<2x?x8xf32>, tensor<3x4x8xf32> -> tensor<2x?x4xf32>
+  return
+}
+
+// -----
+
+func.func @repeated(%a: tensor<1x?x8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @below {{in the batch's dimension 1 ahead of the matrices}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<1x?x8xf32>, tensor<4x8xf32> -> tensor<?x?x4xf32>
+  return
+}
+
+// -----
+
+func.func @rank(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
+  // expected-error @below {{'tile.dot' op gives 'tensor<1x?x4xf32>', with more dimensions than 'tensor<?x8xf32>' and 'tensor<4x8xf32>'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<1x?x4xf32>
+  return
+}
+
+// -----
+
+// A kernel has one product, of its operands, and nothing but what follows it
+// element by element.
+tile.kernel @computed_factor(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x4xf32> {
+  %0 = arith.addf %a, %a : tensor<?x8xf32>
+  // expected-error @below {{'tile.dot' op multiplies a value that its kernel computes; compute it in a kernel of its own}}
+  %1 = tile.dot %0, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  tile.return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+tile.kernel @reduced(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x1xf32> {
+  // expected-note @below {{the product is here}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  // expected-error @below {{'tile.reduce' op cannot share a kernel with a product, as it is not computed element by element}}
+  %1 = tile.reduce add %0 : tensor<?x4xf32> -> tensor<?x1xf32>
+  tile.return %1 : tensor<?x1xf32>
+}
+
+// -----
+
+tile.kernel @other_shape(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> (tensor<?x4xf32>, tensor<?x8xf32>) {
+  // expected-note @below {{the product is a 'tensor<?x4xf32>'}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  // expected-error @below {{'arith.addf' op computes a 'tensor<?x8xf32>' in the kernel of a product}}
+  %1 = arith.addf %a, %a : tensor<?x8xf32>
+  tile.return %0, %1 : tensor<?x4xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+func.func @load_dot_indices(%a: memref<?x?xf32, strided<[?, 1]>>, %i: index, %0: tensor<4x4xf32>) {
+  // expected-error @below {{'tile.load_dot' op has 2 indices of 'memref<?x?xf32, strided<[?, 1]>>', not those of a matrix and of one of its rows or columns}}
+  %1 = tile.load_dot %a[%i, %i], %a[%i], %0 contract [1, 1]
+      : memref<?x?xf32, strided<[?, 1]>>, memref<?x?xf32, strided<[?, 1]>> -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @load_dot_types(%a: memref<?x?xbf16, strided<[?, 1]>>, %i: index, %0: tensor<4x4xbf16>) {
+  // expected-error @below {{operands are both of bf16, f16, f32, f8E4M3FN or f8E5M2, summed in f32, or of f64}}
+  %1 = tile.load_dot %a[%i], %a[%i], %0 contract [1, 1]
+      : memref<?x?xbf16, strided<[?, 1]>>, memref<?x?xbf16, strided<[?, 1]>> -> tensor<4x4xbf16>
+  return
+}
+
+// -----
+
+// A number for each group of columns is not one for each element.
+tile.kernel @groups(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>, %s: tensor<?x2xf32>) -> tensor<?x4xf32> {
+  // expected-note @below {{the product is here}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  // expected-error @below {{'tile.broadcast' op cannot share a kernel with a product, as it is not computed element by element}}
+  %1 = tile.broadcast %s like %0 : tensor<?x2xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x4xf32>
+  tile.return %2 : tensor<?x4xf32>
+}

@@ -1,0 +1,67 @@
+// RUN: tile-opt %s --differentiate='gradients=all' --canonicalize -split-input-file | FileCheck %s
+
+// Both gradients are products of the result's gradient, in the type of the
+// operands, with the other operand.
+// CHECK-LABEL: func @linear_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<?x4xf32> {{.*}}, %[[X:[^:]*]]: tensor<?x8xbf16> {{.*}}, %[[W:[^:]*]]: tensor<4x8xbf16>
+// CHECK:         %[[G16:.*]] = arith.truncf %[[G]]
+// CHECK-DAG:     tile.dot %[[G16]], %[[W]] contract [1, 0] : tensor<?x4xbf16>, tensor<4x8xbf16> -> tensor<?x8xf32>
+// CHECK-DAG:     tile.dot %[[G16]], %[[X]] contract [0, 0] : tensor<?x4xbf16>, tensor<?x8xbf16> -> tensor<4x8xf32>
+func.func @linear(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// The gradient of a matrix whose rows are summed over has its rows from the
+// other operand.
+// CHECK-LABEL: func @columns_backward(
+// CHECK-SAME:      %[[G:[^:]*]]: tensor<8x4xf32> {{.*}}, %[[X:[^:]*]]: tensor<?x8xf32> {{.*}}, %[[W:[^:]*]]: tensor<?x4xf32>
+// CHECK-DAG:     tile.dot %[[W]], %[[G]] contract [1, 1] : tensor<?x4xf32>, tensor<8x4xf32> -> tensor<?x8xf32>
+// CHECK-DAG:     tile.dot %[[X]], %[[G]] contract [1, 0] : tensor<?x8xf32>, tensor<8x4xf32> -> tensor<?x4xf32>
+func.func @columns(%x: tensor<?x8xf32>, %w: tensor<?x4xf32>) -> tensor<8x4xf32> {
+  %0 = tile.dot %x, %w contract [0, 0] : tensor<?x8xf32>, tensor<?x4xf32> -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+// A weight that all matrices of a batch share has the sum of their gradients.
+// CHECK-LABEL: func @shared_backward(
+// CHECK-DAG:     tile.dot {{.*}} contract [0, 0] : tensor<?x?x4xf32>, tensor<?x?x8xf32> -> tensor<4x8xf32>
+// CHECK-DAG:     tile.dot {{.*}} contract [1, 0] : tensor<?x?x4xf32>, tensor<4x8xf32> -> tensor<?x?x8xf32>
+func.func @shared(%x: tensor<?x?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?x8xf32>, tensor<4x8xf32> -> tensor<?x?x4xf32>
+  return %0 : tensor<?x?x4xf32>
+}
+
+// -----
+
+// Where a product is summed over a dimension that one operand lacks, the other
+// one's gradient repeats itself there.
+// CHECK-LABEL: func @summed_backward(
+// CHECK:         %[[P:.*]] = tile.dot {{.*}} contract [1, 0] : tensor<1x?x4xf32>, tensor<4x8xf32> -> tensor<1x?x8xf32>
+// CHECK:         tile.broadcast %[[P]] like {{.*}} -> tensor<?x?x8xf32>
+func.func @summed(%x: tensor<?x?x8xf32>, %w: tensor<4x8xf32>) -> tensor<1x?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?x8xf32>, tensor<4x8xf32> -> tensor<1x?x4xf32>
+  return %0 : tensor<1x?x4xf32>
+}
+
+// -----
+
+// A product that the backward needs is saved, not computed again.
+// CHECK-LABEL: func @activation(
+// CHECK:         %[[P:.*]] = tile.dot
+// CHECK:         return %{{.*}}, %[[P]]
+// CHECK-LABEL: func @activation_backward(
+// CHECK-SAME:      tile.name = "saved0"
+// CHECK:         math.tanh
+// CHECK-COUNT-2: tile.dot
+// CHECK-NOT:     tile.dot
+func.func @activation(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  %1 = math.tanh %0 : tensor<?x4xf32>
+  %2 = arith.mulf %1, %0 : tensor<?x4xf32>
+  return %2 : tensor<?x4xf32>
+}

@@ -1,0 +1,150 @@
+// RUN: tile-opt %s --fuse -split-input-file | FileCheck %s
+
+// What follows a product element by element shares its kernel: a bias, an
+// activation, a residual.
+// CHECK-LABEL: tile.kernel @linear_kernel(
+// CHECK-SAME:      tensor<?x8xbf16>, %{{[^:]*}}: tensor<4x8xbf16>, %{{[^:]*}}: tensor<4xf32>, %{{[^:]*}}: tensor<?x4xbf16>) -> tensor<?x4xbf16>
+// CHECK:         tile.dot
+// CHECK:         math.tanh
+// CHECK:         arith.truncf
+// CHECK-NOT:   tile.kernel
+// CHECK-LABEL: func @linear(
+func.func @linear(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>, %b: tensor<4xf32>,
+    %r: tensor<?x4xbf16>) -> tensor<?x4xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %1 = tile.broadcast %b like %0 : tensor<4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %2 = arith.addf %0, %1 : tensor<?x4xf32>
+  %3 = math.tanh %2 : tensor<?x4xf32>
+  %4 = arith.extf %r : tensor<?x4xbf16> to tensor<?x4xf32>
+  %5 = arith.addf %3, %4 : tensor<?x4xf32>
+  %6 = arith.truncf %5 : tensor<?x4xf32> to tensor<?x4xbf16>
+  return %6 : tensor<?x4xbf16>
+}
+
+// -----
+
+// What comes before a product, reductions behind it and other products have
+// kernels of their own, and no product is computed twice.
+// CHECK-LABEL: tile.kernel @chain_kernel0(
+// CHECK:         arith.addf
+// CHECK-NOT:     tile.dot
+// CHECK:       tile.kernel @chain_kernel1(
+// CHECK:         tile.dot
+// CHECK-NOT:     tile.reduce
+// CHECK:       tile.kernel @chain_kernel2(
+// CHECK-NOT:     tile.dot
+// CHECK:         tile.reduce max
+// CHECK-NOT:     tile.dot
+// CHECK:       tile.kernel @chain_kernel3(
+// CHECK:         tile.dot
+// CHECK-NOT:   tile.dot
+// CHECK-LABEL: func @chain(
+func.func @chain(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>, %v: tensor<4x8xf32>)
+    -> tensor<?x8xf32> {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  %1 = tile.dot %0, %w contract [1, 0] : tensor<?x8xf32>, tensor<8x4xf32> -> tensor<?x4xf32>
+  %2 = tile.reduce max %1 : tensor<?x4xf32> -> tensor<?x1xf32>
+  %3 = tile.broadcast %2 like %1 : tensor<?x1xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %4 = arith.subf %1, %3 : tensor<?x4xf32>
+  %5 = tile.dot %4, %v contract [1, 0] : tensor<?x4xf32>, tensor<4x8xf32> -> tensor<?x8xf32>
+  return %5 : tensor<?x8xf32>
+}
+
+// -----
+
+// A widened value is stored narrow, and widened again where it is read.
+// CHECK-LABEL: tile.kernel @narrow_kernel0(
+// CHECK-SAME:      -> tensor<?x8xbf16>
+// CHECK-LABEL: tile.kernel @narrow_kernel1(
+// CHECK-SAME:      %[[H:[^:]*]]: tensor<?x8xbf16>,
+// CHECK:         tile.dot %[[H]]
+// CHECK:         arith.extf %[[H]]
+func.func @narrow(%x: tensor<?x8xf32>, %w: tensor<8x8xbf16>) -> tensor<?x8xf32> {
+  %0 = math.exp %x : tensor<?x8xf32>
+  %1 = arith.truncf %0 : tensor<?x8xf32> to tensor<?x8xbf16>
+  %2 = tile.dot %1, %w contract [1, 1] : tensor<?x8xbf16>, tensor<8x8xbf16> -> tensor<?x8xf32>
+  %3 = arith.extf %1 : tensor<?x8xbf16> to tensor<?x8xf32>
+  %4 = arith.addf %2, %3 : tensor<?x8xf32>
+  return %4 : tensor<?x8xf32>
+}
+
+// -----
+
+// A product and what is added to it share no kernel with the factor, though both
+// read the same rows.
+// CHECK-LABEL: tile.kernel @factor_beside_sum_kernel0(
+// CHECK:         arith.mulf
+// CHECK-NOT:     arith.addf
+// CHECK:       tile.kernel @factor_beside_sum_kernel1(
+// CHECK:         tile.dot
+// CHECK:         arith.addf
+// CHECK-LABEL: func @factor_beside_sum(
+func.func @factor_beside_sum(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>)
+    -> tensor<?x8xf32> {
+  %0 = arith.mulf %x, %x : tensor<?x8xf32>
+  %1 = math.absf %x : tensor<?x8xf32>
+  %2 = tile.dot %0, %w contract [1, 1] : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  %3 = arith.addf %1, %2 : tensor<?x8xf32>
+  return %3 : tensor<?x8xf32>
+}
+
+// -----
+
+// A piece of an argument that follows a product is read from memory: the kernel
+// of a product takes nothing apart.
+// CHECK-LABEL: tile.kernel @piece_behind_product_kernel
+// CHECK:       tile.kernel @piece_behind_product_kernel
+// CHECK-NOT:     tile.split
+// CHECK:         tile.dot
+// CHECK-NOT:     tile.split
+// CHECK-LABEL: func @piece_behind_product(
+func.func @piece_behind_product(%x: tensor<?x8xf32>, %w: tensor<4x4xf32>, %y: tensor<?x4xf32>)
+    -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0, %1 = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
+  %2 = tile.dot %y, %w contract [1, 0] : tensor<?x4xf32>, tensor<4x4xf32> -> tensor<?x4xf32>
+  %3 = arith.addf %2, %0 : tensor<?x4xf32>
+  return %3, %1 : tensor<?x4xf32>, tensor<?x4xf32>
+}
+
+// -----
+
+// A condition for each row, which the kernel of a product cannot compute, is
+// computed where the product is read.
+// CHECK-LABEL: tile.kernel @condition_of_rows_kernel0(
+// CHECK:         arith.select
+// CHECK:       tile.kernel @condition_of_rows_kernel1(
+// CHECK:         tile.dot
+// CHECK-NEXT:    tile.return
+// CHECK:       tile.kernel @condition_of_rows_kernel2(
+// CHECK:         arith.cmpf
+// CHECK:         arith.select
+// CHECK-LABEL: func @condition_of_rows(
+func.func @condition_of_rows(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %c: tensor<?x1xf32>)
+    -> tensor<?x8xf32> {
+  %0 = arith.cmpf une, %c, %c : tensor<?x1xf32>
+  %1 = tile.broadcast %0 like %x : tensor<?x1xi1>, tensor<?x8xf32> -> tensor<?x8xi1>
+  %2 = arith.negf %x : tensor<?x8xf32>
+  %3 = arith.select %1, %x, %2 : tensor<?x8xi1>, tensor<?x8xf32>
+  %4 = tile.dot %3, %w contract [1, 0] : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  %5 = arith.select %1, %4, %x : tensor<?x8xi1>, tensor<?x8xf32>
+  return %5 : tensor<?x8xf32>
+}
+
+// -----
+
+// What is computed of a repeated number, to be multiplied, takes its sizes from
+// a value with such rows: here from the product before.
+// CHECK-LABEL: tile.kernel @computed_of_number_kernel0(
+// CHECK:         %[[SIZES:.*]] = tile.dot
+// CHECK:         %[[ONES:.*]] = tile.broadcast %{{.*}} like %[[SIZES]]
+// CHECK:         arith.truncf %[[ONES]]
+// CHECK-LABEL: func @computed_of_number(
+func.func @computed_of_number(%x: tensor<?x1xbf16>, %y: tensor<?x8xbf16>)
+    -> (tensor<1x8xf32>, tensor<?x8xf32>) {
+  %cst = arith.constant 1.0 : f32
+  %0 = tile.dot %x, %y contract [0, 0] : tensor<?x1xbf16>, tensor<?x8xbf16> -> tensor<1x8xf32>
+  %1 = tile.broadcast %cst : f32 -> tensor<1x8xf32>
+  %2 = arith.truncf %1 : tensor<1x8xf32> to tensor<1x8xbf16>
+  %3 = tile.dot %x, %2 contract [1, 0] : tensor<?x1xbf16>, tensor<1x8xbf16> -> tensor<?x8xf32>
+  return %0, %3 : tensor<1x8xf32>, tensor<?x8xf32>
+}

@@ -1,0 +1,108 @@
+// RUN: tile-opt %s --schedule=target=sm_90 --tile=target=sm_90 -split-input-file | FileCheck %s
+// RUN: tile-opt %s --schedule=target=host --tile=target=host -split-input-file | FileCheck %s --check-prefix=HOST
+
+// A program computes a tile of the product over named dimensions, and what
+// follows it.
+// CHECK-LABEL: tile.program @linear(
+// CHECK-SAME:      tile.dimensions = ["m", "k"]
+// CHECK-SAME:      tile.dimensions = ["n", "k"]
+// CHECK-SAME:      tile.dimensions = ["n"]
+// CHECK-SAME:      tile.dimensions = ["m", "n"]
+// CHECK-SAME:      dimensions = ["m", "k", "n"]
+// CHECK-SAME:      programs = {m = 64 : i64, n = 64 : i64}
+// CHECK:         %[[P:.*]] = tile.load_dot %{{.*}}[%[[M:.*]]], %{{.*}}[%[[N:.*]]], %{{.*}} contract [1, 1]
+// CHECK-SAME:      -> tensor<64x64xf32, #tile.blocked<vector = 1, threadRows = 16, threadColumns = 16>>
+// CHECK:         %[[B:.*]] = tile.load %{{.*}}[%[[N]]] {invariant}
+// CHECK-SAME:      -> tensor<1x64xf32
+// CHECK:         tile.broadcast %[[B]]
+// CHECK:         tile.store %{{.*}}, %{{.*}}[%[[M]], %[[N]]]
+// HOST-LABEL:  tile.program @linear(
+// HOST:          tile.load_dot
+// HOST-SAME:       #tile.blocked<vector = 4, threadRows = 1, threadColumns = 1>
+tile.kernel @linear(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>)
+    -> tensor<?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  %1 = tile.broadcast %b like %0 : tensor<4xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
+  %2 = arith.addf %0, %1 : tensor<?x4xf32>
+  tile.return %2 : tensor<?x4xf32>
+}
+func.func @launch(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>)
+    -> tensor<?x4xf32> {
+  %0 = tile.launch [@linear](%x, %w, %b) : (tensor<?x8xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<?x4xf32>
+  return %0 : tensor<?x4xf32>
+}
+
+// -----
+
+// An operand that is both factors is two operands of the program, since its
+// dimensions are others in each.
+// CHECK-LABEL: tile.program @gram(
+// CHECK-SAME:      %[[A:[^:]*]]: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.dimensions = ["k", "m"]
+// CHECK-SAME:      %[[B:[^:]*]]: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.dimensions = ["k", "n"]
+// CHECK:         tile.load_dot %[[A]][%{{.*}}], %[[B]][
+// CHECK-LABEL: func @launch(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>
+// CHECK:         tile.launch [@gram](%[[X]], %[[X]])
+tile.kernel @gram(%x: tensor<?x8xf32>) -> tensor<8x8xf32> {
+  %0 = tile.dot %x, %x contract [0, 0] : tensor<?x8xf32>, tensor<?x8xf32> -> tensor<8x8xf32>
+  tile.return %0 : tensor<8x8xf32>
+}
+func.func @launch(%x: tensor<?x8xf32>) -> tensor<8x8xf32> {
+  %0 = tile.launch [@gram](%x) : (tensor<?x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+
+// -----
+
+// Matrices of a batch have programs of their own, unless they are added up.
+// CHECK-LABEL: tile.program @batches(
+// CHECK-SAME:      programs = {b1 = 1 : i64, m = 64 : i64, n = 64 : i64}
+// CHECK:         scf.for
+// CHECK:           tile.load_dot
+// CHECK:         tile.store
+tile.kernel @batches(%x: tensor<?x?x?x8xf32>, %w: tensor<?x?x4x8xf32>) -> tensor<?x1x?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?x?x8xf32>, tensor<?x?x4x8xf32> -> tensor<?x1x?x4xf32>
+  tile.return %0 : tensor<?x1x?x4xf32>
+}
+func.func @launch(%x: tensor<?x?x?x8xf32>, %w: tensor<?x?x4x8xf32>) -> tensor<?x1x?x4xf32> {
+  %0 = tile.launch [@batches](%x, %w) : (tensor<?x?x?x8xf32>, tensor<?x?x4x8xf32>) -> tensor<?x1x?x4xf32>
+  return %0 : tensor<?x1x?x4xf32>
+}
+
+// -----
+
+// Elements of 16 bits are copied ahead to shared memory, for tensor cores: here
+// of a matrix whose rows are summed over, and of one whose columns are. Operands
+// of any other alignment have variants of their own.
+// CHECK-LABEL: tile.program @staged(
+// CHECK-SAME:      tile.alignment = 16 : i64, tile.dimensions = ["k", "m"]
+// CHECK-SAME:      tile.alignment = 16 : i64, tile.dimensions = ["n", "k"]
+// CHECK-SAME:      alignments = array<i64: 4, 2>
+// CHECK:         %[[A:.*]] = tile.buffer {offset = 0 : i64} : memref<4x32x128xbf16, #tile.shared<swizzle = 128>>
+// CHECK:         %[[B:.*]] = tile.buffer {offset = 32768 : i64} : memref<4x128x32xbf16, #tile.shared<swizzle = 64>>
+// CHECK:         scf.for
+// CHECK:           tile.copy_tile {{.*}} to %[[A]]
+// CHECK:           tile.copy_tile {{.*}} to %[[B]]
+// CHECK:           tile.commit_copies
+// CHECK:         scf.for
+// CHECK:           tile.wait_copies 2
+// CHECK:           tile.synchronize
+// CHECK:           tile.commit_copies
+// CHECK:           tile.take %[[A]][%{{.*}}] transposed
+// CHECK:           tile.take %[[B]]
+// CHECK:           tile.dot
+// CHECK:         tile.wait_copies 0
+// CHECK:         tile.synchronize
+// CHECK:         arith.truncf
+// CHECK:         tile.keep
+// CHECK:         tile.synchronize
+// CHECK:         tile.store_tile
+tile.kernel @staged(%x: tensor<?x256xbf16>, %w: tensor<96x64xbf16>) -> tensor<256x96xbf16> {
+  %0 = tile.dot %x, %w contract [0, 1] : tensor<?x256xbf16>, tensor<96x64xbf16> -> tensor<256x96xf32>
+  %1 = arith.truncf %0 : tensor<256x96xf32> to tensor<256x96xbf16>
+  tile.return %1 : tensor<256x96xbf16>
+}
+func.func @launch(%x: tensor<?x256xbf16>, %w: tensor<96x64xbf16>) -> tensor<256x96xbf16> {
+  %0 = tile.launch [@staged](%x, %w) : (tensor<?x256xbf16>, tensor<96x64xbf16>) -> tensor<256x96xbf16>
+  return %0 : tensor<256x96xbf16>
+}

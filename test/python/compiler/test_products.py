@@ -1,0 +1,177 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %package-test %s
+"""Products of matrices in Python functions: values, gradients, shapes, messages."""
+
+import bastile
+import pytest
+import torch
+from bastile import functions as F
+from bastile.functions import op
+
+TOLERANCES = {torch.float64: 1e-13, torch.float32: 1e-6, torch.bfloat16: 1e-2}
+
+
+def make(dtype, *shapes):
+    generator = torch.Generator().manual_seed(0)
+    return [
+        torch.randn(shape, generator=generator).to(dtype).requires_grad_()
+        for shape in shapes
+    ]
+
+
+def check(function, expected, dtype, *shapes):
+    """Compares with ``expected`` in float64, and all gradients with autograd's."""
+    operands = make(dtype, *shapes)
+    exact = [x.detach().double().requires_grad_() for x in operands]
+    result, wanted = function(*operands), expected(*exact)
+    assert result.shape == wanted.shape and result.dtype == dtype
+    gradient = torch.randn_like(wanted).to(dtype)
+    result.backward(gradient)
+    wanted.backward(gradient.double())
+    compare(result, wanted, dtype)
+    for mine, other in zip(operands, exact):
+        compare(mine.grad, other.grad, dtype)
+
+
+def compare(result, expected, dtype):
+    error = (result.double() - expected).norm() / expected.norm()
+    assert error < TOLERANCES[dtype]
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize(
+    "function, shapes",
+    [
+        (lambda a, b: a @ b, [(5, 8), (8, 3)]),
+        (lambda a, b: a @ b.mT, [(5, 8), (3, 8)]),
+        (lambda a, b: a.mT @ b, [(8, 5), (8, 3)]),
+        (lambda a, b: a.mT @ b.mT, [(8, 5), (3, 8)]),
+        # A batch of one factor, of both, and repeated matrices.
+        (lambda a, b: a @ b.mT, [(2, 5, 8), (3, 8)]),
+        (lambda a, b: a @ b, [(2, 4, 5, 8), (2, 4, 8, 3)]),
+        (lambda a, b: a @ b, [(2, 4, 5, 8), (2, 1, 8, 3)]),
+        (lambda a, b: a @ b, [(5, 8), (2, 8, 3)]),
+        # Operands in several parts.
+        (lambda a: a @ a, [(6, 6)]),
+        (lambda a: a @ a.mT, [(6, 9)]),
+        (lambda a, b: a @ b + a, [(5, 8), (8, 8)]),
+    ],
+)
+def test_against_torch(function, shapes, dtype):
+    check(bastile.compile(function), function, dtype, *shapes)
+
+
+def gated(x, g, u, d):
+    gate = x @ g.mT
+    return (gate / (1 + F.exp(-gate)) * (x @ u.mT)) @ d.mT + x
+
+
+def gated_torch(x, g, u, d):
+    return (torch.nn.functional.silu(x @ g.mT) * (x @ u.mT)) @ d.mT + x
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_gated_mlp(dtype):
+    function = bastile.compile(gated)
+    for rows, columns in [(5, 24), (7, 24), (7, 33)]:
+        shapes = (2, rows, 16), (columns, 16), (columns, 16), (16, columns)
+        check(function, gated_torch, dtype, *shapes)
+
+
+def test_norm_of_a_product():
+    function = bastile.compile(lambda x, w, n: op.rms_norm(x @ w.mT, n, eps=1e-6))
+
+    def expected(x, w, n):
+        return torch.nn.functional.rms_norm(x @ w.mT, (24,), n, 1e-6)
+
+    check(function, expected, torch.float32, (5, 16), (24, 16), (24,))
+
+
+def test_linear_and_dot():
+    x, w, b = make(torch.float32, (5, 8), (3, 8), (3,))
+    expected = torch.nn.functional.linear(x, w, b)
+    for function in (
+        lambda x, w, b: F.linear(x, w, b),
+        lambda x, w, b: F.linear(x, w) + b,
+        lambda x, w, b: F.dot(x, w, (-1, -1)) + b,
+        lambda x, w, b: F.matmul(x, w.mT) + b,
+        lambda x, w, b: x @ w.mT.mT.mT + b,
+    ):
+        torch.testing.assert_close(bastile.compile(function)(x, w, b), expected)
+
+
+def test_types_of_factors():
+    """Computed factors are rounded to the other factor's type, wide ones are kept."""
+    x, w = make(torch.bfloat16, (40, 64), (32, 64))
+    doubled = bastile.compile(lambda x, w: (F.exp(x) @ w.mT).to("float32"))(x, w)
+    rounded = x.double().exp().bfloat16().double() @ w.double().mT
+    assert (doubled - rounded).norm() / rounded.norm() < 1e-6
+    mixed = bastile.compile(lambda x, w: x @ w.mT, dtype={"x": "f32", "w": "bf16"})
+    wide = x.float() * 1.001
+    exact = wide.double() @ w.double().mT
+    assert (mixed(wide, w) - exact).norm() / exact.norm() < 1e-6
+
+
+def test_one_kernel_for_all_numbers_of_rows():
+    function = bastile.compile(lambda x, w: x @ w.mT)
+    for rows, columns in [(5, 3), (6, 3), (700, 3), (5, 4), (6, 4)]:
+        x, w = make(torch.float32, (rows, 8), (columns, 8))
+        torch.testing.assert_close(function(x, w), x @ w.mT)
+    # One for each number of columns, without and with gradients.
+    assert len(function._recipe.kernels) == 2
+
+
+def test_given_shapes():
+    kernel = bastile.compile(
+        lambda x, w: x @ w.mT, shape={"x": (5, 8), "w": (3, 8)}, dtype="f32"
+    )
+    x, w = (t.detach() for t in make(torch.float32, (7, 8), (3, 8)))
+    torch.testing.assert_close(kernel(x, w), x @ w.mT)
+    with pytest.raises(ValueError, match=r"'w' has shape \[4, 8\], expected \[3, 8\]"):
+        kernel(x, torch.zeros(4, 8))
+
+
+def test_strides():
+    function = bastile.compile(lambda x, w: x @ w)
+    x, w = (t.detach() for t in make(torch.float32, (9, 20), (8, 6)))
+    for a in (x[:, 3:11], x[::2, :8], x.mT[:8].mT, x.mT[4:12, :].mT):
+        torch.testing.assert_close(function(a, w), a @ w)
+
+
+def test_under_torch_compile():
+    function = bastile.compile(lambda x, w: F.silu(x @ w.mT))
+    compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+    for columns in (3, 5):
+        x, w = make(torch.float32, (6, 8), (columns, 8))
+        result = compiled(x, w)
+        expected = torch.nn.functional.silu(x @ w.mT)
+        torch.testing.assert_close(result, expected)
+        gradients = torch.autograd.grad(result.sum(), (x, w))
+        torch.testing.assert_close(
+            gradients, torch.autograd.grad(expected.sum(), (x, w))
+        )
+
+
+@pytest.mark.parametrize(
+    "function, error, message",
+    [
+        (lambda a, b: a @ b.mT, ValueError, r"@: shapes \(.*, 8\) and .* do not fit"),
+        (lambda a, b: a @ 2, TypeError, "takes a symbolic tensor, but got 2"),
+        (lambda a, b: F.dot(a, b, (0, 1)), ValueError, "contracts dimension 0"),
+        (lambda a, b: F.dot(a, b, (-1,)), ValueError, "1 dimensions, not one of each"),
+        (lambda a, b: a.mT + b, TypeError, "unsupported operand"),
+        (lambda a, b: (a > 0) @ b.mT, ValueError, "got a condition"),
+    ],
+)
+def test_messages(function, error, message):
+    a, b = (t.detach() for t in make(torch.float32, (4, 8), (3, 5)))
+    with pytest.raises(error, match=message):
+        bastile.compile(function)(a, b)
+
+
+def test_sizes_that_differ_in_a_call():
+    function = bastile.compile(lambda a, b: a @ b)
+    a, b = (t.detach() for t in make(torch.float32, (4, 8), (8, 5)))
+    torch.testing.assert_close(function(a, b), a @ b)
+    with pytest.raises(ValueError, match="has size 3 in dimension 0, which is 'k'"):
+        function(a, b[:3])
