@@ -9,8 +9,9 @@
 
 Inputs that led to something new are kept in build-fuzz/corpus, where the next run goes
 on. An input that crashes, hangs for 10 s or takes more than 2 GB is written to
-build-fuzz/found, and the exit status is 1. With --plain, the fuzzers are those of the
-ordinary build, in its folder. docs/testing.md says what to do with findings.
+build-fuzz/found, and the exit status is 1. A fuzzer that goes on for far longer than it
+was told to is ended, which counts as a finding as well. With --plain, the fuzzers are
+those of the ordinary build, in its folder. docs/testing.md says what to do with findings.
 """
 
 import argparse
@@ -35,6 +36,10 @@ FUZZERS = {
 }
 #: The fuzzers that run the compiler.
 COMPILERS = {"Pass", "Pipeline"}
+#: The seconds that a fuzzer has beyond its part of the time, or for its inputs if their
+#: number is given: a start, the longest input, and what each input may take on average.
+#: With sanitizers, an input takes ten times as long as without.
+START_SECONDS, INPUT_SECONDS, PLAIN_INPUT_SECONDS = 120, 1, 0.1
 #: The number of findings after which a fuzzer stops.
 MOST_FINDINGS = 20
 STATISTIC = re.compile(r"stat::number_of_executed_units:\s*(\d+)")
@@ -80,9 +85,22 @@ def environment():
     }
 
 
-def run_once(program, folder, longest, limits, log):
+def run_limited(command, file, seconds):
+    """Runs a command and returns its exit status, None if it took longer than `seconds`
+    and was ended: a fuzzer that hangs while it reports a crash heeds no signal of its
+    own."""
+    try:
+        return subprocess.run(
+            command, stdout=file, stderr=file, env=environment(), timeout=seconds
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def run_once(program, folder, longest, limits, most_seconds, log):
     """Runs a fuzzer until its limits or its first finding. Returns how many inputs
-    it ran, the most megabytes that it took, and its exit status."""
+    it ran, the most megabytes that it took, and its exit status, None if it was ended
+    after `most_seconds`."""
     name = program.name.removeprefix("fuzz-")
     corpus, found = folder / "corpus" / name, folder / "found" / name
     for made in (corpus, found):
@@ -107,10 +125,13 @@ def run_once(program, folder, longest, limits, log):
     if kept.is_dir():
         command.insert(3, kept)
     with open(log, "ab") as file:
-        status = subprocess.run(
-            command, stdout=file, stderr=file, env=environment()
-        ).returncode
+        status = run_limited(command, file, most_seconds)
     said = log.read_text(errors="replace")
+    # libFuzzer writes nothing of an input that ends the process while it is made; the
+    # fuzzer writes it itself.
+    for finding in found.iterdir():
+        if not finding.stat().st_size:
+            finding.unlink()
 
     def last(pattern):
         found = pattern.findall(said)
@@ -130,11 +151,18 @@ def run(program, folder, seconds, options):
     while findings < MOST_FINDINGS:
         left = seconds - (time.monotonic() - start)
         limits = [f"-max_total_time={max(1, int(left))}"]
+        most_seconds = START_SECONDS + max(1, left)
         if runs:
             limits = [f"-runs={runs - done}"]
+            each = PLAIN_INPUT_SECONDS if options.plain else INPUT_SECONDS
+            most_seconds = START_SECONDS + (runs - done) * each
         if options.seed:
             limits.append(f"-seed={options.seed + findings}")
-        count, megabytes, status = run_once(program, folder, longest, limits, log)
+        count, megabytes, status = run_once(
+            program, folder, longest, limits, most_seconds, log
+        )
+        if status is None:
+            print(f"{name} was ended: it ran for more than {most_seconds:.0f} s")
         done, peak = done + count, max(peak, megabytes)
         findings += status != 0
         is_over = done >= runs if runs else left <= 1

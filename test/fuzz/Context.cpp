@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Context.h"
+#include "Watch.h"
 #include "bastile/CodeGen.h"
 #include "bastile/Registration.h"
 #include "bastile/SourceLimits.h"
@@ -41,6 +42,8 @@ OwningOpRef<ModuleOp> fuzz::parse(llvm::SourceMgr &source,
 }
 
 bool fuzz::isModule(llvm::StringRef text) {
+  Attempt attempt(text);
+  TimeLimit limit;
   MLIRContext &context = getContext();
   llvm::SourceMgr source;
   source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text),

@@ -44,7 +44,8 @@ static const StringRef optionLines[] = {
     "--pass-pipeline=builtin.module(lower-to-host)",
 };
 
-extern "C" int LLVMFuzzerInitialize(int *, char ***) {
+extern "C" int LLVMFuzzerInitialize(int *count, char ***arguments) {
+  fuzz::setFindings({*arguments, size_t(*count)});
   registerPasses();
   return 0;
 }
@@ -75,7 +76,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   // Each pass must accept or refuse any valid module. The first pass that
   // leaves an invalid one is to blame, and not those behind it.
   passes.enableVerifier();
-  if (succeeded(passes.run(*module)))
+  const LogicalResult result = passes.run(*module);
+  fuzz::checkUses(*module);
+  if (succeeded(result))
     fuzz::noteOps(*module);
   fuzz::noteMessages(messages);
   return 0;

@@ -88,6 +88,11 @@ static Options getOptions(StringRef text) {
   return options;
 }
 
+extern "C" int LLVMFuzzerInitialize(int *count, char ***arguments) {
+  fuzz::setFindings({*arguments, size_t(*count)});
+  return 0;
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   StringRef text(reinterpret_cast<const char *>(data), size);
   const Options options = getOptions(text);
@@ -102,8 +107,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
   OwningOpRef<ModuleOp> module = parseSource(source, context);
   llvm::json::Value metadata = nullptr;
-  if (!module ||
-      failed(lower(*module, Level::NVVM, options.compile, &metadata))) {
+  const bool isLowered = module && succeeded(lower(*module, Level::NVVM,
+                                                   options.compile, &metadata));
+  if (module)
+    fuzz::checkUses(*module);
+  if (!isLowered) {
     // A refusal must come with a reason.
     if (messages.empty())
       std::abort();

@@ -7,6 +7,7 @@
 #ifndef BASTILE_TEST_FUZZ_WATCH_H
 #define BASTILE_TEST_FUZZ_WATCH_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace mlir {
@@ -23,6 +24,23 @@ public:
   TimeLimit();
   ~TimeLimit();
 };
+
+/// Reads from the arguments where libFuzzer writes what it finds.
+void setFindings(llvm::ArrayRef<const char *> arguments);
+
+/// Writes `text` to the findings if a signal ends the process within the scope:
+/// libFuzzer writes the inputs that it runs, but not one that is still being
+/// made.
+class Attempt {
+public:
+  explicit Attempt(llvm::StringRef text);
+  ~Attempt();
+};
+
+/// Ends the process if an op in `op` reads a value that no other op in it
+/// defines any more. Only a build of MLIR with assertions says so where the
+/// value's op is erased; in others, memory is overwritten later.
+void checkUses(mlir::Operation *op);
 
 /// Tells libFuzzer which messages an input has led to. libFuzzer takes them for
 /// coverage, so that it goes on from an input that leads to new ones. In a
