@@ -7,15 +7,17 @@
 // time, from the diagonal backward. While a warpgroup takes exponentials of one
 // part of the scores, the tensor cores compute its next part and add the last
 // part's products with v; the products of the other one fall into the same time, as
-// warpgroups take turns at beginning theirs. Programs are numbered so that those
+// warpgroups take turns at beginning theirs. Parts are numbered so that those
 // with most keys come first.
 //
 // Query i sees keys up to i + (keys - queries): the last query sees all keys. A
 // query that sees none has the result 0 and the log-sum-exp -inf.
 
 !queries = !tile.tensor_map<memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 128, 64], swizzle = 128>
+!o_rows = !tile.tensor_map<memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 16, 64], swizzle = 128>
 !keys = !tile.tensor_map<memref<?x?x?x128xbf16, strided<[?, ?, ?, 1]>>, box = [1, 1, 128, 64], swizzle = 128>
-!q_slots = memref<1x128x128xbf16, #tile.shared<swizzle = 128>>
+!q_slots = memref<2x128x128xbf16, #tile.shared<swizzle = 128>>
+!o_slot = memref<1x128x128xbf16, #tile.shared<swizzle = 128>>
 !k_slots = memref<2x128x128xbf16, #tile.shared<swizzle = 128>>
 !q_tile = memref<128x128xbf16, #tile.shared<swizzle = 128>>
 !k_tile = memref<128x128xbf16, #tile.shared<swizzle = 128>>
@@ -41,7 +43,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
     %q: !queries {tile.dimensions = ["b", "h", "q", 128]},
     %k: !keys {tile.dimensions = ["b", "g", "kv", 128]},
     %v: !keys {tile.dimensions = ["b", "g", "kv", 128]},
-    %o: !queries {tile.dimensions = ["b", "h", "q", 128]},
+    %o: !o_rows {tile.dimensions = ["b", "h", "q", 128]},
     %lse: memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>> {tile.dimensions = ["b", "h", "q", 1]})
     attributes {dimensions = ["b", "h", "g", "q", "kv"],
                 programs = {b = 1 : i64, h = 1 : i64, q = 128 : i64},
@@ -53,13 +55,13 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
   %part_keys = arith.constant 128 : index
 
   %q_slots = tile.buffer {offset = 0 : i64} : !q_slots
-  %o_slots = tile.buffer {offset = 32768 : i64} : !q_slots
-  %k_slots = tile.buffer {offset = 65536 : i64} : !k_slots
-  %v_slots = tile.buffer {offset = 131072 : i64} : !k_slots
+  %o_slot = tile.buffer {offset = 65536 : i64} : !o_slot
+  %k_slots = tile.buffer {offset = 98304 : i64} : !k_slots
+  %v_slots = tile.buffer {offset = 163840 : i64} : !k_slots
   // A slot is full once the thread that copies has arrived and all bytes have
   // come; it is empty once all warpgroups have read it.
-  %q_full = tile.make_barriers arrivals 1 : !tile.barriers<1>
-  %q_empty = tile.make_barriers arrivals 2 : !tile.barriers<1>
+  %q_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
+  %q_empty = tile.make_barriers arrivals 2 : !tile.barriers<2>
   %k_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
   %k_empty = tile.make_barriers arrivals 2 : !tile.barriers<2>
   %v_full = tile.make_barriers arrivals 1 : !tile.barriers<2>
@@ -73,14 +75,26 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
   %parts = arith.muli %parts_q, %all_heads : index
   %heads_per_group = arith.divui %heads, %groups : index
   %last_part = arith.subi %parts_q, %c1 : index
+  // Each program takes a part in every round of them, the first program the longest
+  // one. So every other round goes the other way, unless it is the last one and has
+  // not a part for each program.
+  %to_end = arith.subi %programs, %program : index
+  %number = arith.addi %program, %c1 : index
   // The number of the last key that the query of the same number sees, less the
   // query's number.
   %shift = arith.subi %keys, %rows : index
 
-  tile.roles warps [4, 8] threads [1, 256] registers [24, 240] {
+  tile.roles warps [4, 8] threads [1, 256] registers [40, 232] {
     // Copies. `at` counts the parts of keys, `turn` the parts of queries.
-    scf.for %part = %program to %parts step %programs iter_args(%at = %c0, %turn = %c0)
-        -> (index, index) {
+    scf.for %place = %program to %parts step %programs iter_args(%at = %c0) -> (index) {
+      %turn = arith.divui %place, %programs : index
+      %round_parity = arith.remui %turn, %c2 : index
+      %is_back = arith.cmpi eq, %round_parity, %c1 : index
+      %round_end = arith.addi %place, %to_end : index
+      %is_whole = arith.cmpi ule, %round_end, %parts : index
+      %is_mirrored = arith.andi %is_back, %is_whole : i1
+      %mirrored = arith.subi %round_end, %number : index
+      %part = arith.select %is_mirrored, %mirrored, %place : index
       %behind = arith.divui %part, %all_heads : index
       %head_of_all = arith.remui %part, %all_heads : index
       %part_q = arith.subi %last_part, %behind : index
@@ -95,12 +109,14 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       %steps = arith.maxsi %steps_seen, %c1 : index
       %last_step = arith.subi %steps, %c1 : index
 
-      %turn_before = arith.addi %turn, %c1 : index
+      %q_slot = arith.remui %turn, %c2 : index
+      %turn_round = arith.divui %turn, %c2 : index
+      %turn_before = arith.addi %turn_round, %c1 : index
       %turn_parity = arith.remui %turn_before, %c2 : index
-      tile.await %q_empty[%c0] parity %turn_parity : !tile.barriers<1>
-      tile.expect 32768 bytes at %q_full[%c0] : !tile.barriers<1>
-      tile.copy_box %q[%batch, %head, %row, %c0] to %q_slots[%c0] arrive %q_full[%c0]
-          : !queries, !q_slots, !tile.barriers<1>
+      tile.await %q_empty[%q_slot] parity %turn_parity : !tile.barriers<2>
+      tile.expect 32768 bytes at %q_full[%q_slot] : !tile.barriers<2>
+      tile.copy_box %q[%batch, %head, %row, %c0] to %q_slots[%q_slot] arrive %q_full[%q_slot]
+          : !queries, !q_slots, !tile.barriers<2>
       %next = scf.for %step = %c0 to %steps step %c1 iter_args(%slots = %at) -> (index) {
         %slot = arith.remui %slots, %c2 : index
         %round = arith.divui %slots, %c2 : index
@@ -119,8 +135,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
         %filled = arith.addi %slots, %c1 : index
         scf.yield %filled : index
       }
-      %turned = arith.addi %turn, %c1 : index
-      scf.yield %next, %turned : index, index
+      scf.yield %next : index
     }
   }, {
     // Scores are taken times this, the scale of 1 / sqrt(128) and log2 e, so that
@@ -134,8 +149,15 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
     %one_row = arith.constant dense<1.0> : !row
     %zeros = arith.constant dense<0.0> : !sums
 
-    scf.for %part = %program to %parts step %programs iter_args(%at = %c0, %turn = %c0)
-        -> (index, index) {
+    scf.for %place = %program to %parts step %programs iter_args(%at = %c0) -> (index) {
+      %turn = arith.divui %place, %programs : index
+      %round_parity = arith.remui %turn, %c2 : index
+      %is_back = arith.cmpi eq, %round_parity, %c1 : index
+      %round_end = arith.addi %place, %to_end : index
+      %is_whole = arith.cmpi ule, %round_end, %parts : index
+      %is_mirrored = arith.andi %is_back, %is_whole : i1
+      %mirrored = arith.subi %round_end, %number : index
+      %part = arith.select %is_mirrored, %mirrored, %place : index
       %behind = arith.divui %part, %all_heads : index
       %head_of_all = arith.remui %part, %all_heads : index
       %part_q = arith.subi %last_part, %behind : index
@@ -149,13 +171,18 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       %steps = arith.maxsi %steps_seen, %c1 : index
       %last_step = arith.subi %steps, %c1 : index
       %row_sees = arith.addi %row, %shift : index
+      // Only the parts that the diagonal crosses have keys that a row does not see.
+      %whole_steps = arith.floordivsi %row_sees, %part_keys : index
+      %crossed_steps = arith.subi %steps, %whole_steps : index
       %last_seen = tile.iota_rows from %row_sees : tensor<128x1xi32, #tile.mma<warps = 8>>
       %last_seen_all = tile.broadcast %last_seen : tensor<128x1xi32, #tile.mma<warps = 8>> -> !numbers
 
       // The first part of the keys, which the diagonal crosses.
-      %turn_parity = arith.remui %turn, %c2 : index
-      %q_tile = tile.await %q_full[%c0] parity %turn_parity of %q_slots
-          : !tile.barriers<1>, !q_slots -> !q_tile
+      %q_slot = arith.remui %turn, %c2 : index
+      %turn_round = arith.divui %turn, %c2 : index
+      %turn_parity = arith.remui %turn_round, %c2 : index
+      %q_tile = tile.await %q_full[%q_slot] parity %turn_parity of %q_slots
+          : !tile.barriers<2>, !q_slots -> !q_tile
       %slot0 = arith.remui %at, %c2 : index
       %round0 = arith.divui %at, %c2 : index
       %parity0 = arith.remui %round0, %c2 : index
@@ -207,12 +234,10 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
         %all = tile.wait_dots 1 of %dots : (!scores_pending) -> !scores
         tile.arrive at %k_empty[%slot] : !tile.barriers<2>
 
-        %back = arith.subi %last_step, %step : index
-        %key = arith.muli %back, %part_keys : index
-        // Only parts that the diagonal crosses have keys that a row does not see.
-        %key_end = arith.addi %key, %part_keys : index
-        %is_crossed = arith.cmpi sgt, %key_end, %row_sees : index
+        %is_crossed = arith.cmpi slt, %step, %crossed_steps : index
         %scores = scf.if %is_crossed -> (!scores) {
+          %back = arith.subi %last_step, %step : index
+          %key = arith.muli %back, %part_keys : index
           %columns = tile.iota from %key : tensor<1x128xi32, #tile.mma<warps = 8>>
           %column = tile.broadcast %columns : tensor<1x128xi32, #tile.mma<warps = 8>> -> !numbers
           %sees = arith.cmpi sle, %column, %last_seen_all : !numbers
@@ -248,7 +273,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
         scf.yield %next_p, %o_scaled, %new_m, %new_l, %read : !powers, !sums, !row, !row, index
       }
       // All scores are there, so that q of the next part may come.
-      tile.arrive at %q_empty[%c0] : !tile.barriers<1>
+      tile.arrive at %q_empty[%q_slot] : !tile.barriers<2>
 
       %last_slots = arith.subi %next, %c1 : index
       %last_slot = arith.remui %last_slots, %c2 : index
@@ -276,17 +301,15 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
       tile.store %log_sum, %lse[%batch, %head, %row, %c0]
           : !row, memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>>
 
-      // The slot is written once the copy before has read it.
-      tile.wait_stores 0
-      tile.synchronize
-      tile.keep %o_narrow, %o_slots[%c0] : !result, !q_slots
+      // Each warp stores its own 16 rows, so that warps do not wait for each
+      // other here. It writes them to the slot once its copy before has read it.
+      tile.wait_stores 0 warp
+      tile.keep %o_narrow, %o_slot[%c0] : !result, !o_slot
       tile.fence_shared
-      tile.synchronize
-      tile.store_box %o_slots[%c0] to %o[%batch, %head, %row, %c0] : !q_slots, !queries
-      %turned = arith.addi %turn, %c1 : index
-      scf.yield %next, %turned : index, index
+      tile.store_box %o_slot[%c0] to %o[%batch, %head, %row, %c0] warp : !o_slot, !o_rows
+      scf.yield %next : index
     }
-    tile.wait_stores 0
+    tile.wait_stores 0 warp
   }
   tile.return
 }

@@ -8,6 +8,7 @@
 // blocks. So the sums that one element of y is made of lie in the same thread.
 
 !operand = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [128, 64], swizzle = 128>
+!y_rows = !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [16, 64], swizzle = 128>
 !x_slots = memref<4x128x64xbf16, #tile.shared<swizzle = 128>>
 !w_slots = memref<4x256x64xbf16, #tile.shared<swizzle = 128>>
 !y_slots = memref<2x128x64xbf16, #tile.shared<swizzle = 128>>
@@ -33,7 +34,7 @@ tile.program @gated_product_wgmma(%m: index, %n: index, %k: index,
     %up: !operand {tile.dimensions = ["n", "k"]},
     %gate_bias: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 4 : i64, tile.readonly},
     %up_bias: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 4 : i64, tile.readonly},
-    %y: !operand {tile.dimensions = ["m", "n"]})
+    %y: !y_rows {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 256 : i64, n = 128 : i64},
                 schedule = #tile.schedule<threads = 384, cluster = 2, persistent = 1>} {
@@ -177,22 +178,18 @@ tile.program @gated_product_wgmma(%m: index, %n: index, %k: index,
 
       // 64 columns at a time through two slots: a slot is written once the copy
       // before the last one has read it.
-      tile.wait_stores 1
-      tile.synchronize
+      tile.wait_stores 1 warp
       tile.keep %y0, %y_slots[%c0] : tensor<128x64xbf16, #tile.mma<warps = 8>>, !y_slots
       tile.fence_shared
-      tile.synchronize
-      tile.store_box %y_slots[%c0] to %y[%row, %column] : !y_slots, !operand
+      tile.store_box %y_slots[%c0] to %y[%row, %column] warp : !y_slots, !y_rows
 
-      tile.wait_stores 1
-      tile.synchronize
+      tile.wait_stores 1 warp
       tile.keep %y1, %y_slots[%c1] : tensor<128x64xbf16, #tile.mma<warps = 8>>, !y_slots
       tile.fence_shared
-      tile.synchronize
-      tile.store_box %y_slots[%c1] to %y[%row, %column1] : !y_slots, !operand
+      tile.store_box %y_slots[%c1] to %y[%row, %column1] warp : !y_slots, !y_rows
       scf.yield %next : index
     }
-    tile.wait_stores 0
+    tile.wait_stores 0 warp
   }
   // A block must not end while another may still arrive at its barriers.
   tile.synchronize cluster
@@ -201,18 +198,18 @@ tile.program @gated_product_wgmma(%m: index, %n: index, %k: index,
 
 // The same on tensor cores from sm_80 on, whose products take registers.
 //
-// As the second program of product.mlir, but a part of y is 256 x 64: a warp holds
+// As the second program of product.mlir, but a part of y is 128 x 64: a warp holds
 // the sums of 32 rows and 64 columns of each product.
 
 !x_memory = memref<?x?xbf16, strided<[?, 1]>>
-!x_parts = memref<4x256x32xbf16, #tile.shared<swizzle = 64>>
+!x_parts = memref<4x128x32xbf16, #tile.shared<swizzle = 64>>
 !w_parts = memref<4x64x32xbf16, #tile.shared<swizzle = 64>>
-!y_parts = memref<1x256x64xbf16, #tile.shared<swizzle = 128>>
-!x_fragment = tensor<256x32xbf16, #tile.mma<warps = 8>>
+!y_parts = memref<1x128x64xbf16, #tile.shared<swizzle = 128>>
+!x_fragment = tensor<128x32xbf16, #tile.mma<warps = 4>>
 !w_fragment = tensor<64x32xbf16, #tile.mma_rhs>
-!y_sum = tensor<256x64xf32, #tile.mma<warps = 8>>
-!y_row = tensor<1x64xbf16, #tile.mma<warps = 8>>
-!y_row32 = tensor<1x64xf32, #tile.mma<warps = 8>>
+!y_sum = tensor<128x64xf32, #tile.mma<warps = 4>>
+!y_row = tensor<1x64xbf16, #tile.mma<warps = 4>>
+!y_row32 = tensor<1x64xf32, #tile.mma<warps = 4>>
 
 tile.program @gated_product_mma(%m: index, %n: index, %k: index,
     %x: !x_memory {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64, tile.readonly},
@@ -222,9 +219,9 @@ tile.program @gated_product_mma(%m: index, %n: index, %k: index,
     %up_bias: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 4 : i64, tile.readonly},
     %y: !x_memory {tile.dimensions = ["m", "n"], tile.alignment = 16 : i64})
     attributes {dimensions = ["m", "n", "k"],
-                programs = {m = 256 : i64, n = 64 : i64},
+                programs = {m = 128 : i64, n = 64 : i64},
                 alignments = array<i64: 4, 2>,
-                schedule = #tile.schedule<threads = 256>} {
+                schedule = #tile.schedule<threads = 128>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index
@@ -232,17 +229,17 @@ tile.program @gated_product_mma(%m: index, %n: index, %k: index,
   %c8 = arith.constant 8 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index
-  %c256 = arith.constant 256 : index
+  %c128 = arith.constant 128 : index
 
   %x_slots = tile.buffer {offset = 0 : i64} : !x_parts
-  %gate_slots = tile.buffer {offset = 65536 : i64} : !w_parts
-  %up_slots = tile.buffer {offset = 81920 : i64} : !w_parts
+  %gate_slots = tile.buffer {offset = 32768 : i64} : !w_parts
+  %up_slots = tile.buffer {offset = 49152 : i64} : !w_parts
   // Written once nothing of x is read any more.
   %y_slot = tile.buffer {offset = 0 : i64} : !y_parts
 
   // Parts are numbered in bands of eight rows of parts, as above.
   %part = tile.program_id
-  %parts_m = arith.ceildivui %m, %c256 : index
+  %parts_m = arith.ceildivui %m, %c128 : index
   %parts_n = arith.ceildivui %n, %c64 : index
   %steps = arith.ceildivui %k, %c32 : index
   %band = arith.muli %parts_n, %c8 : index
@@ -254,7 +251,7 @@ tile.program @gated_product_mma(%m: index, %n: index, %k: index,
   %part_row = arith.remui %in_band, %band_rows : index
   %part_column = arith.divui %in_band, %band_rows : index
   %part_m = arith.addi %band_row, %part_row : index
-  %row = arith.muli %part_m, %c256 : index
+  %row = arith.muli %part_m, %c128 : index
   %column = arith.muli %part_column, %c64 : index
 
   // What lies beyond the operands becomes zeros, so that a group of copies is
@@ -309,8 +306,8 @@ tile.program @gated_product_mma(%m: index, %n: index, %k: index,
   %divisor = arith.addf %power, %ones : !y_sum
   %silu = arith.divf %g, %divisor fastmath<afn> : !y_sum
   %product = arith.mulf %silu, %u : !y_sum
-  %result = arith.truncf %product : !y_sum to tensor<256x64xbf16, #tile.mma<warps = 8>>
-  tile.keep %result, %y_slot[%c0] : tensor<256x64xbf16, #tile.mma<warps = 8>>, !y_parts
+  %result = arith.truncf %product : !y_sum to tensor<128x64xbf16, #tile.mma<warps = 4>>
+  tile.keep %result, %y_slot[%c0] : tensor<128x64xbf16, #tile.mma<warps = 4>>, !y_parts
   tile.synchronize
   tile.store_tile %y_slot[%c0] to %y[%row, %column] : !y_parts, !x_memory
   tile.return

@@ -7,7 +7,9 @@ The first marker names a result file, from where the Markdown lies, and what to 
     <!-- bastile_bench tables: end -->
 
 "selected" are rows for a first look, "all" every row with the registers of the
-kernels, and "speedups" the geometric means. Without --write, the command says which
+kernels, and "speedups" the geometric means; of a file of `tensor-cores`, "programs" are
+its programs beside the fastest other library, and "first-calls" their first calls.
+Without --write, the command says which
 files differ from their results: the exit status is 1 if any does.
 """
 
@@ -39,6 +41,13 @@ SELECTED = (
     ("cross_entropy", (8192, 128256), "both"),
     ("cross_entropy", (4096, 262144), "both"),
 )
+#: The files that have tables.
+FILES = (
+    "README.md",
+    "docs/benchmarks.md",
+    "docs/benchmarks-h200.md",
+    "docs/tensor-cores.md",
+)
 _DIRECTIONS = {"both": "loss and gradient"}
 
 
@@ -46,9 +55,9 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "files",
         nargs="*",
-        default=["README.md", "docs/benchmarks.md", "docs/benchmarks-h200.md"],
+        default=list(FILES),
         metavar="FILE.md",
-        help="(README.md docs/benchmarks.md docs/benchmarks-h200.md)",
+        help=f"({' '.join(FILES)})",
     )
     parser.add_argument("--write", action="store_true", help="write them")
 
@@ -121,7 +130,47 @@ def _make_speedups(document):
     return "\n".join(lines)
 
 
-_MAKERS = {"selected": _make_selected, "all": _make_all, "speedups": _make_speedups}
+def _make_programs(document):
+    """A line for each case: Bastile's variants, and the fastest other library."""
+    cases = {}
+    for row in document["rows"]:
+        if row["status"] == "ok" and "tflops" in row:
+            case = cases.setdefault((row["op"], tuple(row["shape"])), {})
+            case[row["kernel"]] = row
+    titles = ["what", "shape", "us", "TFLOP/s", "share", "without `wgmma`", "share"]
+    lines = [
+        _report.describe_environment(document["environment"]) + ":",
+        "",
+        _line([*titles, "fastest other", "TFLOP/s"]),
+        _line(["---"] * (len(titles) + 2)),
+    ]
+    for (op, shape), rows in cases.items():
+        ours, mma = rows.pop("bastile"), rows.pop("bastile mma")
+        other = max(rows.values(), key=lambda row: row["tflops"])
+        cells = [op, _report.shape_text(shape), f"{ours['device_us']['median']:.1f}"]
+        for row in (ours, mma):
+            cells += [f"{row['tflops']:.0f}", f"{row['share']:.2f}"]
+        lines.append(_line([*cells, other["kernel"], f"{other['tflops']:.0f}"]))
+    return "\n".join(lines)
+
+
+def _make_first_calls(document):
+    titles = ["program", "first call, ms", "of it the driver, ms"]
+    lines = [_line(titles), _line(["---"] * len(titles))]
+    for row in document["rows"]:
+        if "first_ms" in row:
+            times = (f"{row[key]:.0f}" for key in ("first_ms", "driver_ms"))
+            lines.append(_line([f"`{row['kernel']}.mlir`", *times]))
+    return "\n".join(lines)
+
+
+_MAKERS = {
+    "selected": _make_selected,
+    "all": _make_all,
+    "speedups": _make_speedups,
+    "programs": _make_programs,
+    "first-calls": _make_first_calls,
+}
 
 
 def _rows(document):

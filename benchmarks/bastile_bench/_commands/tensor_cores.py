@@ -4,20 +4,24 @@
 The programs are those of examples/tensor-cores (docs/tensor-cores.md). Beside a product
 stands `torch.nn.functional.linear`, beside the gated product one `linear` of both weights
 (its activation left out), beside the split product one with a float32 result, beside
-attention the flash and cuDNN kernels of `scaled_dot_product_attention`. "bastile mma" are
-the variants for GPUs without `wgmma`. Rows of a case take turns, call by call, so that
+attention the flash and cuDNN kernels of `scaled_dot_product_attention` and, where its wheel
+(`fa3-fwd`) is installed, FlashAttention-3. "bastile mma" are the variants for GPUs without
+`wgmma`. Rows of a case take turns, call by call, so that
 each has the same clock; "share" is the fastest other row's time divided by a row's, for
-Bastile's rows the fastest of other libraries. Errors are the largest against float32 of
+Bastile's rows the fastest of other libraries. With ``--first-calls``, the first call of
+each program in a new process is timed as well, with all caches empty, and what of it is
+the driver's. Errors are the largest against float32 of
 PyTorch over the largest number; "runs" are how many calls gave the same bits as the first
 one.
 """
 
 import argparse
 import functools
+import importlib.util
 import math
 import pathlib
 
-from bastile_bench import _environment, _options
+from bastile_bench import _environment, _first_call, _options
 from bastile_bench._report import (
     Column,
     Report,
@@ -66,6 +70,9 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "--repeats", type=int, default=100, help="calls whose bits are compared (100)"
     )
+    parser.add_argument(
+        "--first-calls", action="store_true", help="time first calls, in processes"
+    )
     parser.add_argument("--device", default="cuda", help="cuda or cuda:1 (cuda)")
     _options.add_folder(parser)
 
@@ -109,6 +116,14 @@ def run(arguments) -> int:
         for case in cases:
             report.add(*_measure(torch, case(), arguments))
     print(format_table(report.rows, COLUMNS))
+    if arguments.first_calls:
+        calls = [
+            {"op": "first call", "kernel": name, "status": "ok"}
+            | _first_call.measure(name)
+            for name in _first_call.NAMES
+        ]
+        report.add(*calls)
+        print("\n" + format_table(calls, FIRST_CALL_COLUMNS))
     print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
     failed = [row for row in report.rows if row["status"] == "failed"]
     return 1 if any(row["provider"] == "bastile" for row in failed) else 0
@@ -123,7 +138,7 @@ class _Case:
 
 
 @functools.cache
-def _compiled(name, without=None):
+def compiled(name, without=None):
     """The program of a file, without the variant that its launch names first."""
     import bastile
 
@@ -139,8 +154,8 @@ def _compiled(name, without=None):
 def _programs(name, first, operands):
     """The calls of a program's variants: all of them, and those without `wgmma`."""
     return {
-        "bastile": lambda: _compiled(name)(*operands),
-        "bastile mma": lambda: _compiled(name, f"{first}_wgmma")(*operands),
+        "bastile": lambda: compiled(name)(*operands),
+        "bastile mma": lambda: compiled(name, f"{first}_wgmma")(*operands),
     }
 
 
@@ -250,11 +265,25 @@ def _attention(torch, batch, length, heads, groups, size):
                 **_programs(f"flash_{size}", "flash", (q, k, v)),
                 "flash": backend(SDPBackend.FLASH_ATTENTION),
                 "cudnn": backend(SDPBackend.CUDNN_ATTENTION),
+                **_flash_attention_3(q, k, v),
             },
             expected,
         )
 
     return make
+
+
+def _flash_attention_3(q, k, v):
+    """FlashAttention-3's forward by name, where it is installed."""
+    if importlib.util.find_spec("fa3_fwd_interface") is None:
+        return {}
+    attend = importlib.import_module("fa3_fwd_interface").flash_attn_func
+    rows = [operand.transpose(1, 2) for operand in (q, k, v)]
+
+    def call():
+        return _first(attend(*rows, causal=True)).transpose(1, 2)
+
+    return {"fa3": call}
 
 
 def _compared(case, result):
@@ -290,8 +319,12 @@ def _measure(torch, case, arguments):
             text = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             row.update(status="failed", error=text)
             continue
-        difference = (_compared(case, first).float() - expected).abs().max()
-        row.update(status="ok", max_error=(difference / expected.abs().max()).item())
+        row.update(status="ok")
+        compared = _compared(case, first)
+        # Products without their activation are no results to compare.
+        if compared.shape == expected.shape:
+            difference = (compared.float() - expected).abs().max()
+            row.update(max_error=(difference / expected.abs().max()).item())
         ready[name], times[name] = call, []
         if row["provider"] == "bastile":
             row["same"] = sum(
@@ -323,8 +356,8 @@ def _measure(torch, case, arguments):
 def _seconds(torch, call):
     """The time of a call on the device, between two events."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    # Behind this the call is in the queue before the device begins it.
-    torch.cuda._sleep(200_000)
+    # Behind this the call is in the queue before the device begins it, also a slow one.
+    torch.cuda._sleep(1_000_000)
     begin.record()
     call()
     end.record()
@@ -353,4 +386,10 @@ COLUMNS = [
     Column("error", _text("max_error", ".1e")),
     Column("runs", _text("same", "d")),
     Column("", lambda row: row.get("error", ""), False),
+]
+
+FIRST_CALL_COLUMNS = [
+    Column("first call", "kernel", False),
+    Column("ms", _text("first_ms", ".0f")),
+    Column("of it the driver, ms", _text("driver_ms", ".0f")),
 ]

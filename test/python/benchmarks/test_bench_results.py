@@ -131,9 +131,7 @@ def test_statistics():
     assert geometric_mean([]) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["README.md", "docs/benchmarks.md", "docs/benchmarks-h200.md"]
-)
+@pytest.mark.parametrize("name", tables.FILES)
 def test_tables_have_the_committed_figures(name):
     path = ROOT / name
     text = path.read_text()

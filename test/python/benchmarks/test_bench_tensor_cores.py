@@ -34,10 +34,10 @@ def test_sizes_are_checked():
 def test_programs_have_variants_without_wgmma(name, first, monkeypatch):
     compiled = []
     monkeypatch.setattr(bastile, "compile", compiled.append)
-    command._compiled.cache_clear()
-    command._compiled(name)
-    command._compiled(name, f"{first}_wgmma")
-    command._compiled.cache_clear()
+    command.compiled.cache_clear()
+    command.compiled(name)
+    command.compiled(name, f"{first}_wgmma")
+    command.compiled.cache_clear()
     whole, rest = compiled
     assert f"tile.launch [@{first}_wgmma, @{first}_mma]" in whole
     assert f"tile.launch [@{first}_mma]" in rest

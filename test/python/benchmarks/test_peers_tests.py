@@ -282,6 +282,11 @@ def test_patterns_name_tests():
     assert misses.why("quack", test)
     assert not misses.why("quack", "tests/test_rmsnorm.py::test_rmsnorm_qk[1]")
     assert selection.why_not_counted("liger", "test/transformers/test_mhc.py::test_a")
+    files = "test_mini_models.py", "test_mini_models_with_logits.py"
+    for file in files:
+        model = f"{file}::test_mini_model[mini_gemma4_text-32-1e-05-dtype2]"
+        assert misses.why("liger-convergence", f"test/convergence/bf16/{model}")
+        assert not misses.why("liger-convergence", f"test/convergence/fp32/{model}")
     bracketed = (("*::test_a[1-*]", "a reason"),)
     assert selection.find(bracketed, "f.py::test_a[1-2]") == "a reason"
     assert selection.find(bracketed, "f.py::test_a1") is None
