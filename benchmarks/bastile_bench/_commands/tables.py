@@ -130,26 +130,43 @@ def _make_speedups(document):
     return "\n".join(lines)
 
 
+#: Titles of Bastile's kernels, by their names in rows.
+_OWN_KERNELS = {
+    "bastile": "by hand",
+    "bastile mma": "by hand, without `wgmma`",
+    "bastile formula": "from a formula",
+}
+
+
 def _make_programs(document):
-    """A line for each case: Bastile's variants, and the fastest other library."""
+    """A line for each case: TFLOP/s and share of each of Bastile's kernels, and the
+    fastest other library."""
     cases = {}
     for row in document["rows"]:
         if row["status"] == "ok" and "tflops" in row:
             case = cases.setdefault((row["op"], tuple(row["shape"])), {})
             case[row["kernel"]] = row
-    titles = ["what", "shape", "us", "TFLOP/s", "share", "without `wgmma`", "share"]
+    own = [
+        name for name in _OWN_KERNELS if any(name in rows for rows in cases.values())
+    ]
+    titles = ["what", "shape"]
+    for name in own:
+        titles += [_OWN_KERNELS[name], "share"]
+    titles += ["fastest other", "TFLOP/s"]
     lines = [
-        _report.describe_environment(document["environment"]) + ":",
+        _report.describe_environment(document["environment"]) + ", TFLOP/s:",
         "",
-        _line([*titles, "fastest other", "TFLOP/s"]),
-        _line(["---"] * (len(titles) + 2)),
+        _line(titles),
+        _line(["---"] * len(titles)),
     ]
     for (op, shape), rows in cases.items():
-        ours, mma = rows.pop("bastile"), rows.pop("bastile mma")
+        cells = [op, _report.shape_text(shape)]
+        for name in own:
+            row = rows.pop(name, None)
+            cells += (
+                [f"{row['tflops']:.0f}", f"{row['share']:.2f}"] if row else ["", ""]
+            )
         other = max(rows.values(), key=lambda row: row["tflops"])
-        cells = [op, _report.shape_text(shape), f"{ours['device_us']['median']:.1f}"]
-        for row in (ours, mma):
-            cells += [f"{row['tflops']:.0f}", f"{row['share']:.2f}"]
         lines.append(_line([*cells, other["kernel"], f"{other['tflops']:.0f}"]))
     return "\n".join(lines)
 

@@ -1,12 +1,13 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""Time the programs on tensor cores that are written by hand, beside PyTorch's calls.
+"""Time kernels on tensor cores, written by hand and from formulas, beside PyTorch's calls.
 
 The programs are those of examples/tensor-cores (docs/tensor-cores.md). Beside a product
 stands `torch.nn.functional.linear`, beside the gated product one `linear` of both weights
 (its activation left out), beside the split product one with a float32 result, beside
 attention the flash and cuDNN kernels of `scaled_dot_product_attention` and, where its wheel
 (`fa3-fwd`) is installed, FlashAttention-3. "bastile mma" are the variants for GPUs without
-`wgmma`. Rows of a case take turns, call by call, so that
+`wgmma`; "bastile formula" are the kernels of Python functions that compute the same, and
+the gradients of a product are measured by such functions alone. Rows of a case take turns, call by call, so that
 each has the same clock; "share" is the fastest other row's time divided by a row's, for
 Bastile's rows the fastest of other libraries. With ``--first-calls``, the first call of
 each program in a new process is timed as well, with all caches empty, and what of it is
@@ -111,6 +112,8 @@ def run(arguments) -> int:
     with torch.cuda.device(arguments.device), torch.no_grad():
         cases = [_product(torch, *shape) for shape in arguments.products]
         cases += [_gated(torch, *shape) for shape in arguments.products]
+        for gradient in (_gradient_of_x, _gradient_of_w):
+            cases += [gradient(torch, *shape) for shape in arguments.products]
         cases += [_split(torch, *shape) for shape in arguments.split_products]
         cases += [_attention(torch, *shape) for shape in arguments.attentions]
         for case in cases:
@@ -159,6 +162,36 @@ def _programs(name, first, operands):
     }
 
 
+def _linear(x, w, bias):
+    return x @ w.mT + bias
+
+
+def _gated_linear(x, gate, up, gate_bias, up_bias):
+    from bastile.functions import silu
+
+    return silu(x @ gate.mT + gate_bias) * (x @ up.mT + up_bias)
+
+
+def _of_x(dy, w):
+    return dy @ w
+
+
+def _of_w(dy, x):
+    return dy.mT @ x
+
+
+@functools.cache
+def _compile_formula(function):
+    import bastile
+
+    return bastile.compile(function)
+
+
+def _formula(function, operands):
+    """The call of the kernels of a Python function."""
+    return {"bastile formula": lambda: _compile_formula(function)(*operands)}
+
+
 def _random(torch, *sizes, scale=1.0):
     return (torch.randn(sizes, device="cuda") * scale).bfloat16()
 
@@ -174,6 +207,7 @@ def _product(torch, m, n, k):
             2 * m * n * k,
             {
                 **_programs("product", "product", (x, w, bias)),
+                **_formula(_linear, (x, w, bias)),
                 "cublas": lambda: linear(x, w, bias),
             },
             lambda: linear(x[:512].float(), w.float(), bias.float()),
@@ -202,9 +236,38 @@ def _gated(torch, m, n, k):
             4 * m * half * k,
             {
                 **_programs("gated_product", "gated_product", (x, gate, up, *biases)),
+                **_formula(_gated_linear, (x, gate, up, *biases)),
                 "cublas": lambda: linear(x, both),
             },
             expected,
+        )
+
+    return make
+
+
+def _gradient_of_x(torch, m, n, k):
+    def make():
+        dy, w = _random(torch, m, n), _random(torch, n, k, scale=n**-0.5)
+        return _Case(
+            "gradient of x",
+            (m, n, k),
+            2 * m * n * k,
+            {**_formula(_of_x, (dy, w)), "cublas": lambda: dy @ w},
+            lambda: dy[:512].float() @ w.float(),
+        )
+
+    return make
+
+
+def _gradient_of_w(torch, m, n, k):
+    def make():
+        dy, x = _random(torch, m, n), _random(torch, m, k, scale=m**-0.5)
+        return _Case(
+            "gradient of w",
+            (m, n, k),
+            2 * m * n * k,
+            {**_formula(_of_w, (dy, x)), "cublas": lambda: dy.mT @ x},
+            lambda: dy[:, :512].mT.float() @ x.float(),
         )
 
     return make
