@@ -7,9 +7,12 @@ So a long measurement may be done in parts, and a part be done again.
 import pathlib
 
 from bastile_bench import _report, _summary
+from bastile_bench._commands import train
 
 _SAME = ("gpu", "driver", "torch", "bastile", "device")
-_KEY = ("op", "shape", "dtype", "direction", "provider")
+#: What tells rows apart; of most commands' rows only some of these are there.
+_KEY = ("op", "shape", "dtype", "direction", "provider", "kernel")
+_KEY += ("model", "batch", "seq")
 
 
 def add_arguments(parser) -> None:
@@ -50,6 +53,9 @@ def join(documents) -> dict:
     )
     if _command(first) == "kernels":
         joined["summary"] = _summary.summarize_speedups(joined["rows"])
+    elif _command(first) == "train":
+        train.judge(joined["rows"])
+        joined["summary"] = train.summarize(joined["rows"])
     return joined
 
 

@@ -21,6 +21,7 @@ from bastile_bench._report import Column, describe_environment, format_table
 _COMPARISONS = (
     ("bastile", "hf"),
     ("bastile", "liger"),
+    ("bastile", "compile"),
     ("bastile+compile", "compile"),
 )
 

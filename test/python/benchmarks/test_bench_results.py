@@ -207,6 +207,27 @@ def test_merge_takes_the_last_of_equal_rows(results, tmp_path, capsys):
     assert joined["summary"]
 
 
+@pytest.mark.parametrize("name", ["h200-train", "h200-tensor-cores"])
+def test_merge_of_parts_is_the_whole(name, tmp_path):
+    """Also of rows of models, and of rows of several kernels of one library."""
+    whole = _report.read(ROOT / f"benchmarks/results/{name}.json")
+    files = []
+    for part in range(2):
+        file = tmp_path / f"{part}.json"
+        rows = whole["rows"][part::2]
+        _report.write_json(file, {**whole, "rows": rows, "summary": []})
+        files.append(str(file))
+    out = tmp_path / "joined.json"
+    assert __main__.main(["merge", *files, "--out", str(out)]) == 0
+    joined = _report.read(out)
+
+    def order(row):
+        return json.dumps(row, sort_keys=True)
+
+    assert sorted(joined["rows"], key=order) == sorted(whole["rows"], key=order)
+    assert sorted(joined["summary"], key=order) == sorted(whole["summary"], key=order)
+
+
 def test_merge_refuses_other_machines(results, tmp_path, capsys):
     other = read(results)
     other["environment"]["gpu"] = "another"
