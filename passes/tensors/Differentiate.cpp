@@ -292,7 +292,7 @@ static void nameDimensions(func::FuncOp forward, ArrayRef<Value> originals,
         continue;
       }
       Dimension own = *shown.get(argument, place);
-      auto it = found.try_emplace(*dimension, own).first;
+      auto *it = found.try_emplace(*dimension, own).first;
       isShown &= it->second == own;
       places.push_back(builder.getStringAttr("d" + Twine(it - found.begin())));
     }

@@ -284,7 +284,7 @@ Value ColumnReductions::finishFollowing(tile::ReduceOp reduce,
 
 std::optional<size_t>
 ColumnReductions::getCountIndex(tile::ReduceOp reduce) const {
-  auto it = llvm::find(counted, reduce);
+  const auto *it = llvm::find(counted, reduce);
   if (it == counted.end())
     return std::nullopt;
   return reductions.size() + (it - counted.begin());

@@ -120,7 +120,6 @@ Value TileEmitter::emit(Value value) {
 }
 
 Value TileEmitter::emitOp(Operation *op, OpResult result) {
-  auto type = dyn_cast<RankedTensorType>(result.getType());
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return reduceColumns(builder, tiling, reduce, emitMasked(reduce));
   if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
