@@ -18,6 +18,8 @@ using namespace bastile;
 static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kHalf = tile::MmaAttr::kWarpRows / 2;
 static constexpr int64_t kLanesPerRow = tile::MmaAttr::kLanesPerRow;
+/// What the swizzle moves, and a row of a matrix, in bytes.
+static constexpr int64_t kUnitBytes = 16;
 
 tile::MmaAttr bastile::getFragmentLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
@@ -99,25 +101,22 @@ Value FragmentPosition::getColumn(int64_t chunk) {
 /// `within`, a place in a panel, moved by the swizzle: bits 7 to 9 choose among
 /// the pieces of 16 bytes of a row.
 static Value applySwizzle(Indices at, const SharedTile &place, Value within) {
-  constexpr int64_t distance = 8, unit = 16;
+  constexpr int64_t distance = 8;
   Value bits =
       arith::AndIOp::create(at.builder, at.loc, at.divide(within, distance),
-                            at.constant(place.swizzle - unit));
+                            at.constant(place.swizzle - kUnitBytes));
   return arith::XOrIOp::create(at.builder, at.loc, within, bits);
 }
 
-SharedMatrices::SharedMatrices(OpBuilder &builder, Location loc,
-                               SharedTile place, Value address, Value row,
-                               Value unit)
+SharedPlaces::SharedPlaces(OpBuilder &builder, Location loc, SharedTile place,
+                           Value address, Value row, Value byte)
     : builder(builder), loc(loc), place(place), address(address) {
   Indices at{builder, loc};
-  constexpr int64_t unitBytes = 16;
-  offset = applySwizzle(
-      at, place,
-      at.add(at.multiply(row, place.swizzle), at.multiply(unit, unitBytes)));
+  Value rowBytes = at.multiply(row, place.swizzle);
+  offset = applySwizzle(at, place, at.add(rowBytes, byte));
 }
 
-Value SharedMatrices::getAddress(int64_t row, int64_t byte) {
+Value SharedPlaces::getAddress(int64_t row, int64_t byte) {
   // Exclusive or takes its operands in any order, so that what is constant of
   // the byte comes after the swizzle. Eight rows on, the swizzle is the same.
   Value own = offset;
@@ -131,22 +130,34 @@ Value SharedMatrices::getAddress(int64_t row, int64_t byte) {
 
 /// The matrices of a tile of products: lanes 0 to 15 address the rows of the
 /// first chunk, the others the second's.
-static SharedMatrices getMatrices(OpBuilder &builder, Operation *op,
-                                  SharedTile place, Value address) {
+static SharedPlaces getMatrices(OpBuilder &builder, Operation *op,
+                                SharedTile place, Value address) {
   Location loc = op->getLoc();
   Indices at{builder, loc};
   Role role(op);
   Value lane = at.remainder(role.getThread(builder, loc), kWarp);
   Value warpRow =
       at.multiply(role.getWarp(builder, loc), tile::MmaAttr::kWarpRows);
-  return SharedMatrices(
-      builder, loc, place, address,
-      at.add(warpRow, at.remainder(lane, tile::MmaAttr::kWarpRows)),
-      at.divide(lane, tile::MmaAttr::kWarpRows));
+  Value row = at.add(warpRow, at.remainder(lane, tile::MmaAttr::kWarpRows));
+  Value byte =
+      at.multiply(at.divide(lane, tile::MmaAttr::kWarpRows), kUnitBytes);
+  return SharedPlaces(builder, loc, place, address, row, byte);
 }
 
-SharedMatrices bastile::getTransposedMatrices(OpBuilder &builder, Operation *op,
-                                              SharedTile place, Value address) {
+/// The pieces of a tile of products that the calling thread holds.
+static SharedPlaces getPieces(OpBuilder &builder, Operation *op,
+                              tile::MmaAttr layout, SharedTile place,
+                              Value address) {
+  Location loc = op->getLoc();
+  FragmentPosition position(builder, op, layout);
+  Value row = position.getRow(/*repeat=*/0, /*half=*/0);
+  Value byte = Indices{builder, loc}.multiply(position.getColumn(/*chunk=*/0),
+                                              place.elementBytes);
+  return SharedPlaces(builder, loc, place, address, row, byte);
+}
+
+SharedPlaces bastile::getTransposedMatrices(OpBuilder &builder, Operation *op,
+                                            SharedTile place, Value address) {
   Location loc = op->getLoc();
   Indices at{builder, loc};
   Role role(op);
@@ -158,12 +169,13 @@ SharedMatrices bastile::getTransposedMatrices(OpBuilder &builder, Operation *op,
   Value row =
       at.add(at.multiply(at.divide(lane, units * matrixRows), matrixRows),
              at.remainder(lane, matrixRows));
-  return SharedMatrices(builder, loc, place, address, row, unit);
+  return SharedPlaces(builder, loc, place, address, row,
+                      at.multiply(unit, kUnitBytes));
 }
 
-SharedMatrices bastile::getRhsMatrices(OpBuilder &builder, Operation *op,
-                                       SharedTile place, Value address,
-                                       bool transposed) {
+SharedPlaces bastile::getRhsMatrices(OpBuilder &builder, Operation *op,
+                                     SharedTile place, Value address,
+                                     bool transposed) {
   Location loc = op->getLoc();
   Indices at{builder, loc};
   constexpr int64_t rows = tile::MmaRhsAttr::kChunk;
@@ -172,30 +184,33 @@ SharedMatrices bastile::getRhsMatrices(OpBuilder &builder, Operation *op,
   Value low = at.remainder(at.divide(lane, rows), 2);
   Value high = at.divide(lane, 2 * rows);
   Value below = transposed ? low : high, beside = transposed ? high : low;
-  return SharedMatrices(
-      builder, loc, place, address,
-      at.add(at.multiply(below, rows), at.remainder(lane, rows)), beside);
+  Value row = at.add(at.multiply(below, rows), at.remainder(lane, rows));
+  Value byte = at.multiply(beside, kUnitBytes);
+  return SharedPlaces(builder, loc, place, address, row, byte);
 }
 
 SharedFragment::SharedFragment(OpBuilder &builder, Operation *op,
                                tile::MmaAttr layout, SharedTile place,
                                Value address)
-    : builder(builder), loc(op->getLoc()), layout(layout), place(place),
-      address(address), position(builder, op, layout),
-      matrices(getMatrices(builder, op, place, address)) {}
+    : layout(layout), place(place),
+      matrices(getMatrices(builder, op, place, address)),
+      pieces(getPieces(builder, op, layout, place, address)) {}
+
+/// The bytes from the first chunk of a row of the tile to `chunk`.
+int64_t SharedFragment::getBytes(int64_t chunk) const {
+  return chunk * layout.getChunkColumns() * place.elementBytes;
+}
 
 Value SharedFragment::getMatrixAddress(int64_t repeat, int64_t chunk) {
   return matrices.getAddress(
-      repeat * layout.getWarps() * tile::MmaAttr::kWarpRows,
-      chunk * layout.getChunkColumns() * place.elementBytes);
+      repeat * layout.getWarps() * tile::MmaAttr::kWarpRows, getBytes(chunk));
 }
 
 Value SharedFragment::getPieceAddress(int64_t repeat, int64_t chunk,
                                       int64_t half) {
-  Indices at{builder, loc};
-  return getSharedAddress(
-      builder, loc, place, address, position.getRow(repeat, half),
-      at.multiply(position.getColumn(chunk), place.elementBytes));
+  return pieces.getAddress(
+      repeat * layout.getWarps() * tile::MmaAttr::kWarpRows + half * kHalf,
+      getBytes(chunk));
 }
 
 Value bastile::getSharedAddress(OpBuilder &builder, Location loc,

@@ -51,19 +51,19 @@ mlir::Value getSharedAddress(mlir::OpBuilder &builder, mlir::Location loc,
                              const SharedTile &place, mlir::Value address,
                              mlir::Value row, mlir::Value byte);
 
-/// The addresses that a lane gives for matrices of 8 rows and 16 bytes of a
-/// tile in shared memory. They are constants apart wherever the swizzle allows
-/// it.
-class SharedMatrices {
+/// The places of a tile in shared memory that a thread addresses: of pieces, or
+/// of matrices of 8 rows and 16 bytes, for which each lane gives an address.
+/// They are constants apart wherever the swizzle allows it.
+class SharedPlaces {
 public:
-  /// The tile lies at `address` in the form of `place`. For the matrices that
-  /// begin at row 0 and byte 0, the lane addresses row `row` and, with `unit`
-  /// 1, not the first 16 bytes of it but the next.
-  SharedMatrices(mlir::OpBuilder &builder, mlir::Location loc, SharedTile place,
-                 mlir::Value address, mlir::Value row, mlir::Value unit);
+  /// The tile lies at `address` in the form of `place`. The thread's first
+  /// place is byte `byte` of row `row`.
+  SharedPlaces(mlir::OpBuilder &builder, mlir::Location loc, SharedTile place,
+               mlir::Value address, mlir::Value row, mlir::Value byte);
 
-  /// The lane's address for the matrices that begin at row `row`, a multiple of
-  /// 8, and byte `byte`, a multiple of 32.
+  /// The address `row` rows below the first place, a multiple of 8, and `byte`
+  /// bytes beside it: a multiple of a power of two that is more than the first
+  /// place's own byte.
   mlir::Value getAddress(int64_t row, int64_t byte);
 
 private:
@@ -89,29 +89,27 @@ public:
   mlir::Value getPieceAddress(int64_t repeat, int64_t chunk, int64_t half);
 
 private:
-  mlir::OpBuilder &builder;
-  mlir::Location loc;
+  int64_t getBytes(int64_t chunk) const;
+
   tile::MmaAttr layout;
   const SharedTile place;
-  mlir::Value address;
-  FragmentPosition position;
-  SharedMatrices matrices;
+  SharedPlaces matrices, pieces;
 };
 
 /// The addresses for the matrices of a left operand whose rows are the columns
 /// of the tile: four of them are 16 rows and columns of the operand, the halves
 /// of its rows for the first 8 columns, then for the next 8. Each warp has the
 /// addresses of its own rows.
-SharedMatrices getTransposedMatrices(mlir::OpBuilder &builder,
-                                     mlir::Operation *op, SharedTile place,
-                                     mlir::Value address);
+SharedPlaces getTransposedMatrices(mlir::OpBuilder &builder,
+                                   mlir::Operation *op, SharedTile place,
+                                   mlir::Value address);
 
 /// The addresses for the matrices of a right operand, four of which are 16 rows
 /// of 16 elements of it: both halves of the columns of the first 8 rows, then
 /// of the next 8. With `transposed`, the tile's rows are the operand's columns.
-SharedMatrices getRhsMatrices(mlir::OpBuilder &builder, mlir::Operation *op,
-                              SharedTile place, mlir::Value address,
-                              bool transposed);
+SharedPlaces getRhsMatrices(mlir::OpBuilder &builder, mlir::Operation *op,
+                            SharedTile place, mlir::Value address,
+                            bool transposed);
 
 } // namespace bastile
 

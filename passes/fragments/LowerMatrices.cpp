@@ -105,7 +105,7 @@ struct TakeTransposed : public OpConversionPattern<tile::TakeOp> {
     ArrayRef<int64_t> shape = type.getShape();
     auto memory = cast<MemRefType>(op.getBuffer().getType());
     SharedTile place(memory);
-    SharedMatrices places = getTransposedMatrices(
+    SharedPlaces places = getTransposedMatrices(
         rewriter, op, place,
         getSlot(rewriter, loc, memory, adaptor.getBuffer().front(),
                 adaptor.getSlot().front()));
@@ -141,11 +141,11 @@ struct TakeRhs : public OpConversionPattern<tile::TakeOp> {
     ArrayRef<int64_t> shape = type.getShape();
     auto memory = cast<MemRefType>(op.getBuffer().getType());
     SharedTile place(memory);
-    SharedMatrices places = getRhsMatrices(rewriter, op, place,
-                                           getSlot(rewriter, loc, memory,
-                                                   adaptor.getBuffer().front(),
-                                                   adaptor.getSlot().front()),
-                                           op.getTransposed());
+    SharedPlaces places = getRhsMatrices(rewriter, op, place,
+                                         getSlot(rewriter, loc, memory,
+                                                 adaptor.getBuffer().front(),
+                                                 adaptor.getSlot().front()),
+                                         op.getTransposed());
     SmallVector<Value> pieces(layout.getNumPieces(shape));
     constexpr int64_t chunks =
         tile::MmaRhsAttr::kRows / tile::MmaRhsAttr::kChunk;

@@ -71,21 +71,24 @@ public:
     // Where the threads take whole rows, a thread's pieces lie below each
     // other.
     const bool isRegular = threads % perRow == 0;
-    const int64_t rowsAtOnce = threads / perRow;
-    Value firstAddress, first, row, unit, address;
+    Value first, row, unit, address;
+    // The addresses of a thread's first pieces in rows of different swizzle;
+    // those of others lie a number of periods below one of them.
+    std::array<Value, kPeriod> firstAddresses;
     for (int64_t begin = 0; begin < pieces; begin += threads) {
       if (begin == 0 || !isRegular) {
         Value number = add(thread, begin);
         first = row = divide(number, perRow);
         unit = arith::RemUIOp::create(builder, loc, number, constant(perRow));
-        firstAddress = address = getShared(row, unit);
+        firstAddresses[0] = address = getShared(row, unit);
       } else {
-        const int64_t below = begin / perRow;
+        const int64_t below = begin / perRow, phase = below % kPeriod;
         row = add(first, below);
-        address = rowsAtOnce % kPeriod == 0
-                      ? advanceBytes(builder, loc, firstAddress,
-                                     below * place.swizzle)
-                      : getShared(row, unit);
+        if (Value &same = firstAddresses[phase])
+          address =
+              advanceBytes(builder, loc, same, (below - phase) * place.swizzle);
+        else
+          same = address = getShared(row, unit);
       }
       auto move = [&] {
         visit(address, add(operand.row, row),

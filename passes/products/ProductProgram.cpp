@@ -82,6 +82,7 @@ private:
   void emitStore(Value tile, unsigned operand);
   int64_t countParts();
   void emitElements(Value product);
+  void emitInParts(Value product, int64_t parts);
   RankedTensorType getTileType(RankedTensorType type);
   /// Whether tensor cores multiply tiles in shared memory.
   bool isStaged() const { return schedule.getStages() > 1; }
@@ -114,6 +115,8 @@ private:
   Value row, column;
   /// The columns of the tile on which the program computes element by element.
   int64_t tileColumns;
+  /// The first byte of shared memory that stores of results may use.
+  int64_t freeShared = 0;
   llvm::MapVector<Attribute, Value> batch;
   IRMapping tiles;
 };
@@ -412,7 +415,7 @@ Value ProductBuilder::emit(Value value) {
 void ProductBuilder::emitStore(Value tile, unsigned operand) {
   if (isStaged() && isStagedStore(operands[operand].type.getElementType()))
     return emitStagedStore(builder, tile, getMemory(operand),
-                           getIndices(operand));
+                           getIndices(operand), freeShared);
   tile::StoreOp::create(builder, tile, getMemory(operand), getIndices(operand),
                         /*misalignment=*/Value(), /*alignment=*/IntegerAttr(),
                         /*offset=*/nullptr, /*length=*/nullptr,
@@ -421,15 +424,23 @@ void ProductBuilder::emitStore(Value tile, unsigned operand) {
 
 /// In how many parts, one after the other, the program computes what follows
 /// the product: threads hold so many elements of a tile for tensor cores that
-/// there is no room for many values of all of them.
+/// there is no room for many values of all of them, and code for each would
+/// take long to compile.
 int64_t ProductBuilder::countParts() {
-  constexpr int64_t fewOps = 6, parts = 4;
+  constexpr int64_t few = 4, parts = 8;
   if (!isStaged())
     return 1;
-  const auto ops = llvm::count_if(kernel.getBody().front(), [](Operation &op) {
+  // Elements of another tensor take several instructions each to load.
+  constexpr int64_t ofLoad = 4;
+  Block &body = kernel.getBody().front();
+  int64_t instructions = llvm::count_if(body, [](Operation &op) {
     return OpTrait::hasElementwiseMappableTraits(&op);
   });
-  return ops > fewOps ? parts : 1;
+  ArrayRef<int64_t> shape = dot.getSumType().getShape();
+  for (const Operand &operand : ArrayRef(operands).take_front(numInputs))
+    if (operand.part == Part::Element && operand.type.getShape() == shape)
+      instructions += ofLoad;
+  return instructions > few ? parts : 1;
 }
 
 /// Computes and stores what follows `product`, a tile of it.
@@ -446,6 +457,22 @@ void ProductBuilder::emitElements(Value product) {
     emitStore(emit(value), numInputs + index);
 }
 
+/// The same in a loop over `parts` parts of the tile's columns.
+void ProductBuilder::emitInParts(Value product, int64_t parts) {
+  KeptParts kept(builder, product, parts);
+  freeShared = kept.getBytes();
+  tileColumns /= parts;
+  auto loop =
+      scf::ForOp::create(builder, constant(0), constant(parts), constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value part = loop.getInductionVar();
+  column = arith::AddIOp::create(
+      builder, column,
+      arith::MulIOp::create(builder, part, constant(tileColumns)));
+  emitElements(kept.take(part));
+}
+
 tile::ProgramOp ProductBuilder::build(tile::LaunchOp launch) {
   addOperands();
   createProgram();
@@ -457,19 +484,10 @@ tile::ProgramOp ProductBuilder::build(tile::LaunchOp launch) {
   findPlace();
   Value product = emitProduct();
   const int64_t parts = countParts();
-  if (parts == 1) {
+  if (parts == 1)
     emitElements(product);
-  } else {
-    tileColumns /= parts;
-    SmallVector<Type> types(parts, getTileType(dot.getSumType()));
-    Value first = column;
-    auto pieces = tile::SplitOp::create(builder, types, /*strands=*/1, product);
-    for (auto [index, piece] : llvm::enumerate(pieces.getPieces())) {
-      column = arith::AddIOp::create(
-          builder, first, constant(static_cast<int64_t>(index) * tileColumns));
-      emitElements(piece);
-    }
-  }
+  else
+    emitInParts(product, parts);
   tile::ReturnOp::create(builder, ValueRange());
   return program;
 }

@@ -93,28 +93,33 @@ Value bastile::emitStagedProduct(ImplicitLocOpBuilder &builder,
     right.copy(first, slot);
     tile::CommitCopiesOp::create(builder);
   };
-  // What lies beyond the operands becomes zeros, so that a group of copies is
-  // made for each step, even if there are fewer than the slots.
-  Value zero = constant(0), one = constant(1);
-  auto ahead = scf::ForOp::create(builder, zero, constant(stages - 1), one);
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(ahead.getBody());
-    copy(ahead.getInductionVar(), ahead.getInductionVar());
-  }
+  Value zero = constant(0), one = constant(1), ahead = constant(stages - 1);
   Value steps = arith::CeilDivUIOp::create(builder, depth, constant(kDepth));
-  auto loop = scf::ForOp::create(builder, zero, steps, one, sum);
+  // The first steps copy only, the last ones multiply only: what lies beyond
+  // the operands becomes zeros, so that each step makes a group of copies.
+  auto loop =
+      scf::ForOp::create(builder, zero,
+                         arith::AddIOp::create(builder, steps, ahead), one, sum);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
     Value step = loop.getInductionVar();
-    // The slot of this step is full once all threads have waited; that of the
-    // step before, which is copied to next, has been read by all of them.
+    // The slot that is multiplied is full once all threads have waited; that
+    // of the step before, which is copied to next, has been read by all of
+    // them.
     tile::WaitCopiesOp::create(builder, static_cast<int32_t>(stages - 2));
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
-    Value next = arith::AddIOp::create(builder, step, constant(stages - 1));
-    copy(next, arith::RemUIOp::create(builder, next, constant(stages)));
-    Value slot = arith::RemUIOp::create(builder, step, constant(stages));
+    copy(step, arith::RemUIOp::create(builder, step, constant(stages)));
+    Value isFull = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
+                                         step, ahead);
+    auto multiply = scf::IfOp::create(builder, sum.getType(), isFull,
+                                      /*withElseRegion=*/true);
+    scf::YieldOp::create(builder, multiply.getResult(0));
+    builder.setInsertionPointToStart(multiply.elseBlock());
+    scf::YieldOp::create(builder, loop.getRegionIterArg(0));
+    builder.setInsertionPointToStart(multiply.thenBlock());
+    Value slot = arith::RemUIOp::create(
+        builder, arith::SubIOp::create(builder, step, ahead), constant(stages));
     auto type = cast<RankedTensorType>(sum.getType());
     Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), /*vector=*/2);
     Value more = tile::DotOp::create(
@@ -134,16 +139,42 @@ bool bastile::isStagedStore(Type element) {
 }
 
 void bastile::emitStagedStore(ImplicitLocOpBuilder &builder, Value tile,
-                              Value memory, ValueRange indices) {
+                              Value memory, ValueRange indices,
+                              int64_t offset) {
   auto type = cast<RankedTensorType>(tile.getType());
   MemRefType slotType =
       getBufferType(builder.getContext(), /*slots=*/1, type.getDimSize(0),
                     type.getDimSize(1), type.getElementType());
   Value slots = tile::BufferOp::create(builder, slotType,
-                                       builder.getI64IntegerAttr(/*value=*/0));
+                                       builder.getI64IntegerAttr(offset));
   Value zero = arith::ConstantIndexOp::create(builder, 0);
   tile::KeepOp::create(builder, tile, slots, zero);
   tile::SynchronizeOp::create(builder, /*cluster=*/false);
   tile::StoreTileOp::create(builder, slots, zero, memory, indices);
   tile::SynchronizeOp::create(builder, /*cluster=*/false);
+}
+
+KeptParts::KeptParts(ImplicitLocOpBuilder &builder, Value tile, int64_t parts)
+    : builder(builder) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  const int64_t columns = type.getDimSize(1) / parts;
+  MemRefType slotType =
+      getBufferType(builder.getContext(), parts, type.getDimSize(0), columns,
+                    type.getElementType());
+  slots = tile::BufferOp::create(builder, slotType,
+                                 builder.getI64IntegerAttr(/*value=*/0));
+  bytes = slotType.getNumElements() * getElementBytes(type);
+  partType = RankedTensorType::get({type.getDimSize(0), columns},
+                                   type.getElementType(), type.getEncoding());
+  SmallVector<Type> types(parts, partType);
+  auto split = tile::SplitOp::create(builder, types, /*strands=*/1, tile);
+  for (auto [index, piece] : llvm::enumerate(split.getPieces()))
+    tile::KeepOp::create(
+        builder, piece, slots,
+        arith::ConstantIndexOp::create(builder, static_cast<int64_t>(index)));
+}
+
+Value KeptParts::take(Value part) const {
+  return tile::TakeOp::create(builder, partType, slots, part,
+                              /*transposed=*/false);
 }

@@ -31,13 +31,35 @@ mlir::Value emitStagedProduct(mlir::ImplicitLocOpBuilder &builder,
                               const StagedFactor &a, const StagedFactor &b,
                               mlir::Value depth, mlir::Value sum);
 
-/// Writes `tile`, in the layout of products, to `memory` through the same
-/// shared memory, so that neighbouring threads write neighbouring elements.
+/// Writes `tile`, in the layout of products, to `memory` through shared memory
+/// from byte `offset` on, so that neighbouring threads write neighbouring
+/// elements.
 void emitStagedStore(mlir::ImplicitLocOpBuilder &builder, mlir::Value tile,
-                     mlir::Value memory, mlir::ValueRange indices);
+                     mlir::Value memory, mlir::ValueRange indices,
+                     int64_t offset);
 
 /// Whether `emitStagedStore` takes tiles of elements of this type.
 bool isStagedStore(mlir::Type element);
+
+/// A tile in the layout of products that waits in shared memory, from its
+/// beginning on, to be read in parts of its columns. A loop over the parts is
+/// as long as the code of one, and holds one in registers. Each thread reads
+/// what it wrote.
+class KeptParts {
+public:
+  KeptParts(mlir::ImplicitLocOpBuilder &builder, mlir::Value tile,
+            int64_t parts);
+  /// Reads part `part`.
+  mlir::Value take(mlir::Value part) const;
+  /// The bytes of shared memory that the tile takes.
+  int64_t getBytes() const { return bytes; }
+
+private:
+  mlir::ImplicitLocOpBuilder &builder;
+  mlir::Value slots;
+  mlir::RankedTensorType partType;
+  int64_t bytes;
+};
 
 } // namespace bastile
 

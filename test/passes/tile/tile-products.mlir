@@ -80,17 +80,19 @@ func.func @launch(%x: tensor<?x?x?x8xf32>, %w: tensor<?x?x4x8xf32>) -> tensor<?x
 // CHECK-SAME:      alignments = array<i64: 4, 2>
 // CHECK:         %[[A:.*]] = tile.buffer {offset = 0 : i64} : memref<4x32x128xbf16, #tile.shared<swizzle = 128>>
 // CHECK:         %[[B:.*]] = tile.buffer {offset = 32768 : i64} : memref<4x128x32xbf16, #tile.shared<swizzle = 64>>
-// CHECK:         scf.for
+// CHECK:         %[[STEPS:.*]] = arith.ceildivui
+// CHECK:         %[[ALL:.*]] = arith.addi %[[STEPS]], %[[AHEAD:.*]] : index
+// CHECK:         scf.for %[[STEP:.*]] = %{{.*}} to %[[ALL]]
+// CHECK:           tile.wait_copies 2
+// CHECK:           tile.synchronize
 // CHECK:           tile.copy_tile {{.*}} to %[[A]]
 // CHECK:           tile.copy_tile {{.*}} to %[[B]]
 // CHECK:           tile.commit_copies
-// CHECK:         scf.for
-// CHECK:           tile.wait_copies 2
-// CHECK:           tile.synchronize
-// CHECK:           tile.commit_copies
-// CHECK:           tile.take %[[A]][%{{.*}}] transposed
-// CHECK:           tile.take %[[B]]
-// CHECK:           tile.dot
+// CHECK:           %[[FULL:.*]] = arith.cmpi uge, %[[STEP]], %[[AHEAD]]
+// CHECK:           scf.if %[[FULL]]
+// CHECK:             tile.take %[[A]][%{{.*}}] transposed
+// CHECK:             tile.take %[[B]]
+// CHECK:             tile.dot
 // CHECK:         tile.wait_copies 0
 // CHECK:         tile.synchronize
 // CHECK:         arith.truncf
@@ -105,4 +107,39 @@ tile.kernel @staged(%x: tensor<?x256xbf16>, %w: tensor<96x64xbf16>) -> tensor<25
 func.func @launch(%x: tensor<?x256xbf16>, %w: tensor<96x64xbf16>) -> tensor<256x96xbf16> {
   %0 = tile.launch [@staged](%x, %w) : (tensor<?x256xbf16>, tensor<96x64xbf16>) -> tensor<256x96xbf16>
   return %0 : tensor<256x96xbf16>
+}
+
+// -----
+
+// Where much follows a product on tensor cores, its sums wait in shared memory,
+// and a loop computes some columns at a time. Results pass through the memory
+// behind them.
+// CHECK-LABEL: tile.program @parts(
+// CHECK:         tile.dot
+// CHECK:         tile.synchronize
+// CHECK-NEXT:    %[[SUMS:.*]] = tile.buffer {offset = 0 : i64} : memref<8x128x16xf32, #tile.shared<swizzle = 64>>
+// CHECK:         %[[PIECES:.*]]:8 = tile.split
+// CHECK:         tile.keep %[[PIECES]]#0, %[[SUMS]][%{{.*}}]
+// CHECK:         tile.keep %[[PIECES]]#7, %[[SUMS]][%{{.*}}]
+// CHECK-NOT:     tile.keep
+// CHECK:         scf.for %[[PART:.*]] =
+// CHECK:           %[[BEFORE:.*]] = arith.muli %[[PART]], %{{.*}}
+// CHECK:           %[[COLUMN:.*]] = arith.addi %{{.*}}, %[[BEFORE]]
+// CHECK:           tile.take %[[SUMS]][%[[PART]]]
+// CHECK-SAME:        -> tensor<128x16xf32, #tile.mma<warps = 4>>
+// CHECK:           tile.load %{{.*}}[%{{.*}}, %[[COLUMN]]]
+// CHECK:           tile.buffer {offset = 65536 : i64} : memref<1x128x16xbf16
+// CHECK:           tile.keep
+// CHECK:           tile.store_tile {{.*}}[%{{.*}}, %[[COLUMN]]]
+tile.kernel @parts(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>, %r: tensor<?x96xbf16>) -> tensor<?x96xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  %1 = math.tanh %0 : tensor<?x96xf32>
+  %2 = arith.extf %r : tensor<?x96xbf16> to tensor<?x96xf32>
+  %3 = arith.addf %1, %2 : tensor<?x96xf32>
+  %4 = arith.truncf %3 : tensor<?x96xf32> to tensor<?x96xbf16>
+  tile.return %4 : tensor<?x96xbf16>
+}
+func.func @launch(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>, %r: tensor<?x96xbf16>) -> tensor<?x96xbf16> {
+  %0 = tile.launch [@parts](%x, %w, %r) : (tensor<?x64xbf16>, tensor<96x64xbf16>, tensor<?x96xbf16>) -> tensor<?x96xbf16>
+  return %0 : tensor<?x96xbf16>
 }
