@@ -8,6 +8,7 @@
 
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/tensors/Derivatives.h"
 
 using namespace mlir;
@@ -30,11 +31,16 @@ BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
   for (auto [op, copied] : llvm::zip(source.without_terminator(), copy)) {
     bool waits = isa<tile::ReduceOp, tile::ReduceRowsOp>(copied) ||
                  dependsOnAny(&copied, reduced);
+    bool isOfProduct = isa<tile::DotOp>(copied) ||
+                       (OpTrait::hasElementwiseMappableTraits(&copied) &&
+                        dependsOnAny(&copied, ofProducts));
     for (auto [result, copiedResult] :
          llvm::zip_equal(op.getResults(), copied.getResults())) {
       originals[copiedResult] = result;
       if (waits)
         reduced.insert(copiedResult);
+      if (isOfProduct)
+        ofProducts.insert(copiedResult);
     }
   }
   for (auto [index, value] :
@@ -42,10 +48,19 @@ BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
     resultNumbers.try_emplace(value, index);
 }
 
+/// Whether `value` is a product, or what is computed of one element by element
+/// and rounded: that has fewer bytes, and gives the same where all that is
+/// needed of the product comes after the rounding.
+bool BackwardCut::isSavedProduct(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return isa_and_present<tile::DotOp>(op) ||
+         (isa_and_present<arith::TruncFOp>(op) && ofProducts.contains(value));
+}
+
 /// Whether `value` of the forward costs more to compute again than to read: a
 /// product, or a statistic or row vector that waits for a reduction.
 bool BackwardCut::isSaved(Value value) const {
-  if (value.getDefiningOp<tile::DotOp>())
+  if (isSavedProduct(value))
     return true;
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && reduced.contains(value) &&
@@ -93,7 +108,7 @@ BackwardCut::trace(const DenseSet<Value> &available) const {
     }
     bool isResult = resultNumbers.contains(value);
     if (isForward && isSaved(value) && !derived.contains(value)) {
-      if (value.getDefiningOp<tile::DotOp>())
+      if (isSavedProduct(value))
         reading.bytes += getBytesMoved(value);
       if (isResult)
         reading.cutResults.insert(value);

@@ -21,7 +21,8 @@ namespace bastile {
 ///
 /// A statistic that waits for a reduction is always read: a few bytes a row
 /// cost less than another sweep over the row before the gradients can begin. So
-/// is a product, which takes more operations than its result has bytes.
+/// is a product, which takes more operations than its result has bytes, or what
+/// it was rounded to.
 class BackwardCut {
 public:
   /// `backward` begins with a copy of the ops of `forward`.
@@ -57,6 +58,7 @@ private:
   };
 
   Reading trace(const llvm::DenseSet<mlir::Value> &available) const;
+  bool isSavedProduct(mlir::Value value) const;
   bool isSaved(mlir::Value value) const;
   void deriveStatistics(const llvm::DenseSet<mlir::Value> &available);
 
@@ -65,6 +67,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> originals;
   /// Copies of statistics that wait for a reduction.
   llvm::DenseSet<mlir::Value> reduced;
+  /// Copies of products, and of what is computed of them element by element.
+  llvm::DenseSet<mlir::Value> ofProducts;
   /// The forward's results, by their copies.
   llvm::MapVector<mlir::Value, unsigned> resultNumbers;
   llvm::SmallVector<mlir::Value> required;

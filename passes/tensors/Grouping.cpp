@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/tensors/Conditions.h"
+#include "passes/tensors/ProductFollowers.h"
 #include "passes/tensors/Rounds.h"
 #include "passes/tensors/RowClass.h"
 #include "llvm/ADT/EquivalenceClasses.h"
@@ -24,7 +25,8 @@ namespace {
 class Grouper {
 public:
   Grouper(func::FuncOp func, const ValueDimensions &dimensions)
-      : func(func), rounds(func), dimensions(dimensions) {}
+      : func(func), rounds(func), dimensions(dimensions),
+        followers(func, rounds, dimensions) {}
 
   FailureOr<SmallVector<Group>> run();
 
@@ -43,6 +45,7 @@ private:
   func::FuncOp func;
   const Rounds rounds;
   const ValueDimensions &dimensions;
+  const ProductFollowers followers;
   SmallVector<Group> groups;
   /// The group that an op belongs to, which may not be the only one that
   /// computes it.
@@ -146,6 +149,11 @@ bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
   return false;
 }
 
+/// Whether a product multiplies `value`.
+bool isFactor(Value value) {
+  return llvm::any_of(value.getUsers(), llvm::IsaPred<tile::DotOp>);
+}
+
 /// Whether a product of the class of `lhs` multiplies a value of the class of
 /// `rhs`: then the product needs all rows of it, and cannot share its kernel.
 bool multipliesValueOf(const OpClasses &classes, Operation *lhs,
@@ -216,6 +224,7 @@ LogicalResult Grouper::formRowGroups() {
       needForeignConditions.insert(&op);
       own.fitsProduct = false;
     }
+    own.fitsProduct &= !followers.isOfRows(&op);
     for (OpOperand &operand : op.getOpOperands()) {
       if (!isRowTensor(operand.get()))
         continue;
@@ -279,7 +288,9 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
     return false;
   if (!canBeStored(producer))
     return true;
-  if (isa<tile::DotOp>(use.getOwner()))
+  // Factors are in memory anyway, and the kernel of a product cannot multiply
+  // what it computes.
+  if (isFactor(use.get()))
     return false;
   if (rounds.isCombined(use.get()))
     return false;
@@ -295,6 +306,11 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
     return false;
   // The narrow value has fewer bytes.
   if (isa<arith::ExtFOp>(producer))
+    return true;
+  // So do the vector, the statistic or the number that are repeated.
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(producer);
+      broadcast &&
+      (!broadcast.getLike() || isa<BlockArgument>(broadcast.getLike())))
     return true;
   // Reading the rows that others are combined from costs more than reading the
   // result that is repeated for them.

@@ -65,3 +65,38 @@ func.func @activation(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>) -> tensor<?x4xf3
   %2 = arith.mulf %1, %0 : tensor<?x4xf32>
   return %2 : tensor<?x4xf32>
 }
+
+// -----
+
+// Of a product that is rounded before anything else, the rounded values are
+// saved, which have fewer bytes.
+// CHECK-LABEL: func @rounded(
+// CHECK:         %[[R:.*]] = arith.truncf
+// CHECK:         return %{{.*}}, %[[R]] : tensor<?x4xf32>, tensor<?x4xbf16>
+// CHECK-LABEL: func @rounded_backward(
+// CHECK-SAME:      tensor<?x4xbf16> {{{[^}]*}}tile.name = "saved0"
+func.func @rounded(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %1 = arith.truncf %0 : tensor<?x4xf32> to tensor<?x4xbf16>
+  %2 = arith.extf %1 : tensor<?x4xbf16> to tensor<?x4xf32>
+  %3 = math.tanh %2 : tensor<?x4xf32>
+  %4 = arith.mulf %3, %2 : tensor<?x4xf32>
+  return %4 : tensor<?x4xf32>
+}
+
+// -----
+
+// Where the unrounded product is needed as well, the rounded one follows from
+// it.
+// CHECK-LABEL: func @rounded_too(
+// CHECK:         %[[P:.*]] = tile.dot
+// CHECK:         return %{{.*}}, %[[P]] : tensor<?x4xf32>, tensor<?x4xf32>
+// CHECK-LABEL: func @rounded_too_backward(
+func.func @rounded_too(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>) -> tensor<?x4xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %1 = arith.truncf %0 : tensor<?x4xf32> to tensor<?x4xbf16>
+  %2 = arith.extf %1 : tensor<?x4xbf16> to tensor<?x4xf32>
+  %3 = math.tanh %2 : tensor<?x4xf32>
+  %4 = arith.mulf %3, %0 : tensor<?x4xf32>
+  return %4 : tensor<?x4xf32>
+}

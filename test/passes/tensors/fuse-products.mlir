@@ -148,3 +148,105 @@ func.func @computed_of_number(%x: tensor<?x1xbf16>, %y: tensor<?x8xbf16>)
   %3 = tile.dot %x, %2 contract [1, 0] : tensor<?x1xbf16>, tensor<1x8xbf16> -> tensor<?x8xf32>
   return %0, %3 : tensor<1x8xf32>, tensor<?x8xf32>
 }
+
+// -----
+
+// What only a kernel on rows needs is computed there, where the product's kernel
+// has to leave no more for it: of a norm, the residual's sum is left, not its
+// squares beside it.
+// CHECK-LABEL: tile.kernel @norm_behind_product_kernel0(
+// CHECK-SAME:      -> tensor<?x8xf32> {
+// CHECK-NEXT:    tile.dot
+// CHECK-NEXT:    %[[H:.*]] = arith.addf
+// CHECK-NEXT:    tile.return %[[H]]
+// CHECK:       tile.kernel @norm_behind_product_kernel1(
+// CHECK:         arith.mulf
+// CHECK:         tile.reduce add
+// CHECK-LABEL: func @norm_behind_product(
+func.func @norm_behind_product(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>)
+    -> (tensor<?x8xf32>, tensor<?x8xf32>) {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  %1 = arith.addf %0, %x : tensor<?x8xf32>
+  %2 = arith.mulf %1, %1 : tensor<?x8xf32>
+  %3 = tile.reduce add %2 : tensor<?x8xf32> -> tensor<?x1xf32>
+  %4 = tile.broadcast %3 like %x : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %5 = arith.divf %1, %4 : tensor<?x8xf32>
+  return %5, %1 : tensor<?x8xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A value that takes fewer bytes than what it is computed of is left by the
+// product's kernel: here the rounded one.
+// CHECK-LABEL: tile.kernel @rounded_behind_product_kernel0(
+// CHECK-SAME:      -> tensor<?x8xbf16>
+// CHECK:         tile.dot
+// CHECK-NEXT:    arith.truncf
+// CHECK-NEXT:    tile.return
+// CHECK:       tile.kernel @rounded_behind_product_kernel1(
+// CHECK:         arith.extf
+// CHECK:         math.absf
+// CHECK:         tile.reduce max
+// CHECK-LABEL: func @rounded_behind_product(
+func.func @rounded_behind_product(%x: tensor<?x8xbf16>, %w: tensor<8x8xbf16>) -> tensor<?x1xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xbf16>, tensor<8x8xbf16> -> tensor<?x8xf32>
+  %1 = arith.truncf %0 : tensor<?x8xf32> to tensor<?x8xbf16>
+  %2 = arith.extf %1 : tensor<?x8xbf16> to tensor<?x8xf32>
+  %3 = math.absf %2 : tensor<?x8xf32>
+  %4 = tile.reduce max %3 : tensor<?x8xf32> -> tensor<?x1xf32>
+  return %4 : tensor<?x1xf32>
+}
+
+// -----
+
+// A repeated vector is repeated in each kernel that needs it, not left in memory
+// as rows.
+// CHECK-LABEL: tile.kernel @vector_of_two_kernel0(
+// CHECK-SAME:      -> tensor<?x8xf32>
+// CHECK:         tile.broadcast %{{.*}} like %{{.*}} : tensor<8xf32>
+// CHECK-LABEL: tile.kernel @vector_of_two_kernel1(
+// CHECK-SAME:      tensor<8xf32>
+// CHECK:         tile.broadcast %{{.*}} like %{{.*}} : tensor<8xf32>
+// CHECK-NEXT:    tile.dot
+// CHECK-LABEL: func @vector_of_two(
+func.func @vector_of_two(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.broadcast %v like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = arith.addf %x, %0 : tensor<?x8xf32>
+  %2 = tile.dot %1, %w contract [1, 1] : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  %3 = arith.mulf %2, %0 : tensor<?x8xf32>
+  return %3 : tensor<?x8xf32>
+}
+
+// -----
+
+// A repeated vector or a widened value that is a factor is in memory: what
+// follows the product reads it there.
+// CHECK-LABEL: tile.kernel @vector_as_factor_kernel0(
+// CHECK:         tile.broadcast
+// CHECK-LABEL: tile.kernel @vector_as_factor_kernel1(
+// CHECK-SAME:      %[[B:[^:]*]]: tensor<?x8xf32>, %{{[^:]*}}: tensor<8x8xf32>) -> tensor<?x8xf32> {
+// CHECK-NEXT:    %[[P:.*]] = tile.dot %[[B]],
+// CHECK-NEXT:    arith.mulf %[[P]], %[[B]]
+// CHECK-LABEL: func @vector_as_factor(
+func.func @vector_as_factor(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8xf32>) -> tensor<?x8xf32> {
+  %0 = tile.broadcast %v like %x : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %1 = tile.dot %0, %w contract [1, 1] : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  %2 = arith.mulf %1, %0 : tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: tile.kernel @widened_factor_kernel0(
+// CHECK:         arith.extf
+// CHECK-LABEL: tile.kernel @widened_factor_kernel1(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>, %{{[^:]*}}: tensor<8x8xf32>) -> tensor<?x8xf32> {
+// CHECK-NEXT:    %[[P:.*]] = tile.dot %[[X]],
+// CHECK-NEXT:    arith.mulf %[[P]], %[[X]]
+// CHECK-LABEL: func @widened_factor(
+func.func @widened_factor(%x: tensor<?x8xbf16>, %w: tensor<8x8xf32>) -> tensor<?x8xf32> {
+  %0 = arith.extf %x : tensor<?x8xbf16> to tensor<?x8xf32>
+  %1 = tile.dot %0, %w contract [1, 1] : tensor<?x8xf32>, tensor<8x8xf32> -> tensor<?x8xf32>
+  %2 = arith.mulf %1, %0 : tensor<?x8xf32>
+  return %2 : tensor<?x8xf32>
+}
