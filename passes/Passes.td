@@ -80,8 +80,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
   let summary = "compute on pieces of rows instead of splitting and joining them";
   let description = [{
-    Moves every `tile.split` up to the function's arguments and every `tile.join`
-    down to its results, so that all ops between them compute on pieces of rows:
+    Moves every `tile.split` up to the function's arguments and products, and
+    every `tile.join` down to its results and to products that multiply it, so
+    that all ops between them compute on pieces of rows:
 
     ```mlir
     %0 = arith.mulf %x, %cos : tensor<?x128xf32>

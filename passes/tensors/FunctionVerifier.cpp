@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/tensors/RowClass.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -85,11 +86,11 @@ static LogicalResult verifyOp(Operation &op) {
           tile::RepeatBandsOp, tile::DotOp>(op);
   // Pieces of rows are read from memory and written to memory.
   if (auto split = dyn_cast<tile::SplitOp>(op);
-      split && !isa<BlockArgument>(split.getInput()))
+      split && !isInMemory(split.getInput()))
     return op.emitOpError("splits rows that are computed; run the pass "
                           "'split-rows' first");
   if (isa<tile::JoinOp>(op) && llvm::any_of(op.getUsers(), [](Operation *user) {
-        return !isa<func::ReturnOp>(user);
+        return !isa<func::ReturnOp, tile::DotOp>(user);
       }))
     return op.emitOpError("joins rows that are computed with; run the pass "
                           "'split-rows' first");

@@ -64,8 +64,7 @@ LogicalResult Grouper::verifyCombinedRows() const {
       continue;
     auto reduce = cast<tile::ReduceRowsOp>(*it);
     auto fits = [&](Operation *op) {
-      if (op == reduce || !isRowTensor(op->getResult(0)) ||
-          isPieceOfArgument(op))
+      if (op == reduce || !isRowTensor(op->getResult(0)) || isPieceInMemory(op))
         return true;
       auto type = cast<RankedTensorType>(op->getResult(0).getType());
       return fitsCombinedRow(op) &&
@@ -277,9 +276,9 @@ LogicalResult Grouper::formRowGroups() {
 }
 
 /// Whether a group of `round` computes the value that `use` reads again rather
-/// than reading it from memory: row vectors and scalars, pieces of arguments,
-/// widened values and those of earlier rounds, down to arguments and row
-/// statistics, as that costs less than storing them; and conditions, which
+/// than reading it from memory: row vectors and scalars, pieces of what is in
+/// memory, widened values and those of earlier rounds, down to arguments and
+/// row statistics, as that costs less than storing them; and conditions, which
 /// cannot be stored. `rows` are those of the group.
 bool Grouper::isRepeated(OpOperand &use, int64_t round,
                          const RowClass &rows) const {
@@ -300,7 +299,7 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
   if (rows.multiplies &&
       !rows.fits(RowClass::get(producer, dimensions), dimensions))
     return false;
-  if (isPieceOfArgument(producer))
+  if (isPieceInMemory(producer))
     return !readsBands(use);
   if (readsOtherRows(use))
     return false;

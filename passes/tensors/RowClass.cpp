@@ -59,9 +59,13 @@ bool bastile::readsOtherRows(OpOperand &operand) {
          isa<tile::DotOp>(operand.getOwner());
 }
 
-bool bastile::isPieceOfArgument(Operation *op) {
+bool bastile::isInMemory(Value value) {
+  return isa<BlockArgument>(value) || isa<tile::DotOp>(value.getDefiningOp());
+}
+
+bool bastile::isPieceInMemory(Operation *op) {
   auto split = dyn_cast<tile::SplitOp>(op);
-  return split && isa<BlockArgument>(split.getInput());
+  return split && isInMemory(split.getInput());
 }
 
 bool bastile::repeatsVector(Operation *op) {

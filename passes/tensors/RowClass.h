@@ -29,8 +29,13 @@ bool combinesSomeRows(mlir::Operation *op);
 /// fewer rows, each read for several, or more rows, to be combined.
 bool readsOtherRows(mlir::OpOperand &operand);
 
-/// Whether `op` computes nothing: a piece of an argument is an address.
-bool isPieceOfArgument(mlir::Operation *op);
+/// Whether whole rows of `value` are in memory before a kernel reads some:
+/// those of arguments, and of products, which no kernel takes apart that
+/// computes them.
+bool isInMemory(mlir::Value value);
+
+/// Whether `op` computes nothing: a piece of what is in memory is an address.
+bool isPieceInMemory(mlir::Operation *op);
 
 /// Whether `op` repeats a number or a vector for each row.
 bool repeatsVector(mlir::Operation *op);

@@ -27,6 +27,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "passes/tensors/RowClass.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include <numeric>
 
@@ -270,7 +271,8 @@ void SplitAnalysis::findUnits(ArrayRef<Operation *> splits) {
 bool isSupported(Operation *op) {
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return !reduce.isOfGroups();
-  return isColumnwise(op) || getStrands(op) || isa<func::ReturnOp>(op);
+  return isColumnwise(op) || getStrands(op) ||
+         isa<func::ReturnOp, tile::DotOp>(op);
 }
 
 LogicalResult SplitAnalysis::verifyUses(Operation *op) {
@@ -329,12 +331,13 @@ public:
   void run();
 
 private:
-  void splitArguments();
+  /// Takes apart rows that are in memory: of arguments and products.
+  void splitInMemory(Value value);
   void rewrite(Operation *op);
   void rewrite(tile::SplitOp op);
   void rewrite(tile::JoinOp op);
   void rewrite(tile::ReduceOp op);
-  void rewrite(func::ReturnOp op);
+  void rewriteInMemory(Operation *op);
   void rewriteColumnwise(Operation *op);
   SmallVector<Value> buildColumnwise(Operation *op, int64_t count);
   SmallVector<Value> buildBroadcast(tile::BroadcastOp op, int64_t count);
@@ -343,6 +346,8 @@ private:
   /// The `count` pieces of a value that was visited before.
   SmallVector<Value> getPieces(Value value, int64_t count);
   Value getUniformPiece(Value value, int64_t count);
+  /// The whole rows of a value that was visited before, in memory.
+  Value getWhole(Value value);
   /// A tensor with the leading sizes of `value` that does not keep a whole row
   /// alive.
   Value getLike(Value value) {
@@ -360,19 +365,20 @@ private:
   OpBuilder builder;
   DenseMap<Value, SmallVector<Value>> pieces;
   DenseMap<std::pair<Value, int64_t>, Value> uniformPieces;
+  /// The rows that were put together, by the values that they are.
+  DenseMap<Value, Value> joined;
 };
 
-void RowSplitter::splitArguments() {
-  builder.setInsertionPointToStart(&block);
-  for (BlockArgument argument : block.getArguments()) {
-    int64_t count = analysis.getCount(argument);
-    if (count == 1)
-      continue;
-    SmallVector<Type> types(count, getTypeOfPiece(argument, count));
-    auto split = tile::SplitOp::create(builder, argument.getLoc(), types,
-                                       analysis.getStrands(argument), argument);
-    setPieces(argument, llvm::to_vector_of<Value>(split.getPieces()));
-  }
+void RowSplitter::splitInMemory(Value value) {
+  const int64_t count = analysis.getCount(value);
+  if (count == 1)
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointAfterValue(value);
+  SmallVector<Type> types(count, getTypeOfPiece(value, count));
+  auto split = tile::SplitOp::create(builder, value.getLoc(), types,
+                                     analysis.getStrands(value), value);
+  setPieces(value, llvm::to_vector_of<Value>(split.getPieces()));
 }
 
 Value RowSplitter::getUniformPiece(Value value, int64_t count) {
@@ -455,22 +461,23 @@ void RowSplitter::rewrite(tile::ReduceOp op) {
   op.getInputMutable().assign(combined);
 }
 
-/// Joins the pieces of each value that is returned. An argument that is
-/// returned is whole already.
-void RowSplitter::rewrite(func::ReturnOp op) {
-  DenseMap<Value, Value> joined;
-  for (OpOperand &operand : op->getOpOperands()) {
-    Value value = operand.get();
-    int64_t count = analysis.getCount(value);
-    if (count == 1 || isa<BlockArgument>(value))
-      continue;
-    Value &join = joined[value];
-    if (!join)
-      join = tile::JoinOp::create(builder, value.getLoc(), value.getType(),
-                                  analysis.getStrands(value),
-                                  getPieces(value, count));
-    operand.set(join);
-  }
+Value RowSplitter::getWhole(Value value) {
+  const int64_t count = analysis.getCount(value);
+  if (count == 1 || isInMemory(value))
+    return value;
+  Value &join = joined[value];
+  if (!join)
+    join = tile::JoinOp::create(builder, value.getLoc(), value.getType(),
+                                analysis.getStrands(value),
+                                getPieces(value, count));
+  return join;
+}
+
+/// Products take whole rows and leave whole rows, as the function does.
+void RowSplitter::rewriteInMemory(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands())
+    operand.set(getWhole(operand.get()));
+  llvm::for_each(op->getResults(), [&](Value value) { splitInMemory(value); });
 }
 
 SmallVector<Value> RowSplitter::buildBroadcast(tile::BroadcastOp op,
@@ -543,8 +550,8 @@ void RowSplitter::rewrite(Operation *op) {
     return rewrite(join);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
     return rewrite(reduce);
-  if (auto returnOp = dyn_cast<func::ReturnOp>(op))
-    return rewrite(returnOp);
+  if (isa<tile::DotOp, func::ReturnOp>(op))
+    return rewriteInMemory(op);
   if (isColumnwise(op))
     rewriteColumnwise(op);
 }
@@ -552,7 +559,8 @@ void RowSplitter::rewrite(Operation *op) {
 void RowSplitter::run() {
   SmallVector<Operation *> ops =
       llvm::map_to_vector(block, [](Operation &op) { return &op; });
-  splitArguments();
+  for (BlockArgument argument : llvm::reverse(block.getArguments()))
+    splitInMemory(argument);
   llvm::for_each(ops, [&](Operation *op) { rewrite(op); });
   // A reduction of pieces of one element is replaced by its operand: in a
   // kernel of longer rows it would be taken for a reduction of those.

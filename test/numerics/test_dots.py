@@ -144,6 +144,28 @@ func.func @f(%x: {X}, %n: tensor<64xbf16>, %g: {W}, %u: {W}, %d: {V}) -> {X} {{
 }}
 """
 
+#: Gates and ups in one product, taken apart behind it, side by side or interleaved.
+PACKED = """
+func.func @f(%x: tensor<?x64xbf16>, %w: tensor<192x64xbf16>, %v: tensor<64x96xbf16>) -> tensor<?x64xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<192x64xbf16> -> tensor<?x192xf32>
+  %g, %u = tile.split SIDE%0 : tensor<?x192xf32> -> tensor<?x96xf32>, tensor<?x96xf32>
+  %h = tile.swiglu %g, %u : tensor<?x96xf32>
+  %h16 = arith.truncf %h : tensor<?x96xf32> to tensor<?x96xbf16>
+  %1 = tile.dot %h16, %v contract [1, 1] : tensor<?x96xbf16>, tensor<64x96xbf16> -> tensor<?x64xf32>
+  return %1 : tensor<?x64xf32>
+}
+"""
+
+#: Rows that are joined, and then multiplied and returned as well.
+JOINED = """
+func.func @f(%x: tensor<?x32xf32>, %y: tensor<?x32xf32>, %w: tensor<64x64xf32>) -> (tensor<?x64xf32>, tensor<?x64xf32>) {
+  %d = arith.subf %x, %y : tensor<?x32xf32>
+  %j = tile.join %d, %x : tensor<?x32xf32>, tensor<?x32xf32> -> tensor<?x64xf32>
+  %0 = tile.dot %j, %w contract [1, 1] : tensor<?x64xf32>, tensor<64x64xf32> -> tensor<?x64xf32>
+  return %0, %j : tensor<?x64xf32>, tensor<?x64xf32>
+}
+"""
+
 #: One operand in two parts: as both factors, and as a residual.
 SHARED = """
 func.func @f(%w: tensor<40x40xf32>) -> tensor<40x40xf32> {
@@ -174,7 +196,15 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64x33xf32>) -> (tensor<?x33xf32>, 
 @pytest.mark.parametrize("options", [(), ("--emulate",)])
 @pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
 @pytest.mark.parametrize(
-    "source, shape", [(MLP, "x=2x9x64"), (SHARED, "w=40x40"), (SOFTMAX, "x=37x64")]
+    "source, shape",
+    [
+        (MLP, "x=2x9x64"),
+        (PACKED.replace("SIDE", ""), "x=37x64"),
+        (PACKED.replace("SIDE", "interleaved "), "x=37x64"),
+        (JOINED, "x=37x32"),
+        (SHARED, "w=40x40"),
+        (SOFTMAX, "x=37x64"),
+    ],
 )
 def test_functions(source, shape, grad, options):
     if options and target() != "host":

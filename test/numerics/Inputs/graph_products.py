@@ -56,9 +56,7 @@ class ProductGenerator(graphs.Generator):
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        # A product takes whole rows, which others must not take apart: most such
-        # graphs would be refused.
-        self.has_pieces &= self.chance(0.15)
+        self.has_pieces &= self.chance(0.5)
 
     def step(self):
         return self.product() if self.chance(0.5) else super().step()

@@ -250,3 +250,28 @@ func.func @widened_factor(%x: tensor<?x8xbf16>, %w: tensor<8x8xf32>) -> tensor<?
   %2 = arith.mulf %1, %0 : tensor<?x8xf32>
   return %2 : tensor<?x8xf32>
 }
+
+// -----
+
+// The rows of a product are taken apart in the kernel behind it, which reads
+// pieces; rows that are put together are left for the product.
+// CHECK-LABEL: tile.kernel @pieces_around_product_kernel0(
+// CHECK:         %[[J:.*]] = tile.join
+// CHECK-NEXT:    tile.return %[[J]]
+// CHECK:       tile.kernel @pieces_around_product_kernel1(
+// CHECK-NEXT:    %[[P:.*]] = tile.dot
+// CHECK-NEXT:    tile.return %[[P]]
+// CHECK:       tile.kernel @pieces_around_product_kernel2(
+// CHECK-SAME:      %[[P:[^:]*]]: tensor<?x6xf32>) -> tensor<?x3xf32>
+// CHECK-NEXT:    tile.split %[[P]]
+// CHECK-NEXT:    arith.mulf
+// CHECK-LABEL: func @pieces_around_product(
+func.func @pieces_around_product(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: tensor<6x8xf32>)
+    -> tensor<?x3xf32> {
+  %0 = arith.negf %a : tensor<?x4xf32>
+  %1 = tile.join %0, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %2 = tile.dot %1, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
+  %low, %high = tile.split %2 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %3 = arith.mulf %low, %high : tensor<?x3xf32>
+  return %3 : tensor<?x3xf32>
+}

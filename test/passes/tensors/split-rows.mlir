@@ -539,3 +539,28 @@ func.func @nothing_to_split(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = arith.subf %x, %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
+
+// -----
+
+// A product multiplies whole rows, and its own rows are taken apart in memory,
+// as an argument's are.
+// CHECK-LABEL: func @product(
+// CHECK-SAME:      %[[A:[^:]*]]: tensor<?x4xf32>, %[[B:[^:]*]]: tensor<?x4xf32>, %[[W:[^:]*]]: tensor<6x8xf32>
+// CHECK:         %[[N:.*]] = arith.negf %[[A]]
+// CHECK-NEXT:    %[[J:.*]] = tile.join %[[N]], %[[B]]
+// CHECK-NEXT:    %[[P:.*]] = tile.dot %[[J]], %[[W]]
+// CHECK-NEXT:    %[[PS:.*]]:2 = tile.split %[[P]] : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+// CHECK-NEXT:    math.exp %[[PS]]#0
+// CHECK-NEXT:    math.exp %[[PS]]#1
+// CHECK-NEXT:    %[[M:.*]] = arith.mulf
+// CHECK-NEXT:    return %[[M]], %[[J]], %[[P]]
+func.func @product(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: tensor<6x8xf32>)
+    -> (tensor<?x3xf32>, tensor<?x8xf32>, tensor<?x6xf32>) {
+  %0 = arith.negf %a : tensor<?x4xf32>
+  %1 = tile.join %0, %b : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  %2 = tile.dot %1, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
+  %3 = math.exp %2 : tensor<?x6xf32>
+  %low, %high = tile.split %3 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %4 = arith.mulf %low, %high : tensor<?x3xf32>
+  return %4, %1, %2 : tensor<?x3xf32>, tensor<?x8xf32>, tensor<?x6xf32>
+}

@@ -2,11 +2,14 @@
 # RUN: %package-test %s
 """Products of matrices in Python functions: values, gradients, shapes, messages."""
 
+import pathlib
+
 import bastile
 import pytest
 import torch
 from bastile import functions as F
 from bastile.functions import op
+from torch.nn.functional import rms_norm
 
 TOLERANCES = {torch.float64: 1e-13, torch.float32: 1e-6, torch.bfloat16: 1e-2}
 
@@ -76,6 +79,36 @@ def test_gated_mlp(dtype):
     for rows, columns in [(5, 24), (7, 24), (7, 33)]:
         shapes = (2, rows, 16), (columns, 16), (columns, 16), (16, columns)
         check(function, gated_torch, dtype, *shapes)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_packed_gates(dtype):
+    """Pieces of a product, and rows put together that are multiplied."""
+
+    def packed(x, w, v):
+        gate, up = F.split(x @ w.mT, 2)
+        both = F.concatenate([F.silu(gate) * up, gate])
+        return both @ v.mT
+
+    def expected(x, w, v):
+        gate, up = (x @ w.mT).chunk(2, -1)
+        both = torch.cat([torch.nn.functional.silu(gate) * up, gate], -1)
+        return both @ v.mT
+
+    check(bastile.compile(packed), expected, dtype, (5, 16), (48, 16), (8, 48))
+
+
+def test_example_of_the_guide():
+    root = pathlib.Path(__file__).resolve().parents[3]
+    text = (root / "docs/adding-an-op.md").read_text()
+    names = {}
+    exec(text.split("```python\n")[1].split("```")[0], names)
+
+    def expected(x, norm, packed, down):
+        gate, up = (rms_norm(x, (16,), norm, 1e-6) @ packed.mT).chunk(2, -1)
+        return (torch.nn.functional.silu(gate) * up) @ down.mT + x
+
+    check(names["mlp"], expected, torch.float32, (5, 16), (16,), (48, 16), (16, 24))
 
 
 def test_norm_of_a_product():
