@@ -112,8 +112,8 @@ def run(arguments) -> int:
     with torch.cuda.device(arguments.device), torch.no_grad():
         cases = [_product(torch, *shape) for shape in arguments.products]
         cases += [_gated(torch, *shape) for shape in arguments.products]
-        for gradient in (_gradient_of_x, _gradient_of_w):
-            cases += [gradient(torch, *shape) for shape in arguments.products]
+        for of in ("x", "w"):
+            cases += [_gradient(torch, of, *shape) for shape in arguments.products]
         cases += [_split(torch, *shape) for shape in arguments.split_products]
         cases += [_attention(torch, *shape) for shape in arguments.attentions]
         for case in cases:
@@ -245,29 +245,24 @@ def _gated(torch, m, n, k):
     return make
 
 
-def _gradient_of_x(torch, m, n, k):
+def _gradient(torch, of, m, n, k):
     def make():
-        dy, w = _random(torch, m, n), _random(torch, n, k, scale=n**-0.5)
+        dy = _random(torch, m, n)
+        if of == "x":
+            function, rows = _of_x, dy[:512]
+            other = _random(torch, n, k, scale=n**-0.5)
+        else:
+            function, rows = _of_w, dy[:, :512]
+            other = _random(torch, m, k, scale=m**-0.5)
         return _Case(
-            "gradient of x",
+            f"gradient of {of}",
             (m, n, k),
             2 * m * n * k,
-            {**_formula(_of_x, (dy, w)), "cublas": lambda: dy @ w},
-            lambda: dy[:512].float() @ w.float(),
-        )
-
-    return make
-
-
-def _gradient_of_w(torch, m, n, k):
-    def make():
-        dy, x = _random(torch, m, n), _random(torch, m, k, scale=m**-0.5)
-        return _Case(
-            "gradient of w",
-            (m, n, k),
-            2 * m * n * k,
-            {**_formula(_of_w, (dy, x)), "cublas": lambda: dy.mT @ x},
-            lambda: dy[:, :512].mT.float() @ x.float(),
+            {
+                **_formula(function, (dy, other)),
+                "cublas": lambda: function(dy, other),
+            },
+            lambda: function(rows.float(), other.float()),
         )
 
     return make
