@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,8 @@ COLUMNS = {
     "attention": ["attention"],
     "loss": ["fused_linear_cross_entropy"],
 }
+#: Losses differ in their last digits from machine to machine.
+_LONG_NUMBER = re.compile(r"\b\d+\.\d{4,}\b")
 _LENGTH = 96
 
 
@@ -91,6 +94,7 @@ def left(ops):
     said = []
     for reason, names in by_reason.items():
         reason = " ".join(reason.split()).replace("|", "\\|")
+        reason = _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.3f}", reason)
         if len(reason) > _LENGTH:
             reason = reason[:_LENGTH].rpartition(" ")[0] + " ..."
         said.append(f"{', '.join(f'`{x}`' for x in names)}: {reason}")

@@ -97,9 +97,8 @@ Value bastile::emitStagedProduct(ImplicitLocOpBuilder &builder,
   Value steps = arith::CeilDivUIOp::create(builder, depth, constant(kDepth));
   // The first steps copy only, the last ones multiply only: what lies beyond
   // the operands becomes zeros, so that each step makes a group of copies.
-  auto loop =
-      scf::ForOp::create(builder, zero,
-                         arith::AddIOp::create(builder, steps, ahead), one, sum);
+  auto loop = scf::ForOp::create(
+      builder, zero, arith::AddIOp::create(builder, steps, ahead), one, sum);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -110,8 +109,8 @@ Value bastile::emitStagedProduct(ImplicitLocOpBuilder &builder,
     tile::WaitCopiesOp::create(builder, static_cast<int32_t>(stages - 2));
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
     copy(step, arith::RemUIOp::create(builder, step, constant(stages)));
-    Value isFull = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
-                                         step, ahead);
+    Value isFull =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, step, ahead);
     auto multiply = scf::IfOp::create(builder, sum.getType(), isFull,
                                       /*withElseRegion=*/true);
     scf::YieldOp::create(builder, multiply.getResult(0));

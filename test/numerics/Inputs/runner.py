@@ -28,6 +28,14 @@ def target():
     return os.environ.get("BASTILE_TEST_TARGET", "host")
 
 
+def skip_wide_tiles(done, arguments):
+    """Skips a test whose schedule is for hosts with longer vectors than this one's: a
+    tile of the same columns has more of short ones."""
+    is_pinned = any(argument.startswith("--schedule=") for argument in arguments)
+    if is_pinned and "that the host unrolls of this kernel" in done.stderr:
+        pytest.skip("the tile has more vectors than this host unrolls")
+
+
 def execute(source, *arguments):
     # A GPU computes no float64.
     if target() != "host" and "f64>" in source:
@@ -35,13 +43,15 @@ def execute(source, *arguments):
     if not any(argument.startswith("--target=") for argument in arguments):
         where = "sm_90" if "--emulate" in arguments else target()
         arguments = (f"--target={where}", *arguments)
-    return subprocess.run(
+    done = subprocess.run(
         [find_tool(), "-", "--json", "--repeat=0", *arguments],
         input=source,
         capture_output=True,
         text=True,
         check=False,
     )
+    skip_wide_tiles(done, arguments)
+    return done
 
 
 def tensor(shape, kind):
