@@ -277,9 +277,9 @@ LogicalResult Grouper::formRowGroups() {
 
 /// Whether a group of `round` computes the value that `use` reads again rather
 /// than reading it from memory: row vectors and scalars, pieces of what is in
-/// memory, widened values and those of earlier rounds, down to arguments and
-/// row statistics, as that costs less than storing them; and conditions, which
-/// cannot be stored. `rows` are those of the group.
+/// memory, widened and repeated values and those of earlier rounds, down to
+/// arguments and row statistics, as that costs less than storing them; and
+/// conditions, which cannot be stored. `rows` are those of the group.
 bool Grouper::isRepeated(OpOperand &use, int64_t round,
                          const RowClass &rows) const {
   Operation *producer = use.get().getDefiningOp();

@@ -11,8 +11,10 @@ from bastile_bench._commands import train
 
 _SAME = ("gpu", "driver", "torch", "bastile", "device")
 #: What tells rows apart; of most commands' rows only some of these are there.
-_KEY = ("op", "shape", "dtype", "direction", "provider", "kernel")
-_KEY += ("model", "batch", "seq")
+_KEY = (
+    *("op", "shape", "dtype", "direction", "provider", "kernel"),
+    *("model", "batch", "seq"),
+)
 
 
 def add_arguments(parser) -> None:
