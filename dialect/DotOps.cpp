@@ -128,6 +128,11 @@ bool DotOp::isOnTensors() {
       });
 }
 
+Type DotOp::getFactorType() {
+  Type a = getElementTypeOrSelf(getA().getType());
+  return a.isF32() ? getElementTypeOrSelf(getB().getType()) : a;
+}
+
 int64_t DotOp::getContractedDimension(unsigned index) {
   auto type = cast<ShapedType>(getOperand(index).getType());
   return type.getRank() - 2 + getContract()[index];
@@ -178,10 +183,15 @@ static LogicalResult verifyOnTensors(DotOp op) {
     return op.emitOpError("multiplies ")
            << a << " and " << b << " to " << sum
            << ", of which some has no two dimensions";
-  if (a.getElementType() != b.getElementType())
-    return op.emitOpError("multiplies ")
-           << a << " and " << b << ", whose element types differ";
-  Type element = a.getElementType();
+  Type element = op.getFactorType();
+  for (RankedTensorType factor : {a, b})
+    if (factor.getElementType() != element &&
+        !(factor.getElementType().isF32() &&
+          (element.isBF16() || element.isF16())))
+      return op.emitOpError("multiplies ")
+             << a << " and " << b
+             << ", whose element types differ; only float32 is rounded to the "
+                "other type, where that is bf16 or f16";
   if (!isa<Float64Type, Float32Type>(element) && !isFactor(element))
     return op.emitOpError("multiplies bf16, f16, f32, f64, f8E4M3FN or f8E5M2, "
                           "not ")
@@ -258,24 +268,44 @@ LogicalResult DotOp::verify() {
 }
 
 /// Checks that `indices` are those of a matrix of `memory` and of one of its
-/// rows or columns, for `op`.
-static LogicalResult verifyIndices(LoadDotOp op, Type memory,
+/// rows or columns, for `op`; of both, where the other factor is a tile.
+static LogicalResult verifyIndices(LoadDotOp op, MemRefType type,
                                    OperandRange indices) {
-  auto type = cast<MemRefType>(memory);
+  const bool isOfTile = isa<RankedTensorType>(op.getA().getType());
   if (type.getRank() >= 2 &&
-      static_cast<int64_t>(indices.size()) == type.getRank() - 1)
+      static_cast<int64_t>(indices.size()) == type.getRank() - !isOfTile)
     return success();
-  return op.emitOpError("has ")
-         << indices.size() << " indices of " << type
-         << ", not those of a matrix and of one of its rows or columns";
+  return op.emitOpError("has ") << indices.size() << " indices of " << type
+                                << ", not those of a matrix and of "
+                                << (isOfTile ? "a row and a column of it"
+                                             : "one of its rows or columns");
+}
+
+/// Checks the left factor of `op`, a tile.
+static LogicalResult verifyTile(LoadDotOp op, RankedTensorType a) {
+  if (op.getAIndices().empty() && op.getContract()[0] == 1 &&
+      a.getRank() == 2 && a.getEncoding() == op.getType().getEncoding() &&
+      a.getDimSize(0) == op.getType().getDimSize(0))
+    return success();
+  return op.emitOpError("multiplies the rows of ")
+         << a << " to " << op.getType()
+         << "; both have the same rows and layout, the tile has no indices, "
+            "and "
+            "its dimension 1 is contracted";
 }
 
 LogicalResult LoadDotOp::verify() {
-  auto a = cast<MemRefType>(getA().getType());
+  auto a = cast<ShapedType>(getA().getType());
   auto b = cast<MemRefType>(getB().getType());
-  if (failed(verifyContract(*this, getContract())) ||
-      failed(verifyIndices(*this, a, getAIndices())) ||
-      failed(verifyIndices(*this, b, getBIndices())))
+  if (failed(verifyContract(*this, getContract())))
+    return failure();
+  if (getType().getRank() != 2)
+    return emitOpError("gives ") << getType() << ", which is no tile";
+  if (auto tile = dyn_cast<RankedTensorType>(a);
+      tile ? failed(verifyTile(*this, tile))
+           : failed(verifyIndices(*this, cast<MemRefType>(a), getAIndices())))
+    return failure();
+  if (failed(verifyIndices(*this, b, getBIndices())))
     return failure();
   Type element = a.getElementType(), sum = getType().getElementType();
   if (b.getElementType() != element ||
@@ -285,13 +315,12 @@ LogicalResult LoadDotOp::verify() {
            << a << " and " << b << " to " << getType()
            << ": operands are both of bf16, f16, f32, f8E4M3FN or f8E5M2, "
               "summed in f32, or of f64";
-  if (getType().getRank() != 2)
-    return emitOpError("gives ") << getType() << ", which is no tile";
   auto program = (*this)->getParentOfType<ProgramOp>();
   if (program && !program.getDimensions())
     return emitOpError("is part of a program without named dimensions");
-  for (Value operand : {getA(), getB()})
-    if (program && !isa<BlockArgument>(operand))
+  for (Value operand : {Value(getA()), Value(getB())})
+    if (program && isa<MemRefType>(operand.getType()) &&
+        !isa<BlockArgument>(operand))
       return emitOpError("reads ")
              << operand.getType() << ", which is no operand of the program";
   return success();

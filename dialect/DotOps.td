@@ -83,6 +83,8 @@ def Tile_DotOp : Tile_Op<"dot", [
     }
     /// Whether it multiplies whole tensors, which no thread holds.
     bool isOnTensors();
+    /// The type in which elements are multiplied, of an op on tensors.
+    ::mlir::Type getFactorType();
     /// The type of the sum, once it is there.
     ::mlir::RankedTensorType getSumType();
     /// The dimension of operand `index` over which products are summed, and the
@@ -107,6 +109,10 @@ def Tile_LoadDotOp : Tile_Op<"load_dot", [
     to no row of `a` or of `b` have any value. Sums are in the order of the
     contracted dimension, or of the lanes of a vector along it.
 
+    Where `a` is a tile, which the program has computed, the sum is over the
+    columns of the tile, as far as `b` has rows for them from the first place of
+    its matrix on: `b` then has an index for each of its dimensions.
+
     Each thread reads the rows and columns that its own elements need, without
     shared memory: for targets and types that tensor cores do not serve.
 
@@ -119,7 +125,7 @@ def Tile_LoadDotOp : Tile_Op<"load_dot", [
                vector = 1, threadRows = 16, threadColumns = 16>>
     ```
   }];
-  let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$a,
+  let arguments = (ins AnyTypeOf<[AnyMemRef, AnyRankedTensor]>:$a,
                        Variadic<Index>:$a_indices,
                        Arg<AnyMemRef, "", [MemRead]>:$b,
                        Variadic<Index>:$b_indices,
@@ -127,7 +133,7 @@ def Tile_LoadDotOp : Tile_Op<"load_dot", [
                        DenseI64ArrayAttr:$contract);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $a `[` $a_indices `]` `,` $b `[` $b_indices `]` `,` $accumulator `contract`
+    $a (`[` $a_indices^ `]`)? `,` $b `[` $b_indices `]` `,` $accumulator `contract`
     $contract attr-dict `:` type($a) `,` type($b) `->` type($result)
   }];
   let hasVerifier = 1;

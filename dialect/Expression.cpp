@@ -251,8 +251,11 @@ Expr rowMin(const Expr &operand, int64_t groups) {
   return reduce(operand, ReduceKind::Min, groups);
 }
 Expr rowMean(const Expr &operand, int64_t groups) {
-  return rowSum(operand, groups) /
-         static_cast<double>(operand.getType().getShape().back() / groups);
+  const int64_t length = operand.getType().getShape().back();
+  if (!ShapedType::isDynamic(length))
+    return rowSum(operand, groups) / static_cast<double>(length / groups);
+  // How long rows are is the number of their elements.
+  return rowSum(operand, groups) / rowSum(operand.constant(1), groups);
 }
 
 /// Combines the rows of `operand` to those of `shape`.

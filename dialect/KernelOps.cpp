@@ -7,6 +7,7 @@
 #include "bastile/runtime/TensorView.h"
 #include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
+#include "dialect/KernelSpace.h"
 #include "dialect/OperandMemory.h"
 #include "dialect/RowLength.h"
 #include "dialect/Tile.h"
@@ -43,8 +44,7 @@ static void printLaunched(OpAsmPrinter &printer, Op op) {
       op.getArgAttrsAttrName(), op.getResAttrsAttrName());
 }
 
-/// Checks that operands in memory have elements of whole bytes, and rows of a
-/// known length.
+/// Checks that operands in memory have elements of whole bytes, and rows.
 static LogicalResult verifyElements(Operation *op, TypeRange types,
                                     StringRef what) {
   for (auto [index, type] : llvm::enumerate(types)) {
@@ -54,12 +54,16 @@ static LogicalResult verifyElements(Operation *op, TypeRange types,
              << " " << index << " of type " << type
              << " has neither integers nor floats as elements";
     auto tensor = dyn_cast<TensorType>(type);
+    // A row vector has no rows whose length a call could tell.
+    auto isRow = [](ArrayRef<int64_t> shape) {
+      return (shape.size() > 1 && ShapedType::isDynamic(shape.back())) ||
+             (shape.back() > 0 && shape.back() <= bastile::maxRowLength);
+    };
     if (tensor && (!tensor.hasRank() || tensor.getRank() == 0 ||
-                   tensor.getShape().back() < 1 ||
-                   tensor.getShape().back() > bastile::maxRowLength))
+                   !isRow(tensor.getShape())))
       return op->emitOpError(what)
              << " " << index << " of type " << type
-             << " has no static row length from 1 to " << bastile::maxRowLength;
+             << " has no row length from 1 to " << bastile::maxRowLength;
     if (isa<ShapedType>(type) && element.getIntOrFloatBitWidth() % 8 != 0)
       return op->emitOpError(what)
              << " " << index << " of type " << type
@@ -209,35 +213,6 @@ LogicalResult KernelOp::verify() {
   return success();
 }
 
-/// Checks that `kernel` multiplies operands once, and computes everything else
-/// element by element of the product.
-static LogicalResult verifyProduct(KernelOp kernel, DotOp dot) {
-  for (Value factor : {dot.getA(), dot.getB()})
-    if (!isa<BlockArgument>(factor))
-      return dot.emitOpError("multiplies a value that its kernel computes; "
-                             "compute it in a kernel of its own");
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (&op == dot)
-      continue;
-    if (!bastile::mayFollowDot(&op)) {
-      InFlightDiagnostic error = op.emitOpError(
-          "cannot share a kernel with a product, as it is not computed element "
-          "by element");
-      error.attachNote(dot.getLoc()) << "the product is here";
-      return error;
-    }
-    auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
-    if (type && type.getRank() >= 2 &&
-        type.getShape() != dot.getSumType().getShape()) {
-      InFlightDiagnostic error = op.emitOpError("computes a ")
-                                 << type << " in the kernel of a product";
-      error.attachNote(dot.getLoc()) << "the product is a " << dot.getSumType();
-      return error;
-    }
-  }
-  return success();
-}
-
 LogicalResult KernelOp::verifyRegions() {
   for (auto reduce : getBody().front().getOps<ReduceRowsOp>())
     if (reduce.keepsRows() && reduce.getCombinedDimensions().empty())
@@ -251,8 +226,8 @@ LogicalResult KernelOp::verifyRegions() {
       return iota.emitOpError("numbers rows in a kernel that combines some of "
                               "them, which goes through them in another order; "
                               "number them in a kernel of its own");
-  if (DotOp dot = bastile::getDot(*this))
-    return verifyProduct(*this, dot);
+  if (bastile::isOverDimensions(*this))
+    return bastile::verifySpace(*this);
   bastile::KernelColumns columns(*this);
   for (Value value : columns.getValues()) {
     if (columns.contain(value))

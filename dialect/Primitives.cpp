@@ -15,7 +15,7 @@ using namespace bastile::tile;
 /// gives the size of groups, and the last one may have fewer columns.
 static bool areGroups(RankedTensorType narrow, int64_t length) {
   const int64_t groups = narrow.getShape().back();
-  if (groups < 1)
+  if (groups < 1 || (groups != 1 && ShapedType::isDynamic(length)))
     return false;
   auto layout = dyn_cast_or_null<BlockedAttr>(narrow.getEncoding());
   if (layout && layout.getColumns())
@@ -38,6 +38,11 @@ LogicalResult BroadcastOp::verify() {
       return emitOpError("result of type ")
              << result << " does not have the leading sizes of 'like' of type "
              << likeType;
+    if (ShapedType::isDynamic(result.getShape().back()) &&
+        !ShapedType::isDynamic(likeType.getShape().back()))
+      return emitOpError("result of type ")
+             << result << " has rows of unknown length, and 'like' of type "
+             << likeType << " has not; name a tensor that has them";
   } else if (!result.hasStaticShape()) {
     return emitOpError("result of type ")
            << result << " has dynamic sizes; name a tensor that has them with "

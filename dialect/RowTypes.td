@@ -46,10 +46,15 @@ def Tile_IntegerStatistic : Tile_TensorOf<
     "statistic of i32 or i64 (at least one leading dimension and a last "
     "dimension of 1)">;
 
-/// Reductions compute in the precision of formulas.
+/// Reductions compute in the precision of formulas. Rows that a product makes may
+/// have a length that only a call knows.
+def Tile_HasColumns : CPred<
+    "::llvm::cast<::mlir::RankedTensorType>($_self).getShape().back() != 0">;
 def Tile_ComputeTensor : Tile_TensorOf<
-    [F32, F64], [Tile_IsRowTensor],
-    "row tensor of f32 or f64 (at least one leading dimension and a static last "
+    [F32, F64],
+    [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() >= 2">,
+     Tile_HasColumns],
+    "row tensor of f32 or f64 (at least one leading dimension and a last "
     "dimension of at least 1)">;
 
 /// A row tensor or row vector, in a precision that reductions compute in.

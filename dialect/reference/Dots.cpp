@@ -90,11 +90,13 @@ SmallVector<int64_t> getDotSizes(tile::DotOp op, const Array &a,
   return sizes;
 }
 
-/// `gradient` as a kernel multiplies it: rounded to the type of the operands,
-/// whose unit roundoff is `unit`.
-Number roundFactor(const Number &gradient, double unit) {
-  Number rounded = gradient;
-  rounded.error += unit * std::fabs(gradient.value);
+/// `factor` as a kernel multiplies it: rounded to a type whose unit roundoff is
+/// `unit`.
+Number roundFactor(const Number &factor, double unit) {
+  Number rounded = factor;
+  if (unit == 0)
+    return rounded;
+  rounded.error += unit * std::fabs(factor.value);
   return rounded;
 }
 
@@ -106,15 +108,24 @@ double getFactorUnit(Type type) {
   return type.isF16() ? 0x1p-11 : 0x1p-8;
 }
 
+/// The unit roundoff of the type to which `op` rounds its operand `index`, 0 if
+/// it multiplies the operand as it is.
+double getOwnUnit(tile::DotOp op, unsigned index) {
+  Type own = getElementTypeOrSelf(op.getOperand(index).getType());
+  return own == op.getFactorType() ? 0 : getFactorUnit(op.getFactorType());
+}
+
 } // namespace
 
 Array bastile::reference::multiply(tile::DotOp op, const Array &a,
                                    const Array &b) {
   Array result(getElementTypeOrSelf(op.getType()), getDotSizes(op, a, b));
   std::vector<Sum> sums(result.count());
+  const double unitA = getOwnUnit(op, 0), unitB = getOwnUnit(op, 1);
   forEachProduct(op, a.sizes(), b.sizes(), result.sizes(),
                  [&](int64_t i, int64_t j, int64_t to) {
-                   sums[to].add(a.number(i) * b.number(j));
+                   sums[to].add(roundFactor(a.number(i), unitA) *
+                                roundFactor(b.number(j), unitB));
                  });
   for (auto [index, total] : llvm::enumerate(sums))
     result.set(static_cast<int64_t>(index), total.get());
@@ -126,14 +137,16 @@ Array bastile::reference::propagateDot(tile::DotOp op, unsigned index,
                                        const Array &b) {
   const Array &own = index == 0 ? a : b, &other = index == 0 ? b : a;
   Array result(getGradientType(own.elementType()), own.sizes());
-  const double unit = getFactorUnit(own.elementType());
+  const double unit = getFactorUnit(op.getFactorType());
+  const double otherUnit = getOwnUnit(op, 1 - index);
   std::vector<Sum> sums(result.count());
-  forEachProduct(op, a.sizes(), b.sizes(), gradient.sizes(),
-                 [&](int64_t i, int64_t j, int64_t to) {
-                   sums[index == 0 ? i : j].add(
-                       roundFactor(gradient.number(to), unit) *
-                       other.number(index == 0 ? j : i));
-                 });
+  forEachProduct(
+      op, a.sizes(), b.sizes(), gradient.sizes(),
+      [&](int64_t i, int64_t j, int64_t to) {
+        sums[index == 0 ? i : j].add(
+            roundFactor(gradient.number(to), unit) *
+            roundFactor(other.number(index == 0 ? j : i), otherUnit));
+      });
   for (auto [position, total] : llvm::enumerate(sums))
     result.set(static_cast<int64_t>(position), total.get());
   return result;

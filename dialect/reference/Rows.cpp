@@ -167,8 +167,11 @@ Type getElementType(Operation *op) {
 /// `type`.
 SmallVector<int64_t> getSizes(RankedTensorType type, const Array *like) {
   SmallVector<int64_t> sizes(type.getShape());
-  if (like)
-    llvm::copy(like->sizes().drop_back(), sizes.begin());
+  if (!like)
+    return sizes;
+  llvm::copy(like->sizes().drop_back(), sizes.begin());
+  if (type.isDynamicDim(type.getRank() - 1))
+    sizes.back() = like->sizes().back();
   return sizes;
 }
 

@@ -99,14 +99,15 @@ public:
   /// sums over the dimensions `contractA` and `contractB` of these, each 0
   /// or 1. Other dimensions are broadcast. Factors are multiplied in the type
   /// that they have outside of formulas; one that a formula computed is rounded
-  /// to that of the other. The columns of the result must have a fixed size,
-  /// which `findFreeColumns` helps with.
+  /// to that of the other. The columns of the result may have a size that only
+  /// a call knows: then they go with nothing but reductions of whole rows, and
+  /// what is computed element by element. `findFreeColumns` helps to fix it.
   runtime::Expected<Id> multiply(Id a, Id b, int64_t contractA,
                                  int64_t contractB);
   /// Where `value` is a right factor that is summed over dimension `contract`
   /// of its matrices, the other one becomes the columns of the product. Returns
   /// the numbers of the arguments that have to have a fixed size for these
-  /// columns, and in which dimension; none if the size is fixed.
+  /// columns to have one, and in which dimension; none if the size is fixed.
   std::vector<std::pair<unsigned, unsigned>> findFreeColumns(Id value,
                                                              int64_t contract);
 

@@ -279,12 +279,26 @@ Error Graph::findCommonSizes(ArrayRef<Id> ids,
 }
 
 const GraphValue *Graph::findLeader(ArrayRef<Id> ids, ArrayRef<int64_t> sizes) {
+  const GraphValue *leader = nullptr;
   for (Id id : ids) {
     ArrayRef<int64_t> mine = values[id].sizes;
-    if (mine.size() == sizes.size() && mine.drop_back() == sizes.drop_back())
+    if (mine.size() != sizes.size() || mine.drop_back() != sizes.drop_back())
+      continue;
+    // Columns of a free size are known by one that has them.
+    if (ShapedType::isDynamic(values[id].getType().getShape().back()))
       return &values[id];
+    if (!leader)
+      leader = &values[id];
   }
-  return nullptr;
+  return leader;
+}
+
+Error Graph::requireFixedColumns(Id id) {
+  if (values[id].isNumber() ||
+      !ShapedType::isDynamic(values[id].getType().getShape().back()))
+    return Error::success();
+  return Error("takes rows of a fixed length, but the columns of " +
+               describe(id) + " are those of a product, whose size is free");
 }
 
 Value Graph::makeNumber(const GraphValue &value, RankedTensorType type,
@@ -365,7 +379,17 @@ Expected<SmallVector<Value>> Graph::broadcast(ArrayRef<Id> ids, Type wide,
                    bastile::print(sizes));
     like = leader->value;
     SmallVector<int64_t> shape(leader->getType().getShape());
-    shape.back() = sizes.back();
+    if (!ShapedType::isDynamic(shape.back()))
+      shape.back() = sizes.back();
+    // Columns of a free size go with nothing but these and single ones.
+    const bool areFree = ShapedType::isDynamic(shape.back());
+    for (Id id : ids)
+      if (!values[id].isNumber() && values[id].sizes.back() != 1 &&
+          areFree !=
+              ShapedType::isDynamic(values[id].getType().getShape().back()))
+        return Error(
+            "columns of a product, whose size is free, do not go with " +
+            describe(id) + ", whose columns are fixed");
     type = RankedTensorType::get(shape, wide);
   }
   return llvm::map_to_vector(ids, [&](Id id) {

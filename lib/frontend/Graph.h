@@ -82,6 +82,8 @@ public:
   Expected<mlir::Value> apply(const Formula &formula, llvm::ArrayRef<Id> ids,
                               llvm::SmallVectorImpl<int64_t> &sizes);
 
+  /// Fails if the columns of the value have a size that only a call knows.
+  runtime::Error requireFixedColumns(Id id);
   /// The product of two values: `GraphBuilder::multiply`.
   Expected<Id> multiply(Id a, Id b, int64_t contractA, int64_t contractB);
   /// The two values as factors of one type.

@@ -105,6 +105,9 @@ Expected<GraphBuilder::Id> GraphBuilder::reduce(const std::string &name,
   if (sizes.size() < 2)
     return Error("takes rows, but the shape is " + print(sizes));
   int64_t length = sizes.back();
+  if (groups > 1 || reduction->isOfRows)
+    if (Error error = graph.requireFixedColumns(operand))
+      return error;
   if (groups < 1 || length % groups != 0 || (groups == length && groups != 1))
     return Error("rows of the shape " + print(sizes) + " are not " +
                  std::to_string(groups) +
@@ -171,6 +174,8 @@ Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,
     return Error("takes a tensor, but got a number");
   if (count < 1)
     return Error("cannot repeat columns " + std::to_string(count) + " times");
+  if (Error error = graph.requireFixedColumns(operand))
+    return error;
   SmallVector<int64_t> shape(value.getType().getShape());
   if (shape.size() == 1 && shape.back() != 1)
     return Error("takes rows, but the shape is " + print(value.sizes));
@@ -231,6 +236,8 @@ GraphBuilder::split(Id operand, int64_t count, bool interleaved) {
   GraphValue value = graph.values[operand];
   if (value.isNumber())
     return Error("takes a tensor, but got a number");
+  if (Error error = graph.requireFixedColumns(operand))
+    return error;
   if (count < 1 || value.sizes.back() % count != 0)
     return Error("rows of the shape " + print(value.sizes) +
                  " cannot be split into " + std::to_string(count) +
@@ -258,6 +265,8 @@ Expected<GraphBuilder::Id> GraphBuilder::join(const std::vector<Id> &pieces,
     const GraphValue &piece = graph.values[id];
     if (piece.isNumber())
       return Error("takes tensors, but got a number");
+    if (Error error = graph.requireFixedColumns(id))
+      return error;
     if (piece.sizes != first.sizes)
       return Error("pieces must have one shape, but have " +
                    print(first.sizes) + " and " + print(piece.sizes));

@@ -65,7 +65,11 @@ Expected<std::pair<Value, Value>> Graph::getFactors(Id a, Id b) {
                ? getRaw(id)
                : Expr(builder, values[id].value).as(type);
   };
-  Value first = getFactor(a);
+  // The product itself rounds a left factor that a formula computed, as its
+  // kernel may compute it as well.
+  const bool isRounded =
+      !left && computed.isF32() && (type.isBF16() || type.isF16());
+  Value first = isRounded ? wide->front() : getFactor(a);
   return std::pair(first, getFactor(b));
 }
 
@@ -123,9 +127,6 @@ Expected<Graph::Id> Graph::multiply(Id a, Id b, int64_t contractA,
   for (size_t ahead = sizes->size(); ahead-- != 0;)
     shape.push_back(getBatchSize(typeA, typeB, static_cast<int64_t>(ahead)));
   shape.append({typeA.getDimSize(freeA), typeB.getDimSize(freeB)});
-  if (ShapedType::isDynamic(shape.back()))
-    return Error("the columns of the product of " + describe(a) + " and " +
-                 describe(b) + " have no fixed size");
   sizes->append({left[freeA], right[freeB]});
   Type element = typeA.getElementType();
   if (!element.isF64())

@@ -273,12 +273,14 @@ struct StoreFragment : public OpConversionPattern<tile::StoreOp> {
 
 } // namespace
 
-/// Notes the dimensions of both operands that `dot` reads.
+/// Notes the dimensions of the operands that `dot` reads: of both, unless it
+/// multiplies a tile.
 static void nameFactors(tile::ProgramOp program, tile::LoadDotOp dot) {
-  for (auto [name, factor] : {std::pair(kLeftDimensions, dot.getA()),
-                              std::pair(kRightDimensions, dot.getB())})
-    dot->setAttr(name, program.getArgDimensions(
-                           cast<BlockArgument>(factor).getArgNumber()));
+  for (auto [name, factor] : {std::pair(kLeftDimensions, Value(dot.getA())),
+                              std::pair(kRightDimensions, Value(dot.getB()))})
+    if (auto operand = dyn_cast<BlockArgument>(factor);
+        operand && isa<MemRefType>(operand.getType()))
+      dot->setAttr(name, program.getArgDimensions(operand.getArgNumber()));
 }
 
 void bastile::nameDimensions(tile::ProgramOp program) {

@@ -1,209 +1,120 @@
-//===- ProductProgram.cpp - The program of a product ----------------------===//
+//===- ProductProgram.cpp - The program of a kernel over dimensions -------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 //
-// A program over named dimensions: m and n are the rows and columns of the
-// product, k is what it sums over, and b0, b1, ... are the dimensions of its
-// batch, from the last one on. There is a program for each tile of rows and
-// columns of each matrix that is left of the batch.
+// There is a program for each tile of rows, m, and of columns, n, of each
+// matrix of the batch, whose dimensions are b0, b1, ... from the last one on.
+// It goes along k in a loop, or in several where a reduction waits for another
+// one. A value is computed in the innermost loop along whose dimension it has
+// elements.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/products/ProductProgram.h"
 
-#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
-#include "passes/products/ElementOps.h"
-#include "passes/products/StagedProduct.h"
-#include "llvm/ADT/MapVector.h"
+#include "passes/products/StreamLoop.h"
+#include "passes/products/StreamSums.h"
+#include "passes/schedule/ScheduleProduct.h"
 
 using namespace mlir;
 using namespace bastile;
 
 namespace {
 
-/// What a tensor is to the product: a factor, something that is read or written
-/// element by element, or only the source of sizes. This says which of its
-/// dimensions is which.
-enum class Part { Left, Right, Element, Sizes };
-
-/// A tensor in memory that the program reads or writes, in one part.
-struct Operand {
-  RankedTensorType type;
-  Part part;
-};
-
-class ProductBuilder {
+class ProgramBuilder {
 public:
-  ProductBuilder(tile::KernelOp kernel, bool onHost)
-      : kernel(kernel), dot(getDot(kernel)), schedule(*kernel.getSchedule()),
-        builder(kernel.getLoc(), kernel), tileColumns(schedule.getColumns()) {
-    constexpr int64_t threadRows = 16, warp = 32;
-    if (schedule.getStages() > 1)
-      layout =
-          tile::MmaAttr::get(kernel.getContext(), schedule.getThreads() / warp);
-    else
-      layout = onHost
-                   ? tile::BlockedAttr::get(kernel.getContext(),
-                                            schedule.getVector(), 1, 1,
-                                            /*blocks=*/1)
-                   : tile::BlockedAttr::get(
-                         kernel.getContext(), schedule.getVector(), threadRows,
-                         schedule.getThreads() / threadRows, /*blocks=*/1);
+  ProgramBuilder(tile::KernelOp kernel, bool onHost)
+      : kernel(kernel), space(kernel), following(kernel.getBody().front()),
+        schedule(*kernel.getSchedule()), builder(kernel.getLoc(), kernel),
+        layout(getSpaceLayout(kernel, onHost)),
+        extents{schedule.getRows(), schedule.getColumns(),
+                getStreamedExtent(kernel, onHost)},
+        operands(kernel, space), names(operands.getNames()),
+        emitter(builder, kernel, space, operands, layout, extents) {
+    following.noteDepths(depths);
   }
 
   tile::ProgramOp build(tile::LaunchOp launch);
 
 private:
-  /// Adds the program's operand that is `argument` in `part`.
-  void addOperand(BlockArgument argument, Part part);
-  void addOperands();
-  Attribute getDimension(const Operand &operand, unsigned place);
+  void addOperandType(const Operand &operand);
+  DictionaryAttr getParts();
   void createProgram();
-  void addOperandType(const Operand &operand, bool isRead, bool isResult);
-  Value getSize(StringRef name) {
-    return program.getSize(builder.getStringAttr(name));
-  }
+  int64_t getAlignment(const Operand &operand) const;
+  void findPlace();
+
+  SmallVector<StringAttr> getSummedBatch();
+  SmallVector<Value>
+  buildOverBatch(ArrayRef<StringAttr> summed, ValueRange initial,
+                 llvm::function_ref<SmallVector<Value>(ValueRange)> body);
+  void emitLoadedProducts();
+  int64_t getSweep(Operation *op);
+  void buildSweep(int64_t sweep);
+  llvm::SetVector<Operation *> findStreamed(ArrayRef<Value> values);
+  void stage(StreamLoop &loop, ArrayRef<Operation *> sums,
+             ArrayRef<Value> values);
+
+  int64_t countParts();
+  void emitElements();
+  void emitInParts(int64_t parts);
+  void emitStore(unsigned result, Value tile);
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   }
-
-  void findPlace();
-  SmallVector<Value> getIndices(unsigned operand);
-  Value emitProduct();
-  Value emit(Value value);
-  Value emitLoad(BlockArgument argument);
-  void emitStore(Value tile, unsigned operand);
-  int64_t countParts();
-  void emitElements(Value product);
-  void emitInParts(Value product, int64_t parts);
-  RankedTensorType getTileType(RankedTensorType type);
   /// Whether tensor cores multiply tiles in shared memory.
   bool isStaged() const { return schedule.getStages() > 1; }
-  int64_t getAlignment(const Operand &operand, bool isResult) const;
-  Value getMemory(unsigned operand) {
-    return program.getArgument(program.getNumSizes() + operand);
+  Operation *getTerminator() {
+    return kernel.getBody().front().getTerminator();
   }
 
   tile::KernelOp kernel;
-  tile::DotOp dot;
+  const KernelSpace space;
+  const FollowingSums following;
   tile::ScheduleAttr schedule;
   ImplicitLocOpBuilder builder;
   Attribute layout;
-
-  /// The inputs, those of the kernel first, and then the results.
-  SmallVector<Operand> operands;
-  /// By argument of the kernel and part, the number of the operand, and the
-  /// arguments that operands behind the kernel's own stand for.
-  DenseMap<std::pair<Value, Part>, unsigned> numbers;
-  SmallVector<BlockArgument> repeated;
-  size_t numInputs = 0;
-  /// The names of the dimensions in the order in which they are found.
-  llvm::SetVector<Attribute> names;
+  const Extents extents;
+  const ProgramOperands operands;
+  const llvm::SetVector<Attribute> names;
   SmallVector<Type> types;
   SmallVector<Attribute> attributes;
   tile::ProgramOp program;
-
-  /// The first row and column of the tile, and the place in the batch, by the
-  /// name of the dimension.
-  Value row, column;
-  /// The columns of the tile on which the program computes element by element.
-  int64_t tileColumns;
+  SpaceEmitter emitter;
+  /// The reductions that values wait for.
+  DenseMap<Value, int64_t> depths;
   /// The first byte of shared memory that stores of results may use.
   int64_t freeShared = 0;
-  llvm::MapVector<Attribute, Value> batch;
-  IRMapping tiles;
 };
 
 } // namespace
-
-/// The name of the dimension of a batch that is `ahead` places ahead of the
-/// matrices, 0 for the last one.
-static std::string getBatchName(unsigned ahead) {
-  return "b" + std::to_string(ahead);
-}
 
 //===----------------------------------------------------------------------===//
 // What the program takes
 //===----------------------------------------------------------------------===//
 
-void ProductBuilder::addOperand(BlockArgument argument, Part part) {
-  if (numbers.contains({argument, part}))
-    return;
-  // The kernel's own operand takes the argument's first part.
-  const Operand operand{cast<RankedTensorType>(argument.getType()), part};
-  const unsigned index = argument.getArgNumber();
-  if (operands[index].part == Part::Sizes) {
-    operands[index] = operand;
-    numbers[{argument, part}] = index;
-    return;
-  }
-  numbers[{argument, part}] = operands.size();
-  operands.push_back(operand);
-  repeated.push_back(argument);
-}
-
-void ProductBuilder::addOperands() {
-  Block &body = kernel.getBody().front();
-  for (Type type : body.getArgumentTypes())
-    operands.push_back({cast<RankedTensorType>(type), Part::Sizes});
-  addOperand(cast<BlockArgument>(dot.getA()), Part::Left);
-  addOperand(cast<BlockArgument>(dot.getB()), Part::Right);
-  for (Operation &op : body)
-    if (&op != dot)
-      for (Value value : getValueOperands(&op))
-        if (auto argument = dyn_cast<BlockArgument>(value))
-          addOperand(argument, Part::Element);
-  numInputs = operands.size();
-  for (Value value : body.getTerminator()->getOperands())
-    operands.push_back(
-        {cast<RankedTensorType>(value.getType()), Part::Element});
-}
-
-/// The name of the dimension of `operand` at `place`, or its size: where that
-/// is 1, unless other tensors may have the dimension with a size that only a
-/// call knows.
-Attribute ProductBuilder::getDimension(const Operand &operand, unsigned place) {
-  const unsigned ahead = operand.type.getRank() - 1 - place;
-  const bool isFactor =
-      operand.part == Part::Left || operand.part == Part::Right;
-  if (isFactor && ahead < 2) {
-    const bool isLeft = operand.part == Part::Left;
-    const bool isContracted =
-        place == dot.getContractedDimension(isLeft ? 0 : 1);
-    return builder.getStringAttr(isContracted ? "k" : isLeft ? "m" : "n");
-  }
-  if (operand.type.getDimSize(place) == 1)
-    return builder.getI64IntegerAttr(1);
-  if (ahead >= 2)
-    return builder.getStringAttr(getBatchName(ahead - 2));
-  if (operand.part == Part::Sizes && ahead == 0)
-    return builder.getI64IntegerAttr(operand.type.getDimSize(place));
-  return builder.getStringAttr(ahead == 0 ? "n" : "m");
-}
-
 /// Copies to and from shared memory are of 16 bytes where the alignment allows
 /// it, and loads of 16-bit elements of pairs.
-int64_t ProductBuilder::getAlignment(const Operand &operand,
-                                     bool isResult) const {
+int64_t ProgramBuilder::getAlignment(const Operand &operand) const {
   constexpr int64_t copyBytes = 16, pairBytes = 4;
   const int64_t bytes = getElementBytes(operand.type);
-  if (!isStaged() || operand.part == Part::Sizes)
+  if (!isStaged() || operand.column == Axis::None)
     return bytes;
-  if (operand.part != Part::Element ||
-      (isResult && isStagedStore(operand.type.getElementType())))
+  const bool isStored =
+      operand.isResult && isStagedStore(emitter.getTileType(
+                              operand.type, operand.column == Axis::Streamed));
+  if (operand.isFactor || isStored ||
+      (!operand.isResult && operand.column == Axis::Streamed && bytes == 2))
     return copyBytes;
-  return !isResult && bytes == 2 ? pairBytes : bytes;
+  return !operand.isResult && bytes == 2 ? pairBytes : bytes;
 }
 
-void ProductBuilder::addOperandType(const Operand &operand, bool isRead,
-                                    bool isResult) {
+void ProgramBuilder::addOperandType(const Operand &operand) {
   const int64_t rank = operand.type.getRank();
   MemRefLayoutAttrInterface memoryLayout;
   if (rank > 1) {
@@ -215,75 +126,80 @@ void ProductBuilder::addOperandType(const Operand &operand, bool isRead,
                                   operand.type.getElementType(), memoryLayout));
   SmallVector<Attribute> dimensions;
   for (unsigned place = 0; place < rank; ++place)
-    dimensions.push_back(getDimension(operand, place));
+    dimensions.push_back(operands.getDimension(operand, place));
   NamedAttrList marks;
   marks.set(tile::ProgramOp::kDimensionsAttrName,
             builder.getArrayAttr(dimensions));
   marks.set(tile::ProgramOp::kAlignmentAttrName,
-            builder.getI64IntegerAttr(getAlignment(operand, isResult)));
-  if (isRead)
+            builder.getI64IntegerAttr(getAlignment(operand)));
+  if (!operand.isResult &&
+      !kernel.getArgAttr(operand.index, tile::TileDialect::kInPlaceAttrName))
     marks.set(tile::ProgramOp::kReadOnlyAttrName, builder.getUnitAttr());
   attributes.push_back(marks.getDictionary(builder.getContext()));
 }
 
-void ProductBuilder::createProgram() {
-  for (const Operand &operand : operands)
-    for (unsigned place = 0; place < operand.type.getRank(); ++place)
-      if (Attribute name = getDimension(operand, place); isa<StringAttr>(name))
-        names.insert(name);
+/// The lengths of the parts of dimensions of which each combination has a
+/// program.
+DictionaryAttr ProgramBuilder::getParts() {
+  Operand leader = operands.getAll()[operands.getResult(0)];
+  if (tile::DotOp dot = space.getDot())
+    leader = {dot.getSumType(), Axis::Rows, Axis::Columns, 0,
+              /*isResult=*/true};
+  NamedAttrList parts;
+  for (unsigned place = 0; place < leader.type.getRank(); ++place) {
+    auto name = dyn_cast<StringAttr>(operands.getDimension(leader, place));
+    if (!name || name == "k")
+      continue;
+    const int64_t length = name == "m"   ? extents.rows
+                           : name == "n" ? extents.columns
+                                         : 1;
+    parts.set(name, builder.getI64IntegerAttr(length));
+  }
+  return parts.getDictionary(builder.getContext());
+}
+
+void ProgramBuilder::createProgram() {
   types.append(names.size(), builder.getIndexType());
   attributes.append(names.size(), builder.getDictionaryAttr({}));
-  bool isInPlace = false;
-  for (auto [index, operand] : llvm::enumerate(operands)) {
-    const bool isTaken =
-        index < kernel.getNumArguments() &&
-        kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName);
-    isInPlace |= isTaken;
-    addOperandType(operand, index < numInputs && !isTaken, index >= numInputs);
-  }
-
-  const Operand result{dot.getSumType(), Part::Element};
-  NamedAttrList parts;
-  for (unsigned place = 0; place < result.type.getRank(); ++place)
-    if (auto name = dyn_cast<StringAttr>(getDimension(result, place))) {
-      const int64_t length = name == "m"   ? schedule.getRows()
-                             : name == "n" ? schedule.getColumns()
-                                           : 1;
-      parts.set(name, builder.getI64IntegerAttr(length));
-    }
+  for (const Operand &operand : operands.getAll())
+    addOperandType(operand);
   program = tile::ProgramOp::create(builder, kernel.getSymName(),
                                     builder.getFunctionType(types, {}),
                                     /*leading=*/0, schedule);
   program.setArgAttrsAttr(builder.getArrayAttr(attributes));
   program.setDimensionsAttr(builder.getArrayAttr(names.getArrayRef()));
-  program.setProgramsAttr(parts.getDictionary(builder.getContext()));
-  program.setInPlace(isInPlace);
+  program.setProgramsAttr(getParts());
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index)
+    if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
+      program.setInPlace(true);
   // Operands of any other alignment are copied in smaller parts.
   if (isStaged())
     program.setAlignments(ArrayRef<int64_t>{4, 2});
   Block *body = builder.createBlock(&program.getBody());
   for (Type type : types)
     body->addArgument(type, builder.getLoc());
+  emitter.setProgram(program);
 }
 
 //===----------------------------------------------------------------------===//
-// What it does
+// Where it is
 //===----------------------------------------------------------------------===//
 
 /// Finds the tile and the matrix of this program. Tiles are numbered in bands
 /// of several rows of tiles, one column of a band after the other: programs
 /// that run at the same time, or one after the other, share what they read of
 /// both operands in the cache.
-void ProductBuilder::findPlace() {
+void ProgramBuilder::findPlace() {
   Value number = tile::ProgramIdOp::create(builder);
   const DictionaryAttr parts = *program.getPrograms();
   auto count = [&](StringRef name, int64_t length) -> Value {
     if (!parts.contains(name))
       return constant(1);
-    return arith::CeilDivUIOp::create(builder, getSize(name), constant(length));
+    return arith::CeilDivUIOp::create(builder, emitter.getSize(name),
+                                      constant(length));
   };
-  Value rowTiles = count("m", schedule.getRows());
-  Value columnTiles = count("n", schedule.getColumns());
+  Value rowTiles = count("m", extents.rows);
+  Value columnTiles = count("n", extents.columns);
   Value tiles = arith::MulIOp::create(builder, rowTiles, columnTiles);
   Value inMatrix = arith::RemUIOp::create(builder, number, tiles);
   number = arith::DivUIOp::create(builder, number, tiles);
@@ -300,194 +216,286 @@ void ProductBuilder::findPlace() {
   Value rowTile = arith::AddIOp::create(
       builder, first, arith::RemUIOp::create(builder, inBand, inThisBand));
   Value columnTile = arith::DivUIOp::create(builder, inBand, inThisBand);
-  row = arith::MulIOp::create(builder, rowTile, constant(schedule.getRows()));
-  column = arith::MulIOp::create(builder, columnTile,
-                                 constant(schedule.getColumns()));
+  emitter.row = arith::MulIOp::create(builder, rowTile, constant(extents.rows));
+  emitter.column =
+      arith::MulIOp::create(builder, columnTile, constant(extents.columns));
 
-  for (unsigned ahead = 0; ahead + 2 < dot.getSumType().getRank(); ++ahead) {
+  constexpr unsigned mostAhead = 16;
+  for (unsigned ahead = 0; ahead < mostAhead; ++ahead) {
     auto name = builder.getStringAttr(getBatchName(ahead));
     if (!parts.contains(name))
       continue;
-    Value size = getSize(name);
-    batch[name] = arith::RemUIOp::create(builder, number, size);
+    Value size = emitter.getSize(name);
+    emitter.batch[name] = arith::RemUIOp::create(builder, number, size);
     number = arith::DivUIOp::create(builder, number, size);
   }
 }
 
-/// Where `operand` has the tile: the place in its batch, and the first row and
-/// column or, for a factor, that of the dimension that the product keeps.
-SmallVector<Value> ProductBuilder::getIndices(unsigned operand) {
-  const Operand &own = operands[operand];
-  SmallVector<Value> indices;
-  for (unsigned place = 0; place < own.type.getRank(); ++place) {
-    auto name = dyn_cast<StringAttr>(getDimension(own, place));
-    const bool isOfMatrix = place + 2 >= own.type.getRank();
-    if (!isOfMatrix)
-      indices.push_back(name ? batch.lookup(name) : constant(0));
-    else if (own.part == Part::Element)
-      indices.push_back(!name ? constant(0) : name == "m" ? row : column);
-  }
-  if (own.part != Part::Element)
-    indices.push_back(own.part == Part::Left ? row : column);
-  return indices;
-}
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
 
-/// Computes the product, in loops over the dimensions of the batch over which
-/// it adds up.
-Value ProductBuilder::emitProduct() {
+/// The dimensions of the batch over which products are added up.
+SmallVector<StringAttr> ProgramBuilder::getSummedBatch() {
   SmallVector<StringAttr> summed;
   for (Attribute name : names)
     if (cast<StringAttr>(name).getValue().starts_with("b") &&
-        !batch.contains(name))
+        !emitter.batch.contains(name))
       summed.push_back(cast<StringAttr>(name));
-  RankedTensorType type = getTileType(dot.getSumType());
-  Value sum = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
-  SmallVector<scf::ForOp> loops;
-  for (StringAttr name : summed) {
-    auto loop = scf::ForOp::create(builder, constant(0), getSize(name),
-                                   constant(1), sum);
-    builder.setInsertionPointToStart(loop.getBody());
-    batch[name] = loop.getInductionVar();
-    sum = loop.getRegionIterArg(0);
-    loops.push_back(loop);
+  return summed;
+}
+
+/// Builds `body`, which carries values, in loops over dimensions of the batch.
+SmallVector<Value> ProgramBuilder::buildOverBatch(
+    ArrayRef<StringAttr> summed, ValueRange initial,
+    llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
+  if (summed.empty())
+    return body(initial);
+  auto loop =
+      scf::ForOp::create(builder, constant(0), emitter.getSize(summed.front()),
+                         constant(1), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  emitter.batch[summed.front()] = loop.getInductionVar();
+  SmallVector<Value> after =
+      buildOverBatch(summed.drop_front(), loop.getRegionIterArgs(), body);
+  scf::YieldOp::create(builder, after);
+  return SmallVector<Value>(loop.getResults());
+}
+
+/// Without shared memory, products of two operands take them whole.
+void ProgramBuilder::emitLoadedProducts() {
+  for (tile::DotOp dot : space.getDots()) {
+    if (isStaged() || KernelSpace::isLeftComputed(dot))
+      continue;
+    RankedTensorType type = emitter.getTileType(dot.getSumType(), false);
+    Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+    SmallVector<Value> sums = buildOverBatch(
+        getSummedBatch(), zero, [&](ValueRange before) -> SmallVector<Value> {
+          emitter.stream = constant(0);
+          SmallVector<Value> indices[2];
+          Value memory[2];
+          for (unsigned index : {0, 1}) {
+            const unsigned operand = operands.findFactor(dot, index);
+            memory[index] = emitter.getMemory(operand);
+            indices[index] = emitter.getIndices(operand);
+            indices[index].erase(indices[index].end() - 2 +
+                                 dot.getContract()[index]);
+          }
+          Value sum = tile::LoadDotOp::create(
+              builder, type, memory[0], indices[0], memory[1], indices[1],
+              before.front(), dot.getContractAttr());
+          return {sum};
+        });
+    emitter.map(dot.getResult(), sums.front());
   }
-  const unsigned left = numbers.lookup({dot.getA(), Part::Left});
-  const unsigned right = numbers.lookup({dot.getB(), Part::Right});
-  if (isStaged()) {
-    auto getFactor = [&](unsigned operand) {
-      SmallVector<Value> indices = getIndices(operand);
-      Value first = indices.pop_back_val();
-      const unsigned index = operands[operand].part == Part::Left ? 0 : 1;
-      return StagedFactor{getMemory(operand), indices, first,
-                          dot.getContract()[index]};
-    };
-    sum = emitStagedProduct(builder, schedule, getFactor(left),
-                            getFactor(right), getSize("k"), sum);
-  } else {
-    sum = tile::LoadDotOp::create(
-        builder, type, getMemory(left), getIndices(left), getMemory(right),
-        getIndices(right), sum, dot.getContractAttr());
+}
+
+/// The loop over k in which `op`, a reduction or a product, sums.
+int64_t ProgramBuilder::getSweep(Operation *op) {
+  if (auto dot = dyn_cast<tile::DotOp>(op);
+      dot && !KernelSpace::isLeftComputed(dot))
+    return 0;
+  return getReductionDepth(op->getResult(0), depths) - 1;
+}
+
+/// The streamed ops that `values` are computed of in a loop.
+llvm::SetVector<Operation *>
+ProgramBuilder::findStreamed(ArrayRef<Value> values) {
+  llvm::SetVector<Operation *> ops;
+  auto add = [&](Value value) {
+    if (space.isStreamed(value))
+      ops.insert(value.getDefiningOp());
+  };
+  llvm::for_each(values, add);
+  for (size_t next = 0; next < ops.size(); ++next)
+    if (!isa<tile::DotOp>(ops[next]))
+      llvm::for_each(getValueOperands(ops[next]), add);
+  return ops;
+}
+
+/// Lets `loop` copy the operands of `sums`, and those that `values` and terms
+/// of the sums are computed of.
+void ProgramBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
+                           ArrayRef<Value> values) {
+  SmallVector<Value> streamed(values);
+  SmallVector<tile::DotOp> dots;
+  for (Operation *op : sums)
+    streamed.push_back(op->getOperand(0));
+  const llvm::SetVector<Operation *> ops = findStreamed(streamed);
+  for (Operation *op : ops)
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      dots.push_back(dot);
+  for (Operation *op : sums)
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      dots.push_back(dot);
+  llvm::SmallSetVector<unsigned, 4> elements;
+  auto addElements = [&](Operation *op) {
+    for (OpOperand &use : op->getOpOperands()) {
+      auto type = dyn_cast<RankedTensorType>(use.get().getType());
+      if (!isa<BlockArgument>(use.get()) || getSizeOperand(op) == &use ||
+          !space.readsStream(use) || type.getRank() < 2 ||
+          type.getDimSize(type.getRank() - 2) == 1 ||
+          getElementBytes(type) != 2 || !isa<FloatType>(type.getElementType()))
+        continue;
+      elements.insert(operands.find(use.get(), Axis::Rows, Axis::Streamed));
+    }
+  };
+  llvm::for_each(ops, addElements);
+  llvm::for_each(sums, addElements);
+  loop.stage(dots, elements.getArrayRef());
+}
+
+/// Builds loop `sweep` over k, with all sums and results that wait for the
+/// loops before it.
+void ProgramBuilder::buildSweep(int64_t sweep) {
+  StreamSums sums(builder, emitter, following);
+  SmallVector<std::pair<unsigned, Value>> stored;
+  SmallVector<Value> values;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    auto dot = dyn_cast<tile::DotOp>(op);
+    const bool isLoaded =
+        dot && !isStaged() && !KernelSpace::isLeftComputed(dot);
+    if (space.reducesStream(&op) && !isLoaded && getSweep(&op) == sweep)
+      sums.add(&op);
   }
-  for (scf::ForOp loop : llvm::reverse(loops)) {
-    scf::YieldOp::create(builder, sum);
-    builder.setInsertionPointAfter(loop);
-    sum = loop.getResult(0);
-  }
-  return sum;
+  for (auto [index, value] : llvm::enumerate(getTerminator()->getOperands()))
+    if (space.isStreamed(value) && getReductionDepth(value, depths) == sweep) {
+      stored.push_back({index, value});
+      values.push_back(value);
+    }
+  if (sums.getOps().empty() && stored.empty())
+    return;
+
+  SmallVector<Value> totals = buildOverBatch(
+      getSummedBatch(), sums.createInitial(), [&](ValueRange initial) {
+        StreamLoop loop(builder, emitter, space, operands, layout,
+                        schedule.getStages());
+        stage(loop, sums.getOps(), values);
+        emitter.emitInner = [&](tile::DotOp dot) {
+          return loop.emitInner(dot);
+        };
+        emitter.emitStaged = [&](unsigned operand) {
+          return loop.takeElements(operand);
+        };
+        return loop.build(initial, [&](ValueRange before) {
+          SmallVector<Value> after =
+              sums.combine(before, [&](tile::DotOp dot, Value left, Value sum) {
+                return loop.addProducts(dot, left, sum);
+              });
+          for (auto [index, value] : stored)
+            emitStore(index, emitter.emit(value, true));
+          return after;
+        });
+      });
+  emitter.emitInner = nullptr;
+  emitter.emitStaged = nullptr;
+  sums.finish(totals);
 }
 
-RankedTensorType ProductBuilder::getTileType(RankedTensorType type) {
-  const int64_t rank = type.getRank();
-  const bool hasRows = rank >= 2 && type.getDimSize(rank - 2) != 1;
-  const bool hasColumns = type.getShape().back() != 1;
-  return RankedTensorType::get(
-      {hasRows ? schedule.getRows() : 1, hasColumns ? tileColumns : 1},
-      type.getElementType(), layout);
-}
+//===----------------------------------------------------------------------===//
+// Behind the loops
+//===----------------------------------------------------------------------===//
 
-Value ProductBuilder::emitLoad(BlockArgument argument) {
-  const unsigned operand = numbers.lookup({argument, Part::Element});
-  const bool mayChange = bool(kernel.getArgAttr(
-      argument.getArgNumber(), tile::TileDialect::kInPlaceAttrName));
-  return tile::LoadOp::create(
-      builder, getTileType(operands[operand].type), getMemory(operand),
-      getIndices(operand), /*misalignment=*/Value(),
-      /*alignment=*/IntegerAttr(), mayChange ? nullptr : builder.getUnitAttr(),
-      /*offset=*/nullptr,
-      /*length=*/nullptr, /*space=*/nullptr, /*band=*/nullptr);
-}
-
-Value ProductBuilder::emit(Value value) {
-  if (Value tile = tiles.lookupOrNull(value))
-    return tile;
-  Value tile;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    tile = emitLoad(argument);
-  else
-    tile = bastile::emitElements(
-        builder, cast<OpResult>(value),
-        [&](Value operand) { return emit(operand); },
-        [&](RankedTensorType type) { return getTileType(type); });
-  tiles.map(value, tile);
-  return tile;
-}
-
-void ProductBuilder::emitStore(Value tile, unsigned operand) {
-  if (isStaged() && isStagedStore(operands[operand].type.getElementType()))
-    return emitStagedStore(builder, tile, getMemory(operand),
-                           getIndices(operand), freeShared);
-  tile::StoreOp::create(builder, tile, getMemory(operand), getIndices(operand),
+void ProgramBuilder::emitStore(unsigned result, Value tile) {
+  const unsigned operand = operands.getResult(result);
+  if (isStaged() && isStagedStore(cast<RankedTensorType>(tile.getType())))
+    return emitStagedStore(builder, tile, emitter.getMemory(operand),
+                           emitter.getIndices(operand), freeShared);
+  tile::StoreOp::create(builder, tile, emitter.getMemory(operand),
+                        emitter.getIndices(operand),
                         /*misalignment=*/Value(), /*alignment=*/IntegerAttr(),
                         /*offset=*/nullptr, /*length=*/nullptr,
                         /*space=*/nullptr, /*band=*/nullptr);
 }
 
 /// In how many parts, one after the other, the program computes what follows
-/// the product: threads hold so many elements of a tile for tensor cores that
+/// the products: threads hold so many elements of a tile for tensor cores that
 /// there is no room for many values of all of them, and code for each would
 /// take long to compile.
-int64_t ProductBuilder::countParts() {
-  constexpr int64_t few = 4, parts = 8;
-  if (!isStaged())
+int64_t ProgramBuilder::countParts() {
+  constexpr int64_t few = 4, parts = 8, leastColumns = 16;
+  if (!isStaged() || extents.columns % (parts * leastColumns) != 0)
     return 1;
   // Elements of another tensor take several instructions each to load.
   constexpr int64_t ofLoad = 4;
-  Block &body = kernel.getBody().front();
-  int64_t instructions = llvm::count_if(body, [](Operation &op) {
-    return OpTrait::hasElementwiseMappableTraits(&op);
-  });
-  ArrayRef<int64_t> shape = dot.getSumType().getShape();
-  for (const Operand &operand : ArrayRef(operands).take_front(numInputs))
-    if (operand.part == Part::Element && operand.type.getShape() == shape)
+  int64_t instructions =
+      llvm::count_if(kernel.getBody().front(), [&](Operation &op) {
+        return OpTrait::hasElementwiseMappableTraits(&op) &&
+               !space.isStreamed(op.getResult(0)) &&
+               KernelSpace::hasColumns(op.getResult(0));
+      });
+  ArrayRef<int64_t> shape = space.getDot().getSumType().getShape();
+  for (const Operand &operand : operands.getInputs())
+    if (!operand.isFactor && operand.column == Axis::Columns &&
+        operand.type.getShape() == shape)
       instructions += ofLoad;
   return instructions > few ? parts : 1;
 }
 
-/// Computes and stores what follows `product`, a tile of it.
-void ProductBuilder::emitElements(Value product) {
-  tiles.clear();
-  tiles.map(dot.getResult(), product);
+/// Computes and stores what is complete behind the loops.
+void ProgramBuilder::emitElements() {
   // Ops are built in the kernel's order, and so in no deep recursion.
-  Block &body = kernel.getBody().front();
-  for (Operation &op : body.without_terminator())
+  for (Operation &op : kernel.getBody().front().without_terminator())
     for (Value result : op.getResults())
-      emit(result);
-  for (auto [index, value] :
-       llvm::enumerate(body.getTerminator()->getOperands()))
-    emitStore(emit(value), numInputs + index);
+      if (!space.isStreamed(result))
+        emitter.emit(result);
+  for (auto [index, value] : llvm::enumerate(getTerminator()->getOperands()))
+    if (!space.isStreamed(value))
+      emitStore(index, emitter.emit(value));
 }
 
 /// The same in a loop over `parts` parts of the tile's columns.
-void ProductBuilder::emitInParts(Value product, int64_t parts) {
-  KeptParts kept(builder, product, parts);
-  freeShared = kept.getBytes();
-  tileColumns /= parts;
+void ProgramBuilder::emitInParts(int64_t parts) {
+  SmallVector<KeptParts> kept;
+  for (tile::DotOp dot : space.getDots()) {
+    kept.emplace_back(builder, emitter.emit(dot), parts, freeShared);
+    freeShared += kept.back().getBytes();
+  }
+  // What has no columns is the same in all parts.
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    for (Value result : op.getResults())
+      if (!space.isStreamed(result) && !KernelSpace::hasColumns(result))
+        emitter.emit(result);
+  const int64_t columns = extents.columns / parts;
   auto loop =
       scf::ForOp::create(builder, constant(0), constant(parts), constant(1));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value part = loop.getInductionVar();
-  column = arith::AddIOp::create(
-      builder, column,
-      arith::MulIOp::create(builder, part, constant(tileColumns)));
-  emitElements(kept.take(part));
+  emitter.setColumns(
+      arith::AddIOp::create(
+          builder, emitter.column,
+          arith::MulIOp::create(builder, part, constant(columns))),
+      columns);
+  for (auto [dot, tile] : llvm::zip_equal(space.getDots(), kept))
+    emitter.map(tile::DotOp(dot).getResult(), tile.take(part));
+  emitElements();
 }
 
-tile::ProgramOp ProductBuilder::build(tile::LaunchOp launch) {
-  addOperands();
+tile::ProgramOp ProgramBuilder::build(tile::LaunchOp launch) {
   createProgram();
   SmallVector<Value> inputs(launch.getInputs());
-  for (BlockArgument argument : repeated)
+  for (BlockArgument argument : operands.getRepeated())
     inputs.push_back(launch.getInputs()[argument.getArgNumber()]);
   launch.getInputsMutable().assign(inputs);
 
   findPlace();
-  Value product = emitProduct();
-  const int64_t parts = countParts();
+  emitLoadedProducts();
+  int64_t last = 0;
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    if (space.reducesStream(&op))
+      last = std::max(last, getSweep(&op));
+  for (Value value : getTerminator()->getOperands())
+    if (space.isStreamed(value))
+      last = std::max(last, getReductionDepth(value, depths));
+  for (int64_t sweep = 0; sweep <= last; ++sweep)
+    buildSweep(sweep);
+  const int64_t parts = space.getDot() ? countParts() : 1;
   if (parts == 1)
-    emitElements(product);
+    emitElements();
   else
-    emitInParts(product, parts);
+    emitInParts(parts);
   tile::ReturnOp::create(builder, ValueRange());
   return program;
 }
@@ -495,5 +503,5 @@ tile::ProgramOp ProductBuilder::build(tile::LaunchOp launch) {
 tile::ProgramOp bastile::buildProductProgram(tile::LaunchOp launch,
                                              tile::KernelOp kernel,
                                              bool onHost) {
-  return ProductBuilder(kernel, onHost).build(launch);
+  return ProgramBuilder(kernel, onHost).build(launch);
 }

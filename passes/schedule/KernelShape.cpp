@@ -110,7 +110,7 @@ private:
 /// powers do so only where that saves a sweep.
 static FollowingSums findFollowingSums(tile::KernelOp kernel,
                                        const KernelColumns &columns) {
-  FollowingSums all(kernel);
+  FollowingSums all(kernel.getBody().front());
   if (all.areAllPlain())
     return all;
   FollowingSums plain = all;

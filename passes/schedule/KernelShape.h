@@ -8,7 +8,7 @@
 #define BASTILE_PASSES_SCHEDULE_KERNELSHAPE_H
 
 #include "dialect/Rows.h"
-#include "passes/schedule/FollowingSums.h"
+#include "passes/tensors/FollowingSums.h"
 
 namespace bastile {
 

@@ -6,7 +6,7 @@
 
 #include "passes/Passes.h"
 
-#include "dialect/Dimensions.h"
+#include "dialect/KernelSpace.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
@@ -37,12 +37,12 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       return signalPassFailure();
     shapes.clear();
     for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (!getDot(kernel))
+      if (!isOverDimensions(kernel))
         shapes.try_emplace(kernel, KernelShape::get(kernel));
     findAuxiliary();
     auto nothing = ScheduleFields().getAttr(&getContext());
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
-      if (getDot(kernel)) {
+      if (isOverDimensions(kernel)) {
         if (failed(scheduleProduct(kernel, pins->getOwn(kernel.getSymName()),
                                    *target)))
           return signalPassFailure();
@@ -70,7 +70,7 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       for (auto launch : func.getOps<tile::LaunchOp>())
         for (auto name : launch.getKernels().getAsRange<FlatSymbolRefAttr>()) {
           auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
-          if (!kernel || getDot(kernel))
+          if (!kernel || isOverDimensions(kernel))
             continue;
           const KernelShape &shape = shapes.at(kernel);
           if (shape.hasFactor)

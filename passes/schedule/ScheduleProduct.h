@@ -12,10 +12,16 @@
 
 namespace bastile {
 
-/// Gives `kernel`, which multiplies, a schedule: the rows and columns of the
-/// product that a program computes, and the threads that share them. `pinned`,
-/// if it is not null, has fields that the user chose for this kernel; products
-/// take none yet.
+/// How many elements of the streamed dimension a step of `kernel` has.
+int64_t getStreamedExtent(tile::KernelOp kernel, bool onHost);
+
+/// The layout of the tiles of `kernel`, by its schedule.
+mlir::Attribute getSpaceLayout(tile::KernelOp kernel, bool onHost);
+
+/// Gives `kernel`, which is over dimensions, a schedule: the rows and columns
+/// of the product that a program computes, and the threads that share them.
+/// `pinned`, if it is not null, has fields that the user chose for this kernel;
+/// products take none yet.
 llvm::LogicalResult scheduleProduct(tile::KernelOp kernel,
                                     tile::ScheduleAttr pinned,
                                     const Target &target);

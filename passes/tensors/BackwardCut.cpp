@@ -6,25 +6,33 @@
 
 #include "passes/tensors/BackwardCut.h"
 
+#include "dialect/ElementBytes.h"
+#include "dialect/KernelSpace.h"
+#include "dialect/RowLength.h"
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/tensors/Derivatives.h"
+#include "passes/tensors/StreamedFactors.h"
 
 using namespace mlir;
 using namespace bastile;
 
 /// Bytes that are moved for each row to read `value`; what all rows share
-/// counts as 0.
+/// counts as 0, and rows whose length only a call knows as the longest.
 static int64_t getBytesMoved(Value value) {
-  return isRowTensor(value)
-             ? getRowBytes(cast<RankedTensorType>(value.getType()))
-             : 0;
+  if (!isRowTensor(value))
+    return 0;
+  auto type = cast<RankedTensorType>(value.getType());
+  return ShapedType::isDynamic(type.getShape().back())
+             ? maxRowLength * getElementBytes(type)
+             : getRowBytes(type);
 }
 
 BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
     : forward(forward) {
   Block &source = forward.front(), &copy = backward.front();
+  const DenseSet<Operation *> streamedOps = findStreamedOps(forward);
   for (auto [argument, copied] :
        llvm::zip(source.getArguments(), copy.getArguments()))
     originals[copied] = argument;
@@ -41,6 +49,8 @@ BackwardCut::BackwardCut(func::FuncOp forward, func::FuncOp backward)
         reduced.insert(copiedResult);
       if (isOfProduct)
         ofProducts.insert(copiedResult);
+      if (streamedOps.contains(&op) && KernelSpace::hasColumns(result))
+        streamed.insert(copiedResult);
     }
   }
   for (auto [index, value] :
@@ -60,6 +70,8 @@ bool BackwardCut::isSavedProduct(Value value) const {
 /// Whether `value` of the forward costs more to compute again than to read: a
 /// product, or a statistic or row vector that waits for a reduction.
 bool BackwardCut::isSaved(Value value) const {
+  if (streamed.contains(value))
+    return false;
   if (isSavedProduct(value))
     return true;
   auto type = dyn_cast<RankedTensorType>(value.getType());

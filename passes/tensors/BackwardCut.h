@@ -69,6 +69,10 @@ private:
   llvm::DenseSet<mlir::Value> reduced;
   /// Copies of products, and of what is computed of them element by element.
   llvm::DenseSet<mlir::Value> ofProducts;
+  /// Copies of what the forward computes of a streamed factor for each column:
+  /// its memory never holds them. Computing them again takes fewer operations
+  /// than leaving and reading them would take time.
+  llvm::DenseSet<mlir::Value> streamed;
   /// The forward's results, by their copies.
   llvm::MapVector<mlir::Value, unsigned> resultNumbers;
   llvm::SmallVector<mlir::Value> required;

@@ -291,7 +291,7 @@ static RankedTensorType getProductType(RankedTensorType type,
 /// 8 bits are too coarse for gradients, and widened. Where only one operand has
 /// a dimension that is summed over, its gradient repeats itself there.
 void Rule::applyDot(tile::DotOp dot) {
-  Type element = getElementTypeOrSelf(dot.getA().getType());
+  Type element = dot.getFactorType();
   if (element.getIntOrFloatBitWidth() == 8)
     element = builder.getBF16Type();
   Value gradient = g.as(element);

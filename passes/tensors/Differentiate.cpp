@@ -26,6 +26,7 @@
 #include "passes/tensors/Derivatives.h"
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Names.h"
+#include "passes/tensors/StreamedFactors.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace bastile {
@@ -463,6 +464,8 @@ struct DifferentiatePass
     for (func::FuncOp func : functions) {
       if (failed(verifySignature(func)))
         return failure();
+      // A rounded factor is saved in fewer bytes than one that is not.
+      roundFactors(func);
       SmallVector<unsigned> arguments;
       for (unsigned index = 0; index < func.getNumArguments(); ++index) {
         std::string name = getInputName(func, index);

@@ -47,6 +47,14 @@ static bool hasRows(Type type) {
          (tensor.getRank() > 1 || tensor.hasStaticShape());
 }
 
+/// Whether `type` is that of rows whose length only a call knows, which
+/// products make.
+static bool hasDynamicRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() > 1 && !tensor.getEncoding() &&
+         ShapedType::isDynamic(tensor.getShape().back());
+}
+
 static LogicalResult verifyArgument(BlockArgument argument) {
   Type type = argument.getType();
   // Op results have no higher rank than what they are computed from.
@@ -106,16 +114,7 @@ static LogicalResult verifyOp(Operation &op) {
     return op.emitOpError("has elements that differ; pass such a tensor as an "
                           "argument");
   bool isScalar = type.isIntOrIndexOrFloat();
-  if (auto tensor = dyn_cast<RankedTensorType>(type);
-      tensor && tensor.getRank() > 1 &&
-      ShapedType::isDynamic(tensor.getShape().back()))
-    return op.emitOpError("result of type ")
-           << type << " has rows of unknown length; "
-           << (isa<tile::DotOp>(op) ? "give the operand whose rows or columns "
-                                      "become its columns "
-                                      "a static size there"
-                                    : "give it a static last size");
-  if ((!isScalar && !hasRows(type)) ||
+  if ((!isScalar && !hasRows(type) && !hasDynamicRows(type)) ||
       (!type.isIndex() && !isComputedType(getElementTypeOrSelf(type))))
     return op.emitOpError("result of type ") << type << " cannot be computed";
   return success();

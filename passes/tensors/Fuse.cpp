@@ -20,6 +20,7 @@
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Grouping.h"
 #include "passes/tensors/InPlace.h"
+#include "passes/tensors/StreamedFactors.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace bastile {
@@ -477,6 +478,7 @@ LogicalResult FunctionFuser::run() {
   copyRepeatedResults(returnOp);
   moveConditionsBehindRows(func);
   giveFactorsSizes(func);
+  roundFactors(func);
   // Another source of an op's sizes may have other columns.
   const ValueDimensions dimensions(func.front());
   replaceSizeSources(func.front(), [](Value root) { return root; });

@@ -13,6 +13,7 @@
 #include "passes/tensors/ProductFollowers.h"
 #include "passes/tensors/Rounds.h"
 #include "passes/tensors/RowClass.h"
+#include "passes/tensors/StreamedFactors.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
@@ -26,7 +27,7 @@ class Grouper {
 public:
   Grouper(func::FuncOp func, const ValueDimensions &dimensions)
       : func(func), rounds(func), dimensions(dimensions),
-        followers(func, rounds, dimensions) {}
+        followers(func, rounds, dimensions), streamed(func, rounds) {}
 
   FailureOr<SmallVector<Group>> run();
 
@@ -46,6 +47,7 @@ private:
   const Rounds rounds;
   const ValueDimensions &dimensions;
   const ProductFollowers followers;
+  const StreamedFactors streamed;
   SmallVector<Group> groups;
   /// The group that an op belongs to, which may not be the only one that
   /// computes it.
@@ -212,11 +214,21 @@ LogicalResult Grouper::formRowGroups() {
     classes.unionSets(lhs, rhs);
     rows[classes.getLeaderValue(lhs)] = left;
   };
+  for (auto &[dot, ops] : streamed.getProducts()) {
+    for (Operation *op : ops)
+      classes.unionSets(dot, op);
+    rows[classes.getLeaderValue(dot)] = RowClass::get(dot, dimensions);
+  }
   // One op of each class that reads a value.
   DenseMap<Value, SmallVector<Operation *>> readers;
   for (Operation &op : func.front().without_terminator()) {
     if (!rounds.isRowOp(&op))
       continue;
+    if (streamed.contains(&op) || streamed.getProducts().contains(&op)) {
+      // Its kernel computes what it needs, or reads it as a factor.
+      isDivided = true;
+      continue;
+    }
     classes.insert(&op);
     RowClass &own = rows[&op] = RowClass::get(&op, dimensions);
     if (needsForeignCondition(&op, own)) {

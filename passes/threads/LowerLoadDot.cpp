@@ -15,11 +15,13 @@
 
 #include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/fragments/OperandTile.h"
+#include "passes/pieces/Scratch.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -29,10 +31,11 @@ namespace {
 /// A matrix in memory, of which a product takes some rows or columns.
 struct Factor {
   /// `parts` are the address and strides of the operand, `indices` those of the
-  /// matrix and of the first row or column.
+  /// matrix and of the first row or column. Beside a tile
+  /// they are those of a row and a column: sums begin at one of the two.
   Factor(OpBuilder &builder, tile::LoadDotOp op, MemRefType memory,
          StringRef dimensions, int64_t contract, ValueRange parts,
-         ArrayRef<ValueRange> indices)
+         ArrayRef<ValueRange> indices, bool isBesideTile)
       : address(parts.front()), isAlongRows(contract == 1),
         element(memory.getElementType()) {
     Location loc = op.getLoc();
@@ -45,13 +48,37 @@ struct Factor {
     };
     size = getSize(1 - contract);
     depth = getSize(contract);
-    for (auto [dimension, index] : llvm::enumerate(indices.drop_back()))
+    stride = parts[rank - 1];
+    for (auto [dimension, index] :
+         llvm::enumerate(indices.take_front(rank - 2)))
       address = advance(builder, loc, address, element,
                         arith::MulIOp::create(builder, loc, index.front(),
                                               parts[1 + dimension]));
-    first = indices.back().front();
-    stride = parts[rank - 1];
+    if (!isBesideTile) {
+      first = indices.back().front();
+      return;
+    }
+    first = indices[rank - 1 - contract].front();
+    Value begin = indices[rank - 2 + contract].front();
+    depth = arith::SubIOp::create(builder, loc, depth, begin);
+    address = advance(
+        builder, loc, address, element,
+        isAlongRows
+            ? begin
+            : arith::MulIOp::create(builder, loc, begin, stride).getResult());
   }
+
+  /// A tile of `rows` rows that the block's threads have written to `scratch`,
+  /// as far as its columns lie in the other factor, `depth` of them.
+  Factor(OpBuilder &builder, Location loc, RankedTensorType tile, Value scratch,
+         Value depth)
+      : address(scratch), stride(arith::ConstantIndexOp::create(
+                              builder, loc, tile.getDimSize(1))),
+        first(arith::ConstantIndexOp::create(builder, loc, 0)),
+        isAlongRows(true),
+        size(arith::ConstantIndexOp::create(builder, loc, tile.getDimSize(0))),
+        depth(arith::MinUIOp::create(builder, loc, depth, stride)),
+        element(tile.getElementType()), isInvariant(false) {}
 
   /// The address of the first matrix's elements, the distance of its rows, and
   /// the first row or column that the tile has.
@@ -61,6 +88,8 @@ struct Factor {
   /// How many rows or columns there are, and the length of the sums.
   Value size, depth;
   Type element;
+  /// Whether nobody writes the matrix while the program runs.
+  bool isInvariant = true;
 };
 
 /// Builds the sums of one thread.
@@ -173,7 +202,7 @@ Value SumBuilder::load(const Factor &factor, Value place, Value k,
   Value address = getAddress(factor, place, k);
   if (!mask)
     return widen(
-        loadPiece(builder, loc, type, address, bytes, /*isInvariant=*/true));
+        loadPiece(builder, loc, type, address, bytes, factor.isInvariant));
   return widen(loadMasked(builder, loc, type, address, mask, bytes));
 }
 
@@ -302,6 +331,57 @@ SmallVector<Value> SumBuilder::addRows(ValueRange sums, int64_t lanes) {
   return packPieces(builder, loc, getPieceType(tile), elements);
 }
 
+/// Writes `tile`, of which the thread holds `pieces`, to memory that the
+/// threads of the block share, row by row, and returns the address: on the
+/// host, that of a variable.
+static Value writeTile(ConversionPatternRewriter &rewriter, tile::LoadDotOp op,
+                       RankedTensorType tile, ValueRange pieces) {
+  Location loc = op.getLoc();
+  tile::BlockedAttr layout = getLayout(tile);
+  const bool isOfOneThread =
+      layout.getThreadRows() * layout.getThreadColumns() == 1;
+  const int64_t elements = tile.getNumElements();
+  Type memory = getMemoryType(tile.getElementType());
+  Value address;
+  if (isOfOneThread) {
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPointToStart(
+        &op->getParentOfType<tile::ProgramOp>().getBody().front());
+    address = LLVM::AllocaOp::create(
+        rewriter, loc, LLVM::LLVMPointerType::get(rewriter.getContext()),
+        memory,
+        arith::ConstantIntOp::create(rewriter, loc, elements, /*width=*/32)
+            .getResult());
+  } else {
+    waitForReaders(rewriter, op);
+    address = getCommonScratch(rewriter, op, elements * getElementBytes(tile),
+                               "factor");
+  }
+  const ThreadPosition thread = getThreadPosition(rewriter, loc, layout);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(rewriter, loc, value);
+  };
+  const int64_t columns = layout.getColumnRepeats(tile.getShape());
+  for (auto [number, piece] : llvm::enumerate(pieces)) {
+    const int64_t i = static_cast<int64_t>(number) / columns;
+    Value row = constant(i * layout.getThreadRows());
+    if (tile.getDimSize(0) != 1)
+      row = arith::AddIOp::create(rewriter, loc, thread.row, row);
+    Value column = getPieceColumn(rewriter, loc, tile,
+                                  static_cast<int64_t>(number) % columns);
+    Value place = arith::AddIOp::create(
+        rewriter, loc,
+        arith::MulIOp::create(rewriter, loc, row, constant(tile.getDimSize(1))),
+        column);
+    storePiece(rewriter, loc, piece,
+               advance(rewriter, loc, address, tile.getElementType(), place),
+               getElementBytes(tile));
+  }
+  if (!isOfOneThread)
+    gpu::BarrierOp::create(rewriter, loc);
+  return address;
+}
+
 namespace {
 
 struct LowerLoadDot : public OpConversionPattern<tile::LoadDotOp> {
@@ -316,12 +396,16 @@ struct LowerLoadDot : public OpConversionPattern<tile::LoadDotOp> {
     if (!layout || layout.getGroup() != 1 || layout.getBlocks() != 1)
       return rewriter.notifyMatchFailure(op, "needs a blocked layout");
     ArrayRef<int64_t> contract = op.getContract();
-    Factor a(rewriter, op, cast<MemRefType>(op.getA().getType()),
-             kLeftDimensions, contract[0], adaptor.getA(),
-             adaptor.getAIndices());
+    auto tile = dyn_cast<RankedTensorType>(op.getA().getType());
     Factor b(rewriter, op, cast<MemRefType>(op.getB().getType()),
              kRightDimensions, contract[1], adaptor.getB(),
-             adaptor.getBIndices());
+             adaptor.getBIndices(), /*isBesideTile=*/bool(tile));
+    Factor a =
+        tile ? Factor(rewriter, op.getLoc(), tile,
+                      writeTile(rewriter, op, tile, adaptor.getA()), b.depth)
+             : Factor(rewriter, op, cast<MemRefType>(op.getA().getType()),
+                      kLeftDimensions, contract[0], adaptor.getA(),
+                      adaptor.getAIndices(), /*isBesideTile=*/false);
     SumBuilder sums(rewriter, op, a, b);
     const int64_t lanes =
         a.isAlongRows

@@ -6,7 +6,7 @@
 
 #include "passes/Passes.h"
 
-#include "dialect/Dimensions.h"
+#include "dialect/KernelSpace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -52,7 +52,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       return success();
     if (failed(verifyIsScheduled(kernel)))
       return failure();
-    if (getDot(kernel)) {
+    if (isOverDimensions(kernel)) {
       replaceKernel(launch, kernel,
                     buildProductProgram(launch, kernel, target.isHost()),
                     symbols);

@@ -63,6 +63,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "sin",
+    "softmax",
     "softplus",
     "split",
     "sqrt",
@@ -312,6 +313,18 @@ def row_max(x: Symbol, groups: int = 1) -> Symbol:
 def row_min(x: Symbol, groups: int = 1) -> Symbol:
     """The minimum of each row, as ``row_max``."""
     return symbols.reduce("rowMin", x, groups, "row_min")
+
+
+def softmax(x: Symbol) -> Symbol:
+    """exp(x) of each row over their sum, where no exponential overflows: that of the
+    largest element is 1 before the division. A row of nothing but minus infinity has no
+    softmax, and is NaN.
+
+    Multiplied by a matrix, as in ``softmax(q @ k.mT) @ v``, it never lies in memory:
+    one kernel multiplies powers relative to the largest element so far.
+    """
+    powers = exp(x - stop_gradient(row_max(x)))
+    return powers / row_sum(powers)
 
 
 def sum_of_rows(x: Symbol) -> Symbol:

@@ -40,9 +40,9 @@ func.func @vectors(%a: tensor<8xf32>, %b: tensor<4x8xf32>) {
 
 // -----
 
-func.func @types(%a: tensor<?x8xf32>, %b: tensor<4x8xbf16>) {
-  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf32>' and 'tensor<4x8xbf16>', whose element types differ}}
-  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xbf16> -> tensor<?x4xf32>
+func.func @types(%a: tensor<?x8xf16>, %b: tensor<4x8xbf16>) {
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf16>' and 'tensor<4x8xbf16>', whose element types differ}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
   return
 }
 
@@ -96,13 +96,46 @@ func.func @rank(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) {
 
 // -----
 
-// A kernel has one product, of its operands, and nothing but what follows it
-// element by element.
+// A kernel computes left factors only, row by row, and nothing but what follows
+// its product element by element.
 tile.kernel @computed_factor(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x4xf32> {
-  %0 = arith.addf %a, %a : tensor<?x8xf32>
-  // expected-error @below {{'tile.dot' op multiplies a value that its kernel computes; compute it in a kernel of its own}}
-  %1 = tile.dot %0, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  %0 = arith.addf %b, %b : tensor<4x8xf32>
+  // expected-error @below {{'tile.dot' op multiplies a value that its kernel computes, and that is no left factor with rows that are summed; compute it in a kernel of its own}}
+  %1 = tile.dot %a, %0 contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
   tile.return %1 : tensor<?x4xf32>
+}
+
+// -----
+
+tile.kernel @computed_columns(%a: tensor<?x4xf32>, %b: tensor<?x8xf32>) -> tensor<4x8xf32> {
+  %0 = arith.addf %a, %a : tensor<?x4xf32>
+  // expected-error @below {{that is no left factor with rows that are summed}}
+  %1 = tile.dot %0, %b contract [0, 0] : tensor<?x4xf32>, tensor<?x8xf32> -> tensor<4x8xf32>
+  tile.return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+func.func @rounded_types(%a: tensor<?x8xf64>, %b: tensor<4x8xbf16>) {
+  // expected-error @below {{'tile.dot' op multiplies 'tensor<?x8xf64>' and 'tensor<4x8xbf16>', whose element types differ; only float32 is rounded to the other type, where that is bf16 or f16}}
+  %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf64>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @free_columns(%a: tensor<?x8xf32>, %s: tensor<?x1xf32>) {
+  // expected-error @below {{'tile.broadcast' op result of type 'tensor<?x?xf32>' has rows of unknown length, and 'like' of type 'tensor<?x8xf32>' has not; name a tensor that has them}}
+  %0 = tile.broadcast %s like %a : tensor<?x1xf32>, tensor<?x8xf32> -> tensor<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @groups_of_free_columns(%a: tensor<?x?xf32>) {
+  // expected-error @below {{'tile.reduce' op cannot reduce 'tensor<?x?xf32>' to 2 groups of columns of one size}}
+  %0 = tile.reduce add %a : tensor<?x?xf32> -> tensor<?x2xf32>
+  return
 }
 
 // -----
@@ -110,7 +143,7 @@ tile.kernel @computed_factor(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor
 tile.kernel @reduced(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>) -> tensor<?x1xf32> {
   // expected-note @below {{the product is here}}
   %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
-  // expected-error @below {{'tile.reduce' op cannot share a kernel with a product, as it is not computed element by element}}
+  // expected-error @below {{'tile.reduce' op cannot share a kernel with a product or with rows of unknown length, as it is not computed element by element}}
   %1 = tile.reduce add %0 : tensor<?x4xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
@@ -136,6 +169,15 @@ func.func @load_dot_indices(%a: memref<?x?xf32, strided<[?, 1]>>, %i: index, %0:
 
 // -----
 
+func.func @load_dot_of_tile(%a: tensor<4x8xf32>, %b: memref<?x?xf32, strided<[?, 1]>>, %i: index, %0: tensor<2x4xf32>) {
+  // expected-error @below {{'tile.load_dot' op multiplies the rows of 'tensor<4x8xf32>' to 'tensor<2x4xf32>'; both have the same rows and layout, the tile has no indices, and its dimension 1 is contracted}}
+  %1 = tile.load_dot %a, %b[%i, %i], %0 contract [1, 0]
+      : tensor<4x8xf32>, memref<?x?xf32, strided<[?, 1]>> -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
 func.func @load_dot_types(%a: memref<?x?xbf16, strided<[?, 1]>>, %i: index, %0: tensor<4x4xbf16>) {
   // expected-error @below {{operands are both of bf16, f16, f32, f8E4M3FN or f8E5M2, summed in f32, or of f64}}
   %1 = tile.load_dot %a[%i], %a[%i], %0 contract [1, 1]
@@ -149,7 +191,7 @@ func.func @load_dot_types(%a: memref<?x?xbf16, strided<[?, 1]>>, %i: index, %0: 
 tile.kernel @groups(%a: tensor<?x8xf32>, %b: tensor<4x8xf32>, %s: tensor<?x2xf32>) -> tensor<?x4xf32> {
   // expected-note @below {{the product is here}}
   %0 = tile.dot %a, %b contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
-  // expected-error @below {{'tile.broadcast' op cannot share a kernel with a product, as it is not computed element by element}}
+  // expected-error @below {{'tile.broadcast' op cannot share a kernel with a product or with rows of unknown length, as it is not computed element by element}}
   %1 = tile.broadcast %s like %0 : tensor<?x2xf32>, tensor<?x4xf32> -> tensor<?x4xf32>
   %2 = arith.mulf %0, %1 : tensor<?x4xf32>
   tile.return %2 : tensor<?x4xf32>

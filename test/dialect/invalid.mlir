@@ -566,7 +566,7 @@ func.func @reduce_result_type(%x: tensor<?x8xf32>) {
 
 // Reductions run in the precision that formulas are computed in.
 func.func @reduce_bf16(%x: tensor<?x8xbf16>) {
-  // expected-error @below {{operand #0 must be row tensor of f32 or f64 (at least one leading dimension and a static last dimension of at least 1), but got 'tensor<?x8xbf16>'}}
+  // expected-error @below {{operand #0 must be row tensor of f32 or f64 (at least one leading dimension and a last dimension of at least 1), but got 'tensor<?x8xbf16>'}}
   %0 = tile.reduce add %x : tensor<?x8xbf16> -> tensor<?x1xbf16>
   return
 }
@@ -1218,21 +1218,21 @@ tile.kernel @elements(%x: tensor<?x8xf32>, %w: tensor<8xindex>) -> tensor<?x8xf3
 
 // -----
 
-// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x0xf32>' has no static row length from 1 to 2147483648}}
+// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x0xf32>' has no row length from 1 to 2147483648}}
 tile.kernel @no_columns(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
   tile.return %x : tensor<?x0xf32>
 }
 
 // -----
 
-// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x?xf32>' has no static row length from 1 to 2147483648}}
-tile.kernel @any_columns(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
-  tile.return %x : tensor<?x?xf32>
+// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?xf32>' has no row length from 1 to 2147483648}}
+tile.kernel @any_columns(%x: tensor<?xf32>) -> tensor<?xf32> {
+  tile.return %x : tensor<?xf32>
 }
 
 // -----
 
-// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x4611686018427387904xf32>' has no static row length from 1 to 2147483648}}
+// expected-error @below {{'tile.kernel' op argument 0 of type 'tensor<?x4611686018427387904xf32>' has no row length from 1 to 2147483648}}
 tile.kernel @huge(%x: tensor<?x4611686018427387904xf32>) -> tensor<?x4611686018427387904xf32> {
   tile.return %x : tensor<?x4611686018427387904xf32>
 }

@@ -156,7 +156,7 @@ class Recipe:
             require_gradients(self.name, self.operands, known, wanted)
 
     def _build(self, shape, dtype, gradients):
-        name, source = self._source(shape, dtype)
+        name, source, free_columns = self._source(shape, dtype)
         request = loading.Request(
             source,
             self.target or operators.DESCRIBED_TARGET,
@@ -164,6 +164,12 @@ class Recipe:
             schedule=self.schedule,
             gradients=gradients,
         )
+        if free_columns:
+            # Some passes may need the size.
+            try:
+                _bastile.describe_text(request.native())
+            except ValueError as error:
+                raise symbols.FreeColumns(free_columns) from error
         functions = request.describe()["functions"]
         if any("in_place" in x for f in functions for x in f["outputs"]):
             request = dataclasses.replace(request, in_place=True)
@@ -186,17 +192,18 @@ class Recipe:
         )
 
     def _source(self, shape, dtype):
-        """The name of the function and a module with it."""
+        """The name of the function, a module with it, and free sizes of columns, as
+        `tracing.trace` has them."""
         if callable(self.op):
             return tracing.trace(
                 self.op, shape, dtype, self.attributes, self.places, self.fixed
             )
         if is_module(self.op):
-            return _read_module(self.op, self.attributes)
+            return *_read_module(self.op, self.attributes), frozenset()
         definition = _find(self.op)
         values = definition.attribute_values(self.attributes)
         types = tensor_types.row_types(*zip(*definition.operand_shapes(shape, dtype)))
-        return self.op, definition.source(types, values, self.results)
+        return self.op, definition.source(types, values, self.results), frozenset()
 
 
 def is_module(op) -> bool:

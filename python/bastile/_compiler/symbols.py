@@ -413,13 +413,25 @@ def is_tracing() -> bool:
 
 @contextlib.contextmanager
 def tracing_into(graph):
-    """Has this thread's formulas written into ``graph`` meanwhile."""
-    outer = getattr(_tracing, "graph", None)
-    _tracing.graph = graph
+    """Has this thread's formulas written into ``graph`` meanwhile. Raises
+    ``FreeColumns`` for errors of functions that let columns of products be free: they
+    may need the size."""
+    outer = getattr(_tracing, "graph", None), getattr(_tracing, "free_columns", set())
+    _tracing.graph, _tracing.free_columns = graph, set()
     try:
         yield
+    except (TypeError, ValueError) as error:
+        if _tracing.free_columns:
+            raise FreeColumns(_tracing.free_columns) from error
+        raise
     finally:
-        _tracing.graph = outer
+        _tracing.graph, _tracing.free_columns = outer
+
+
+def free_columns() -> frozenset[tuple[int, int]]:
+    """Which sizes of operands the columns of products that were traced so far have, as
+    far as these are free: pairs as in ``FreeColumns``."""
+    return frozenset(_tracing.free_columns)
 
 
 def _graph_of(name, operands):
@@ -524,8 +536,10 @@ def multiply(a, b, contract, name):
     operand's matrices that it sums over."""
     graph = require_symbols(name, [a, b])
     free = graph.find_free_columns(b._id, contract[1])
-    if free:
+    if free and len(b.shape) == 2:
         raise FreeColumns(free)
+    # Matrices of a batch are no weights: their sizes change from call to call.
+    _tracing.free_columns |= set(free)
     return _make(graph, name, lambda: graph.multiply(a._id, b._id, *contract), [a, b])
 
 

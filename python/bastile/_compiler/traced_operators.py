@@ -85,7 +85,7 @@ class TracedOperator:
 
     def _trace(self, shapes, elements, attributes):
         try:
-            _, source = tracing.trace(
+            _, source, _ = tracing.trace(
                 self._function,
                 dict(zip(self.operands, map(pattern, shapes))),
                 dict(zip(self.operands, elements)),

@@ -13,7 +13,8 @@ from bastile._compiler.symbols import Symbol
 
 
 def trace(function, shape, dtype, attributes, places=(), fixed=()):
-    """The name of ``function`` and a module with what it computes.
+    """The name of ``function``, a module with what it computes, and the sizes of
+    operands that products have for their columns and that are still free.
 
     Parameters without a default are tensors, and so are those that ``shape`` or
     ``dtype`` names; all others are given their values in ``attributes``, or their
@@ -38,7 +39,8 @@ def trace(function, shape, dtype, attributes, places=(), fixed=()):
         if not isinstance(results, (tuple, list)):
             results = (results,)
         check_places(name, tensors, places, len(results))
-        return name, _finish(graph, name, results, places, given)
+        source = _finish(graph, name, results, places, given)
+        return name, source, symbols.free_columns()
 
 
 def check_places(name, tensors, places, result_count=None):

@@ -18,10 +18,13 @@
 //   its coefficient. exp(x - m - log(l)) and exp(x - (m + log(l))) are
 //   exp(x - m) / l.
 //
+// A product sums such terms as well, those of its left factor, each multiplied
+// by an element of its right one: softmax(x) v follows the maximum of x.
+//
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_SCHEDULE_FOLLOWINGSUMS_H
-#define BASTILE_PASSES_SCHEDULE_FOLLOWINGSUMS_H
+#ifndef BASTILE_PASSES_TENSORS_FOLLOWINGSUMS_H
+#define BASTILE_PASSES_TENSORS_FOLLOWINGSUMS_H
 
 #include "dialect/Tile.h"
 #include "llvm/ADT/MapVector.h"
@@ -80,14 +83,15 @@ struct FollowingSum {
   }
 };
 
-/// The sums of a kernel on tensors that follow a maximum.
+/// The sums among ops on tensors, reductions and products, that follow a
+/// maximum.
 class FollowingSums {
 public:
   FollowingSums() = default;
-  explicit FollowingSums(tile::KernelOp kernel);
+  explicit FollowingSums(mlir::Block &block);
 
   /// What is known of `sum`; null if it follows no maximum.
-  const FollowingSum *lookup(tile::ReduceOp sum) const {
+  const FollowingSum *lookup(mlir::Operation *sum) const {
     const auto *it = sums.find(sum);
     return it == sums.end() ? nullptr : &it->second;
   }
@@ -108,10 +112,11 @@ private:
 tile::ReduceOp getSubtractedMaximum(tile::ReduceOp sum);
 
 /// The number of reductions of rows that `value` of a kernel on tensors waits
-/// for. `depths` remembers what was found.
+/// for, products of computed factors among them. `depths` remembers what was
+/// found.
 int64_t getReductionDepth(mlir::Value value,
                           llvm::DenseMap<mlir::Value, int64_t> &depths);
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_SCHEDULE_FOLLOWINGSUMS_H
+#endif // BASTILE_PASSES_TENSORS_FOLLOWINGSUMS_H

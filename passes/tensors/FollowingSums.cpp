@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/schedule/FollowingSums.h"
+#include "passes/tensors/FollowingSums.h"
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,6 +16,14 @@ using namespace mlir;
 
 namespace bastile {
 
+/// Whether `op` is a product that sums the elements of computed rows, each
+/// multiplied by one of the right factor.
+static bool sumsTerms(Operation *op) {
+  auto dot = dyn_cast<tile::DotOp>(op);
+  return dot && dot.isOnTensors() && dot.getContract()[0] == 1 &&
+         dot.getA().getDefiningOp();
+}
+
 int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -26,7 +34,7 @@ int64_t getReductionDepth(Value value, DenseMap<Value, int64_t> &depths) {
   int64_t depth = 0;
   for (Value operand : getValueOperands(op))
     depth = std::max(depth, getReductionDepth(operand, depths));
-  depth += isRowReduction(op);
+  depth += isRowReduction(op) || sumsTerms(op);
   depths[value] = depth;
   return depth;
 }
@@ -71,11 +79,15 @@ public:
   TermFinder(const FollowingSums &earlier, DenseMap<Value, int64_t> &depths)
       : earlier(earlier), depths(depths) {}
 
-  std::optional<FollowingSum> find(tile::ReduceOp reduce) {
-    if (reduce.getKind() != tile::ReduceKind::Add || !isRowReduction(reduce) ||
-        !visit(reduce.getInput()) || !arePowersOfOneRow() || !isInTime())
+  std::optional<FollowingSum> find(Operation *op) {
+    auto reduce = dyn_cast<tile::ReduceOp>(op);
+    const bool isSum =
+        reduce ? reduce.getKind() == tile::ReduceKind::Add && isRowReduction(op)
+               : sumsTerms(op);
+    if (!isSum || !visit(op->getOperand(0)) || !arePowersOfOneRow() ||
+        !isInTime())
       return std::nullopt;
-    sum.isPlain = bool(getSubtractedMaximum(reduce));
+    sum.isPlain = reduce && getSubtractedMaximum(reduce);
     return std::move(sum);
   }
 
@@ -337,12 +349,12 @@ bool TermFinder::isInTime() {
          });
 }
 
-FollowingSums::FollowingSums(tile::KernelOp kernel) {
+FollowingSums::FollowingSums(Block &block) {
   DenseMap<Value, int64_t> depths;
-  for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
-    if (auto sum = TermFinder(*this, depths).find(reduce)) {
-      depths[reduce] = getReductionDepth(sum->maximum, depths);
-      sums.insert({reduce, std::move(*sum)});
+  for (Operation &op : block.without_terminator())
+    if (auto sum = TermFinder(*this, depths).find(&op)) {
+      depths[op.getResult(0)] = getReductionDepth(sum->maximum, depths);
+      sums.insert({&op, std::move(*sum)});
     }
 }
 

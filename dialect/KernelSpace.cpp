@@ -1,0 +1,163 @@
+//===- KernelSpace.cpp - The dimensions that a kernel goes along ----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/KernelSpace.h"
+
+#include "dialect/Dimensions.h"
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace bastile;
+
+static bool hasDynamicColumns(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() > 0 &&
+         ShapedType::isDynamic(tensor.getShape().back());
+}
+
+bool bastile::isOverDimensions(tile::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  return llvm::any_of(body.getArgumentTypes(), hasDynamicColumns) ||
+         llvm::any_of(body, [](Operation &op) {
+           return isa<tile::DotOp>(op) ||
+                  llvm::any_of(op.getResultTypes(), hasDynamicColumns);
+         });
+}
+
+llvm::SetVector<Operation *> bastile::getComputedFactor(tile::DotOp dot) {
+  llvm::SetVector<Operation *> ops;
+  auto add = [&](Value value) {
+    if (Operation *op = value.getDefiningOp())
+      ops.insert(op);
+  };
+  add(dot.getA());
+  for (size_t next = 0; next < ops.size(); ++next) {
+    Operation *op = ops[next];
+    if (!isa<tile::DotOp>(op))
+      llvm::for_each(getValueOperands(op), add);
+    // Constants may be those of other rows.
+    if (isa<arith::ConstantOp>(op))
+      continue;
+    for (Value result : op->getResults())
+      for (OpOperand &use : result.getUses())
+        if (Operation *user = use.getOwner();
+            KernelSpace::hasColumns(result) && getSizeOperand(user) != &use &&
+            !isa<tile::DotOp>(user) && !user->hasTrait<OpTrait::IsTerminator>())
+          ops.insert(user);
+  }
+  return ops;
+}
+
+bool KernelSpace::hasColumns(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 0 && type.getShape().back() != 1;
+}
+
+KernelSpace::KernelSpace(tile::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  for (auto dot : body.getOps<tile::DotOp>())
+    for (Operation *op : getComputedFactor(dot))
+      streamed.insert(op);
+  for (auto dot : body.getOps<tile::DotOp>())
+    if (!isInner(dot))
+      dots.push_back(dot);
+  // Without products, everything is streamed.
+  if (dots.empty())
+    for (Operation &op : body.without_terminator())
+      streamed.insert(&op);
+}
+
+bool KernelSpace::readsStream(OpOperand &use) const {
+  return streamed.contains(use.getOwner()) &&
+         !isa<tile::DotOp>(use.getOwner()) && hasColumns(use.get());
+}
+
+bool KernelSpace::reducesStream(Operation *op) const {
+  if (auto dot = dyn_cast<tile::DotOp>(op))
+    return !isInner(dot);
+  return isRowReduction(op) && streamed.contains(op);
+}
+
+//===----------------------------------------------------------------------===//
+// What a program can compute
+//===----------------------------------------------------------------------===//
+
+/// Checks the factors of `dot`: what its kernel computes is a left factor that
+/// is summed along its rows.
+static LogicalResult verifyFactors(tile::DotOp dot, const KernelSpace &space) {
+  const bool isInMemory =
+      isa<BlockArgument>(dot.getB()) && isa<BlockArgument>(dot.getA());
+  if (isInMemory || (isa<BlockArgument>(dot.getB()) && !space.isInner(dot) &&
+                     dot.getContract()[0] == 1))
+    return success();
+  return dot.emitOpError(
+      "multiplies a value that its kernel computes, and that "
+      "is no left factor with rows that are summed; compute "
+      "it in a kernel of its own");
+}
+
+/// Whether a program can compute `op` element by element, or number elements.
+static bool isOfElements(Operation *op) {
+  return mayFollowDot(op) || isa<tile::IotaOp>(op);
+}
+
+/// Checks that all results of the kernel's ops have rows of the same leading
+/// sizes, those of `leader`.
+static LogicalResult verifyRows(Operation *op, ArrayRef<int64_t> shape,
+                                Operation *leader) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type || type.getRank() < 2 ||
+      type.getShape().drop_back() == shape.drop_back())
+    return success();
+  InFlightDiagnostic error = op->emitOpError("computes a ")
+                             << type << " in a kernel of other rows";
+  error.attachNote(leader->getLoc())
+      << "a " << leader->getResult(0).getType() << " is computed here";
+  return error;
+}
+
+LogicalResult bastile::verifySpace(tile::KernelOp kernel) {
+  const KernelSpace space(kernel);
+  Block &body = kernel.getBody().front();
+  tile::DotOp first = space.getDot();
+  Operation *leader = first;
+  for (auto dot : body.getOps<tile::DotOp>())
+    if (failed(verifyFactors(dot, space)))
+      return failure();
+  for (Operation &op : body.without_terminator()) {
+    const bool isReduction = isRowReduction(&op) && space.reducesStream(&op);
+    if (!isa<tile::DotOp>(op) && !isReduction && !isOfElements(&op)) {
+      InFlightDiagnostic error =
+          op.emitOpError("cannot share a kernel with a product or with rows of "
+                         "unknown length, "
+                         "as it is not computed element by element");
+      if (first)
+        error.attachNote(first.getLoc()) << "the product is here";
+      return error;
+    }
+    auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
+    if (!type || type.getRank() < 2)
+      continue;
+    if (!leader)
+      leader = &op;
+    if (failed(verifyRows(
+            &op,
+            cast<RankedTensorType>(leader->getResult(0).getType()).getShape(),
+            leader)))
+      return failure();
+    if (first && KernelSpace::hasColumns(op.getResult(0)) &&
+        !space.isStreamed(op.getResult(0)) &&
+        type.getShape() != first.getSumType().getShape()) {
+      InFlightDiagnostic error = op.emitOpError("computes a ")
+                                 << type << " in the kernel of a product";
+      error.attachNote(first.getLoc())
+          << "the product is a " << first.getSumType();
+      return error;
+    }
+  }
+  return success();
+}

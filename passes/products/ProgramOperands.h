@@ -1,0 +1,80 @@
+//===- ProgramOperands.h - What a program over dimensions takes -*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_PROGRAMOPERANDS_H
+#define BASTILE_PASSES_PRODUCTS_PROGRAMOPERANDS_H
+
+#include "dialect/KernelSpace.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace bastile {
+
+/// A dimension of the kernel's space: along the rows of results, along their
+/// columns, streamed, or the one that an inner product sums over, which a
+/// program has as a whole. None stands for columns of which only the number is
+/// of use.
+enum class Axis { Rows, Columns, Streamed, Whole, None };
+
+/// A tensor in memory that the program reads or writes, and the axes of its
+/// last two dimensions. One argument of the kernel may be several operands:
+/// both factors of a product, say.
+struct Operand {
+  mlir::RankedTensorType type;
+  Axis row, column;
+  /// The argument or result of the kernel.
+  unsigned index;
+  bool isResult = false;
+  /// Whether it is a factor of a product.
+  bool isFactor = false;
+
+  bool isOf(Axis axis) const { return row == axis || column == axis; }
+};
+
+/// The operands of a kernel's program: inputs, those of the kernel first, and
+/// then results.
+class ProgramOperands {
+public:
+  ProgramOperands(tile::KernelOp kernel, const KernelSpace &space);
+
+  llvm::ArrayRef<Operand> getAll() const { return operands; }
+  llvm::ArrayRef<Operand> getInputs() const {
+    return getAll().take_front(numInputs);
+  }
+  unsigned getResult(unsigned index) const { return numInputs + index; }
+  /// The number of the operand that is `argument` along these axes.
+  unsigned find(mlir::Value argument, Axis row, Axis column) const;
+  /// The same for a factor of `dot`: 0 is the left one.
+  unsigned findFactor(tile::DotOp dot, unsigned index) const;
+
+  /// The arguments that operands behind the kernel's own stand for.
+  llvm::ArrayRef<mlir::BlockArgument> getRepeated() const { return repeated; }
+
+  /// The name of the dimension of `operand` at `place`, or its size.
+  mlir::Attribute getDimension(const Operand &operand, unsigned place) const;
+  /// The names of all dimensions, in the order in which they are found.
+  llvm::SetVector<mlir::Attribute> getNames() const;
+
+  /// Whether some result has the dimension `name`.
+  bool isKept(mlir::Attribute name) const;
+
+private:
+  void add(mlir::BlockArgument argument, Axis row, Axis column, bool isFactor);
+  std::pair<Axis, Axis> getAxes(tile::DotOp dot, unsigned index) const;
+
+  tile::KernelOp kernel;
+  const KernelSpace &space;
+  llvm::SmallVector<Operand> operands;
+  llvm::SmallVector<mlir::BlockArgument> repeated;
+  size_t numInputs = 0;
+};
+
+/// The name of the dimension of a batch that is `ahead` places ahead of the
+/// matrices, 0 for the last one.
+std::string getBatchName(unsigned ahead);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_PROGRAMOPERANDS_H

@@ -1,0 +1,214 @@
+//===- SpaceEmitter.cpp - Tiles of a program over dimensions --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/SpaceEmitter.h"
+
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/products/ElementOps.h"
+
+using namespace mlir;
+using namespace bastile;
+
+Value SpaceEmitter::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+RankedTensorType SpaceEmitter::getTileType(RankedTensorType type,
+                                           bool isStreamed) const {
+  const int64_t rank = type.getRank();
+  const bool hasRows = rank >= 2 && type.getDimSize(rank - 2) != 1;
+  const bool hasColumns = type.getShape().back() != 1;
+  const int64_t columns = isStreamed ? extents.streamed : extents.columns;
+  return RankedTensorType::get(
+      {hasRows ? extents.rows : 1, hasColumns ? columns : 1},
+      type.getElementType(), layout);
+}
+
+SmallVector<Value> SpaceEmitter::getIndices(unsigned operand, Value whole) {
+  const Operand &own = operands.getAll()[operand];
+  SmallVector<Value> indices;
+  for (unsigned place = 0; place < own.type.getRank(); ++place) {
+    const int64_t ahead = own.type.getRank() - 1 - place;
+    Attribute name = operands.getDimension(own, place);
+    if (ahead >= 2) {
+      indices.push_back(isa<StringAttr>(name) ? batch.lookup(name)
+                                              : constant(0));
+      continue;
+    }
+    switch (ahead == 0 ? own.column : own.row) {
+    case Axis::Whole:
+      indices.push_back(whole ? whole : constant(0));
+      break;
+    case Axis::Streamed:
+      indices.push_back(isa<StringAttr>(name) ? stream : constant(0));
+      break;
+    case Axis::Rows:
+      indices.push_back(isa<StringAttr>(name) ? row : constant(0));
+      break;
+    default:
+      indices.push_back(isa<StringAttr>(name) ? column : constant(0));
+    }
+  }
+  return indices;
+}
+
+Value SpaceEmitter::emitLoad(BlockArgument argument, bool isStreamed) {
+  const unsigned operand = operands.find(
+      argument, Axis::Rows, isStreamed ? Axis::Streamed : Axis::Columns);
+  if (isStreamed && emitStaged)
+    if (Value tile = emitStaged(operand))
+      return tile;
+  const bool mayChange = bool(kernel.getArgAttr(
+      argument.getArgNumber(), tile::TileDialect::kInPlaceAttrName));
+  return tile::LoadOp::create(
+      builder, getTileType(operands.getAll()[operand].type, isStreamed),
+      getMemory(operand), getIndices(operand), /*misalignment=*/Value(),
+      /*alignment=*/IntegerAttr(), mayChange ? nullptr : builder.getUnitAttr(),
+      /*offset=*/nullptr,
+      /*length=*/nullptr, /*space=*/nullptr, /*band=*/nullptr);
+}
+
+Value SpaceEmitter::emit(Value value, bool inStream) {
+  // Operands and constants are of the kind of their reader.
+  const bool isOfReader = isa<BlockArgument>(value) ||
+                          isa<arith::ConstantOp>(value.getDefiningOp());
+  const bool isStreamed = isOfReader
+                              ? inStream && KernelSpace::hasColumns(value)
+                              : space.isStreamed(value);
+  IRMapping &tiles = getTiles(value, isStreamed);
+  if (Value tile = tiles.lookupOrNull(value))
+    return tile;
+  OpBuilder::InsertionGuard guard(builder);
+  if (loop && !isStreamed)
+    builder.setInsertionPoint(loop);
+  Value tile;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    tile = emitLoad(argument, isStreamed);
+  else
+    tile = emitOp(cast<OpResult>(value), isStreamed);
+  tiles.map(value, tile);
+  return tile;
+}
+
+Value SpaceEmitter::emitOp(OpResult result, bool isStreamed) {
+  if (auto dot = dyn_cast<tile::DotOp>(result.getOwner()))
+    return emitInner(dot);
+  if (auto iota = dyn_cast<tile::IotaOp>(result.getOwner()))
+    return emitIota(iota, isStreamed);
+  return emitElements(
+      builder, result, [&](Value operand) { return emit(operand, isStreamed); },
+      [&](RankedTensorType type) { return getTileType(type, isStreamed); });
+}
+
+Value SpaceEmitter::emitIota(tile::IotaOp iota, bool isStreamed) {
+  RankedTensorType type = getTileType(iota.getType(), isStreamed);
+  std::optional<ArrayRef<int64_t>> over = iota.getOver();
+  if (!over) {
+    const auto row = RankedTensorType::get(
+        {1, type.getDimSize(1)}, type.getElementType(), type.getEncoding());
+    const bool hasColumns = type.getDimSize(1) != 1;
+    Value numbers =
+        tile::IotaOp::create(builder, row, /*like=*/Value(),
+                             !hasColumns  ? constant(0)
+                             : isStreamed ? stream
+                                          : column,
+                             /*misalignment=*/Value(), /*over=*/nullptr);
+    return row == type ? numbers
+                       : tile::BroadcastOp::create(builder, type, numbers,
+                                                   /*like=*/Value());
+  }
+  // Rows are counted over several dimensions, the last of them fastest.
+  const int64_t rank = iota.getType().getRank();
+  Value number;
+  bool numbersRows = false;
+  for (int64_t dimension : *over) {
+    if (iota.getType().getDimSize(dimension) == 1)
+      continue;
+    const int64_t ahead = rank - 1 - dimension;
+    numbersRows = ahead == 1;
+    auto name =
+        builder.getStringAttr(ahead == 1 ? "m" : getBatchName(ahead - 2));
+    Value place = ahead == 1 ? row : batch.lookup(name);
+    number = number ? arith::AddIOp::create(
+                          builder,
+                          arith::MulIOp::create(builder, number, getSize(name)),
+                          place)
+                          .getResult()
+                    : place;
+  }
+  if (!number)
+    number = constant(0);
+  if (numbersRows)
+    return tile::IotaRowsOp::create(builder, type, number);
+  return tile::BroadcastOp::create(
+      builder, type,
+      arith::IndexCastUIOp::create(builder, type.getElementType(), number),
+      /*like=*/Value());
+}
+
+Value SpaceEmitter::emitFrom(Value statistic, Value maximum, Value tile) {
+  if (statistic == maximum)
+    return tile;
+  auto dependsOnMaximum = [&](Value value) {
+    SmallVector<Value> pending{value};
+    DenseSet<Value> seen;
+    while (!pending.empty()) {
+      Value next = pending.pop_back_val();
+      if (next == maximum)
+        return true;
+      if (Operation *producer = next.getDefiningOp();
+          producer && seen.insert(next).second)
+        llvm::append_range(pending, getValueOperands(producer));
+    }
+    return false;
+  };
+  return emitElements(
+      builder, cast<OpResult>(statistic),
+      [&](Value operand) {
+        return dependsOnMaximum(operand) ? emitFrom(operand, maximum, tile)
+                                         : emit(operand);
+      },
+      [&](RankedTensorType type) { return getTileType(type, false); });
+}
+
+Value SpaceEmitter::maskEnd(Value value, tile::ReduceKind kind) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Value size = getSize("k");
+  Value end =
+      arith::AddIOp::create(builder, stream, constant(extents.streamed));
+  Value isCut =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ugt, end, size);
+  auto branch =
+      scf::IfOp::create(builder, type, isCut, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, value);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  Type i32 = builder.getI32Type();
+  auto numberType = RankedTensorType::get(type.getShape(), i32, layout);
+  auto rowType = RankedTensorType::get({1, type.getDimSize(1)}, i32, layout);
+  Value numbers = tile::IotaOp::create(builder, rowType, /*like=*/Value(),
+                                       constant(0), /*misalignment=*/Value(),
+                                       /*over=*/nullptr);
+  if (rowType != numberType)
+    numbers = tile::BroadcastOp::create(builder, numberType, numbers,
+                                        /*like=*/Value());
+  Value left = arith::SubIOp::create(builder, size, stream);
+  Value count = tile::BroadcastOp::create(
+      builder, numberType, arith::IndexCastUIOp::create(builder, i32, left),
+      /*like=*/Value());
+  Value isInside =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, numbers, count);
+  TypedAttr neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());
+  Value outside = arith::ConstantOp::create(
+      builder, DenseElementsAttr::get(type, Attribute(neutral)));
+  scf::YieldOp::create(
+      builder,
+      arith::SelectOp::create(builder, isInside, value, outside).getResult());
+  return branch.getResult(0);
+}

@@ -1,0 +1,104 @@
+//===- SpaceEmitter.h - Tiles of a program over dimensions ------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H
+#define BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H
+
+#include "mlir/IR/IRMapping.h"
+#include "passes/products/ProgramOperands.h"
+#include <functional>
+
+namespace bastile {
+
+/// How many elements of each dimension a tile has.
+struct Extents {
+  int64_t rows, columns, streamed;
+};
+
+/// Emits the tiles of values where they belong: what is streamed in the loop
+/// over k, everything else ahead of that loop or behind it.
+class SpaceEmitter {
+public:
+  SpaceEmitter(mlir::ImplicitLocOpBuilder &builder, tile::KernelOp kernel,
+               const KernelSpace &space, const ProgramOperands &operands,
+               mlir::Attribute layout, const Extents &extents)
+      : builder(builder), kernel(kernel), space(space), operands(operands),
+        layout(layout), extents(extents) {}
+
+  /// Says where tiles are emitted.
+  void setProgram(tile::ProgramOp newProgram) { program = newProgram; }
+
+  /// The tile of `value`. `inStream` says whether the op that reads it is
+  /// streamed, or reduces what is.
+  mlir::Value emit(mlir::Value value, bool inStream = false);
+  /// Makes `tile` the tile of `value`, until tiles of its kind are cleared.
+  void map(mlir::Value value, mlir::Value tile) {
+    getTiles(value, space.isStreamed(value)).map(value, tile);
+  }
+  void clearStreamed() { streamedTiles.clear(); }
+
+  /// Emits, with the tile of the maximum given, the tile of a statistic that
+  /// follows from it element by element.
+  mlir::Value emitFrom(mlir::Value statistic, mlir::Value maximum,
+                       mlir::Value tile);
+
+  /// `tile`, of streamed elements that `kind` combines next, with the neutral
+  /// element beyond the end of k.
+  mlir::Value maskEnd(mlir::Value tile, tile::ReduceKind kind);
+
+  mlir::RankedTensorType getTileType(mlir::RankedTensorType type,
+                                     bool isStreamed) const;
+  mlir::Value getSize(llvm::StringRef name) {
+    return program.getSize(builder.getStringAttr(name));
+  }
+  mlir::Value getMemory(unsigned operand) {
+    return program.getArgument(program.getNumSizes() + operand);
+  }
+  /// Where `operand` has the tile in each of its dimensions; `whole` is the
+  /// place along the dimension that an inner product sums over.
+  llvm::SmallVector<mlir::Value> getIndices(unsigned operand,
+                                            mlir::Value whole = nullptr);
+  mlir::Value constant(int64_t value);
+  const Extents &getExtents() const { return extents; }
+  /// Makes tiles along n as long as `columns`, from `first` on.
+  void setColumns(mlir::Value first, int64_t columns) {
+    column = first;
+    extents.columns = columns;
+  }
+
+  /// The first row and column of the tile, the first streamed element, and the
+  /// place in the batch, by the name of the dimension.
+  mlir::Value row, column, stream;
+  llvm::MapVector<mlir::Attribute, mlir::Value> batch;
+  /// The loop over k, while the program is inside of it.
+  mlir::Operation *loop = nullptr;
+  /// Emits the product of an inner `tile.dot` in the loop.
+  std::function<mlir::Value(tile::DotOp)> emitInner;
+  /// Emits a streamed element of an operand in another way than by a load; null
+  /// if there is none.
+  std::function<mlir::Value(unsigned)> emitStaged;
+
+private:
+  mlir::IRMapping &getTiles(mlir::Value value, bool isStreamed) {
+    return isStreamed ? streamedTiles : outerTiles;
+  }
+  mlir::Value emitLoad(mlir::BlockArgument argument, bool isStreamed);
+  mlir::Value emitOp(mlir::OpResult result, bool isStreamed);
+  mlir::Value emitIota(tile::IotaOp iota, bool isStreamed);
+
+  mlir::ImplicitLocOpBuilder &builder;
+  tile::KernelOp kernel;
+  const KernelSpace &space;
+  const ProgramOperands &operands;
+  tile::ProgramOp program;
+  mlir::Attribute layout;
+  Extents extents;
+  mlir::IRMapping outerTiles, streamedTiles;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H

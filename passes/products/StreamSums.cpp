@@ -1,0 +1,266 @@
+//===- StreamSums.cpp - What a loop over k adds up ------------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/StreamSums.h"
+
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace bastile;
+
+/// How `op` combines: products are added up.
+static tile::ReduceKind getKind(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceOp>(op);
+  return reduce ? reduce.getKind() : tile::ReduceKind::Add;
+}
+
+void StreamSums::add(Operation *op) {
+  ops.push_back(op);
+  if (const FollowingSum *sum = following.lookup(op); sum && sum->mayBeEmpty())
+    counted.push_back(op);
+}
+
+size_t StreamSums::getNumber(Value result) const {
+  return llvm::find(ops, result.getDefiningOp()) - ops.begin();
+}
+
+Value StreamSums::splat(Type type, double number) {
+  auto tensor = cast<RankedTensorType>(type);
+  Attribute element = builder.getFloatAttr(tensor.getElementType(), number);
+  return arith::ConstantOp::create(builder,
+                                   DenseElementsAttr::get(tensor, element));
+}
+
+Value StreamSums::isEqual(Value tile, double number) {
+  return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, tile,
+                               splat(tile.getType(), number));
+}
+
+/// `tile` with each row multiplied by the number that `row` has for it.
+Value StreamSums::scale(Value tile, Value row) {
+  if (row.getType() != tile.getType())
+    row = tile::BroadcastOp::create(builder, tile.getType(), row,
+                                    /*like=*/Value());
+  return arith::MulFOp::create(builder, tile, row);
+}
+
+SmallVector<Value> StreamSums::createInitial() {
+  SmallVector<Value> initial;
+  for (Operation *op : ops) {
+    RankedTensorType type = emitter.getTileType(
+        cast<RankedTensorType>(op->getResult(0).getType()), false);
+    TypedAttr neutral =
+        tile::ReduceOp::getNeutral(getKind(op), type.getElementType());
+    initial.push_back(arith::ConstantOp::create(
+        builder, DenseElementsAttr::get(type, Attribute(neutral))));
+  }
+  for (Operation *op : counted) {
+    auto type = cast<RankedTensorType>(following.lookup(op)->maximum.getType());
+    initial.push_back(splat(emitter.getTileType(type, false), 0));
+  }
+  return initial;
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+/// Where only minus infinity has been seen, terms are relative to 0, as powers
+/// relative to minus infinity would be NaN. Where the maximum stays the same,
+/// infinite or not, sums stay as they are.
+StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
+                                      ValueRange before, ValueRange after) {
+  for (Step &step : steps)
+    if (step.subtracted == sum.subtracted)
+      return step;
+  const size_t number = getNumber(sum.maximum);
+  Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
+  Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
+  Value base = arith::SelectOp::create(builder, isEqual(to, -INFINITY),
+                                       splat(to.getType(), 0), to);
+  Value isSame =
+      arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, from, to);
+  Value power = math::ExpOp::create(
+      builder, arith::SubFOp::create(builder, from, to).getResult());
+  Value factor =
+      arith::SelectOp::create(builder, isSame, splat(to.getType(), 1), power);
+  steps.push_back({sum.subtracted, base, factor});
+  return steps.back();
+}
+
+/// Whether only the maximum and the powers of `sum` read x, so that elements
+/// beyond the end of k are left out of the powers once x has minus infinity
+/// there.
+static bool isReadByPowers(const FollowingSum &sum) {
+  return !sum.hasCoefficients &&
+         llvm::all_of(sum.exponent.getUses(), [&](OpOperand &use) {
+           Operation *user = use.getOwner();
+           if (user == sum.maximum.getDefiningOp() ||
+               getSizeOperand(user) == &use)
+             return true;
+           auto difference = dyn_cast<arith::SubFOp>(user);
+           return difference &&
+                  llvm::any_of(sum.powers, [&](const Power &power) {
+                    return power.exponent == sum.exponent &&
+                           power.subtracted == difference.getRhs();
+                  });
+         });
+}
+
+/// Makes the streamed values between the maximum and the terms relative to the
+/// step's base, and takes out of the terms what divides all of them.
+void StreamSums::mapTerms(const FollowingSum &sum, const Step &step) {
+  for (const Power &power : sum.powers) {
+    auto type = cast<RankedTensorType>(power.subtracted.getType());
+    emitter.map(power.subtracted, tile::BroadcastOp::create(
+                                      builder, emitter.getTileType(type, true),
+                                      step.base, /*like=*/Value()));
+    if (power.logarithm)
+      emitter.map(
+          power.logarithm,
+          splat(emitter.getTileType(
+                    cast<RankedTensorType>(power.logarithm.getType()), true),
+                0));
+  }
+  for (Value broadcast : sum.divisors)
+    for (Operation *user : broadcast.getUsers())
+      if (auto quotient = dyn_cast<arith::DivFOp>(user);
+          quotient && quotient.getRhs() == broadcast)
+        emitter.map(quotient, emitter.emit(quotient.getLhs(), true));
+  for (Value broadcast : sum.reciprocals)
+    for (Operation *user : broadcast.getUsers())
+      if (auto product = dyn_cast<arith::MulFOp>(user))
+        emitter.map(product, emitter.emit(product.getLhs() == broadcast
+                                              ? product.getRhs()
+                                              : product.getLhs(),
+                                          true));
+}
+
+/// The tile of what `op` sums in this step.
+Value StreamSums::emitTerms(Operation *op, const FollowingSum *sum) {
+  Value tile = emitter.emit(op->getOperand(0), true);
+  if (sum && isReadByPowers(*sum))
+    return tile;
+  return emitter.maskEnd(tile, getKind(op));
+}
+
+/// For each row, 1 if some term of `sum` counts in this step, and 0 if none.
+Value StreamSums::emitCount(const FollowingSum &sum) {
+  auto tensor = cast<RankedTensorType>(sum.exponent.getType());
+  RankedTensorType type = emitter.getTileType(tensor, true);
+  Value zero = splat(type, 0), some = zero;
+  for (const Power &power : sum.powers) {
+    Value one = splat(type, 1);
+    for (const Branch &branch : power.branches) {
+      Value condition = emitter.emit(branch.condition, true);
+      one = arith::SelectOp::create(builder, condition,
+                                    branch.isTrue ? one : zero,
+                                    branch.isTrue ? zero : one);
+    }
+    some = arith::MaximumFOp::create(builder, some, one);
+  }
+  auto statistic = cast<RankedTensorType>(sum.maximum.getType());
+  return tile::ReduceOp::create(builder, emitter.getTileType(statistic, false),
+                                tile::ReduceKind::Max,
+                                emitter.maskEnd(some, tile::ReduceKind::Add));
+}
+
+SmallVector<Value> StreamSums::combine(ValueRange before,
+                                       AddProducts addProducts) {
+  steps.clear();
+  SmallVector<Value> after;
+  for (auto [index, op] : llvm::enumerate(ops)) {
+    const FollowingSum *sum = following.lookup(op);
+    Value old = before[index];
+    if (sum) {
+      const Step &step = getStep(*sum, before, after);
+      mapTerms(*sum, step);
+      old = scale(old, step.scale);
+    }
+    auto dot = dyn_cast<tile::DotOp>(op);
+    if (dot) {
+      Value left =
+          KernelSpace::isLeftComputed(dot) ? emitTerms(op, sum) : Value();
+      after.push_back(addProducts(dot, left, old));
+      continue;
+    }
+    Value terms = emitTerms(op, sum);
+    // Powers of what lies beyond the end of k are 0 once x is minus infinity.
+    for (Operation *other : ops)
+      if (const FollowingSum *powers = following.lookup(other);
+          powers && powers->maximum == op->getResult(0) &&
+          isReadByPowers(*powers))
+        emitter.map(powers->exponent, terms);
+    Value part = tile::ReduceOp::create(
+        builder, cast<RankedTensorType>(old.getType()), getKind(op), terms);
+    after.push_back(
+        tile::ReduceOp::combine(builder, op->getLoc(), getKind(op), old, part));
+  }
+  for (auto [index, op] : llvm::enumerate(counted))
+    after.push_back(arith::MaximumFOp::create(
+        builder, before[ops.size() + index], emitCount(*following.lookup(op))));
+  return after;
+}
+
+//===----------------------------------------------------------------------===//
+// Behind the loop
+//===----------------------------------------------------------------------===//
+
+/// The sum whose terms add up to `total` relative to m. With a `count`, it is 0
+/// where a row has no terms.
+Value StreamSums::finishFollowing(const FollowingSum &sum, Value total,
+                                  Value count) {
+  Value subtracted = emitter.emit(sum.subtracted);
+  // Powers of minus infinity less minus infinity have been added up as 0. A
+  // maximum of nothing at all is minus infinity as well.
+  Value isNone = isEqual(subtracted, -INFINITY);
+  if (count)
+    isNone = arith::AndIOp::create(
+        builder, isNone,
+        arith::XOrIOp::create(
+            builder, isEqual(count, 0),
+            arith::ConstantOp::create(
+                builder, DenseElementsAttr::get(
+                             cast<ShapedType>(isNone.getType()), true))));
+  auto type = cast<RankedTensorType>(subtracted.getType());
+  Value isEmpty =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                            emitter.getSize("k"), emitter.constant(0));
+  auto number = [&](double value) -> Value {
+    return arith::ConstantOp::create(
+        builder, builder.getFloatAttr(type.getElementType(), value));
+  };
+  Value none =
+      arith::SelectOp::create(builder, isEmpty, number(1), number(NAN));
+  Value factor = arith::SelectOp::create(
+      builder, isNone,
+      tile::BroadcastOp::create(builder, type, none, /*like=*/Value()),
+      splat(type, 1));
+  if (sum.divisor)
+    factor = arith::DivFOp::create(builder, factor, emitter.emit(sum.divisor));
+  if (!sum.divisor || !count || sum.dividesZeros)
+    return scale(total, factor);
+  // A row without terms has no quotient either.
+  return scale(total, arith::SelectOp::create(builder, isEqual(count, 0),
+                                              splat(type, 1), factor));
+}
+
+void StreamSums::finish(ValueRange totals) {
+  for (auto [index, op] : llvm::enumerate(ops)) {
+    Value total = totals[index];
+    if (const FollowingSum *sum = following.lookup(op)) {
+      const auto *it = llvm::find(counted, op);
+      total = finishFollowing(
+          *sum, total,
+          it == counted.end() ? Value()
+                              : totals[ops.size() + (it - counted.begin())]);
+    }
+    emitter.map(op->getResult(0), total);
+  }
+}

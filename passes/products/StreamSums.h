@@ -1,0 +1,76 @@
+//===- StreamSums.h - What a loop over k adds up ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// Reductions of streamed rows and products of them have accumulators that the
+// loop over k carries. One that follows a maximum (FollowingSums.h) is relative
+// to the maximum so far: in each step, it is scaled by exp(before - now), and
+// what the step adds is relative to the maximum that includes the step (Milakov
+// and Gimelshein, "Online normalizer calculation for softmax", 2018).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
+#define BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
+
+#include "passes/products/SpaceEmitter.h"
+#include "passes/tensors/FollowingSums.h"
+
+namespace bastile {
+
+class StreamSums {
+public:
+  /// Adds to a sum the products of a streamed left factor, or of one in memory,
+  /// which is null.
+  using AddProducts = llvm::function_ref<mlir::Value(
+      tile::DotOp dot, mlir::Value left, mlir::Value sum)>;
+
+  StreamSums(mlir::ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
+             const FollowingSums &following)
+      : builder(builder), emitter(emitter), following(following) {}
+
+  /// Adds an accumulator for `op`, a reduction or product.
+  void add(mlir::Operation *op);
+  llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
+
+  llvm::SmallVector<mlir::Value> createInitial();
+  /// The accumulators behind a step of the loop that began with `before`.
+  llvm::SmallVector<mlir::Value> combine(mlir::ValueRange before,
+                                         AddProducts addProducts);
+  /// Makes what the accumulators were behind the loop the tiles of the ops.
+  void finish(mlir::ValueRange totals);
+
+private:
+  /// What sums that follow one maximum have in common in a step: the number
+  /// that terms are relative to, and the factor that makes earlier ones so.
+  struct Step {
+    mlir::Value subtracted, base, scale;
+  };
+
+  size_t getNumber(mlir::Value result) const;
+  Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
+                mlir::ValueRange after);
+  void maskExponent(const FollowingSum &sum);
+  void mapTerms(const FollowingSum &sum, const Step &step);
+  mlir::Value emitTerms(mlir::Operation *op, const FollowingSum *sum);
+  mlir::Value emitCount(const FollowingSum &sum);
+  mlir::Value finishFollowing(const FollowingSum &sum, mlir::Value total,
+                              mlir::Value count);
+  mlir::Value scale(mlir::Value tile, mlir::Value row);
+  mlir::Value splat(mlir::Type type, double number);
+  mlir::Value isEqual(mlir::Value tile, double number);
+
+  mlir::ImplicitLocOpBuilder &builder;
+  SpaceEmitter &emitter;
+  const FollowingSums &following;
+  llvm::SmallVector<mlir::Operation *> ops;
+  /// The sums that count whether a row has terms; their accumulators come last.
+  llvm::SmallVector<mlir::Operation *> counted;
+  llvm::SmallVector<Step> steps;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_STREAMSUMS_H

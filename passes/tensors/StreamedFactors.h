@@ -1,0 +1,73 @@
+//===- StreamedFactors.h - Factors that no memory holds ---------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernel of a product may compute the rows of its left factor itself, a
+// part of the columns at a time, in place of reading what another kernel left:
+// in softmax(q k^T) v, neither the scores nor their powers ever lie in memory.
+// Such a factor is called streamed. Conditions:
+//
+// - One program has all columns of the product, so that nothing is computed
+//   twice.
+// - Nothing else needs the factor, or what it is computed of, as a whole.
+// - The factor is computed element by element, of row statistics, and of
+//   products whose own sums are short.
+// - A product among these is computed once: all reductions are complete after
+//   one loop over the columns, as sums follow a maximum (FollowingSums.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_TENSORS_STREAMEDFACTORS_H
+#define BASTILE_PASSES_TENSORS_STREAMEDFACTORS_H
+
+#include "dialect/Dimensions.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::func {
+class FuncOp;
+} // namespace mlir::func
+
+namespace bastile {
+
+class Rounds;
+
+/// The products of a function whose left factors are streamed.
+class StreamedFactors {
+public:
+  StreamedFactors(mlir::func::FuncOp func, const Rounds &rounds);
+
+  using Ops = llvm::SetVector<mlir::Operation *>;
+  /// Each such product with the ops on rows that its kernel computes for it:
+  /// the factor's, and those on row statistics that follow from them.
+  const llvm::MapVector<mlir::Operation *, Ops> &getProducts() const {
+    return products;
+  }
+  /// Whether a product's kernel computes `op` for the product's factor, or what
+  /// follows from its statistics.
+  bool contains(mlir::Operation *op) const { return streamed.contains(op); }
+
+private:
+  bool isStreamed(tile::DotOp dot, const Ops &ops) const;
+  bool computesOnce(tile::DotOp dot, const Ops &ops) const;
+  bool isNeededOutside(const Ops &ops) const;
+  void addStatistics(mlir::Block &block);
+
+  const Rounds &rounds;
+  llvm::MapVector<mlir::Operation *, Ops> products;
+  llvm::DenseSet<mlir::Operation *> streamed;
+};
+
+/// The products of `func` whose left factors are streamed, and the ops that
+/// their kernels compute for them, also where gradients are still stopped.
+llvm::DenseSet<mlir::Operation *> findStreamedOps(mlir::func::FuncOp func);
+
+/// Rounds the float32 factors of products of narrower types, as far as they are
+/// not streamed: then they lie in memory in the narrower type.
+void roundFactors(mlir::func::FuncOp func);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_TENSORS_STREAMEDFACTORS_H

@@ -1,0 +1,82 @@
+// RUN: tile-opt %s --fuse | FileCheck %s
+
+// The scores, their powers and all of the softmax share the kernel of the last
+// product, which rounds them.
+// CHECK-LABEL: tile.kernel @attention_kernel(
+// CHECK-SAME: -> tensor<?x?x64xbf16>
+// CHECK: %[[P:.*]] = arith.divf %{{.*}} : tensor<?x?x?xf32>
+// CHECK: tile.dot %[[P]], %{{.*}} contract [1, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16>
+// CHECK-NOT: tile.kernel
+// CHECK: func.func @attention(
+func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tensor<?x?x64xbf16>) -> tensor<?x?x64xbf16> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
+  %m = tile.reduce max %s : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %ms = tile.broadcast %m like %s : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %d = arith.subf %s, %ms : tensor<?x?x?xf32>
+  %e = math.exp %d : tensor<?x?x?xf32>
+  %l = tile.reduce add %e : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %ls = tile.broadcast %l like %s : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %p = arith.divf %e, %ls : tensor<?x?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<?x?x64xf32>
+  %r = arith.truncf %o : tensor<?x?x64xf32> to tensor<?x?x64xbf16>
+  return %r : tensor<?x?x64xbf16>
+}
+
+// Statistics that follow from the rows may leave the kernel, and so may what is
+// computed of them.
+// CHECK-LABEL: tile.kernel @log_sum_exp_kernel(
+// CHECK-SAME: -> (tensor<?x64xf32>, tensor<?x1xf32>)
+// CHECK: math.log
+// CHECK-NOT: tile.kernel
+// CHECK: func.func @log_sum_exp(
+func.func @log_sum_exp(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x64xf32>) -> (tensor<?x64xf32>, tensor<?x1xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x?xf32>
+  %m = tile.reduce max %s : tensor<?x?xf32> -> tensor<?x1xf32>
+  %ms = tile.broadcast %m like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %d = arith.subf %s, %ms : tensor<?x?xf32>
+  %e = math.exp %d : tensor<?x?xf32>
+  %l = tile.reduce add %e : tensor<?x?xf32> -> tensor<?x1xf32>
+  %o = tile.dot %e, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
+  %log = math.log %l : tensor<?x1xf32>
+  %lse = arith.addf %m, %log : tensor<?x1xf32>
+  return %o, %lse : tensor<?x64xf32>, tensor<?x1xf32>
+}
+
+// A factor that is needed as a whole lies in memory, rounded.
+// CHECK-LABEL: tile.kernel @returned_kernel0(
+// CHECK: arith.truncf %{{.*}} : tensor<?x?xf32> to tensor<?x?xbf16>
+// CHECK-LABEL: tile.kernel @returned_kernel1(
+// CHECK: tile.dot %{{.*}} : tensor<?x?xbf16>, tensor<?x64xbf16>
+func.func @returned(%q: tensor<?x64xbf16>, %k: tensor<?x64xbf16>, %v: tensor<?x64xbf16>) -> (tensor<?x64xf32>, tensor<?x?xf32>) {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xbf16> -> tensor<?x64xf32>
+  return %o, %p : tensor<?x64xf32>, tensor<?x?xf32>
+}
+
+// The scores would be computed twice: once for the sum of squares, and once to be
+// divided by it.
+// CHECK-LABEL: tile.kernel @two_loops_kernel0(
+// CHECK-NOT: tile.reduce
+// CHECK-LABEL: tile.kernel @two_loops_kernel1(
+// CHECK: tile.reduce
+// CHECK-LABEL: tile.kernel @two_loops_kernel2(
+func.func @two_loops(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x?xf32>
+  %ss = arith.mulf %s, %s : tensor<?x?xf32>
+  %t = tile.reduce add %ss : tensor<?x?xf32> -> tensor<?x1xf32>
+  %ts = tile.broadcast %t like %s : tensor<?x1xf32>, tensor<?x?xf32> -> tensor<?x?xf32>
+  %p = arith.divf %s, %ts : tensor<?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
+  return %o : tensor<?x64xf32>
+}
+
+// More columns than one program has: each program would compute the rows again.
+// CHECK-LABEL: tile.kernel @wide_kernel0(
+// CHECK-LABEL: tile.kernel @wide_kernel1(
+func.func @wide(%q: tensor<?x64xf32>, %k: tensor<?x64xf32>, %v: tensor<?x512xf32>) -> tensor<?x512xf32> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x64xf32>, tensor<?x64xf32> -> tensor<?x?xf32>
+  %p = math.exp %s : tensor<?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?xf32>, tensor<?x512xf32> -> tensor<?x512xf32>
+  return %o : tensor<?x512xf32>
+}

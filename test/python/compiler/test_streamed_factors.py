@@ -1,0 +1,246 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %package-test %s
+"""Products of what their kernels compute, such as softmax(q k^T) v, in Python functions:
+values and gradients, and columns whose size only a call knows."""
+
+import math
+
+import bastile
+import pytest
+import torch
+from bastile import functions as F
+
+TOLERANCES = {torch.float64: 1e-12, torch.float32: 2e-6, torch.bfloat16: 2e-2}
+#: Queries and keys: fewer than a tile, and several tiles.
+LENGTHS = [(5, 7), (70, 129)]
+
+
+def scores(q, k):
+    return q @ k.mT * (1 / math.sqrt(64))
+
+
+def full(q, k, v):
+    return F.softmax(scores(q, k)) @ v
+
+
+def full_torch(q, k, v):
+    return torch.softmax(scores(q, k), -1) @ v
+
+
+def causal(q, k, v):
+    s = scores(q, k)
+    return F.softmax(F.where(F.iota(s, -1) <= F.iota(s, -2), s, -math.inf)) @ v
+
+
+def causal_torch(q, k, v):
+    s = scores(q, k)
+    seen = torch.ones_like(s, dtype=torch.bool).tril()
+    return torch.softmax(s.masked_fill(~seen, -math.inf), -1) @ v
+
+
+def capped(q, k, v):
+    return F.softmax(20 * F.tanh(scores(q, k) / 20)) @ v
+
+
+def capped_torch(q, k, v):
+    return torch.softmax(20 * torch.tanh(scores(q, k) / 20), -1) @ v
+
+
+def with_sink(q, k, v, sink):
+    s = scores(q, k)
+    largest = F.stop_gradient(F.maximum(F.row_max(s), sink))
+    powers = F.exp(s - largest)
+    return (powers / (F.row_sum(powers) + F.exp(sink - largest))) @ v
+
+
+def with_sink_torch(q, k, v, sink):
+    s = scores(q, k)
+    s = torch.cat([s, sink.expand(*s.shape[:-1], 1)], -1)
+    return torch.softmax(s, -1)[..., :-1] @ v
+
+
+def windowed(q, k, v):
+    """The first two queries see no key: their result and gradients are 0."""
+    s = scores(q, k)
+    query, key = F.iota(s, -2), F.iota(s, -1)
+    seen = (key <= query) & (key > query - 4) & (query > 1)
+    largest = F.stop_gradient(F.row_max(F.where(seen, s, -math.inf)))
+    shift = F.where(largest > -1e30, largest, 0)
+    powers = F.where(seen, F.exp(F.where(seen, s, 0) - shift), 0)
+    total = F.row_sum(powers)
+    return F.where(total > 0, (powers @ v) / F.where(total > 0, total, 1), 0)
+
+
+def windowed_torch(q, k, v):
+    s = scores(q, k)
+    query = torch.arange(s.shape[-2])[:, None]
+    key = torch.arange(s.shape[-1])[None]
+    seen = (key <= query) & (key > query - 4) & (query > 1)
+    return (torch.softmax(s.masked_fill(~seen, -1e300), -1) * seen) @ v
+
+
+def with_log_sum(q, k, v):
+    s = scores(q, k)
+    largest = F.stop_gradient(F.row_max(s))
+    powers = F.exp(s - largest)
+    total = F.row_sum(powers)
+    return (powers @ v) / total * (largest + F.log(total))
+
+
+def with_log_sum_torch(q, k, v):
+    s = scores(q, k)
+    return torch.softmax(s, -1) @ v * torch.logsumexp(s, -1, keepdim=True)
+
+
+def squared(q, k, v):
+    positive = F.relu(scores(q, k))
+    return (positive * positive) @ v
+
+
+def squared_torch(q, k, v):
+    return torch.relu(scores(q, k)) ** 2 @ v
+
+
+def normalized(q, k, v):
+    """The scores are needed twice, so that they lie in memory."""
+    s = scores(q, k)
+    return (s * F.rsqrt(F.row_mean(s * s) + 1e-2)) @ v
+
+
+def normalized_torch(q, k, v):
+    s = scores(q, k)
+    return (s * torch.rsqrt((s * s).mean(-1, keepdim=True) + 1e-2)) @ v
+
+
+def two_softmaxes(q, k, v):
+    s = scores(q, k)
+    return (F.softmax(s) @ v) * (F.softmax(-s) @ v)
+
+
+def two_softmaxes_torch(q, k, v):
+    s = scores(q, k)
+    return (torch.softmax(s, -1) @ v) * (torch.softmax(-s, -1) @ v)
+
+
+FORMULAS = {
+    function.__name__: (function, expected)
+    for function, expected in [
+        (full, full_torch),
+        (causal, causal_torch),
+        (capped, capped_torch),
+        (with_sink, with_sink_torch),
+        (windowed, windowed_torch),
+        (with_log_sum, with_log_sum_torch),
+        (squared, squared_torch),
+        (normalized, normalized_torch),
+        (two_softmaxes, two_softmaxes_torch),
+    ]
+}
+
+
+def compare(mine, expected, dtype, scale=None):
+    error = (mine.double() - expected).norm()
+    assert error <= TOLERANCES[dtype] * max(expected.norm(), scale or 0)
+
+
+def check(function, expected, dtype, shapes):
+    generator = torch.Generator().manual_seed(0)
+    operands = [torch.randn(s, generator=generator).to(dtype) for s in shapes]
+    exact = [x.double().requires_grad_() for x in operands]
+    operands = [x.requires_grad_() for x in operands]
+    result, wanted = function(*operands), expected(*exact)
+    assert result.shape == wanted.shape and result.dtype == dtype
+    gradient = torch.randn(wanted.shape, generator=generator).to(dtype)
+    result.backward(gradient)
+    wanted.backward(gradient.double())
+    compare(result, wanted, dtype)
+    for mine, other in zip(operands, exact):
+        # Gradients that cancel to 0 are as exact as what cancels.
+        compare(mine.grad, other.grad, dtype, scale=0.1 * gradient.double().norm())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("name", FORMULAS)
+def test_values_and_gradients(name, dtype):
+    function, expected = FORMULAS[name]
+    compiled = bastile.compile(function)
+    for queries, keys in LENGTHS:
+        shapes = [(2, 3, queries, 64), (2, 3, keys, 64), (2, 3, keys, 64)]
+        if name == "with_sink":
+            shapes.append((1, 3, 1, 1))
+        check(compiled, expected, dtype, shapes)
+
+
+@pytest.mark.parametrize("lengths", [(1, 9), (9, 1)])
+def test_a_single_query_or_key(lengths):
+    queries, keys = lengths
+    shapes = [(2, 3, queries, 64), (2, 3, keys, 64), (2, 3, keys, 64)]
+    check(bastile.compile(full), full_torch, torch.float32, shapes)
+
+
+@pytest.mark.parametrize(
+    "sizes", [(64, 64, 1), (80, 24, 3), (16, 128, 1), (128, 256, 1)]
+)
+def test_sizes_of_heads(sizes):
+    """Other sizes of queries and of values, and keys that several heads share."""
+    size, of_values, keys_heads = sizes
+    shapes = [(2, 3, 20, size), (2, keys_heads, 37, size)]
+    shapes.append((2, keys_heads, 37, of_values))
+    check(bastile.compile(full), full_torch, torch.bfloat16, shapes)
+
+
+def test_one_kernel_for_all_lengths():
+    function = bastile.compile(full)
+    for queries, keys in LENGTHS:
+        operands = [torch.randn(1, 2, n, 64) for n in (queries, keys, keys)]
+        function(*operands)
+    assert len(function.kernels) == 1
+
+
+@pytest.mark.parametrize("fill", [-math.inf, math.inf, math.nan])
+def test_rows_of_special_values(fill):
+    """Powers of infinities and NaN are as the formula has them."""
+    q, k, v = (torch.randn(1, 1, n, 64) for n in (6, 70, 70))
+    bias = torch.zeros(1, 1, 6, 1)
+    bias[..., 2, :] = fill
+
+    def formula(q, k, v, bias):
+        return F.softmax(q @ k.mT + bias) @ v
+
+    result = bastile.compile(formula)(q, k, v, bias)
+    expected = torch.softmax(q @ k.mT + bias, -1) @ v
+    torch.testing.assert_close(result, expected, equal_nan=True, rtol=1e-5, atol=1e-5)
+
+
+def test_no_keys():
+    """The sum over no keys is 0, as that of torch."""
+    q, k, v = (torch.randn(1, 1, n, 64) for n in (6, 0, 0))
+    result = bastile.compile(squared)(q, k, v)
+    assert result.shape == (1, 1, 6, 64) and (result == 0).all()
+
+
+def test_dropout_drops_the_same_powers_again():
+    def formula(q, k, v):
+        return F.dropout(F.softmax(scores(q, k)), 0.4, 5) @ v
+
+    def powers(q, k):
+        return F.dropout(F.softmax(scores(q, k)), 0.4, 5)
+
+    def expected(q, k, v):
+        with torch.no_grad():
+            kept = bastile.compile(powers)(q, k) != 0
+        return torch.softmax(scores(q, k), -1) * kept / 0.6 @ v
+
+    shapes = [(2, 3, 40, 64), (2, 3, 33, 64), (2, 3, 33, 64)]
+    check(bastile.compile(formula), expected, torch.float64, shapes)
+
+
+def test_columns_that_formulas_need_to_know():
+    """Where something needs the size of a product's columns, it is part of the code."""
+    function = bastile.compile(lambda a, b: F.row_sum(a @ b.mT, groups=2))
+    for columns in (6, 8):
+        a, b = torch.randn(2, 5, 16), torch.randn(2, columns, 16)
+        expected = (a @ b.mT).unflatten(-1, (2, -1)).sum(-1)
+        torch.testing.assert_close(function(a, b), expected)
+    with pytest.raises(ValueError, match="not 2 groups"):
+        function(torch.randn(2, 5, 16), torch.randn(2, 7, 16))
