@@ -414,8 +414,9 @@ void ProgramBuilder::emitStore(unsigned result, Value tile) {
 /// there is no room for many values of all of them, and code for each would
 /// take long to compile.
 int64_t ProgramBuilder::countParts() {
-  constexpr int64_t few = 4, parts = 8, leastColumns = 16;
-  if (!isStaged() || extents.columns % (parts * leastColumns) != 0)
+  constexpr int64_t few = 4, ofPart = 16;
+  const int64_t parts = extents.columns / ofPart;
+  if (!isStaged() || extents.columns % ofPart != 0)
     return 1;
   // Elements of another tensor take several instructions each to load.
   constexpr int64_t ofLoad = 4;

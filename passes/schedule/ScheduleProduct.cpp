@@ -111,10 +111,11 @@ static void chooseForGPU(ScheduleFields &fields, tile::KernelOp kernel,
   if (fitsTensorCores(dot)) {
     // Two such blocks run on a multiprocessor: one multiplies while the other
     // one waits for copies, or stores.
+    // Two products share the registers that hold sums.
     fields.threads = 128;
     fields.vector = 2;
     fields.rows = 128;
-    fields.columns = 128;
+    fields.columns = space.getDots().size() == 1 ? 128 : 64;
     fields.stages = 4;
     return;
   }

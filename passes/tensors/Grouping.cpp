@@ -217,7 +217,9 @@ LogicalResult Grouper::formRowGroups() {
   for (auto &[dot, ops] : streamed.getProducts()) {
     for (Operation *op : ops)
       classes.unionSets(dot, op);
-    rows[classes.getLeaderValue(dot)] = RowClass::get(dot, dimensions);
+    RowClass own = RowClass::get(dot, dimensions);
+    own.dots.clear();
+    rows[classes.getLeaderValue(dot)] = own;
   }
   // One op of each class that reads a value.
   DenseMap<Value, SmallVector<Operation *>> readers;

@@ -88,7 +88,10 @@ RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
     rows.band = reduce.getBand();
   if (auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType()))
     rows.shape = type.getShape();
-  rows.multiplies = isa<tile::DotOp>(op);
+  if (auto dot = dyn_cast<tile::DotOp>(op)) {
+    rows.multiplies = true;
+    rows.dots.push_back(dot);
+  }
   rows.fitsProduct = rows.multiplies || mayFollowDot(op);
   rows.reducesMore = isRowReduction(op) || isa<tile::ReduceRowsOp>(op);
   if (auto broadcast = dyn_cast<tile::BroadcastOp>(op)) {
@@ -96,6 +99,18 @@ RowClass RowClass::get(Operation *op, const ValueDimensions &dimensions) {
     rows.fitGroups = !source || source.getShape().back() == 1;
   }
   return rows;
+}
+
+/// Whether the products of both classes, one of each, read one left factor in
+/// the same way, such as those of a gated layer: a program of both reads it
+/// once.
+bool RowClass::sharesLeftFactor(const RowClass &other) const {
+  if (dots.size() != 1 || other.dots.size() != 1)
+    return false;
+  tile::DotOp own = dots.front(), others = other.dots.front();
+  return own.getA() == others.getA() &&
+         own.getContract() == others.getContract() &&
+         own.getB().getType() == others.getB().getType();
 }
 
 bool RowClass::fits(const RowClass &other,
@@ -118,6 +133,7 @@ void RowClass::merge(const RowClass &other, const ValueDimensions &dimensions) {
   band = std::max(band, other.band);
   reducesMore |= other.reducesMore;
   multiplies |= other.multiplies;
+  dots.append(other.dots);
   fitsProduct &= other.fitsProduct;
   if (shape != other.shape)
     shape = std::nullopt;

@@ -55,10 +55,13 @@ struct RowClass {
   /// anything is reduced that the tile of a band does not hold.
   int64_t band = 0;
   bool reducesMore = false;
-  /// Whether a product is among the ops. Its kernel has no other product, and
-  /// only ops that may follow one, on tensors of its shape.
+  /// Whether a product is among the ops. Its kernel has only ops that may
+  /// follow it, on tensors of its shape, and at most one more product, which
+  /// reads the same left factor.
   bool multiplies = false;
   bool fitsProduct = true;
+  /// The products of whole factors in memory.
+  llvm::SmallVector<tile::DotOp, 2> dots;
   /// The shape of all results; none if they differ.
   std::optional<llvm::ArrayRef<int64_t>> shape;
 
@@ -72,9 +75,10 @@ private:
   /// Whether a kernel of this class can have the ops of the other one, too, as
   /// far as this class has a product.
   bool fitsBehindProduct(const RowClass &other) const {
-    return !multiplies || (!other.multiplies && other.fitsProduct && shape &&
-                           other.shape == shape);
+    return !multiplies || (other.fitsProduct && shape && other.shape == shape &&
+                           (!other.multiplies || sharesLeftFactor(other)));
   }
+  bool sharesLeftFactor(const RowClass &other) const;
   /// Whether the rows of this class are group statistics of the other's.
   bool areGroupsOf(const RowClass &other,
                    const ValueDimensions &dimensions) const {

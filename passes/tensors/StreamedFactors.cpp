@@ -51,7 +51,7 @@ StreamedFactors::StreamedFactors(func::FuncOp func, const Rounds &rounds)
     const size_t before = products.size();
     products.remove_if([&](auto &product) {
       return streamed.contains(product.first) ||
-             isNeededOutside(product.second);
+             isNeededOutside(product.second) || isAmongOthers(product.first);
     });
     isChanged = products.size() != before;
   }
@@ -139,6 +139,23 @@ bool StreamedFactors::isNeededOutside(const Ops &ops) const {
                return false;
              return !streamed.contains(user) && !products.contains(user);
            });
+  });
+}
+
+/// Whether `dot` has ops in common with another product that one program cannot
+/// compute beside it.
+bool StreamedFactors::isAmongOthers(Operation *dot) const {
+  auto own = cast<tile::DotOp>(dot);
+  const Ops &ops = products.find(dot)->second;
+  return llvm::any_of(products, [&](const auto &product) {
+    auto other = cast<tile::DotOp>(product.first);
+    const bool fits =
+        own.getSumType().getShape() == other.getSumType().getShape() &&
+        own.getB().getType() == other.getB().getType() &&
+        own.getContract() == other.getContract();
+    return !fits && llvm::any_of(ops, [&](Operation *op) {
+      return product.second.contains(op);
+    });
   });
 }
 

@@ -53,6 +53,7 @@ private:
   bool isStreamed(tile::DotOp dot, const Ops &ops) const;
   bool computesOnce(tile::DotOp dot, const Ops &ops) const;
   bool isNeededOutside(const Ops &ops) const;
+  bool isAmongOthers(mlir::Operation *dot) const;
   void addStatistics(mlir::Block &block);
 
   const Rounds &rounds;

@@ -275,3 +275,34 @@ func.func @pieces_around_product(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: t
   %3 = arith.mulf %low, %high : tensor<?x3xf32>
   return %3 : tensor<?x3xf32>
 }
+
+// -----
+
+// Two products of one left factor share a kernel with what is computed of both;
+// three would not fit in registers, and products of two factors would read more.
+// CHECK-LABEL: tile.kernel @gated_kernel(
+// CHECK: tile.dot
+// CHECK: tile.dot
+// CHECK: arith.mulf
+// CHECK-NOT: tile.kernel
+// CHECK: func.func @gated(
+func.func @gated(%x: tensor<?x64xbf16>, %g: tensor<96x64xbf16>, %u: tensor<96x64xbf16>) -> tensor<?x96xf32> {
+  %0 = tile.dot %x, %g contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  %1 = tile.dot %x, %u contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x96xf32>
+  return %2 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: tile.kernel @two_rows_kernel0(
+// CHECK: tile.dot
+// CHECK-NOT: tile.dot
+// CHECK-LABEL: tile.kernel @two_rows_kernel1(
+// CHECK: tile.dot
+// CHECK-NOT: tile.dot
+// CHECK: func.func @two_rows(
+func.func @two_rows(%x: tensor<?x64xbf16>, %y: tensor<?x64xbf16>, %g: tensor<96x64xbf16>, %u: tensor<96x64xbf16>) -> tensor<?x96xf32> {
+  %0 = tile.dot %x, %g contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  %1 = tile.dot %y, %u contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  %2 = arith.addf %0, %1 : tensor<?x96xf32>
+  return %2 : tensor<?x96xf32>
+}
