@@ -42,7 +42,8 @@ struct Operand {
 class ProductBuilder {
 public:
   ProductBuilder(tile::KernelOp kernel, bool onHost)
-      : kernel(kernel), dot(getDot(kernel)), schedule(*kernel.getSchedule()),
+      : kernel(kernel), dot(getDot(kernel)),
+        schedule(cast<tile::MatmulAttr>(*kernel.getSchedule())),
         builder(kernel.getLoc(), kernel), tileColumns(schedule.getColumns()) {
     constexpr int64_t threadRows = 16, warp = 32;
     if (schedule.getStages() > 1)
@@ -93,7 +94,7 @@ private:
 
   tile::KernelOp kernel;
   tile::DotOp dot;
-  tile::ScheduleAttr schedule;
+  tile::MatmulAttr schedule;
   ImplicitLocOpBuilder builder;
   Attribute layout;
 
@@ -427,7 +428,8 @@ void ProductBuilder::emitStore(Value tile, unsigned operand) {
 /// there is no room for many values of all of them, and code for each would
 /// take long to compile.
 int64_t ProductBuilder::countParts() {
-  constexpr int64_t few = 4, parts = 8;
+  // Narrower parts have no rows of 32 bytes in shared memory.
+  constexpr int64_t few = 4, columns = 16;
   if (!isStaged())
     return 1;
   // Elements of another tensor take several instructions each to load.
@@ -440,7 +442,7 @@ int64_t ProductBuilder::countParts() {
   for (const Operand &operand : ArrayRef(operands).take_front(numInputs))
     if (operand.part == Part::Element && operand.type.getShape() == shape)
       instructions += ofLoad;
-  return instructions > few ? parts : 1;
+  return instructions > few ? tileColumns / columns : 1;
 }
 
 /// Computes and stores what follows `product`, a tile of it.

@@ -13,8 +13,6 @@
 using namespace mlir;
 using namespace bastile;
 
-/// How many elements of the summed dimension are copied at a time.
-static constexpr int64_t kDepth = 32;
 /// The most bytes of a row that the order in shared memory mixes.
 static constexpr int64_t kMostSwizzle = 128;
 
@@ -32,15 +30,16 @@ namespace {
 /// The slots of one factor in shared memory.
 class FactorSlots {
 public:
-  /// `size` are the rows or columns of the factor that the tile has.
+  /// `size` are the rows or columns of the factor that the tile has, of which a
+  /// slot has `depth` elements.
   FactorSlots(ImplicitLocOpBuilder &builder, const StagedFactor &factor,
-              int64_t slots, int64_t size, int64_t offset)
-      : builder(builder), factor(factor) {
+              int64_t slots, int64_t size, int64_t depth, int64_t offset)
+      : builder(builder), factor(factor), depth(depth) {
     Type element = cast<MemRefType>(factor.memory.getType()).getElementType();
     const bool isAlongRows = factor.contract == 1;
     MemRefType type =
-        getBufferType(builder.getContext(), slots, isAlongRows ? size : kDepth,
-                      isAlongRows ? kDepth : size, element);
+        getBufferType(builder.getContext(), slots, isAlongRows ? size : depth,
+                      isAlongRows ? depth : size, element);
     slotTiles = tile::BufferOp::create(builder, type,
                                        builder.getI64IntegerAttr(offset));
     bytes = type.getNumElements() * getElementBytes(element);
@@ -49,13 +48,13 @@ public:
   /// The bytes of all slots.
   int64_t getBytes() const { return bytes; }
 
-  /// Begins to copy what is summed from element `depth` on.
-  void copy(Value depth, Value slot) {
+  /// Begins to copy what is summed from element `begin` on.
+  void copy(Value begin, Value slot) {
     SmallVector<Value> indices(factor.batch);
     if (factor.contract == 1)
-      indices.append({factor.first, depth});
+      indices.append({factor.first, begin});
     else
-      indices.append({depth, factor.first});
+      indices.append({begin, factor.first});
     tile::CopyTileOp::create(builder, factor.memory, indices, slotTiles, slot);
   }
 
@@ -64,13 +63,14 @@ public:
   Value take(Value slot, int64_t size, Attribute layout) {
     Type element = cast<MemRefType>(factor.memory.getType()).getElementType();
     return tile::TakeOp::create(
-        builder, RankedTensorType::get({size, kDepth}, element, layout),
+        builder, RankedTensorType::get({size, depth}, element, layout),
         slotTiles, slot, /*transposed=*/factor.contract == 0);
   }
 
 private:
   ImplicitLocOpBuilder &builder;
   const StagedFactor &factor;
+  const int64_t depth;
   Value slotTiles;
   int64_t bytes;
 };
@@ -78,23 +78,24 @@ private:
 } // namespace
 
 Value bastile::emitStagedProduct(ImplicitLocOpBuilder &builder,
-                                 tile::ScheduleAttr schedule,
+                                 tile::MatmulAttr schedule,
                                  const StagedFactor &a, const StagedFactor &b,
                                  Value depth, Value sum) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, value);
   };
-  const int64_t stages = schedule.getStages();
-  FactorSlots left(builder, a, stages, schedule.getRows(), /*offset=*/0);
-  FactorSlots right(builder, b, stages, schedule.getColumns(), left.getBytes());
+  const int64_t stages = schedule.getStages(), part = schedule.getDepth();
+  FactorSlots left(builder, a, stages, schedule.getRows(), part, /*offset=*/0);
+  FactorSlots right(builder, b, stages, schedule.getColumns(), part,
+                    left.getBytes());
   auto copy = [&](Value step, Value slot) {
-    Value first = arith::MulIOp::create(builder, step, constant(kDepth));
+    Value first = arith::MulIOp::create(builder, step, constant(part));
     left.copy(first, slot);
     right.copy(first, slot);
     tile::CommitCopiesOp::create(builder);
   };
   Value zero = constant(0), one = constant(1), ahead = constant(stages - 1);
-  Value steps = arith::CeilDivUIOp::create(builder, depth, constant(kDepth));
+  Value steps = arith::CeilDivUIOp::create(builder, depth, constant(part));
   // The first steps copy only, the last ones multiply only: what lies beyond
   // the operands becomes zeros, so that each step makes a group of copies.
   auto loop = scf::ForOp::create(

@@ -27,9 +27,9 @@ struct StagedFactor {
 /// shared memory, as many as `schedule` has stages, and multiply them on tensor
 /// cores. No thread reads the shared memory any more when the block goes on.
 mlir::Value emitStagedProduct(mlir::ImplicitLocOpBuilder &builder,
-                              tile::ScheduleAttr schedule,
-                              const StagedFactor &a, const StagedFactor &b,
-                              mlir::Value depth, mlir::Value sum);
+                              tile::MatmulAttr schedule, const StagedFactor &a,
+                              const StagedFactor &b, mlir::Value depth,
+                              mlir::Value sum);
 
 /// Writes `tile`, in the layout of products, to `memory` through shared memory
 /// from byte `offset` on, so that neighbouring threads write neighbouring

@@ -4,17 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/schedule/ScheduleProduct.h"
+#include "passes/schedule/MatmulRules.h"
 
-#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
-#include "passes/schedule/ScheduleFields.h"
 
 using namespace mlir;
 using namespace bastile;
 
 /// The tile of a program on the host, whose sums are to stay in registers.
-static void chooseForHost(ScheduleFields &fields, tile::DotOp dot,
+static void chooseForHost(MatmulFields &fields, tile::DotOp dot,
                           const Target &target) {
   const int64_t bytes = getElementBytes(dot.getSumType());
   // Processors with vectors of 64 bytes have 32 registers for them, others 16.
@@ -45,7 +43,7 @@ static bool fitsTensorCores(tile::DotOp dot) {
          !llvm::is_contained(matrix, 1);
 }
 
-static void chooseForGPU(ScheduleFields &fields, tile::DotOp dot) {
+static void chooseForGPU(MatmulFields &fields, tile::DotOp dot) {
   if (fitsTensorCores(dot)) {
     // Two such blocks run on a multiprocessor: one multiplies while the other
     // one waits for copies, or stores.
@@ -53,6 +51,7 @@ static void chooseForGPU(ScheduleFields &fields, tile::DotOp dot) {
     fields.vector = 2;
     fields.rows = 128;
     fields.columns = 128;
+    fields.depth = 32;
     fields.stages = 4;
     return;
   }
@@ -63,24 +62,11 @@ static void chooseForGPU(ScheduleFields &fields, tile::DotOp dot) {
   fields.columns = 64;
 }
 
-LogicalResult bastile::scheduleProduct(tile::KernelOp kernel,
-                                       tile::ScheduleAttr pinned,
-                                       const Target &target) {
-  tile::DotOp dot = getDot(kernel);
-  if (pinned)
-    return kernel.emitError()
-           << "schedule " << pinned << " is pinned for kernel @"
-           << kernel.getSymName()
-           << ", which multiplies; products have no fields to choose";
-  ScheduleFields fields;
-  if (target.isHost()) {
+MatmulFields bastile::chooseMatmul(tile::DotOp dot, const Target &target) {
+  MatmulFields fields;
+  if (target.isHost())
     chooseForHost(fields, dot, target);
-  } else {
-    if (dot.getSumType().getElementType().isF64())
-      return kernel.emitError()
-             << "float64 is computed on the host only, not on " << target.name;
+  else
     chooseForGPU(fields, dot);
-  }
-  kernel.setScheduleAttr(fields.getAttr(kernel.getContext()));
-  return success();
+  return fields;
 }

@@ -180,7 +180,7 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   auto kernel =
       tile::KernelOp::create(builder, func.getLoc(), name,
                              builder.getFunctionType(inputTypes, outputTypes));
-  if (auto schedule = func->getAttrOfType<tile::ScheduleAttr>(
+  if (auto schedule = func->getAttrOfType<tile::ScheduleInterface>(
           tile::TileDialect::kScheduleAttrName);
       schedule && group.combined.empty())
     kernel.setScheduleAttr(schedule);

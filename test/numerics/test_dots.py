@@ -212,6 +212,51 @@ def test_functions(source, shape, grad, options):
     check(source, f"--shape={shape}", *grad, *options)
 
 
+#: A product of either order of dimensions, alone and ahead of more than a thread's
+#: registers have room for at once.
+SCHEDULED = """
+func.func @f(%x: {x}, %w: {w}, %r: tensor<130x80xf32>) -> tensor<130x80x{output}> {{
+  %0 = tile.dot %x, %w contract {contract} : {x}, {w} -> tensor<130x80xf32>
+  {body}
+}}
+"""
+BODIES = {
+    "bf16": """%1 = math.tanh %0 : tensor<130x80xf32>
+  %2 = arith.mulf %1, %0 : tensor<130x80xf32>
+  %3 = arith.addf %2, %r : tensor<130x80xf32>
+  %4 = arith.truncf %3 : tensor<130x80xf32> to tensor<130x80xbf16>
+  return %4 : tensor<130x80xbf16>""",
+    "f32": "return %0 : tensor<130x80xf32>",
+}
+
+
+@pytest.mark.parametrize("output", BODIES)
+@pytest.mark.parametrize("contract", [0, 1])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "columns = 64",
+        "rows = 32, columns = 16",
+        "rows = 256, columns = 128, stages = 2",
+        "depth = 16, stages = 3",
+        "depth = 64",
+        "rows = 64, columns = 256, depth = 128, stages = 2",
+        "threads = 64, columns = 32",
+        "threads = 256",
+    ],
+)
+def test_schedules_of_products(schedule, contract, output):
+    source = SCHEDULED.format(
+        x=tensor((130, 72) if contract else (72, 130), "bf16"),
+        w=tensor((80, 72) if contract else (72, 80), "bf16"),
+        contract=[contract, contract],
+        output=output,
+        body=BODIES[output],
+    )
+    options = ["--emulate"] if target() == "host" else []
+    check(source, f"--schedule=f_kernel: {schedule}", *options)
+
+
 @pytest.mark.parametrize("empty", ["m", "k"])
 def test_nothing_to_multiply(empty):
     """No rows give no result; a sum of no products is 0."""
