@@ -89,8 +89,14 @@ MatmulFields bastile::completeMatmul(MatmulFields fields, tile::DotOp dot,
     return fields;
   }
   fields.rows = fields.rows ? fields.rows : chosen.rows;
-  fields.columns = fields.columns ? fields.columns : chosen.columns;
-  fields.vector = fields.vector ? fields.vector : chosen.vector;
+  // A tile has as many vectors in a row, whatever their width, and vectors
+  // divide the columns.
+  if (!fields.columns)
+    fields.columns = fields.vector
+                         ? chosen.columns / chosen.vector * fields.vector
+                         : chosen.columns;
+  if (!fields.vector)
+    fields.vector = std::min(chosen.vector, fields.columns & -fields.columns);
   // Fewer threads stand over a narrower tile.
   if (!fields.threads)
     fields.threads = std::min(

@@ -230,6 +230,16 @@ BODIES = {
 }
 
 
+def make_scheduled(element, contract, output):
+    return SCHEDULED.format(
+        x=tensor((130, 72) if contract else (72, 130), element),
+        w=tensor((80, 72) if contract else (72, 80), element),
+        contract=[contract, contract],
+        output=output,
+        body=BODIES[output],
+    )
+
+
 @pytest.mark.parametrize("output", BODIES)
 @pytest.mark.parametrize("contract", [0, 1])
 @pytest.mark.parametrize(
@@ -246,15 +256,35 @@ BODIES = {
     ],
 )
 def test_schedules_of_products(schedule, contract, output):
-    source = SCHEDULED.format(
-        x=tensor((130, 72) if contract else (72, 130), "bf16"),
-        w=tensor((80, 72) if contract else (72, 80), "bf16"),
-        contract=[contract, contract],
-        output=output,
-        body=BODIES[output],
-    )
     options = ["--emulate"] if target() == "host" else []
-    check(source, f"--schedule=f_kernel: {schedule}", *options)
+    check(
+        make_scheduled("bf16", contract, output),
+        f"--schedule=f_kernel: {schedule}",
+        *options,
+    )
+
+
+#: Schedules of products that run on no tensor cores, and whether they are the host's.
+OTHERS = [
+    ("rows = 32, columns = 32", False),
+    ("threads = 64", False),
+    ("vector = 2, columns = 128", False),
+    ("rows = 5, columns = 8", True),
+    ("vector = 2, columns = 6", True),
+    ("vector = 1", True),
+]
+
+
+@pytest.mark.parametrize("contract", [0, 1])
+@pytest.mark.parametrize("schedule, is_for_host", OTHERS)
+def test_schedules_of_other_products(schedule, is_for_host, contract):
+    if is_for_host and target() != "host":
+        pytest.skip("runs on the host")
+    check(
+        make_scheduled("f32", contract, "bf16"),
+        f"--schedule=f_kernel: {schedule}",
+        *(["--emulate"] if not is_for_host and target() == "host" else []),
+    )
 
 
 @pytest.mark.parametrize("empty", ["m", "k"])

@@ -4,7 +4,7 @@
 // RUN: tile-opt %s --schedule='target=sm_90 schedule="linear: rows = 256, threads = 128"' | FileCheck %s --check-prefix=NARROW
 // RUN: tile-opt %s --schedule='target=sm_90 schedule="linear: threads = 1024"' | FileCheck %s --check-prefix=THREADS
 // RUN: tile-opt %s --schedule='target=sm_120 schedule="linear: depth = 128"' | FileCheck %s --check-prefix=STAGES
-// RUN: tile-opt %s --schedule='target=host schedule="linear: rows = 2, stages = 3"' | FileCheck %s --check-prefix=HOST
+// RUN: tile-opt %s --schedule='target=host schedule="linear: rows = 2, stages = 3; wide: columns = 6"' | FileCheck %s --check-prefix=HOST
 
 // Fields alone are of the kind that the kernel takes.
 // CHECK-LABEL: @linear(
@@ -34,6 +34,9 @@ tile.kernel @linear(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x9
 
 // CHECK-LABEL: @wide(
 // CHECK-SAME:      schedule = #tile.matmul<rows = 32, columns = 64, threads = 256, vector = 1>
+// Vectors divide the columns.
+// HOST-LABEL:  @wide(
+// HOST-SAME:       columns = 6, threads = 1, vector = 2>
 tile.kernel @wide(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf32>, tensor<96x64xf32> -> tensor<?x96xf32>
   tile.return %0 : tensor<?x96xf32>
