@@ -251,13 +251,21 @@ LogicalResult KernelOp::verifyRegions() {
 
 void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                       FunctionType type, int64_t leading,
-                      ScheduleAttr schedule) {
+                      ScheduleInterface schedule) {
   auto &properties = state.getOrAddProperties<Properties>();
   properties.sym_name = builder.getStringAttr(name);
   properties.function_type = TypeAttr::get(type);
   properties.leading = builder.getI64IntegerAttr(leading);
   properties.schedule = schedule;
   state.addRegion();
+}
+
+int64_t ProgramOp::getSharedBytes() {
+  int64_t bytes = 0;
+  walk([&](BufferOp buffer) {
+    bytes = std::max(bytes, buffer.getEnd(getSchedule().getBlocks()));
+  });
+  return bytes;
 }
 
 ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -418,9 +426,9 @@ static LogicalResult verifyDimensions(ProgramOp program) {
   if (program.getLeading() != 0 || program.getSpaces() != 1)
     return program.emitOpError(
         "has named dimensions, so it has no leading dimensions nor row spaces");
-  if (program.getSchedule().getThreads() < 1)
+  if (!program.getSchedule().isComplete())
     return program.emitOpError("has schedule ")
-           << program.getSchedule() << ", which says nothing of 'threads'";
+           << program.getSchedule() << ", which leaves fields to be chosen";
   if (static_cast<size_t>(program.getNumSizes()) > program.getNumArguments())
     return program.emitOpError("has ")
            << program.getNumSizes() << " dimensions but only "
@@ -485,6 +493,10 @@ LogicalResult ProgramOp::verify() {
   if (getAlignments())
     return emitOpError("has 'alignments', which are for programs over named "
                        "dimensions");
+  if (!isa<RowsAttr>(getSchedule()))
+    return emitOpError(
+               "goes through rows, whose schedule is a #tile.rows, not ")
+           << getSchedule();
   if (!getSchedule().isComplete())
     return emitOpError("has schedule ")
            << getSchedule()

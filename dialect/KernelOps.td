@@ -68,8 +68,8 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
-                       OptionalAttr<Tile_ScheduleAttr>:$schedule,
-                       OptionalAttr<Tile_ScheduleAttr>:$unaligned_schedule);
+                       OptionalAttr<Tile_ScheduleInterface>:$schedule,
+                       OptionalAttr<Tile_RowsAttr>:$unaligned_schedule);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::FunctionType":$type)>];
   let extraClassDeclaration = functionDeclaration;
@@ -86,7 +86,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     ```mlir
     tile.program @f(%rows: index, %x: memref<?x2880xf32, strided<[?, 1]>>,
                     %y: memref<?x2880xf32, strided<[?, 1]>>)
-        attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1,
+        attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1,
             threads = 256, vector = 4, columns = 1024>} {
       %program = tile.program_id
       ...
@@ -111,7 +111,8 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     of these parts. A dimension that no result has counts as one part where it
     is 0, since sums of nothing are written, too. With `persistent` in the
     schedule, that many blocks at most for each multiprocessor go through all
-    parts. Of the schedule, only `threads`, `cluster` and `persistent` count:
+    parts. The schedule of a program that was written by hand is a
+    `#tile.launch`:
 
     ```mlir
     tile.program @product(%m: index, %n: index, %k: index,
@@ -120,7 +121,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
             {tile.dimensions = ["m", "k"]}, ...)
         attributes {dimensions = ["m", "n", "k"],
                     programs = {m = 128 : i64, n = 256 : i64},
-                    schedule = #tile.schedule<threads = 384>} {
+                    schedule = #tile.launch<threads = 384>} {
     ```
 
     Copies of such a program may be as wide as `tile.alignment` says of its
@@ -165,7 +166,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        DefaultValuedOptionalAttr<I64Attr, "0">:$leading,
-                       Tile_ScheduleAttr:$schedule,
+                       Tile_ScheduleInterface:$schedule,
                        OptionalAttr<StrArrayAttr>:$dimensions,
                        OptionalAttr<DictionaryAttr>:$programs,
                        OptionalAttr<DenseI64ArrayAttr>:$alignments,
@@ -180,7 +181,7 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::FunctionType":$type,
                                  "int64_t":$leading,
-                                 "ScheduleAttr":$schedule)>];
+                                 "ScheduleInterface":$schedule)>];
   let extraClassDeclaration = functionDeclaration # [{
     /// Names of the attributes of arguments.
     static constexpr ::llvm::StringLiteral kReadOnlyAttrName = "tile.readonly";
@@ -210,8 +211,15 @@ def Tile_ProgramOp : Tile_LaunchedOp<"program"> {
     }
     /// How many rows the program takes at a time.
     int64_t getRowsPerProgram() {
-      return getBand().value_or(getSchedule().getRows());
+      return getBand().value_or(getRowsSchedule().getRows());
     }
+    /// The schedule of a program over rows, which has no named dimensions.
+    RowsAttr getRowsSchedule() {
+      return ::llvm::cast<RowsAttr>(getSchedule());
+    }
+
+    /// Bytes of shared memory that the program's buffers take in a block.
+    int64_t getSharedBytes();
 
     /// What the attributes say of the argument at `position`.
     bool isArgReadOnly(unsigned position) {

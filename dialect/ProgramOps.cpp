@@ -110,10 +110,10 @@ LogicalResult MisalignmentOp::verify() {
            << getPhase() << " elements, which is no power of two above 1";
   if (auto program = (*this)->getParentOfType<ProgramOp>();
       program && !program.getDimensions() &&
-      program.getSchedule().getVector() != static_cast<int64_t>(getPhase()))
+      program.getRowsSchedule().getVector() != static_cast<int64_t>(getPhase()))
     return emitOpError("is to a multiple of ")
            << getPhase() << " elements, but the schedule's vectors have "
-           << program.getSchedule().getVector();
+           << program.getRowsSchedule().getVector();
   return verifySpace(*this);
 }
 

@@ -23,15 +23,16 @@ void TileDialect::registerAttributes() {
       >();
 }
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t rows, int64_t threads,
-                                   int64_t vector, int64_t columns,
-                                   int64_t persistent, int64_t cluster,
-                                   int64_t stages, Reread) {
-  std::pair<const char *, int64_t> fields[] = {
-      {"rows", rows},       {"threads", threads},       {"vector", vector},
-      {"columns", columns}, {"persistent", persistent}, {"cluster", cluster},
-      {"stages", stages}};
+//===----------------------------------------------------------------------===//
+// Schedules
+//===----------------------------------------------------------------------===//
+
+/// A field of a schedule, by its name.
+using Field = std::pair<const char *, int64_t>;
+
+/// Checks that each field may be a number of what it counts.
+static LogicalResult verifyFields(function_ref<InFlightDiagnostic()> emitError,
+                                  ArrayRef<Field> fields) {
   // This is far past any machine's limits, and products of such fields fit 64
   // bits.
   constexpr int64_t maxField = int64_t(1) << 24;
@@ -39,16 +40,64 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value < 0 || value > maxField)
       return emitError() << "schedule field '" << name << "' must be from 0 to "
                          << maxField << ", but is " << value;
+  return success();
+}
+
+static LogicalResult verifyStages(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t stages) {
   constexpr int64_t maxStages = 8;
   if (stages > maxStages)
     return emitError() << "schedule field 'stages' must be at most "
                        << maxStages << ", but is " << stages;
+  return success();
+}
+
+static LogicalResult
+verifyScheduleVector(function_ref<InFlightDiagnostic()> emitError,
+                     int64_t vector) {
   if (vector && (!llvm::isPowerOf2_64(vector) || vector > 16))
     return emitError() << "schedule field 'vector' must be a power of two up "
                           "to 16, but is "
                        << vector;
   return success();
 }
+
+LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               int64_t rows, int64_t threads, int64_t vector,
+                               int64_t columns, int64_t persistent,
+                               int64_t cluster, int64_t stages, Reread) {
+  const Field fields[] = {
+      {"rows", rows},       {"threads", threads},       {"vector", vector},
+      {"columns", columns}, {"persistent", persistent}, {"cluster", cluster},
+      {"stages", stages}};
+  return failure(failed(verifyFields(emitError, fields)) ||
+                 failed(verifyStages(emitError, stages)) ||
+                 failed(verifyScheduleVector(emitError, vector)));
+}
+
+LogicalResult MatmulAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t rows, int64_t columns, int64_t depth,
+                                 int64_t threads, int64_t vector,
+                                 int64_t stages) {
+  const Field fields[] = {{"rows", rows},     {"columns", columns},
+                          {"depth", depth},   {"threads", threads},
+                          {"vector", vector}, {"stages", stages}};
+  return failure(failed(verifyFields(emitError, fields)) ||
+                 failed(verifyStages(emitError, stages)) ||
+                 failed(verifyScheduleVector(emitError, vector)));
+}
+
+LogicalResult LaunchAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t threads, int64_t cluster,
+                                 int64_t persistent) {
+  return verifyFields(
+      emitError,
+      {{"threads", threads}, {"cluster", cluster}, {"persistent", persistent}});
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles of rows
+//===----------------------------------------------------------------------===//
 
 LogicalResult BlockedAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                   int64_t vector, int64_t threadRows,

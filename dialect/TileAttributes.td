@@ -34,11 +34,12 @@ def Tile_Reread : I32EnumAttr<"Reread", "where a row is that later sweeps read a
   let cppNamespace = "::bastile::tile";
 }
 
-def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
-  let summary = "How a kernel is laid over the machine";
+def Tile_RowsAttr : Tile_Attr<"Rows", "rows", [Tile_ScheduleInterface]> {
+  let summary = "The schedule of a kernel on rows";
   let description = [{
     A schedule says how a kernel runs and never what it computes: another
-    schedule gives the same result up to rounding.
+    schedule gives the same result up to rounding. This one is of kernels that
+    go through rows.
 
     One block of `threads` threads holds a *tile* of `rows` x `columns` elements
     at a time, each thread in pieces of `vector` neighbouring elements. Where
@@ -71,7 +72,7 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
     A field that is 0 (or left out) is chosen by the `schedule` pass:
 
     ```mlir
-    func.func @f(...) attributes {tile.schedule = #tile.schedule<threads = 128>}
+    func.func @f(...) attributes {tile.schedule = #tile.rows<threads = 128>}
     ```
   }];
   let parameters = (ins
@@ -91,13 +92,76 @@ def Tile_ScheduleAttr : Tile_Attr<"Schedule", "schedule"> {
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Number of blocks that share a row.
     int64_t getBlocks() const { return getCluster() ? getCluster() : 1; }
-    /// Whether a kernel can be tiled by it: no field is left to be chosen whose
-    /// 0 means nothing.
     bool isComplete() const {
       return getRows() && getThreads() && getVector() && getColumns();
     }
+  }];
+}
+
+def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
+  let summary = "The schedule of a kernel that multiplies";
+  let description = [{
+    One block of `threads` threads computes a tile of `rows` x `columns`
+    elements of a product, and what follows it element by element. Each thread
+    holds pieces of `vector` neighbouring elements.
+
+    With `stages` = n above 1, the block multiplies on tensor cores: the next
+    n - 1 parts of both factors, each of `depth` elements of the dimension that
+    is summed over, are on their way to shared memory while one is multiplied.
+    Otherwise each thread multiplies what it loads by itself, and `depth` means
+    nothing. Tensor cores multiply matrices of 16 bits that have more than one
+    row and column.
+
+    A field that is 0 (or left out) is chosen by the `schedule` pass, so that a
+    user pins some and leaves the others:
+
+    ```mlir
+    func.func @f(...) attributes {tile.schedule = #tile.matmul<columns = 64>}
+    ```
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "0", "rows of a tile">:$rows,
+    DefaultValuedParameter<"int64_t", "0", "columns of a tile">:$columns,
+    DefaultValuedParameter<"int64_t", "0",
+        "elements of the summed dimension that are copied at a time">:$depth,
+    DefaultValuedParameter<"int64_t", "0", "threads of a block">:$threads,
+    DefaultValuedParameter<"int64_t", "0",
+        "neighbouring elements that a thread holds at once">:$vector,
+    DefaultValuedParameter<"int64_t", "0",
+        "parts of the factors that are copied or multiplied at a time">:$stages);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getBlocks() const { return 1; }
+    int64_t getPersistent() const { return 0; }
+    bool isComplete() const {
+      return getRows() && getColumns() && getThreads() && getVector() &&
+             (getDepth() || !isStaged());
+    }
+    /// Whether tensor cores multiply parts of both factors in shared memory.
+    bool isStaged() const { return getStages() > 1; }
+  }];
+}
+
+def Tile_LaunchAttr : Tile_Attr<"Launch", "launch", [Tile_ScheduleInterface]> {
+  let summary = "The schedule of a program that was written by hand";
+  let description = [{
+    Such a program says itself what each block does, so that its schedule says
+    only how it is launched: in blocks of `threads` threads, `cluster` blocks in
+    a cluster, and with `persistent` = k in at most k blocks for each
+    multiprocessor.
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"int64_t", "0", "threads of a block">:$threads,
+    DefaultValuedParameter<"int64_t", "0", "blocks of a cluster">:$cluster,
+    DefaultValuedParameter<"int64_t", "0",
+        "blocks a multiprocessor, 0 for a block each program">:$persistent);
+  let assemblyFormat = "(`<` struct(params)^ `>`)?";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    int64_t getBlocks() const { return getCluster() ? getCluster() : 1; }
+    bool isComplete() const { return getThreads() > 0; }
   }];
 }
 

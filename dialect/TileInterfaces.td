@@ -47,4 +47,28 @@ def Tile_LayoutInterface : AttrInterface<"LayoutInterface"> {
   ];
 }
 
+def Tile_ScheduleInterface : AttrInterface<"ScheduleInterface"> {
+  let cppNamespace = "::bastile::tile";
+  let description = [{
+    How a kernel or a program runs. This is what every launch needs to know; each
+    kind of schedule has fields of its own beside it. A field that is 0 has not
+    been chosen.
+  }];
+  let methods = [
+    InterfaceMethod<"Threads of a block.", "int64_t", "getThreads">,
+    InterfaceMethod<"Blocks of a cluster; 1 where there are no clusters.",
+      "int64_t", "getBlocks">,
+    InterfaceMethod<[{
+        The most blocks for each multiprocessor, which go through all of the
+        work; 0 launches as many as there is work for.
+      }],
+      "int64_t", "getPersistent">,
+    InterfaceMethod<[{
+        Whether a program can be made by it: no field is left to be chosen whose
+        0 means nothing.
+      }],
+      "bool", "isComplete">
+  ];
+}
+
 #endif // BASTILE_DIALECT_TILEINTERFACES_TD

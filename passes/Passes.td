@@ -146,16 +146,18 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
 def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
   let summary = "choose how each kernel is laid over the machine";
   let description = [{
-    Gives every kernel a complete `#tile.schedule`. A heuristic chooses it by the
+    Gives every kernel a complete schedule: `#tile.rows`, or `#tile.matmul` where it multiplies. A heuristic chooses it by the
     kernel's ops, types and row length and by the target's limits. Fields that
     the user pins, with the option or with the function's attribute
     `tile.schedule`, are kept; a schedule that cannot work on the target is an
     error.
 
-    The option pins fields of every kernel, `rows = 2, threads = 128`, or of the
-    kernels that it names, `f_kernel: rows = 2; f_backward_kernel0: threads =
-    128`. Fields for one kernel replace those for every kernel. Fields for every
-    kernel do not apply to the small kernels that only finish what others began.
+    The option pins fields of every kernel on rows, `rows = 2, threads = 128`, of
+    every product, `#tile.matmul<columns = 64>`, or of the kernels that it names,
+    `f_kernel: rows = 2; g_kernel: columns = 64`: a kernel's name tells the kind
+    of its schedule. Fields for one kernel replace those for every kernel. Fields
+    for every kernel do not apply to the small kernels that only finish what
+    others began.
 
     A kernel whose elements move in vectors also gets an `unaligned_schedule`,
     for operands whose addresses allow no vectors, unless fields are pinned
@@ -172,12 +174,14 @@ def Schedule : Pass<"schedule", "::mlir::ModuleOp"> {
     function such as `exp` counts as 16 ops, and a longer one such as `powf` as
     64. Columns that are pinned without `threads` are kept, and refused above
     16384 ops, which take ten seconds to compile. Where groups of columns have
-    to fit, 32768 ops are allowed, which take twenty.
+    to fit, 32768 ops are allowed, which take twenty. The tile of a product that
+    was meant for such threads is chosen anew.
   }];
   let options = [
     TargetOption,
     Option<"schedule", "schedule", "std::string", /*default=*/"",
-           "fields of every kernel's schedule, as in 'rows = 2, threads = 128', "
+           "fields of the schedule of every kernel on rows, as in 'rows = 2, "
+           "threads = 128', of every product, as in '#tile.matmul<columns = 64>', "
            "or of kernels by name, as in 'f_kernel: rows = 2; g_kernel: rows = 1'">
   ];
   let dependentDialects = ["::bastile::tile::TileDialect"];

@@ -47,7 +47,7 @@ tile.program @flash_wgmma(%batches: index, %heads: index, %groups: index,
     %lse: memref<?x?x?x1xf32, strided<[?, ?, ?, 1]>> {tile.dimensions = ["b", "h", "q", 1]})
     attributes {dimensions = ["b", "h", "g", "q", "kv"],
                 programs = {b = 1 : i64, h = 1 : i64, q = 128 : i64},
-                schedule = #tile.schedule<threads = 384, persistent = 1>} {
+                schedule = #tile.launch<threads = 384, persistent = 1>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -344,7 +344,7 @@ tile.program @flash_mma(%batches: index, %heads: index, %groups: index,
     attributes {dimensions = ["b", "h", "g", "q", "kv"],
                 programs = {b = 1 : i64, h = 1 : i64, q = 128 : i64},
                 alignments = array<i64: 4, 2>,
-                schedule = #tile.schedule<threads = 256>} {
+                schedule = #tile.launch<threads = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

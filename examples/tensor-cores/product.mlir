@@ -32,7 +32,7 @@ tile.program @product_wgmma(%m: index, %n: index, %k: index,
     %y: !y_rows {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 256 : i64, n = 256 : i64},
-                schedule = #tile.schedule<threads = 384, cluster = 2, persistent = 1>} {
+                schedule = #tile.launch<threads = 384, cluster = 2, persistent = 1>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -212,7 +212,7 @@ tile.program @product_mma(%m: index, %n: index, %k: index,
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 128 : i64, n = 128 : i64},
                 alignments = array<i64: 4, 2>,
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index

@@ -29,7 +29,7 @@ tile.program @split_product_wgmma(%m: index, %n: index, %k: index,
     %turns: memref<?xi32> {tile.counters = {m = 128 : i64, n = 128 : i64}})
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 128 : i64, n = 128 : i64, k = 2048 : i64},
-                schedule = #tile.schedule<threads = 384>} {
+                schedule = #tile.launch<threads = 384>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
@@ -148,7 +148,7 @@ tile.program @split_product_mma(%m: index, %n: index, %k: index,
     attributes {dimensions = ["m", "n", "k"],
                 programs = {m = 128 : i64, n = 128 : i64, k = 2048 : i64},
                 alignments = array<i64: 4, 2>,
-                schedule = #tile.schedule<threads = 256>} {
+                schedule = #tile.launch<threads = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c3 = arith.constant 3 : index

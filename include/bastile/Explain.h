@@ -30,7 +30,7 @@ struct KernelCost {
   int64_t operationsPerRow = 0;
   /// How often a program reads a row: once, or in each of several sweeps.
   int64_t sweeps = 1;
-  /// Bytes of rows that a block keeps in shared memory.
+  /// Bytes of tiles that a block keeps in shared memory.
   int64_t keptBytes = 0;
 
   /// The seconds that moving the bytes of `rows` rows takes at the target's

@@ -4,10 +4,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The compiler tells a tuner which schedules are worth timing. It varies the
-// fields of the heuristic's schedule one or a few at a time, has the passes
-// complete and check each, and drops those that a model of registers, occupancy
-// and bytes in flight calls slow.
+// The compiler tells a tuner which schedules are worth timing: those that the
+// kind of schedule of each kernel proposes (passes/schedule/KernelSchedule.td)
+// and that the passes take.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +39,8 @@ struct LaunchSpace {
   std::vector<ScheduleChoice> choices;
 };
 
-/// The most choices that a launch gets.
-constexpr size_t kMostScheduleChoices = 24;
+/// The most choices that a launch gets, whatever the kind of its schedule.
+constexpr size_t kMostScheduleChoices = 40;
 
 /// The search spaces of all launches of `module`, a parsed module that stays
 /// unchanged. `options` must pin no schedule. Fails, with diagnostics, where

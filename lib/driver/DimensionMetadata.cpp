@@ -103,7 +103,7 @@ static json::Value describeGrid(tile::ProgramOp program, unsigned inputs) {
   }
   json::Value programs = describeProduct(std::move(factors));
 
-  tile::ScheduleAttr schedule = program.getSchedule();
+  tile::ScheduleInterface schedule = program.getSchedule();
   int64_t cluster = schedule.getBlocks();
   if (int64_t persistent = schedule.getPersistent()) {
     json::Value atOnce = "multiprocessors";

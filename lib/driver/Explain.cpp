@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/SymbolTable.h"
 #include "passes/schedule/ScheduleFields.h"
-#include "passes/schedule/SchedulePins.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 
@@ -27,7 +26,7 @@ double KernelCost::getSeconds(int64_t rows, const Target &target) const {
 
 /// How many programs a call of `rows` rows launches; each leaves one row of a
 /// partial result.
-static int64_t countPrograms(tile::ScheduleAttr schedule, const Target &target,
+static int64_t countPrograms(tile::RowsAttr schedule, const Target &target,
                              int64_t rows) {
   int64_t groups = llvm::divideCeil(rows, schedule.getRows());
   int64_t most = schedule.getPersistent() * target.multiprocessors /
@@ -47,22 +46,22 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
   KernelCost cost;
   RowCounts results;
   cost.name = kernel.getSymName();
-  std::optional<tile::ScheduleAttr> schedule = kernel.getSchedule();
   tile::DotOp dot = getDot(kernel);
-  if (schedule)
-    cost.schedule = printFields(*schedule);
-  if (schedule && !dot) {
+  if (kernel.getSchedule())
+    cost.schedule = printFields(*kernel.getSchedule());
+  // Only these go through rows, in sweeps.
+  auto schedule = dyn_cast_or_null<tile::RowsAttr>(kernel.getScheduleAttr());
+  if (schedule) {
     KernelShape shape = KernelShape::get(kernel);
-    ScheduleFields complete(*schedule);
-    if (isLoop(complete, shape))
-      cost.sweeps = schedule->getThreads() > 1 ? shape.numSweeps
-                                               : shape.reductionDepth + 1;
-    cost.keptBytes = getStagedBytes(complete, shape);
-    if (schedule->getReread() == tile::Reread::Shared)
-      cost.keptBytes += getKeptBytes(complete, shape);
+    if (isLoop(ScheduleFields(schedule), shape))
+      cost.sweeps = schedule.getThreads() > 1 ? shape.numSweeps
+                                              : shape.reductionDepth + 1;
   }
   auto addTensor = [&](Type type, std::optional<int64_t> ownRows) {
     auto tensor = cast<RankedTensorType>(type);
+    // How long some rows are only a call knows.
+    if (ShapedType::isDynamic(tensor.getShape().back()))
+      return;
     // A factor may have other rows than the product, such as those of a weight.
     if (dot && tensor.hasStaticShape())
       cost.bytesShared += tensor.getNumElements() * getElementBytes(tensor);
@@ -85,7 +84,7 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
     auto reduce = value.getDefiningOp<tile::ReduceRowsOp>();
     std::optional<int64_t> programs;
     if (reduce && reduce.getPartial() && schedule)
-      programs = countPrograms(*schedule, target, rows);
+      programs = countPrograms(schedule, target, rows);
     results.push_back(programs);
     addTensor(type, programs);
   }
@@ -95,7 +94,8 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
     auto type = op.getNumResults() == 1
                     ? dyn_cast<RankedTensorType>(op.getResult(0).getType())
                     : RankedTensorType();
-    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op))
+    if (!type || type.getRank() < 2 || isa<tile::BroadcastOp>(op) ||
+        ShapedType::isDynamic(type.getShape().back()))
       continue;
     // Each sum of a product multiplies and adds as many times as it is long.
     if (&op == dot)
@@ -109,6 +109,8 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
     // its one result.
     if (auto reduce = dyn_cast<tile::ReduceOp>(op))
       type = reduce.getInput().getType();
+    if (ShapedType::isDynamic(type.getShape().back()))
+      continue;
     cost.operationsPerRow += type.getShape().back();
   }
   return {cost, results};
@@ -121,7 +123,6 @@ static void merge(KernelCost &cost, KernelCost other) {
   cost.bytesShared += other.bytesShared;
   cost.operationsPerRow += other.operationsPerRow;
   cost.sweeps = std::max(cost.sweeps, other.sweeps);
-  cost.keptBytes = std::max(cost.keptBytes, other.keptBytes);
   cost.merged.push_back(std::move(other.name));
 }
 
@@ -146,6 +147,7 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
       for (Value input : launch.getInputs())
         inputs.push_back(counts.lookup(input));
       auto [cost, results] = getCostOf(program.getSymName(), inputs);
+      cost.keptBytes = program.getSharedBytes();
       costs.push_back(std::move(cost));
       for (auto [value, count] : llvm::zip_equal(launch.getResults(), results))
         counts[value] = count;
@@ -155,6 +157,7 @@ std::vector<KernelCost> bastile::getKernelCosts(ModuleOp scheduled,
     // needed.
     const RowCounts none(launch.getInputs().size());
     costs.push_back(getCostOf(program.getSymName(), none).first);
+    costs.back().keptBytes = program.getSharedBytes();
     for (auto name : merged->getAsRange<StringAttr>())
       merge(costs.back(), getCostOf(name.getValue(), none).first);
   });

@@ -122,7 +122,6 @@ private:
   bool isPartial(OpResult result);
   std::optional<int64_t> getBand(OpResult result);
   int64_t getCluster(tile::ProgramOp program);
-  int64_t getSharedBytes(tile::ProgramOp program);
 
   func::FuncOp func;
   SymbolTable &symbols;
@@ -295,22 +294,12 @@ int64_t FunctionDescriber::getCluster(tile::ProgramOp program) {
   return target.isHost() ? 1 : program.getSchedule().getBlocks();
 }
 
-/// Bytes of shared memory in which a block keeps rows from one sweep to the
-/// next.
-int64_t FunctionDescriber::getSharedBytes(tile::ProgramOp program) {
-  int64_t bytes = 0;
-  program.walk([&](tile::BufferOp buffer) {
-    bytes = std::max(bytes, buffer.getEnd(getCluster(program)));
-  });
-  return bytes;
-}
-
 /// How many programs share the `rows` of a launch.
 json::Value FunctionDescriber::describePrograms(tile::ProgramOp program,
                                                 json::Value rows) {
   if (auto fixed = program.getRowPrograms())
     return *fixed;
-  tile::ScheduleAttr schedule = program.getSchedule();
+  tile::ScheduleInterface schedule = program.getSchedule();
   json::Value groups = std::move(rows);
   if (int64_t together = program.getRowsPerProgram(); together > 1)
     groups =
@@ -387,7 +376,7 @@ json::Object FunctionDescriber::describeVariant(tile::LaunchOp launch,
                        {"grid", describeGrid(program)},
                        {"block", threads},
                        {"cluster", getCluster(program)},
-                       {"shared_memory", getSharedBytes(program)}};
+                       {"shared_memory", program.getSharedBytes()}};
   if (json::Array phases = describePhases(program); !phases.empty())
     variant["phase"] = std::move(phases);
   return variant;
@@ -425,7 +414,7 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
     variant["entry"] = program.getSymName();
     variant["block"] = program.getSchedule().getThreads();
     variant["cluster"] = getCluster(program);
-    variant["shared_memory"] = getSharedBytes(program);
+    variant["shared_memory"] = program.getSharedBytes();
     variants.push_back(std::move(variant));
   }
   return json::Object{{"kernel", first.getSymName()},
@@ -526,7 +515,7 @@ int64_t getSchemaVersion(ModuleOp module, const Target &target) {
     }
     if (!getCombinedDimensions(program).empty())
       version = std::max<int64_t>(version, 3);
-    tile::ScheduleAttr schedule = program.getSchedule();
+    tile::ScheduleInterface schedule = program.getSchedule();
     if (!target.isHost() && schedule.getPersistent() &&
         schedule.getBlocks() > 1)
       version = std::max<int64_t>(version, 2);

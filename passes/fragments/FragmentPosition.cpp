@@ -169,8 +169,15 @@ SharedPlaces bastile::getTransposedMatrices(OpBuilder &builder, Operation *op,
   Value row =
       at.add(at.multiply(at.divide(lane, units * matrixRows), matrixRows),
              at.remainder(lane, matrixRows));
-  return SharedPlaces(builder, loc, place, address, row,
-                      at.multiply(unit, kUnitBytes));
+  Value byte = at.multiply(unit, kUnitBytes);
+  // The rows of many warps lie in several panels.
+  if (role.getThreads() / kWarp * units * kUnitBytes > place.swizzle) {
+    address = advanceBytes(
+        builder, loc, address,
+        at.multiply(at.divide(byte, place.swizzle), place.getPanelBytes()));
+    byte = at.remainder(byte, place.swizzle);
+  }
+  return SharedPlaces(builder, loc, place, address, row, byte);
 }
 
 SharedPlaces bastile::getRhsMatrices(OpBuilder &builder, Operation *op,

@@ -20,7 +20,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/StreamLoop.h"
 #include "passes/products/StreamSums.h"
-#include "passes/schedule/ScheduleProduct.h"
+#include "passes/schedule/MatmulRules.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -31,10 +31,10 @@ class ProgramBuilder {
 public:
   ProgramBuilder(tile::KernelOp kernel, bool onHost)
       : kernel(kernel), space(kernel), following(kernel.getBody().front()),
-        schedule(*kernel.getSchedule()), builder(kernel.getLoc(), kernel),
+        schedule(cast<tile::MatmulAttr>(*kernel.getSchedule())),
+        builder(kernel.getLoc(), kernel),
         layout(getSpaceLayout(kernel, onHost)),
-        extents{schedule.getRows(), schedule.getColumns(),
-                getStreamedExtent(kernel, onHost)},
+        extents{schedule.getRows(), schedule.getColumns(), schedule.getDepth()},
         operands(kernel, space), names(operands.getNames()),
         emitter(builder, kernel, space, operands, layout, extents) {
     following.noteDepths(depths);
@@ -68,7 +68,7 @@ private:
     return arith::ConstantIndexOp::create(builder, value);
   }
   /// Whether tensor cores multiply tiles in shared memory.
-  bool isStaged() const { return schedule.getStages() > 1; }
+  bool isStaged() const { return schedule.isStaged(); }
   Operation *getTerminator() {
     return kernel.getBody().front().getTerminator();
   }
@@ -76,7 +76,7 @@ private:
   tile::KernelOp kernel;
   const KernelSpace space;
   const FollowingSums following;
-  tile::ScheduleAttr schedule;
+  tile::MatmulAttr schedule;
   ImplicitLocOpBuilder builder;
   Attribute layout;
   const Extents extents;

@@ -15,8 +15,8 @@
 #ifndef BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
 #define BASTILE_PASSES_PRODUCTS_STREAMSUMS_H
 
+#include "passes/analysis/FollowingSums.h"
 #include "passes/products/SpaceEmitter.h"
-#include "passes/tensors/FollowingSums.h"
 
 namespace bastile {
 

@@ -8,7 +8,7 @@
 #define BASTILE_PASSES_SCHEDULE_KERNELSHAPE_H
 
 #include "dialect/Rows.h"
-#include "passes/tensors/FollowingSums.h"
+#include "passes/analysis/FollowingSums.h"
 
 namespace bastile {
 

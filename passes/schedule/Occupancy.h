@@ -14,7 +14,7 @@ namespace bastile {
 /// How many blocks a multiprocessor has to have room for, which bounds the
 /// registers of each; 1 leaves that to the assembler. The blocks of a cluster
 /// wait for each other, so that others have to run meanwhile.
-inline int32_t getMinBlocksPerMultiprocessor(tile::ScheduleAttr schedule) {
+inline int32_t getMinBlocksPerMultiprocessor(tile::RowsAttr schedule) {
   /// Threads of a multiprocessor that keep it busy while some of them wait.
   constexpr int64_t kThreadsToHide = 1024;
   // Blocks that load ahead have their next rows in registers, so all that are

@@ -8,12 +8,13 @@
 #define BASTILE_PASSES_SCHEDULE_SCHEDULEFIELDS_H
 
 #include "bastile/Target.h"
+#include "passes/schedule/KernelSchedule.h"
 #include "passes/schedule/KernelShape.h"
 #include "passes/schedule/ThreadGrid.h"
 
 namespace bastile {
 
-/// The fields of a schedule while they are chosen; 0 for those that are not
+/// The fields of a `#tile.rows` while they are chosen; 0 for those that are not
 /// yet.
 struct ScheduleFields {
   int64_t rows = 0, threads = 0, vector = 0, columns = 0, persistent = 0,
@@ -21,15 +22,15 @@ struct ScheduleFields {
   tile::Reread reread = tile::Reread::Unset;
 
   ScheduleFields() = default;
-  explicit ScheduleFields(tile::ScheduleAttr pinned)
+  explicit ScheduleFields(tile::RowsAttr pinned)
       : rows(pinned.getRows()), threads(pinned.getThreads()),
         vector(pinned.getVector()), columns(pinned.getColumns()),
         persistent(pinned.getPersistent()), cluster(pinned.getCluster()),
         stages(pinned.getStages()), reread(pinned.getReread()) {}
 
-  tile::ScheduleAttr getAttr(mlir::MLIRContext *context) const {
-    return tile::ScheduleAttr::get(context, rows, threads, vector, columns,
-                                   persistent, cluster, stages, reread);
+  tile::RowsAttr getAttr(mlir::MLIRContext *context) const {
+    return tile::RowsAttr::get(context, rows, threads, vector, columns,
+                               persistent, cluster, stages, reread);
   }
 
   /// Blocks that share a row.
@@ -50,9 +51,6 @@ mlir::LogicalResult verifySchedule(tile::KernelOp kernel,
                                    const ScheduleFields &fields,
                                    const KernelShape &shape,
                                    const Target &target);
-
-/// Checks that `kernel` has a complete schedule, as `schedule` gives it one.
-mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
 
 /// Whether a kernel of `shape` can run by `fields`, which `verifySchedule`
 /// would have nothing to say against.
@@ -90,6 +88,11 @@ int64_t countUnrolledOps(const ScheduleFields &fields,
 
 /// Whether a loop sweeps rows that are reduced, tile by tile.
 bool isLoop(const ScheduleFields &fields, const KernelShape &shape);
+
+/// Complete schedules of `kernel` worth timing: the heuristic's choice, then
+/// the others, those expected to be fastest first.
+ScheduleCandidates getRowsCandidates(tile::KernelOp kernel,
+                                     const Target &target);
 
 /// The schedule for operands of any alignment, given the schedule for aligned
 /// operands.

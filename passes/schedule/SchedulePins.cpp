@@ -8,37 +8,35 @@
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
+#include "passes/schedule/ScheduleFields.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// What stands around the fields in a schedule's text.
-static constexpr llvm::StringLiteral kPrefix = "#tile.schedule<";
-static constexpr llvm::StringLiteral kSuffix = ">";
-
-/// The schedule with these fields. Where its own parser refuses them, the
-/// result is null and `message` receives what the parser says first.
-static tile::ScheduleAttr parseFields(StringRef fields, MLIRContext *context,
-                                      std::string &message) {
+/// The schedule that `text` spells, where fields alone are of the kind of
+/// `open`. Where the attribute's own parser refuses it, the result is null and
+/// `message` receives what the parser says first.
+static KernelScheduleInterface parseSchedule(StringRef text,
+                                             KernelScheduleInterface open,
+                                             std::string &message) {
+  MLIRContext *context = open.getContext();
   ScopedDiagnosticHandler collector(context, [&](Diagnostic &diagnostic) {
     if (message.empty())
       message = diagnostic.str();
     return success();
   });
-  return dyn_cast_or_null<tile::ScheduleAttr>(
-      parseAttribute((Twine(kPrefix) + fields + kSuffix).str(), context));
-}
-
-std::string bastile::printFields(tile::ScheduleAttr schedule) {
-  std::string text;
-  llvm::raw_string_ostream(text) << schedule;
-  StringRef fields(text);
-  // A schedule without fields has no brackets.
-  if (!fields.consume_front(kPrefix) || !fields.consume_back(kSuffix))
-    return "";
-  return fields.str();
+  if (!text.starts_with("#"))
+    return cast_or_null<KernelScheduleInterface>(
+        parseAttribute(getKindName(open) + "<" + text.str() + ">", context));
+  Attribute schedule = parseAttribute(text, context);
+  if (schedule && !isa<KernelScheduleInterface>(schedule)) {
+    llvm::raw_string_ostream(message)
+        << schedule << " is not the schedule of a kernel";
+    return nullptr;
+  }
+  return cast_or_null<KernelScheduleInterface>(schedule);
 }
 
 static std::string getKernelNames(ModuleOp module) {
@@ -65,13 +63,22 @@ FailureOr<SchedulePins> SchedulePins::parse(StringRef text, ModuleOp module) {
     if (part.contains(':') && !module.lookupSymbol<tile::KernelOp>(name))
       return error() << "there is no kernel '" << name << "'; "
                      << getKernelNames(module);
+    KernelScheduleInterface open =
+        name.empty()
+            ? cast<KernelScheduleInterface>(
+                  ScheduleFields().getAttr(module.getContext()))
+            : getOpenSchedule(module.lookupSymbol<tile::KernelOp>(name));
     std::string message;
-    tile::ScheduleAttr schedule =
-        parseFields(fields.trim(), module.getContext(), message);
+    KernelScheduleInterface schedule =
+        parseSchedule(fields.trim(), open, message);
     if (!schedule)
       return error() << message;
-    tile::ScheduleAttr &pinned =
-        name.empty() ? pins.common : pins.ofKernels[name];
+    if (!name.empty() && schedule.getTypeID() != open.getTypeID())
+      return error() << "kernel '" << name << "' takes a schedule "
+                     << getKindName(open) << ", not " << schedule;
+    KernelScheduleInterface &pinned = name.empty()
+                                          ? pins.ofKinds[schedule.getTypeID()]
+                                          : pins.ofKernels[name];
     if (pinned && name.empty())
       return error() << "fields for every kernel are given twice";
     if (pinned)

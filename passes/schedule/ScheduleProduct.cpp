@@ -4,43 +4,73 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/schedule/ScheduleProduct.h"
+#include "passes/schedule/MatmulRules.h"
 
-#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
-#include "passes/schedule/ScheduleFields.h"
+#include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile;
 
-static constexpr int64_t kWarp = 32, kThreadRows = 16;
+static constexpr int64_t kWarp = ThreadGrid::kWarp, kThreadRows = 16;
 
-/// Whether `kernel` multiplies what it computes, so that it has all columns of
-/// the product.
-static bool isStreaming(const KernelSpace &space) {
-  return llvm::any_of(space.getDots(), KernelSpace::isLeftComputed);
+MatmulShape MatmulShape::get(tile::KernelOp kernel) {
+  const KernelSpace space(kernel);
+  MatmulShape shape;
+  shape.dot = space.getDot();
+  shape.numDots = static_cast<int64_t>(space.getDots().size());
+  shape.isStreaming =
+      llvm::any_of(space.getDots(), KernelSpace::isLeftComputed);
+  if (shape.isStreaming)
+    shape.columns = shape.dot.getSumType().getShape().back();
+  for (Operation &op : kernel.getBody().front()) {
+    for (Type type : op.getResultTypes())
+      shape.usesFloat64 |= getElementTypeOrSelf(type).isF64();
+    auto dot = dyn_cast<tile::DotOp>(op);
+    if (!dot || !space.isInner(dot))
+      continue;
+    for (unsigned index : {0, 1})
+      shape.whole = std::max(
+          shape.whole, cast<RankedTensorType>(dot.getOperand(index).getType())
+                           .getDimSize(dot.getContractedDimension(index)));
+  }
+  return shape;
 }
 
-static bool hasInner(tile::KernelOp kernel, const KernelSpace &space) {
-  return llvm::any_of(kernel.getBody().front().getOps<tile::DotOp>(),
-                      [&](tile::DotOp dot) { return space.isInner(dot); });
-}
-
-/// All columns of the product `dot`, in whole `unit`s.
-static int64_t getAllColumns(tile::DotOp dot, int64_t unit) {
-  return static_cast<int64_t>(
-      llvm::alignTo(dot.getSumType().getShape().back(), unit));
+/// All columns of the products of `shape`, in whole `unit`s.
+static int64_t getAllColumns(const MatmulShape &shape, int64_t unit) {
+  return static_cast<int64_t>(llvm::alignTo(shape.columns, unit));
 }
 
 //===----------------------------------------------------------------------===//
 // The host
 //===----------------------------------------------------------------------===//
 
+/// Rows that a step of the host computes, of what is streamed.
+static void chooseStreamedForHost(MatmulFields &fields,
+                                  const MatmulShape &shape,
+                                  const Target &target) {
+  constexpr int64_t floatBytes = 4, vectors = 4, mostVectors = 32;
+  fields.threads = 1;
+  fields.vector = target.vectorBytes / floatBytes;
+  fields.depth = vectors * fields.vector;
+  fields.rows = 1;
+  fields.columns = 1;
+  if (!shape.dot)
+    return;
+  fields.columns = getAllColumns(shape, fields.vector);
+  fields.rows = std::clamp<int64_t>(
+      mostVectors * fields.vector / fields.columns, 1, vectors);
+}
+
 /// The tile of a program on the host, whose sums are to stay in registers.
-static void chooseForHost(ScheduleFields &fields, tile::DotOp dot,
+static void chooseForHost(MatmulFields &fields, const MatmulShape &shape,
                           const Target &target) {
+  if (!shape.dot || shape.isStreaming)
+    return chooseStreamedForHost(fields, shape, target);
+  tile::DotOp dot = shape.dot;
   const int64_t bytes = getElementBytes(dot.getSumType());
   // Processors with vectors of 64 bytes have 32 registers for them, others 16.
   // Three quarters of them hold sums.
@@ -61,19 +91,6 @@ static void chooseForHost(ScheduleFields &fields, tile::DotOp dot,
   fields.rows = sums / fields.columns;
 }
 
-/// Rows that a step of the host computes, of what is streamed.
-static void chooseStreamedForHost(ScheduleFields &fields,
-                                  const KernelSpace &space,
-                                  const Target &target) {
-  constexpr int64_t floatBytes = 4;
-  fields.threads = 1;
-  fields.vector = target.vectorBytes / floatBytes;
-  fields.rows = space.getDot() ? 4 : 1;
-  constexpr int64_t vectors = 4;
-  fields.columns = space.getDot() ? getAllColumns(space.getDot(), fields.vector)
-                                  : vectors * fields.vector;
-}
-
 //===----------------------------------------------------------------------===//
 // GPUs
 //===----------------------------------------------------------------------===//
@@ -87,35 +104,37 @@ static bool fitsTensorCores(tile::DotOp dot) {
          !llvm::is_contained(matrix, 1);
 }
 
-static void chooseForGPU(ScheduleFields &fields, tile::KernelOp kernel,
-                         const KernelSpace &space) {
-  tile::DotOp dot = space.getDot();
-  if (!dot) {
+static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
+  if (!shape.dot) {
     // A warp has a row at a time.
     fields.threads = 256;
     fields.vector = 1;
     fields.rows = fields.threads / kWarp;
-    fields.columns = 512;
+    fields.columns = 1;
+    fields.depth = 512;
     return;
   }
-  if (fitsTensorCores(dot) && isStreaming(space)) {
-    // A warp has 16 rows, whose sums take no more than half of its registers.
-    constexpr int64_t unit = 16;
+  if (fitsTensorCores(shape.dot) && shape.isStreaming) {
+    // A warp has 16 rows. Its sums take half of the registers, or the most that
+    // there may be, so that a step has fewer elements beside wide ones.
+    constexpr int64_t unit = 16, wide = 128;
     fields.threads = 256;
     fields.vector = 2;
     fields.rows = 128;
-    fields.columns = getAllColumns(dot, unit);
+    fields.columns = getAllColumns(shape, unit);
+    fields.depth = fields.columns * shape.numDots > wide ? 32 : 64;
     fields.stages = 2;
     return;
   }
-  if (fitsTensorCores(dot)) {
+  if (fitsTensorCores(shape.dot)) {
     // Two such blocks run on a multiprocessor: one multiplies while the other
-    // one waits for copies, or stores.
-    // Two products share the registers that hold sums.
+    // one waits for copies, or stores. Two products share the registers that
+    // hold sums.
     fields.threads = 128;
     fields.vector = 2;
     fields.rows = 128;
-    fields.columns = space.getDots().size() == 1 ? 128 : 64;
+    fields.columns = shape.numDots == 1 ? 128 : 64;
+    fields.depth = 32;
     fields.stages = 4;
     return;
   }
@@ -123,69 +142,34 @@ static void chooseForGPU(ScheduleFields &fields, tile::KernelOp kernel,
   fields.threads = 256;
   fields.vector = 1;
   fields.rows = 64;
-  fields.columns = isStreaming(space)
-                       ? getAllColumns(dot, fields.threads / kThreadRows)
-                       : 64;
+  fields.columns = 64;
+  if (!shape.isStreaming)
+    return;
+  fields.columns = getAllColumns(shape, fields.threads / kThreadRows);
+  fields.depth = 64;
 }
 
-//===----------------------------------------------------------------------===//
-// Schedules
-//===----------------------------------------------------------------------===//
-
-int64_t bastile::getStreamedExtent(tile::KernelOp kernel, bool onHost) {
-  const KernelSpace space(kernel);
-  const tile::ScheduleAttr schedule = *kernel.getSchedule();
-  if (!space.getDot())
-    return schedule.getColumns();
-  if (schedule.getStages() > 1) {
-    constexpr int64_t chunk = 32, mostColumns = 128;
-    const bool isWide = schedule.getColumns() > mostColumns;
-    return hasInner(kernel, space) && !isWide ? 2 * chunk : chunk;
-  }
-  constexpr int64_t vectors = 4, ofGPU = 64;
-  return onHost ? vectors * schedule.getVector() : ofGPU;
+MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
+                                   const Target &target) {
+  MatmulFields fields;
+  if (target.isHost())
+    chooseForHost(fields, shape, target);
+  else
+    chooseForGPU(fields, shape);
+  return fields;
 }
 
 Attribute bastile::getSpaceLayout(tile::KernelOp kernel, bool onHost) {
-  const tile::ScheduleAttr schedule = *kernel.getSchedule();
+  const auto schedule = cast<tile::MatmulAttr>(*kernel.getSchedule());
   MLIRContext *context = kernel.getContext();
-  if (schedule.getStages() > 1)
+  if (schedule.isStaged())
     return tile::MmaAttr::get(context, schedule.getThreads() / kWarp);
   if (onHost)
     return tile::BlockedAttr::get(context, schedule.getVector(), 1, 1,
                                   /*blocks=*/1);
-  const int64_t rows =
-      getDot(kernel) ? kThreadRows : schedule.getThreads() / kWarp;
+  const int64_t rows = MatmulShape::get(kernel).dot
+                           ? kThreadRows
+                           : schedule.getThreads() / kWarp;
   return tile::BlockedAttr::get(context, schedule.getVector(), rows,
                                 schedule.getThreads() / rows, /*blocks=*/1);
-}
-
-LogicalResult bastile::scheduleProduct(tile::KernelOp kernel,
-                                       tile::ScheduleAttr pinned,
-                                       const Target &target) {
-  if (pinned)
-    return kernel.emitError()
-           << "schedule " << pinned << " is pinned for kernel @"
-           << kernel.getSymName()
-           << ", which multiplies; products have no fields to choose";
-  const KernelSpace space(kernel);
-  ScheduleFields fields;
-  if (target.isHost()) {
-    if (!space.getDot() || isStreaming(space))
-      chooseStreamedForHost(fields, space, target);
-    else
-      chooseForHost(fields, space.getDot(), target);
-  } else {
-    auto isF64 = [](Operation &op) {
-      return llvm::any_of(op.getResultTypes(), [](Type type) {
-        return getElementTypeOrSelf(type).isF64();
-      });
-    };
-    if (llvm::any_of(kernel.getBody().front(), isF64))
-      return kernel.emitError()
-             << "float64 is computed on the host only, not on " << target.name;
-    chooseForGPU(fields, kernel, space);
-  }
-  kernel.setScheduleAttr(fields.getAttr(kernel.getContext()));
-  return success();
 }

@@ -56,18 +56,6 @@ LogicalResult verifyGroups(function_ref<InFlightDiagnostic()> error,
 
 } // namespace
 
-LogicalResult bastile::verifyIsScheduled(tile::KernelOp kernel) {
-  if (!kernel.getSchedule())
-    return kernel.emitError("has no schedule; run the 'schedule' pass first");
-  for (std::optional<tile::ScheduleAttr> schedule :
-       {kernel.getSchedule(), kernel.getUnalignedSchedule()})
-    if (schedule && !schedule->isComplete())
-      return kernel.emitError("schedule ")
-             << *schedule
-             << " leaves fields to be chosen; run the 'schedule' pass first";
-  return success();
-}
-
 /// Whether a kernel of `shape` can run on `target` by complete `fields`; if
 /// not, `error` begins the diagnostic that says why.
 static LogicalResult verifyRules(function_ref<InFlightDiagnostic()> error,

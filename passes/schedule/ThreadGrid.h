@@ -26,7 +26,7 @@ struct ThreadGrid {
   /// divide evenly, or if a row would be held by part of a warp that is not a
   /// power of two, as shuffles need it. In a cluster, rows are held by whole
   /// warps, whose lanes exchange what they reduce with the other blocks.
-  static mlir::FailureOr<ThreadGrid> get(tile::ScheduleAttr schedule) {
+  static mlir::FailureOr<ThreadGrid> get(tile::RowsAttr schedule) {
     int64_t threads = schedule.getThreads();
     int64_t blocks = schedule.getBlocks();
     int64_t pieces = schedule.getColumns() / schedule.getVector();

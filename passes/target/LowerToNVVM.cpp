@@ -52,13 +52,14 @@ struct LowerProgram : public OpConversionPattern<tile::ProgramOp> {
         LLVM::LLVMFuncOp::create(rewriter, op.getLoc(), op.getSymName(), type);
     func->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(),
                   rewriter.getUnitAttr());
-    tile::ScheduleAttr schedule = op.getSchedule();
+    tile::ScheduleInterface schedule = op.getSchedule();
     int32_t threads = schedule.getThreads();
     func->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                   rewriter.getDenseI32ArrayAttr({threads, 1, 1}));
     // A program over named dimensions takes what registers it can get.
-    int32_t least =
-        op.getDimensions() ? 1 : getMinBlocksPerMultiprocessor(schedule);
+    int32_t least = op.getDimensions()
+                        ? 1
+                        : getMinBlocksPerMultiprocessor(op.getRowsSchedule());
     if (least > 1 || op.getDimensions())
       func->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                     rewriter.getI32IntegerAttr(least));

@@ -12,8 +12,8 @@
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/Derivatives.h"
-#include "passes/tensors/StreamedFactors.h"
 
 using namespace mlir;
 using namespace bastile;

@@ -26,7 +26,7 @@
 #include "passes/tensors/Derivatives.h"
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Names.h"
-#include "passes/tensors/StreamedFactors.h"
+#include "passes/tensors/RoundFactors.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace bastile {

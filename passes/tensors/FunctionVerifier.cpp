@@ -13,7 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "passes/tensors/RowClass.h"
+#include "passes/analysis/RowClass.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -184,10 +184,14 @@ static LogicalResult verifyAttributes(func::FuncOp func) {
     if (attribute.getName() != tile::TileDialect::kScheduleAttrName)
       return func.emitOpError("has the unknown attribute '")
              << attribute.getName().getValue() << "'";
-    if (!isa<tile::ScheduleAttr>(attribute.getValue()))
+    // A launch of a program that is there has no fields to choose.
+    if (!isa<tile::ScheduleInterface>(attribute.getValue()) ||
+        isa<tile::LaunchAttr>(attribute.getValue()))
       return func.emitOpError("attribute '")
              << attribute.getName().getValue()
-             << "' must be a #tile.schedule, but is " << attribute.getValue();
+             << "' must be the schedule of a kernel, such as #tile.rows, but "
+                "is "
+             << attribute.getValue();
   }
   return success();
 }

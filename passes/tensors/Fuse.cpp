@@ -20,7 +20,7 @@
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Grouping.h"
 #include "passes/tensors/InPlace.h"
-#include "passes/tensors/StreamedFactors.h"
+#include "passes/tensors/RoundFactors.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace bastile {
@@ -181,7 +181,7 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   auto kernel =
       tile::KernelOp::create(builder, func.getLoc(), name,
                              builder.getFunctionType(inputTypes, outputTypes));
-  if (auto schedule = func->getAttrOfType<tile::ScheduleAttr>(
+  if (auto schedule = func->getAttrOfType<tile::ScheduleInterface>(
           tile::TileDialect::kScheduleAttrName);
       schedule && group.combined.empty())
     kernel.setScheduleAttr(schedule);

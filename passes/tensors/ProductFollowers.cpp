@@ -9,7 +9,7 @@
 #include "dialect/ElementBytes.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/tensors/RowClass.h"
+#include "passes/analysis/RowClass.h"
 
 using namespace mlir;
 using namespace bastile;

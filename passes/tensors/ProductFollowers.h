@@ -15,7 +15,7 @@
 #define BASTILE_PASSES_TENSORS_PRODUCTFOLLOWERS_H
 
 #include "dialect/Dimensions.h"
-#include "passes/tensors/Rounds.h"
+#include "passes/analysis/Rounds.h"
 
 namespace bastile {
 

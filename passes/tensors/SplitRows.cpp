@@ -27,7 +27,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "passes/tensors/RowClass.h"
+#include "passes/analysis/RowClass.h"
 #include "llvm/ADT/IntEqClasses.h"
 #include <numeric>
 

@@ -50,7 +50,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
       return std::min(x * std::min(y, maxElements) * std::min(z, maxElements),
                       maxElements);
     };
-    tile::ScheduleAttr schedule = program.getSchedule();
+    tile::RowsAttr schedule = program.getRowsSchedule();
     const int64_t most =
         multiply(maxTiles, schedule.getRows(), schedule.getColumns());
     auto isTile = [most](Type type) {
@@ -80,7 +80,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
     if (failed(verifyTiles(program)))
       return failure();
     ThreadGrid grid{1, 1, 1};
-    tile::ScheduleAttr schedule = program.getSchedule();
+    tile::RowsAttr schedule = program.getRowsSchedule();
     if (!onHost) {
       FailureOr<ThreadGrid> found = ThreadGrid::get(schedule);
       if (failed(found))
@@ -96,7 +96,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   }
 
   /// Gives a layout to all tiles that `op` computes or carries through a loop.
-  static LogicalResult layOutTiles(Operation *op, tile::ScheduleAttr schedule,
+  static LogicalResult layOutTiles(Operation *op, tile::RowsAttr schedule,
                                    const ThreadGrid &grid) {
     auto layOut = [&](Value value) {
       FailureOr<Type> type = getLaidOut(op, value.getType(), schedule, grid);
@@ -127,7 +127,7 @@ struct DistributePass : public bastile::impl::DistributeBase<DistributePass> {
   /// The type of a value of `op` whose type is `before`: with its layout, if it
   /// is a tile.
   static FailureOr<Type> getLaidOut(Operation *op, Type before,
-                                    tile::ScheduleAttr schedule,
+                                    tile::RowsAttr schedule,
                                     const ThreadGrid &grid) {
     auto type = dyn_cast<RankedTensorType>(before);
     // A tile of what each thread combines by itself got its layout when it was

@@ -42,7 +42,7 @@ Value bastile::createSlot(OpBuilder &builder, scf::ForOp loop) {
 /// memory system.
 static bool hasWidePieces(tile::LoadOp load) {
   auto program = load->getParentOfType<tile::ProgramOp>();
-  tile::ScheduleAttr schedule = program.getSchedule();
+  tile::RowsAttr schedule = program.getRowsSchedule();
   RankedTensorType type = load.getType();
   int64_t bytes = schedule.getVector() * getElementBytes(type);
   return type.getDimSize(1) == schedule.getColumns() &&
@@ -281,5 +281,5 @@ void bastile::copyRowsAhead(tile::ProgramOp program) {
   int64_t offset = 0;
   for (scf::ForOp rows : loops)
     if (SmallVector<tile::LoadOp> loads = findCopied(rows); !loads.empty())
-      RowCopies(rows, loads, program.getSchedule().getStages()).run(offset);
+      RowCopies(rows, loads, program.getRowsSchedule().getStages()).run(offset);
 }

@@ -69,9 +69,12 @@ bool areSameTiles(tile::LoadOp lhs, tile::LoadOp rhs) {
 struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<tile::ProgramOp>()) {
-      if (program.getSchedule().getReread() == tile::Reread::Shared)
+      if (program.getDimensions())
+        continue;
+      tile::RowsAttr schedule = program.getRowsSchedule();
+      if (schedule.getReread() == tile::Reread::Shared)
         keepRows(program);
-      if (program.getSchedule().getStages() > 2)
+      if (schedule.getStages() > 2)
         copyRowsAhead(program);
     }
   }
@@ -83,7 +86,7 @@ struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
     DenseSet<Value> written;
     program.walk(
         [&](tile::StoreOp store) { written.insert(store.getMemref()); });
-    int64_t columns = program.getSchedule().getColumns();
+    int64_t columns = program.getRowsSchedule().getColumns();
     SmallVector<Loads> groups;
     program.walk([&](tile::LoadOp load) {
       scf::ForOp loop = getLoop(load);

@@ -22,7 +22,7 @@ struct TileVariant {
   /// Whether sums of rows are compensated for what each addition rounds off.
   bool compensated;
   /// The schedule of the program.
-  tile::ScheduleAttr schedule;
+  tile::RowsAttr schedule;
   /// The threads that share a program's tiles; none on the host, whose programs
   /// are single threads whatever the schedule says.
   std::optional<ThreadGrid> grid;
@@ -95,7 +95,7 @@ public:
 
   const TileVariant &variant;
   const KernelShape &shape;
-  const tile::ScheduleAttr schedule;
+  const tile::RowsAttr schedule;
 
 private:
   const tile::KernelOp kernel;

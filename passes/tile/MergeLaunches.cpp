@@ -114,7 +114,7 @@ Value ProgramMerger::getProgramCount(size_t space) {
     return arith::ConstantIndexOp::create(builder, value);
   };
   Value count = buildRowCount(builder, builder.getLoc(), merged, space);
-  int64_t rows = merged.getSchedule().getRows();
+  int64_t rows = merged.getRowsSchedule().getRows();
   if (rows > 1)
     count = arith::CeilDivUIOp::create(builder, count, constant(rows));
   int64_t columnBlocks = merged.getColumnBlocks();
@@ -199,7 +199,7 @@ private:
 /// one group of rows, takes no sizes but theirs and writes nothing but those
 /// rows.
 bool isMergeable(tile::ProgramOp program) {
-  tile::ScheduleAttr schedule = program.getSchedule();
+  tile::ScheduleInterface schedule = program.getSchedule();
   if (schedule.getPersistent() != 0 || schedule.getBlocks() > 1 ||
       program.getRowPrograms() || program.getSpaces() > 1 ||
       program.getUnmergedSizes())

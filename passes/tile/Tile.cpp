@@ -13,7 +13,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
 #include "passes/products/ProductProgram.h"
-#include "passes/schedule/ScheduleFields.h"
+#include "passes/schedule/KernelSchedule.h"
+#include "passes/schedule/ThreadGrid.h"
 #include "passes/tile/ProgramBuilder.h"
 
 namespace bastile {
@@ -52,18 +53,14 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       return success();
     if (failed(verifyIsScheduled(kernel)))
       return failure();
-    if (isOverDimensions(kernel)) {
-      replaceKernel(launch, kernel,
-                    buildProductProgram(launch, kernel, target.isHost()),
-                    symbols);
-      return success();
-    }
-    KernelShape shape = KernelShape::get(kernel);
-    for (std::optional<tile::ScheduleAttr> schedule :
-         {kernel.getSchedule(), kernel.getUnalignedSchedule()})
-      if (schedule && failed(verifySchedule(kernel, ScheduleFields(*schedule),
-                                            shape, target)))
+    for (Attribute schedule : {Attribute(kernel.getScheduleAttr()),
+                               Attribute(kernel.getUnalignedScheduleAttr())})
+      if (schedule && failed(cast<KernelScheduleInterface>(schedule).verifyFor(
+                          kernel, target)))
         return failure();
+    if (isOverDimensions(kernel))
+      return tileProduct(launch, kernel, symbols, target);
+    KernelShape shape = KernelShape::get(kernel);
     SmallVector<tile::ProgramOp> programs;
     for (TileVariant &variant : getVariants(kernel, shape, target.isHost())) {
       if (!target.isHost())
@@ -71,6 +68,22 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
       programs.push_back(buildProgram(kernel, shape, variant));
     }
     replaceKernel(launch, kernel, programs, symbols);
+    return success();
+  }
+
+  static LogicalResult tileProduct(tile::LaunchOp launch, tile::KernelOp kernel,
+                                   SymbolTable &symbols, const Target &target) {
+    tile::ProgramOp program =
+        buildProductProgram(launch, kernel, target.isHost());
+    // What follows the product decides how much memory the program takes.
+    if (const int64_t bytes = program.getSharedBytes(),
+        most = target.maxSharedBytesPerBlock;
+        bytes > most)
+      return kernel.emitError("schedule ")
+             << program.getSchedule() << " does not fit " << target.name << ": "
+             << bytes << " bytes of the tile are more than the " << most
+             << " of a block's shared memory; use fewer 'rows' or 'columns'";
+    replaceKernel(launch, kernel, program, symbols);
     return success();
   }
 
@@ -111,7 +124,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   getVariants(tile::KernelOp kernel, const KernelShape &shape, bool onHost) {
     std::string name = kernel.getSymName().str();
     int64_t leading = shape.leading;
-    tile::ScheduleAttr schedule = *kernel.getSchedule();
+    auto schedule = cast<tile::RowsAttr>(*kernel.getSchedule());
     bool vectorized = !onHost && schedule.getVector() > 1;
     bool isMisaligned = shape.isMisaligned(schedule.getVector());
     bool isAligned = vectorized && !isMisaligned;

@@ -15,11 +15,11 @@
 // CHECK-SAME:      %[[X:[^:]*]]: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [64, 64], swizzle = 128> {tile.dimensions = ["m", "k"]},
 // CHECK-SAME:      %[[ROWS:[^:]*]]: !tile.tensor_map<memref<?x?xbf16, strided<[?, 1]>>, box = [16, 64], swizzle = 128> {tile.dimensions = ["m", "k"]},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
-// CHECK-SAME:      attributes {dimensions = ["m", "k"], programs = {m = 64 : i64}, schedule = #tile.schedule<threads = 256, persistent = 1, cluster = 2>}
+// CHECK-SAME:      attributes {dimensions = ["m", "k"], programs = {m = 64 : i64}, schedule = #tile.launch<threads = 256, cluster = 2, persistent = 1>}
 tile.program @dimensions(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"]},
     %rows: !rows {tile.dimensions = ["m", "k"]}, %y: memref<?x64xf32, strided<[?, 1]>> {tile.dimensions = ["m", 64]})
     attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 256, cluster = 2, persistent = 1>} {
+                schedule = #tile.launch<threads = 256, cluster = 2, persistent = 1>} {
   // CHECK: %[[RANK:.*]] = tile.block_rank
   %rank = tile.block_rank
   // CHECK: %[[BUFFER:.*]] = tile.buffer {offset = 0 : i64} : memref<4x64x64xbf16, #tile.shared<swizzle = 128>>

@@ -1,7 +1,7 @@
 // RUN: tile-opt %s -verify-diagnostics -split-input-file
 
 tile.program @counts(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op has 1 regions for 2 numbers of warps and 2 of threads}}
   tile.roles warps [4, 4] threads [1, 128] {
   }
@@ -11,7 +11,7 @@ tile.program @counts(%n: index) attributes {dimensions = ["n"], programs = {n = 
 // -----
 
 tile.program @four_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op has 4 regions, and a block has barriers for 3}}
   tile.roles warps [2, 2, 2, 2] threads [1, 1, 1, 1] {
   }, {
@@ -24,7 +24,7 @@ tile.program @four_roles(%n: index) attributes {dimensions = ["n"], programs = {
 // -----
 
 tile.program @more_threads_than_warps(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op gives 4 warps a role of 129 threads, which do not fit in them}}
   tile.roles warps [4, 4] threads [1, 129] {
   }, {
@@ -35,7 +35,7 @@ tile.program @more_threads_than_warps(%n: index) attributes {dimensions = ["n"],
 // -----
 
 tile.program @no_threads(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op gives 4 warps a role of 0 threads, which do not fit in them}}
   tile.roles warps [4, 4] threads [0, 128] {
   }, {
@@ -46,7 +46,7 @@ tile.program @no_threads(%n: index) attributes {dimensions = ["n"], programs = {
 // -----
 
 tile.program @half_a_warp(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op has a role of 16 threads, which are neither one nor whole warps of a warpgroup nor whole warpgroups}}
   tile.roles warps [4, 4] threads [16, 128] {
   }, {
@@ -57,7 +57,7 @@ tile.program @half_a_warp(%n: index) attributes {dimensions = ["n"], programs = 
 // -----
 
 tile.program @one_warpgroup_and_a_half(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op has a role of 192 threads, which are neither one nor}}
   tile.roles warps [2, 6] threads [1, 192] {
   }, {
@@ -68,7 +68,7 @@ tile.program @one_warpgroup_and_a_half(%n: index) attributes {dimensions = ["n"]
 // -----
 
 tile.program @other_threads_than_the_block(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 384>} {
+    schedule = #tile.launch<threads = 384>} {
   // expected-error @below {{'tile.roles' op has roles for 256 threads, but the block has 384}}
   tile.roles warps [4, 4] threads [1, 128] {
   }, {
@@ -79,7 +79,7 @@ tile.program @other_threads_than_the_block(%n: index) attributes {dimensions = [
 // -----
 
 tile.program @numbers_of_registers(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op has 2 regions for 1 numbers of registers}}
   tile.roles warps [4, 4] threads [1, 128] registers [40] {
   }, {
@@ -90,7 +90,7 @@ tile.program @numbers_of_registers(%n: index) attributes {dimensions = ["n"], pr
 // -----
 
 tile.program @odd_registers(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op gives each thread 100 registers, which are no multiple of 8 from 24 to 256}}
   tile.roles warps [4, 4] threads [1, 128] registers [40, 100] {
   }, {
@@ -101,7 +101,7 @@ tile.program @odd_registers(%n: index) attributes {dimensions = ["n"], programs 
 // -----
 
 tile.program @few_registers(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op gives each thread 16 registers, which are no multiple of 8 from 24 to 256}}
   tile.roles warps [4, 4] threads [1, 128] registers [16, 104] {
   }, {
@@ -112,7 +112,7 @@ tile.program @few_registers(%n: index) attributes {dimensions = ["n"], programs 
 // -----
 
 tile.program @registers_of_warps(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   // expected-error @below {{'tile.roles' op sets the registers of 2 warps, which are no whole warpgroups of 4}}
   tile.roles warps [2, 6] threads [1, 32] registers [40, 104] {
   }, {
@@ -123,7 +123,7 @@ tile.program @registers_of_warps(%n: index) attributes {dimensions = ["n"], prog
 // -----
 
 tile.program @all_registers(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 384>} {
+    schedule = #tile.launch<threads = 384>} {
   // expected-error @below {{'tile.roles' op gives its threads 66560 registers, of which a multiprocessor has 65536}}
   tile.roles warps [4, 8] threads [1, 256] registers [40, 240] {
   }, {
@@ -134,7 +134,7 @@ tile.program @all_registers(%n: index) attributes {dimensions = ["n"], programs 
 // -----
 
 tile.program @roles_in_roles(%n: index) attributes {dimensions = ["n"], programs = {n = 1 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   tile.roles warps [8] threads [256] {
     // expected-error @below {{'tile.roles' op is part of a role: its warps cannot part again}}
     tile.roles warps [4, 4] threads [1, 128] {

@@ -990,42 +990,42 @@ func.func @copy_type(%x: tensor<?x8xf32>) {
 //===----------------------------------------------------------------------===//
 
 // expected-error @below {{schedule field 'threads' must be from 0 to 16777216, but is -32}}
-func.func @schedule_negative() attributes {tile.schedule = #tile.schedule<threads = -32>} {
+func.func @schedule_negative() attributes {tile.schedule = #tile.rows<threads = -32>} {
   return
 }
 
 // -----
 
 // expected-error @below {{schedule field 'rows' must be from 0 to 16777216, but is 4611686018427387904}}
-func.func @schedule_overflow() attributes {tile.schedule = #tile.schedule<rows = 4611686018427387904>} {
+func.func @schedule_overflow() attributes {tile.schedule = #tile.rows<rows = 4611686018427387904>} {
   return
 }
 
 // -----
 
 // expected-error @below {{schedule field 'vector' must be a power of two up to 16, but is 12}}
-func.func @schedule_vector() attributes {tile.schedule = #tile.schedule<vector = 12>} {
+func.func @schedule_vector() attributes {tile.schedule = #tile.rows<vector = 12>} {
   return
 }
 
 // -----
 
 // expected-error @below {{schedule field 'vector' must be a power of two up to 16, but is 32}}
-func.func @schedule_wide_vector() attributes {tile.schedule = #tile.schedule<vector = 32>} {
+func.func @schedule_wide_vector() attributes {tile.schedule = #tile.rows<vector = 32>} {
   return
 }
 
 // -----
 
 // expected-error @below {{duplicate or unknown struct parameter name: thread}}
-func.func @schedule_field() attributes {tile.schedule = #tile.schedule<thread = 32>} {
+func.func @schedule_field() attributes {tile.schedule = #tile.rows<thread = 32>} {
   return
 }
 
 // -----
 
 // expected-error @below {{duplicate or unknown struct parameter name: rows}}
-func.func @schedule_twice() attributes {tile.schedule = #tile.schedule<rows = 1, rows = 2>} {
+func.func @schedule_twice() attributes {tile.schedule = #tile.rows<rows = 1, rows = 2>} {
   return
 }
 
@@ -1081,14 +1081,14 @@ func.func @layout_blocks(%t: tensor<2x24xf32, #tile.blocked<vector = 2, threadRo
 // -----
 
 // expected-error @below {{schedule field 'cluster' must be from 0 to 16777216, but is -2}}
-func.func @schedule_cluster() attributes {tile.schedule = #tile.schedule<cluster = -2>} {
+func.func @schedule_cluster() attributes {tile.schedule = #tile.rows<cluster = -2>} {
   return
 }
 
 // -----
 
 // expected-error @below {{schedule field 'stages' must be at most 8, but is 9}}
-func.func @schedule_stages() attributes {tile.schedule = #tile.schedule<stages = 9>} {
+func.func @schedule_stages() attributes {tile.schedule = #tile.rows<stages = 9>} {
   return
 }
 

@@ -115,7 +115,7 @@ func.func @store_at_one_index(%x: memref<?x?xbf16, strided<[?, 1]>>, %buffer: me
 // -----
 
 tile.program @copy_in_rows(%rows: index, %x: memref<?x64xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<2x16x64xbf16, #tile.shared<swizzle = 128>>
   // expected-error @below {{'tile.copy_tile' op is part of a program without named dimensions}}

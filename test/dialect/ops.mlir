@@ -1,7 +1,7 @@
 // RUN: tile-opt %s | tile-opt | FileCheck %s
 // RUN: tile-opt %s --mlir-print-op-generic | tile-opt | FileCheck %s
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // CHECK-LABEL: func @geglu
 // CHECK-SAME:      %[[GATE:.*]]: tensor<?x2880xbf16>, %[[UP:.*]]: tensor<?x2880xbf16>
@@ -188,9 +188,9 @@ func.func @reduce(%x: tensor<?x8xf32>, %y: tensor<?x?x8xf64>) {
 
 // CHECK-LABEL: tile.kernel @on_tensors
 // CHECK-SAME:      (%[[X:.*]]: tensor<?x8xf32>) -> tensor<?x8xf32>
-// CHECK-SAME:      attributes {schedule = #tile.schedule<threads = 128, vector = 4>}
+// CHECK-SAME:      attributes {schedule = #tile.rows<threads = 128, vector = 4>}
 tile.kernel @on_tensors(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
-    attributes {schedule = #tile.schedule<threads = 128, vector = 4>} {
+    attributes {schedule = #tile.rows<threads = 128, vector = 4>} {
   %0 = arith.addf %x, %x : tensor<?x8xf32>
   // CHECK: tile.return %{{.*}} : tensor<?x8xf32>
   tile.return %0 : tensor<?x8xf32>
@@ -218,7 +218,7 @@ func.func @launch_variants(%x: tensor<?x8xf32>, %w: tensor<8xf32>) -> tensor<?x8
 // CHECK-SAME:      %[[X:[^:]*]]: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
 // CHECK-SAME:      %[[W:[^:]*]]: memref<8xf32> {tile.readonly},
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x8xf32, strided<[?, 1]>>
-// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>}
+// CHECK-SAME:      attributes {column_blocks = 2 : i64, leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>}
 tile.program @on_tiles(%rows: index,
     %x: memref<?x8xf32, strided<[?, 1]>> {tile.alignment = 16 : i64, tile.readonly},
     %w: memref<8xf32> {tile.readonly}, %y: memref<?x8xf32, strided<[?, 1]>>)
@@ -254,7 +254,7 @@ tile.program @on_tiles(%rows: index,
 // A program that is the only one for its columns, and one that writes in place.
 // CHECK-LABEL: tile.program @marks
 // CHECK-SAME:      %{{[^:]*}}: memref<?x8xf32> {tile.partial})
-// CHECK-SAME:      attributes {column_blocks = 2 : i64, in_place, leading = 1 : i64, row_programs = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>}
+// CHECK-SAME:      attributes {column_blocks = 2 : i64, in_place, leading = 1 : i64, row_programs = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>}
 tile.program @marks(%rows: index, %p: memref<?x8xf32> {tile.partial})
     attributes {column_blocks = 2 : i64, leading = 1 : i64, row_programs = 1 : i64, in_place, schedule = #schedule} {
   tile.return
@@ -279,15 +279,22 @@ tile.program private @private_kernel() attributes {leading = 0 : i64, schedule =
 
 // Every field of a schedule; those that are left out, or 0, are not printed.
 // CHECK-LABEL: func @schedule
-// CHECK-SAME:      tile.schedule = #tile.schedule<rows = 4, threads = 128, vector = 8, columns = 1024, persistent = 2, cluster = 4>
-func.func @schedule() attributes {tile.schedule = #tile.schedule<
+// CHECK-SAME:      tile.schedule = #tile.rows<rows = 4, threads = 128, vector = 8, columns = 1024, persistent = 2, cluster = 4>
+func.func @schedule() attributes {tile.schedule = #tile.rows<
     cluster = 4, persistent = 2, columns = 1024, vector = 8, threads = 128, rows = 4>} {
   return
 }
 
+// CHECK-LABEL: func @schedule_of_product
+// CHECK-SAME:      tile.schedule = #tile.matmul<rows = 128, columns = 64, depth = 32, threads = 128, vector = 2, stages = 4>
+func.func @schedule_of_product() attributes {tile.schedule = #tile.matmul<
+    stages = 4, vector = 2, threads = 128, depth = 32, columns = 64, rows = 128>} {
+  return
+}
+
 // CHECK-LABEL: func @empty_schedule
-// CHECK-SAME:      tile.schedule = #tile.schedule}
-func.func @empty_schedule() attributes {tile.schedule = #tile.schedule<rows = 0>} {
+// CHECK-SAME:      tile.schedule = #tile.rows}
+func.func @empty_schedule() attributes {tile.schedule = #tile.rows<rows = 0>} {
   return
 }
 

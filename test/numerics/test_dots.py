@@ -212,6 +212,81 @@ def test_functions(source, shape, grad, options):
     check(source, f"--shape={shape}", *grad, *options)
 
 
+#: A product of either order of dimensions, alone and ahead of more than a thread's
+#: registers have room for at once.
+SCHEDULED = """
+func.func @f(%x: {x}, %w: {w}, %r: tensor<130x80xf32>) -> tensor<130x80x{output}> {{
+  %0 = tile.dot %x, %w contract {contract} : {x}, {w} -> tensor<130x80xf32>
+  {body}
+}}
+"""
+BODIES = {
+    "bf16": """%1 = math.tanh %0 : tensor<130x80xf32>
+  %2 = arith.mulf %1, %0 : tensor<130x80xf32>
+  %3 = arith.addf %2, %r : tensor<130x80xf32>
+  %4 = arith.truncf %3 : tensor<130x80xf32> to tensor<130x80xbf16>
+  return %4 : tensor<130x80xbf16>""",
+    "f32": "return %0 : tensor<130x80xf32>",
+}
+
+
+def make_scheduled(element, contract, output):
+    return SCHEDULED.format(
+        x=tensor((130, 72) if contract else (72, 130), element),
+        w=tensor((80, 72) if contract else (72, 80), element),
+        contract=[contract, contract],
+        output=output,
+        body=BODIES[output],
+    )
+
+
+@pytest.mark.parametrize("output", BODIES)
+@pytest.mark.parametrize("contract", [0, 1])
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "columns = 64",
+        "rows = 32, columns = 16",
+        "rows = 256, columns = 128, stages = 2",
+        "depth = 16, stages = 3",
+        "depth = 64",
+        "rows = 64, columns = 256, depth = 128, stages = 2",
+        "threads = 64, columns = 32",
+        "threads = 256",
+    ],
+)
+def test_schedules_of_products(schedule, contract, output):
+    options = ["--emulate"] if target() == "host" else []
+    check(
+        make_scheduled("bf16", contract, output),
+        f"--schedule=f_kernel: {schedule}",
+        *options,
+    )
+
+
+#: Schedules of products that run on no tensor cores, and whether they are the host's.
+OTHERS = [
+    ("rows = 32, columns = 32", False),
+    ("threads = 64", False),
+    ("vector = 2, columns = 128", False),
+    ("rows = 5, columns = 8", True),
+    ("vector = 2, columns = 6", True),
+    ("vector = 1", True),
+]
+
+
+@pytest.mark.parametrize("contract", [0, 1])
+@pytest.mark.parametrize("schedule, is_for_host", OTHERS)
+def test_schedules_of_other_products(schedule, is_for_host, contract):
+    if is_for_host and target() != "host":
+        pytest.skip("runs on the host")
+    check(
+        make_scheduled("f32", contract, "bf16"),
+        f"--schedule=f_kernel: {schedule}",
+        *(["--emulate"] if not is_for_host and target() == "host" else []),
+    )
+
+
 @pytest.mark.parametrize("empty", ["m", "k"])
 def test_nothing_to_multiply(empty):
     """No rows give no result; a sum of no products is 0."""

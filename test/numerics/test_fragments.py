@@ -43,7 +43,7 @@ func.func @f({named}) -> ({outputs}) {{
 }}
 tile.program @f_program({", ".join(arguments)}) attributes {{
     dimensions = [{dimensions}], programs = {{{lengths}}},
-    schedule = #tile.schedule<threads = {threads}>}} {{
+    schedule = #tile.launch<threads = {threads}>}} {{
 {body}
   tile.return
 }}

@@ -109,16 +109,16 @@ func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // a misspelled attribute of a function
 // error: 1:1: 'func.func' op has the unknown attribute 'tile.schedul'
 func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
-    attributes {tile.schedul = #tile.schedule<threads = 32>} {
+    attributes {tile.schedul = #tile.rows<threads = 32>} {
   %0 = tile.rms_norm %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
 
 // -----
 // a misspelled field of a schedule
-// error: 2:57: duplicate or unknown struct parameter name: thread
+// error: 2:53: duplicate or unknown struct parameter name: thread
 func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
-    attributes {tile.schedule = #tile.schedule<thread = 32>} {
+    attributes {tile.schedule = #tile.rows<thread = 32>} {
   %0 = tile.rms_norm %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
@@ -313,7 +313,7 @@ func.func @f(%x: tensor<?x8xf32>) -> (tensor<?x8xf32>, f32) {
 // -----
 // bands that a tile does not divide
 // options: --target=host --schedule=rows=3
-// error: 1:1: schedule #tile.schedule<rows = 3, threads = 1, vector = 8, columns = 8> does not fit host: 3 rows do not divide a band of 128
+// error: 1:1: schedule #tile.rows<rows = 3, threads = 1, vector = 8, columns = 8> does not fit host: 3 rows do not divide a band of 128
 func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.reduce_bands max %x of 128 : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
@@ -441,9 +441,9 @@ module {
 // -----
 // threads past those of a block
 // options: --target=sm_90
-// error: 1:1: schedule #tile.schedule<rows = 1, threads = 2048, vector = 8, columns = 8192> does not fit sm_90: 2048 threads are more than the 1024 of a block
+// error: 1:1: schedule #tile.rows<rows = 1, threads = 2048, vector = 8, columns = 8192> does not fit sm_90: 2048 threads are more than the 1024 of a block
 func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16>
-    attributes {tile.schedule = #tile.schedule<rows = 1, threads = 2048, vector = 8, columns = 8192>} {
+    attributes {tile.schedule = #tile.rows<rows = 1, threads = 2048, vector = 8, columns = 8192>} {
   %0 = tile.rms_norm %x : tensor<?x8192xbf16>
   return %0 : tensor<?x8192xbf16>
 }
@@ -451,7 +451,7 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16>
 // -----
 // threads past those of a block, as an option
 // options: --target=sm_90 --schedule=threads=2048
-// error: 1:1: schedule #tile.schedule<rows = 1, threads = 2048,
+// error: 1:1: schedule #tile.rows<rows = 1, threads = 2048,
 func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
   %0 = tile.rms_norm %x : tensor<?x8192xbf16>
   return %0 : tensor<?x8192xbf16>
@@ -460,7 +460,7 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
 // -----
 // part of a warp
 // options: --target=sm_90 --schedule=threads=100
-// error: 1:1: schedule #tile.schedule<rows = 1, threads = 100,
+// error: 1:1: schedule #tile.rows<rows = 1, threads = 100,
 func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
   %0 = tile.rms_norm %x : tensor<?x8192xbf16>
   return %0 : tensor<?x8192xbf16>
@@ -469,7 +469,7 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
 // -----
 // a vector that does not divide the row
 // options: --schedule=vector=16
-// error: 1:1: schedule #tile.schedule<
+// error: 1:1: schedule #tile.rows<
 func.func @f(%x: tensor<?x24xbf16>) -> tensor<?x24xbf16> {
   %0 = tile.rms_norm %x : tensor<?x24xbf16>
   return %0 : tensor<?x24xbf16>
@@ -478,7 +478,7 @@ func.func @f(%x: tensor<?x24xbf16>) -> tensor<?x24xbf16> {
 // -----
 // a tile that does not divide among its threads
 // options: --target=sm_90 --schedule=columns=1032,threads=128,vector=8
-// error: 1:1: schedule #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1032, reread = shared> does not fit sm_90: 1 rows of 129 vectors do not divide evenly among 128 threads
+// error: 1:1: schedule #tile.rows<rows = 1, threads = 128, vector = 8, columns = 1032, reread = shared> does not fit sm_90: 1 rows of 129 vectors do not divide evenly among 128 threads
 func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
   %0 = tile.rms_norm %x : tensor<?x8192xbf16>
   return %0 : tensor<?x8192xbf16>
@@ -487,7 +487,7 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
 // -----
 // more elements than registers
 // options: --target=sm_90 --schedule=rows=64,threads=128,vector=8,columns=8192
-// error: 1:1: schedule #tile.schedule<rows = 64, threads = 128, vector = 8, columns = 8192> does not fit sm_90: 4096 elements a thread are more than the 256 that registers hold
+// error: 1:1: schedule #tile.rows<rows = 64, threads = 128, vector = 8, columns = 8192> does not fit sm_90: 4096 elements a thread are more than the 256 that registers hold
 func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
   %0 = tile.rms_norm %x : tensor<?x8192xbf16>
   return %0 : tensor<?x8192xbf16>
@@ -496,7 +496,7 @@ func.func @f(%x: tensor<?x8192xbf16>) -> tensor<?x8192xbf16> {
 // -----
 // more shared memory than a block has
 // options: --target=sm_90 --schedule=rows=256,threads=1024,vector=1,columns=1024
-// error: 1:1: schedule #tile.schedule<rows = 256, threads = 1024, vector = 1, columns = 1024> does not fit sm_90: 65536 bytes of shared memory are more than the 49152
+// error: 1:1: schedule #tile.rows<rows = 256, threads = 1024, vector = 1, columns = 1024> does not fit sm_90: 65536 bytes of shared memory are more than the 49152
 func.func @f(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
   %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %1 = tile.reduce min %x : tensor<?x1024xf32> -> tensor<?x1xf32>
@@ -506,7 +506,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 // -----
 // more than the host unrolls
 // options: --target=host --schedule=rows=4096
-// error: 1:1: schedule #tile.schedule<rows = 4096,
+// error: 1:1: schedule #tile.rows<rows = 4096,
 func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %0 = tile.rms_norm %x : tensor<?x64xf32>
   return %0 : tensor<?x64xf32>

@@ -17,20 +17,20 @@
 //--- rows.mlir
 // ROWS: rows.mlir:2:1: error: 'tile.program' op has no 'dimensions'; only the pass 'tile' makes programs over rows, from functions
 tile.program @f(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   tile.return
 }
 
 //--- pointers.mlir
 // POINTERS: 'tile.program' op argument 1 is a '!llvm.ptr', which is no operand in memory
 tile.program @f(%n: index, %p: !llvm.ptr)
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 
 //--- declared.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 // DECLARED: 'func.func' op beside programs must have a body of one block
@@ -38,7 +38,7 @@ func.func private @f(tensor<?xf32>)
 
 //--- kernel.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 // KERNEL: 'tile.kernel' op cannot be compiled beside programs; only 'func.func' and 'tile.program' can
@@ -48,7 +48,7 @@ tile.kernel @k(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 //--- ops.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
@@ -60,7 +60,7 @@ func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 //--- argument.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
@@ -71,7 +71,7 @@ func.func @f(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
 
 //--- twice.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
@@ -82,11 +82,11 @@ func.func @f(%x: tensor<?xf32>) -> (tensor<?xf32>, tensor<?xf32>) {
 
 //--- variants.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 tile.program @q(%m: index, %x: memref<?xf32> {tile.dimensions = ["m"]}, %y: memref<?xf32> {tile.dimensions = ["m"]})
-    attributes {dimensions = ["m"], programs = {m = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["m"], programs = {m = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
@@ -97,11 +97,11 @@ func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
 
 //--- operands.mlir
 tile.program @p(%n: index, %m: index, %x: memref<?x?xf32, strided<[?, 1]>> {tile.dimensions = ["n", "m"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 tile.program @q(%n: index, %m: index, %x: memref<?x?xf32, strided<[?, 1]>> {tile.dimensions = ["m", "n"]}, %y: memref<?xf32> {tile.dimensions = ["m"]})
-    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?x?xf32>) -> tensor<?xf32> {
@@ -112,7 +112,7 @@ func.func @f(%x: tensor<?x?xf32>) -> tensor<?xf32> {
 
 //--- returned.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 1 : i64}})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) -> tensor<?xi32> {
@@ -123,7 +123,7 @@ func.func @f(%x: tensor<?xf32>) -> tensor<?xi32> {
 
 //--- given.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 1 : i64}}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>, %c: tensor<?xi32>) -> tensor<?xf32> {
@@ -134,11 +134,11 @@ func.func @f(%x: tensor<?xf32>, %c: tensor<?xi32>) -> tensor<?xf32> {
 
 //--- parts.mlir
 tile.program @p(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 1 : i64}})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 tile.program @q(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %c: memref<?xi32> {tile.counters = {n = 2 : i64}})
-    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) {
@@ -149,7 +149,7 @@ func.func @f(%x: tensor<?xf32>) {
 
 //--- size.mlir
 tile.program @p(%n: index, %m: index, %x: memref<?xf32> {tile.dimensions = ["n"]}, %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {

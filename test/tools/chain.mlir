@@ -15,7 +15,7 @@
 func.func @block(%x: tensor<?x1024xbf16>, %residual: tensor<?x1024xbf16>,
                  %weight: tensor<1024xbf16>, %up: tensor<?x1024xbf16>)
     -> (tensor<?x1024xbf16>, tensor<?x1024xbf16>)
-    attributes {tile.schedule = #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1024>} {
+    attributes {tile.schedule = #tile.rows<rows = 1, threads = 128, vector = 8, columns = 1024>} {
   %sum = arith.addf %residual, %x : tensor<?x1024xbf16>
   %norm = tile.rms_norm %sum, %weight : tensor<?x1024xbf16>, tensor<1024xbf16>
   %result = tile.geglu %norm, %up : tensor<?x1024xbf16>

@@ -99,7 +99,7 @@ LogicalResult bastile::printReport(ModuleOp module,
       line("shared memory",
            llvm::Twine(kernel.staticSharedBytes) + " bytes a block" +
                (cost.keptBytes > 0
-                    ? ", and " + llvm::Twine(cost.keptBytes) + " of rows"
+                    ? ", and " + llvm::Twine(cost.keptBytes) + " of tiles"
                     : llvm::Twine()));
     } else if (!target.isHost()) {
       line("registers", "unknown: " + unknown);

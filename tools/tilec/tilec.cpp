@@ -64,9 +64,11 @@ cl::opt<std::string>
                cl::init("sm_90"), cl::cat(category));
 cl::opt<std::string> schedule(
     "schedule",
-    cl::desc("Pin fields of every kernel's schedule, as in "
-             "'rows=2,threads=128,vector=8,columns=1024,persistent=1', or of "
-             "kernels by name, as in 'f_kernel: rows=2; g_kernel: rows=1'"),
+    cl::desc(
+        "Pin fields of the schedule of every kernel on rows, as in "
+        "'rows=2,threads=128,vector=8,columns=1024,persistent=1', of every "
+        "product, as in '#tile.matmul<columns=64>', or of kernels by name, "
+        "as in 'f_kernel: rows=2; g_kernel: columns=64'"),
     cl::cat(category));
 GradientFlags gradientFlags(category);
 cl::opt<bool> inPlace("in-place",

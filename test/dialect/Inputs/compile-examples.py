@@ -74,7 +74,7 @@ def wrap_statement(statement, number, align_last):
         # A program whose operands have been lowered to addresses fits any launch.
         module += (
             f"tile.program @{kernel}(%x: !llvm.ptr) attributes {{leading = 0 : i64, "
-            "schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, "
+            "schedule = #tile.rows<rows = 1, threads = 32, vector = 1, "
             "columns = 32>} {\n  tile.return\n}\n"
         )
     return module

@@ -11,7 +11,7 @@ OTHERS = os.path.join("test", "fuzz")
 # Marks of lower levels: kernels, programs on tiles, threads.
 LATER = re.compile(
     r"tile\.(?:kernel|launch|program|load|store)|memref|gpu\.|llvm\.|nvvm\."
-    r"|#tile\.(?:blocked|schedule)|vector<"
+    r"|#tile\.(?:blocked|rows|matmul|launch)|vector<"
 )
 
 

@@ -9,7 +9,7 @@
 !matrix = memref<?x?xf32, strided<[?, 1]>>
 tile.program @own(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n"], programs = {m = 16 : i64},
-                schedule = #tile.schedule<threads = 32>} {
+                schedule = #tile.launch<threads = 32>} {
   %c0 = arith.constant 0 : index
   %0 = tile.load %x[%c0, %c0] : !matrix -> tensor<16x16xf32, #tile.mma<warps = 1>>
   %1 = tile.convert_layout %0 : tensor<16x16xf32, #tile.mma<warps = 1>>
@@ -54,7 +54,7 @@ tile.program @own(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"
 !blocked = tensor<128x64xf32, #tile.blocked<vector = 4, threadRows = 16, threadColumns = 16>>
 tile.program @exchange(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n"], programs = {m = 128 : i64},
-                schedule = #tile.schedule<threads = 256>} {
+                schedule = #tile.launch<threads = 256>} {
   %zeros = arith.constant dense<0.0> : tensor<128x64xf32, #tile.mma<warps = 8>>
   %c0 = arith.constant 0 : index
   %0 = tile.convert_layout %zeros : tensor<128x64xf32, #tile.mma<warps = 8>> -> !blocked
@@ -77,7 +77,7 @@ tile.program @exchange(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m"
 // CHECK-COUNT-2: nvvm.barrier id = %[[ID]] number_of_threads = %[[THREADS]]
 !column = memref<?x1xf32, strided<[?, 1]>>
 tile.program @roles(%m: index, %x: !column {tile.dimensions = ["m", 1]}) attributes {dimensions = ["m"], programs = {m = 64 : i64},
-    schedule = #tile.schedule<threads = 256>} {
+    schedule = #tile.launch<threads = 256>} {
   tile.roles warps [4, 4] threads [1, 128] {
   }, {
     %0 = arith.constant dense<0.0> : tensor<64x1xf32, #tile.mma<warps = 4>>

@@ -32,7 +32,7 @@
 tile.program @turns(%n: index, %x: memref<?xf32> {tile.dimensions = ["n"]},
     %turns: memref<?xi32> {tile.counters = {n = 64 : i64}})
     attributes {dimensions = ["n"], programs = {n = 64 : i64},
-                schedule = #tile.schedule<threads = 64>} {
+                schedule = #tile.launch<threads = 64>} {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   tile.await_count %turns[%n] reaches %c1 : memref<?xi32>

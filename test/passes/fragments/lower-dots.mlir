@@ -59,7 +59,7 @@
 !pending = !tile.pending<tensor<256x64xf32, #tile.mma<warps = 8>>>
 tile.program @k_major(%m: index)
     attributes {dimensions = ["m"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 256>} {
+                schedule = #tile.launch<threads = 256>} {
   %c0 = arith.constant 0 : index
   %a_slots = tile.buffer {offset = 0 : i64} : !slots_a
   %b_slots = tile.buffer {offset = 65536 : i64} : !slots_b
@@ -92,7 +92,7 @@ tile.program @k_major(%m: index)
 !pending = !tile.pending<tensor<128x96xf32, #tile.mma<warps = 8>>>
 tile.program @transposed(%m: index)
     attributes {dimensions = ["m"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 256>} {
+                schedule = #tile.launch<threads = 256>} {
   %c0 = arith.constant 0 : index
   %a_slots = tile.buffer {offset = 0 : i64} : !slots_a
   %b_slots = tile.buffer {offset = 65536 : i64} : !slots_b
@@ -131,7 +131,7 @@ tile.program @transposed(%m: index)
 !row = tensor<128x1xf32, #tile.mma<warps = 4>>
 tile.program @fragments(%m: index, %x: memref<?xf16> {tile.dimensions = ["m"]}, %y: memref<?x?xf32, strided<[?, 1]>> {tile.dimensions = ["m", "m"]})
     attributes {dimensions = ["m"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %b_slots = tile.buffer {offset = 0 : i64} : !slots_b
   %full = tile.make_barriers arrivals 1 : !tile.barriers<1>

@@ -53,7 +53,7 @@
 tile.program @reduce(%m: index, %n: index, %x: !matrix {tile.dimensions = ["m", "n"]},
     %y: !matrix {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %0 = tile.load %x[%m, %n] {invariant} : !matrix -> tensor<64x16xf32, #tile.mma<warps = 4>>
   %1 = tile.reduce max %0 : tensor<64x16xf32, #tile.mma<warps = 4>> -> tensor<64x1xf32, #tile.mma<warps = 4>>
@@ -85,7 +85,7 @@ tile.program @spread(%m: index, %n: index, %v: memref<?xf32> {tile.dimensions = 
     %x: !matrix {tile.dimensions = ["m", "n"]}, %y: !matrix {tile.dimensions = ["m", "n"]},
     %z: memref<?xf32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["m", "n"], programs = {m = 128 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %0 = tile.load %v[%n] {invariant} : memref<?xf32> -> tensor<1x8xf32, #tile.mma<warps = 4>>
   %1 = tile.broadcast %0 : tensor<1x8xf32, #tile.mma<warps = 4>> -> tensor<128x8xf32, #tile.mma<warps = 4>>
@@ -117,7 +117,7 @@ tile.program @spread(%m: index, %n: index, %v: memref<?xf32> {tile.dimensions = 
 // CHECK:         arith.addi %[[COLUMNS2]], %[[ROWS]] : vector<2xi32>
 tile.program @numbers(%m: index, %y: memref<?x?xi32, strided<[?, 1]>> {tile.dimensions = ["m", "m"]})
     attributes {dimensions = ["m"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %0 = tile.iota from %m : tensor<64x32xi32, #tile.mma<warps = 4>>
   %1, %2 = tile.split %0 : tensor<64x32xi32, #tile.mma<warps = 4>>
@@ -165,7 +165,7 @@ tile.program @numbers(%m: index, %y: memref<?x?xi32, strided<[?, 1]>> {tile.dime
 !slots = memref<2x64x32xbf16, #tile.shared<swizzle = 64>>
 tile.program @keep(%m: index, %v: memref<?xbf16> {tile.dimensions = ["m"]})
     attributes {dimensions = ["m"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %buffer = tile.buffer {offset = 0 : i64} : !slots
   %0 = tile.load %v[%m] : memref<?xbf16> -> tensor<1x32xbf16, #tile.mma<warps = 4>>
   %1 = tile.broadcast %0 : tensor<1x32xbf16, #tile.mma<warps = 4>> -> tensor<64x32xbf16, #tile.mma<warps = 4>>
@@ -183,7 +183,7 @@ tile.program @keep(%m: index, %v: memref<?xbf16> {tile.dimensions = ["m"]})
 !slots = memref<1x64x16xf32, #tile.shared<swizzle = 64>>
 tile.program @keep_floats(%m: index, %v: memref<?xf32> {tile.dimensions = ["m"]})
     attributes {dimensions = ["m"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : !slots
   %0 = tile.load %v[%m] : memref<?xf32> -> tensor<1x16xf32, #tile.mma<warps = 4>>
@@ -203,7 +203,7 @@ tile.program @keep_floats(%m: index, %v: memref<?xf32> {tile.dimensions = ["m"]}
 // CHECK-NOT:     load
 tile.program @pairs(%n: index, %v: memref<?xbf16> {tile.dimensions = ["n"], tile.alignment = 8 : i64},
     %y: memref<?xf32> {tile.dimensions = ["n"]})
-    attributes {dimensions = ["n"], programs = {n = 16 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n"], programs = {n = 16 : i64}, schedule = #tile.launch<threads = 32>} {
   %c16 = arith.constant 16 : index
   %program = tile.program_id
   %column = arith.muli %program, %c16 : index

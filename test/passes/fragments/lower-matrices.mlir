@@ -11,7 +11,7 @@
 // CHECK:         nvvm.ldmatrix
 // CHECK-NOT:     ldmatrix
 tile.program @left(%m: index, %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "m"]})
-    attributes {dimensions = ["m"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
+    attributes {dimensions = ["m"], programs = {m = 32 : i64}, schedule = #tile.launch<threads = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   %0 = tile.take %buffer[%c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>> -> tensor<32x32xbf16, #tile.mma<warps = 2>>
@@ -32,7 +32,7 @@ tile.program @left(%m: index, %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimens
 // CHECK-NOT:     mma.sync
 // CHECK:         tile.return
 tile.program @product(%m: index, %y: memref<?x?xf32, strided<[?, 1]>> {tile.dimensions = ["m", "m"]})
-    attributes {dimensions = ["m"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["m"], programs = {m = 32 : i64}, schedule = #tile.launch<threads = 32>} {
   %c0 = arith.constant 0 : index
   %a_buffer = tile.buffer {offset = 0 : i64} : memref<1x32x16xbf16, #tile.shared<swizzle = 32>>
   %b_buffer = tile.buffer {offset = 1024 : i64} : memref<1x16x16xbf16, #tile.shared<swizzle = 32>>

@@ -57,7 +57,7 @@
 // CHECK-NEXT:    tile.return
 tile.program @roles(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 32 : i64},
-                schedule = #tile.schedule<threads = 384>} {
+                schedule = #tile.launch<threads = 384>} {
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
   %barriers = tile.make_barriers arrivals 2 : !tile.barriers<3>
@@ -84,7 +84,7 @@ tile.program @roles(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
 // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads
 tile.program @one_role(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 32 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   tile.roles warps [4] threads [128] {
     tile.synchronize
   }
@@ -123,7 +123,7 @@ tile.program @one_role(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
 // CHECK-NEXT:      nvvm.barrier.arrive id = %[[ID]] number_of_threads = %[[BOTH]]
 tile.program @turns(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 32 : i64},
-                schedule = #tile.schedule<threads = 512>} {
+                schedule = #tile.launch<threads = 512>} {
   tile.roles warps [4, 12] threads [1, 384] {
   }, {
     tile.take_turn
@@ -155,7 +155,7 @@ tile.program @turns(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
 // CHECK-NEXT:    }
 tile.program @cluster(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 32 : i64},
-                schedule = #tile.schedule<threads = 256, cluster = 2>} {
+                schedule = #tile.launch<threads = 256, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %barriers = tile.make_barriers arrivals 2 : !tile.barriers<1>
   tile.synchronize cluster
@@ -193,7 +193,7 @@ tile.program @cluster(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
 !tile = memref<64x64xbf16, #tile.shared<swizzle = 128>>
 tile.program @wait(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 32 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %rank = tile.block_rank
   %buffer = tile.buffer {offset = 2048 : i64} : !slots
   %barriers = tile.make_barriers arrivals 1 : !tile.barriers<2>

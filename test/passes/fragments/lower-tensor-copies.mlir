@@ -28,7 +28,7 @@
 !slots = memref<2x64x128xbf16, #tile.shared<swizzle = 128>>
 tile.program @panels(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"]})
     attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c1 = arith.constant 1 : index
   %buffer = tile.buffer {offset = 0 : i64} : !slots
   %full = tile.make_barriers arrivals 1 : !tile.barriers<2>
@@ -62,7 +62,7 @@ tile.program @panels(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"
 !slots = memref<1x128x32xbf16, #tile.shared<swizzle = 64>>
 tile.program @multicast(%b: index, %h: index, %n: index, %x: !map {tile.dimensions = ["b", "h", "n", 32]})
     attributes {dimensions = ["b", "h", "n"], programs = {n = 64 : i64},
-                schedule = #tile.schedule<threads = 128, cluster = 2>} {
+                schedule = #tile.launch<threads = 128, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : index
   %c64 = arith.constant 64 : index
@@ -102,7 +102,7 @@ tile.program @multicast(%b: index, %h: index, %n: index, %x: !map {tile.dimensio
 !slots = memref<2x64x64xf32, #tile.shared<swizzle = 128>>
 tile.program @stores(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"]})
     attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c1 = arith.constant 1 : index
   %buffer = tile.buffer {offset = 0 : i64} : !slots
   tile.store_box %buffer[%c1] to %x[%m, %k] : !slots, !map
@@ -145,7 +145,7 @@ tile.program @stores(%m: index, %k: index, %x: !map {tile.dimensions = ["m", "k"
 !warp_slots = memref<1x64x32xf32, #tile.shared<swizzle = 128>>
 tile.program @stores_of_warps(%m: index, %k: index, %x: !warp_map {tile.dimensions = ["m", "k"]})
     attributes {dimensions = ["m", "k"], programs = {m = 64 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : !warp_slots
   tile.store_box %buffer[%c0] to %x[%m, %k] warp : !warp_slots, !warp_map

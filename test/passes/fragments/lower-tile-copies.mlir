@@ -14,7 +14,7 @@
 // CHECK:         nvvm.cp.async.commit.group
 tile.program @aligned(%m: index, %k: index,
     %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64})
-    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
+    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.launch<threads = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   %row = tile.program_id
@@ -50,7 +50,7 @@ tile.program @aligned(%m: index, %k: index,
 tile.program @less_aligned(%m: index, %k: index,
     %x: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 4 : i64},
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"]})
-    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
+    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.launch<threads = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   tile.copy_tile %x[%c0, %c0] to %buffer[%c0] : memref<?x?xbf16, strided<[?, 1]>>, memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
@@ -82,7 +82,7 @@ tile.program @less_aligned(%m: index, %k: index,
 // CHECK:                 llvm.store %[[ELEMENT]], %{{.*}} {alignment = 2 : i64} : bf16, !llvm.ptr<1>
 tile.program @stored(%m: index, %k: index,
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64})
-    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 64>} {
+    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.launch<threads = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>
@@ -104,7 +104,7 @@ tile.program @stored(%m: index, %k: index,
 // CHECK:             llvm.store %{{.*}}, %{{.*}} {alignment = 2 : i64} : bf16, !llvm.ptr<1>
 tile.program @stored_in_parts(%m: index, %k: index,
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 4 : i64})
-    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.schedule<threads = 128>} {
+    attributes {dimensions = ["m", "k"], programs = {m = 32 : i64}, schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>
   tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>

@@ -1,6 +1,6 @@
 // RUN: tile-opt %s --expand-math=target=host | FileCheck %s
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // The host has no vector functions: float32 ones become arithmetic.
 // CHECK-LABEL: tile.program @functions(

@@ -1,6 +1,6 @@
 // RUN: tile-opt %s --expand-math | FileCheck %s
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // The GPU has 2^x. Rounding to bfloat16 hides the error of one product.
 // CHECK-LABEL: tile.program @exp_narrow(

@@ -3,16 +3,16 @@
 // others began.
 
 // RUN: tile-opt %s --schedule="schedule='g: rows = 2'" | FileCheck %s --check-prefix=ONE
-// ONE: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 128,
-// ONE: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 128,
+// ONE: tile.kernel @f{{.*}} attributes {schedule = #tile.rows<rows = 1, threads = 128,
+// ONE: tile.kernel @g{{.*}} attributes {schedule = #tile.rows<rows = 2, threads = 128,
 
 // RUN: tile-opt %s --schedule="schedule='g:rows=2; f : threads = 96'" | FileCheck %s --check-prefix=EACH
-// EACH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 96,
-// EACH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 128,
+// EACH: tile.kernel @f{{.*}} attributes {schedule = #tile.rows<rows = 1, threads = 96,
+// EACH: tile.kernel @g{{.*}} attributes {schedule = #tile.rows<rows = 2, threads = 128,
 
 // RUN: tile-opt %s --schedule="schedule='threads = 96; g: rows = 2'" | FileCheck %s --check-prefix=BOTH
-// BOTH: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 1, threads = 96,
-// BOTH: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2, threads = 128,
+// BOTH: tile.kernel @f{{.*}} attributes {schedule = #tile.rows<rows = 1, threads = 96,
+// BOTH: tile.kernel @g{{.*}} attributes {schedule = #tile.rows<rows = 2, threads = 128,
 
 // What is pinned for all is so for operands of any alignment.
 
@@ -23,10 +23,10 @@
 
 // A kernel that is not named keeps its attribute.
 
-// RUN: sed 's/tensor<?x2880xbf16>) -> tensor<?x2880xbf16> {/tensor<?x2880xbf16>) -> tensor<?x2880xbf16> attributes {schedule = #tile.schedule<rows = 4>} {/' %s > %t.mlir
+// RUN: sed 's/tensor<?x2880xbf16>) -> tensor<?x2880xbf16> {/tensor<?x2880xbf16>) -> tensor<?x2880xbf16> attributes {schedule = #tile.rows<rows = 4>} {/' %s > %t.mlir
 // RUN: tile-opt %t.mlir --schedule="schedule='g: rows = 2'" | FileCheck %s --check-prefix=ATTRIBUTE
-// ATTRIBUTE: tile.kernel @f{{.*}} attributes {schedule = #tile.schedule<rows = 4,
-// ATTRIBUTE: tile.kernel @g{{.*}} attributes {schedule = #tile.schedule<rows = 2,
+// ATTRIBUTE: tile.kernel @f{{.*}} attributes {schedule = #tile.rows<rows = 4,
+// ATTRIBUTE: tile.kernel @g{{.*}} attributes {schedule = #tile.rows<rows = 2,
 
 // RUN: tilec %root/examples/add_rms_norm.mlir --grad --emit=scheduled --schedule='add_rms_norm_backward_kernel1: threads=256' | FileCheck %s --check-prefix=COMBINES
 // COMBINES: tile.kernel @add_rms_norm_kernel({{.*}} threads = 192,

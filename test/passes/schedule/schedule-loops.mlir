@@ -7,13 +7,13 @@
 // them: these rows are swept in tiles. A block that keeps rows in shared memory
 // for later sweeps leaves room for two others, whatever the alignment.
 // CHECK-LABEL: @one_block
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1, reread = shared>,
-// CLUSTER-SAME: unaligned_schedule = #tile.schedule<rows = 1, threads = 256, vector = 4, columns = 1024, cluster = 1, reread = shared>
-// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1, reread = shared>,
+// CLUSTER-SAME: unaligned_schedule = #tile.rows<rows = 1, threads = 256, vector = 4, columns = 1024, cluster = 1, reread = shared>
+// SM80-SAME:   schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
 // MEMORY-LABEL: @one_block
 // MEMORY-SAME: reread = memory>
 // PINNED-LABEL: @one_block
-// PINNED-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>
+// PINNED-SAME: schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>
 tile.kernel @one_block(%x: tensor<?x32768xbf16>) -> (tensor<?x32768xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
@@ -32,8 +32,8 @@ tile.kernel @one_block(%x: tensor<?x32768xbf16>) -> (tensor<?x32768xbf16>, tenso
 // for one other block, which then have more threads. Without
 // clusters, a block keeps what fits.
 // CHECK-LABEL: @two_blocks
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>,
-// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>,
+// SM80-SAME:   schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
 tile.kernel @two_blocks(%x: tensor<?x65536xbf16>) -> (tensor<?x65536xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
   %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
@@ -49,7 +49,7 @@ tile.kernel @two_blocks(%x: tensor<?x65536xbf16>) -> (tensor<?x65536xbf16>, tens
 }
 
 // CHECK-LABEL: @two_to_a_multiprocessor
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 416, vector = 8, columns = 26624, cluster = 4, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 416, vector = 8, columns = 26624, cluster = 4, reread = shared>,
 tile.kernel @two_to_a_multiprocessor(%x: tensor<?x201088xbf16>) -> (tensor<?x201088xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x201088xbf16> to tensor<?x201088xf32>
   %1 = tile.reduce max %0 : tensor<?x201088xf32> -> tensor<?x1xf32>
@@ -65,8 +65,8 @@ tile.kernel @two_to_a_multiprocessor(%x: tensor<?x201088xbf16>) -> (tensor<?x201
 }
 
 // CHECK-LABEL: @eight_blocks
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 32768, cluster = 8, reread = shared>,
-// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 32768, cluster = 8, reread = shared>,
+// SM80-SAME:   schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
 tile.kernel @eight_blocks(%x: tensor<?x262144xbf16>) -> (tensor<?x262144xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x262144xbf16> to tensor<?x262144xf32>
   %1 = tile.reduce max %0 : tensor<?x262144xf32> -> tensor<?x1xf32>
@@ -84,8 +84,8 @@ tile.kernel @eight_blocks(%x: tensor<?x262144xbf16>) -> (tensor<?x262144xbf16>, 
 // A row that no cluster keeps is loaded again, from the cache: blocks that share
 // rows have few enough of them under way at once.
 // CHECK-LABEL: @too_long
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 4, reread = memory>,
-// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 4, reread = memory>,
+// SM80-SAME:   schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = memory>,
 tile.kernel @too_long(%x: tensor<?x1048576xbf16>) -> (tensor<?x1048576xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x1048576xbf16> to tensor<?x1048576xf32>
   %1 = tile.reduce max %0 : tensor<?x1048576xf32> -> tensor<?x1xf32>
@@ -102,7 +102,7 @@ tile.kernel @too_long(%x: tensor<?x1048576xbf16>) -> (tensor<?x1048576xbf16>, te
 
 // A row that registers hold is read once.
 // CHECK-LABEL: @whole
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 16384>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 16384>,
 tile.kernel @whole(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xbf16>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
   %1 = tile.reduce max %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
@@ -120,14 +120,14 @@ tile.kernel @whole(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xbf16>, tensor<?x
 // Every operand takes registers: two of float32 leave a block less of a row than
 // one of bfloat16.
 // CHECK-LABEL: @two_operands
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = {{[0-9]+}}, vector = {{[0-9]+}}, columns = {{[0-9]+}}, cluster = 4>
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = {{[0-9]+}}, vector = {{[0-9]+}}, columns = {{[0-9]+}}, cluster = 4>
 tile.kernel @two_operands(%x: tensor<?x16384xf32>, %y: tensor<?x16384xf32>) -> tensor<?x1xf32> {
   %0 = arith.mulf %x, %y : tensor<?x16384xf32>
   %1 = tile.reduce add %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
 }
 // CHECK-LABEL: @one_operand
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = {{[0-9]+}}, vector = {{[0-9]+}}, columns = 16384>
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = {{[0-9]+}}, vector = {{[0-9]+}}, columns = 16384>
 tile.kernel @one_operand(%x: tensor<?x16384xf32>) -> tensor<?x1xf32> {
   %1 = tile.reduce add %x : tensor<?x16384xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
@@ -139,7 +139,7 @@ tile.kernel @one_operand(%x: tensor<?x16384xf32>) -> tensor<?x1xf32> {
 // CHECK-SAME:  columns = 8192, reread = shared>
 tile.kernel @in_place(%x: tensor<?x32768xbf16> {tile.in_place = 0 : index}, %y: tensor<?x32768xf32>)
     -> (tensor<?x32768xbf16>, tensor<?x32768xf32>)
-    attributes {schedule = #tile.schedule<threads = 512, columns = 8192>} {
+    attributes {schedule = #tile.rows<threads = 512, columns = 8192>} {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce add %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
   %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
@@ -151,7 +151,7 @@ tile.kernel @in_place(%x: tensor<?x32768xbf16> {tile.in_place = 0 : index}, %y: 
 // CHECK-SAME:  columns = 8192>
 tile.kernel @not_in_place(%x: tensor<?x32768xbf16>, %y: tensor<?x32768xf32>)
     -> (tensor<?x32768xbf16>, tensor<?x32768xf32>)
-    attributes {schedule = #tile.schedule<threads = 512, columns = 8192>} {
+    attributes {schedule = #tile.rows<threads = 512, columns = 8192>} {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce add %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
   %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x32768xbf16> -> tensor<?x32768xf32>
@@ -163,10 +163,10 @@ tile.kernel @not_in_place(%x: tensor<?x32768xbf16>, %y: tensor<?x32768xf32>)
 // So are rows with two reductions that are too long for one block. One that keeps
 // a row by itself and leaves room for two others has more threads, a vector each.
 // CHECK-LABEL: @two_reductions
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, cluster = 1, reread = shared>,
-// CLUSTER-SAME: unaligned_schedule = #tile.schedule<rows = 1, threads = 512, vector = 4, columns = 2048, cluster = 1, reread = shared>
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 4096, cluster = 1, reread = shared>,
+// CLUSTER-SAME: unaligned_schedule = #tile.rows<rows = 1, threads = 512, vector = 4, columns = 2048, cluster = 1, reread = shared>
 // PINNED-LABEL: @two_reductions
-// PINNED-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>
+// PINNED-SAME: schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>
 tile.kernel @two_reductions(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
@@ -181,8 +181,8 @@ tile.kernel @two_reductions(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
 }
 
 // CHECK-LABEL: @two_reductions_of_longer_rows
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>,
-// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 8192, cluster = 2, reread = shared>,
+// SM80-SAME:   schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 8192, cluster = 1, reread = shared>,
 tile.kernel @two_reductions_of_longer_rows(%x: tensor<?x65536xbf16>) -> tensor<?x65536xbf16> {
   %0 = arith.extf %x : tensor<?x65536xbf16> to tensor<?x65536xf32>
   %1 = tile.reduce max %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
@@ -199,7 +199,7 @@ tile.kernel @two_reductions_of_longer_rows(%x: tensor<?x65536xbf16>) -> tensor<?
 // A row with one reduction stays in the registers of a cluster, but for one whose
 // vectors begin ahead of it.
 // CHECK-LABEL: @one_reduction
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,
 tile.kernel @one_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
@@ -210,7 +210,7 @@ tile.kernel @one_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
 }
 
 // CHECK-LABEL: @one_reduction_of_odd_rows
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 416, vector = 8, columns = 3328, cluster = 1, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 416, vector = 8, columns = 3328, cluster = 1, reread = shared>,
 tile.kernel @one_reduction_of_odd_rows(%x: tensor<?x32771xbf16>) -> tensor<?x32771xbf16> {
   %0 = arith.extf %x : tensor<?x32771xbf16> to tensor<?x32771xf32>
   %1 = tile.reduce max %0 : tensor<?x32771xf32> -> tensor<?x1xf32>
@@ -222,7 +222,7 @@ tile.kernel @one_reduction_of_odd_rows(%x: tensor<?x32771xbf16>) -> tensor<?x327
 
 // Of two tensors a block keeps as much as leaves room for one other.
 // CHECK-LABEL: @odd_rows_of_two_tensors
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 416, vector = 8, columns = 13312, cluster = 2, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 416, vector = 8, columns = 13312, cluster = 2, reread = shared>,
 tile.kernel @odd_rows_of_two_tensors(%x: tensor<?x50257xbf16>, %y: tensor<?x50257xbf16>)
     -> tensor<?x50257xbf16> {
   %0 = arith.extf %x : tensor<?x50257xbf16> to tensor<?x50257xf32>
@@ -238,7 +238,7 @@ tile.kernel @odd_rows_of_two_tensors(%x: tensor<?x50257xbf16>, %y: tensor<?x5025
 
 // Rows of which shared memory has no room for two blocks stay in registers.
 // CHECK-LABEL: @too_long_to_keep
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 131072, cluster = 4>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 1024, vector = 4, columns = 131072, cluster = 4>,
 tile.kernel @too_long_to_keep(%x: tensor<?x131072xf32>, %y: tensor<?x131072xf32>) -> tensor<?x131072xf32> {
   %0 = arith.mulf %x, %y : tensor<?x131072xf32>
   %1 = tile.reduce max %0 : tensor<?x131072xf32> -> tensor<?x1xf32>
@@ -253,7 +253,7 @@ tile.kernel @too_long_to_keep(%x: tensor<?x131072xf32>, %y: tensor<?x131072xf32>
 
 // One that no cluster holds is kept there although one reduction needs it.
 // CHECK-LABEL: @longer_than_registers
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 480, vector = 8, columns = 61440, cluster = 8, reread = shared>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 480, vector = 8, columns = 61440, cluster = 8, reread = shared>,
 tile.kernel @longer_than_registers(%x: tensor<?x300000xbf16>) -> tensor<?x300000xbf16> {
   %0 = arith.extf %x : tensor<?x300000xbf16> to tensor<?x300000xf32>
   %1 = tile.reduce max %0 : tensor<?x300000xf32> -> tensor<?x1xf32>
@@ -266,7 +266,7 @@ tile.kernel @longer_than_registers(%x: tensor<?x300000xbf16>) -> tensor<?x300000
 // The expectation of a row under a softmax reads the row once, in one sweep, as
 // its sum follows the maximum: nothing is kept, and no cluster is needed.
 // CHECK-LABEL: @expectation
-// CLUSTER-SAME: schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1>,
+// CLUSTER-SAME: schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 4096, cluster = 1>,
 // PINNED-LABEL: @expectation
 tile.kernel @expectation(%x: tensor<?x131072xbf16>, %y: tensor<?x131072xbf16>) -> tensor<?x1xf32> {
   %0 = arith.extf %x : tensor<?x131072xbf16> to tensor<?x131072xf32>

@@ -1,18 +1,36 @@
 // RUN: tile-opt %s --fuse --schedule='target=sm_90' | FileCheck %s
-// RUN: not tile-opt %s --fuse --schedule='target=sm_90 schedule="linear_kernel: rows=2"' 2>&1 | FileCheck %s --check-prefix=PINNED
+// RUN: tile-opt %s --fuse --schedule='target=host' | FileCheck %s --check-prefix=HOST
 
-// PINNED: error: schedule #tile.schedule<rows = 2> is pinned for kernel @linear_kernel, which multiplies; products have no fields to choose
-
+// Products of 16-bit matrices run on tensor cores.
 // CHECK-LABEL: tile.kernel @linear_kernel(
-// CHECK-SAME:      schedule = #tile.schedule<rows = 128, threads = 128, vector = 2, columns = 128, stages = 4>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 128, depth = 32, threads = 128, vector = 2, stages = 4>
+// On the host a block is one thread.
+// HOST-LABEL: tile.kernel @linear_kernel(
+// HOST-SAME:      schedule = #tile.matmul<rows = {{[0-9]+}}, columns = 4, threads = 1, vector = 4>
 func.func @linear(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
   return %0 : tensor<?x96xf32>
 }
 
 // CHECK-LABEL: tile.kernel @wide_kernel(
-// CHECK-SAME:      schedule = #tile.schedule<rows = 64, threads = 256, vector = 1, columns = 64>
+// CHECK-SAME:      schedule = #tile.matmul<rows = 64, columns = 64, threads = 256, vector = 1>
 func.func @wide(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf32>, tensor<96x64xf32> -> tensor<?x96xf32>
   return %0 : tensor<?x96xf32>
+}
+
+// What is pinned in a function is for its kernels of that kind, here the
+// product and not the sum behind it.
+// CHECK-LABEL: tile.kernel @pinned_kernel0(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 32, threads = 128, vector = 2, stages = 4>
+// CHECK-LABEL: tile.kernel @pinned_kernel1(
+// CHECK-SAME:      schedule = #tile.rows<
+// A tile that is for many threads is not for the host.
+// HOST-LABEL: tile.kernel @pinned_kernel0(
+// HOST-SAME:      schedule = #tile.matmul<rows = {{[0-9]+}}, columns = 4, threads = 1, vector = 4>
+func.func @pinned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x1xf32>
+    attributes {tile.schedule = #tile.matmul<columns = 64, threads = 128>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  %1 = tile.reduce add %0 : tensor<?x96xf32> -> tensor<?x1xf32>
+  return %1 : tensor<?x1xf32>
 }

@@ -5,7 +5,7 @@
 // that is being loaded and the sum: a thread holds a vector of each, and blocks
 // fill the multiprocessor.
 // CHECK-LABEL: @one_vector
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 2>,
 // PINNED-LABEL: @one_vector
 // PINNED-SAME: persistent = 2, stages = 1>
 tile.kernel @one_vector(%x: tensor<?x4096xbf16>) -> tensor<?x4096xf32> {
@@ -16,7 +16,7 @@ tile.kernel @one_vector(%x: tensor<?x4096xbf16>) -> tensor<?x4096xf32> {
 
 // Threads that hold two have half as many of them at once.
 // CHECK-LABEL: @two_vectors
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, stages = 2>,
 tile.kernel @two_vectors(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
   %1 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
@@ -26,7 +26,7 @@ tile.kernel @two_vectors(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
 // With three tensors loaded, 768 threads hold one vector of each row, or 512 two.
 // Each block leaves a row of sums: 768 threads hold three rows of 256.
 // CHECK-LABEL: @three_tensors
-// CHECK-SAME:  schedule = #tile.schedule<rows = 3, threads = 768, vector = 8, columns = 2048, persistent = 1, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 3, threads = 768, vector = 8, columns = 2048, persistent = 1, stages = 2>,
 tile.kernel @three_tensors(%x: tensor<?x2048xbf16>, %y: tensor<?x2048xbf16>, %z: tensor<?x2048xbf16>) -> tensor<?x2048xf32> {
   %0 = arith.addf %x, %y : tensor<?x2048xbf16>
   %1 = arith.mulf %0, %z : tensor<?x2048xbf16>
@@ -35,7 +35,7 @@ tile.kernel @three_tensors(%x: tensor<?x2048xbf16>, %y: tensor<?x2048xbf16>, %z:
   tile.return %3 : tensor<?x2048xf32>
 }
 // CHECK-LABEL: @three_long
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 4096, persistent = 2, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 4096, persistent = 2, stages = 2>,
 tile.kernel @three_long(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>, %z: tensor<?x4096xbf16>) -> tensor<?x4096xf32> {
   %0 = arith.addf %x, %y : tensor<?x4096xbf16>
   %1 = arith.mulf %0, %z : tensor<?x4096xbf16>
@@ -47,7 +47,7 @@ tile.kernel @three_long(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>, %z: te
 // Rows of 128 threads share blocks of 256; those of 320 have their own, since two
 // would leave a third of the multiprocessor's threads without work.
 // CHECK-LABEL: @rows_of_128
-// CHECK-SAME:  schedule = #tile.schedule<rows = 2, threads = 256, vector = 8, columns = 1024, persistent = 3, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 2, threads = 256, vector = 8, columns = 1024, persistent = 3, stages = 2>,
 // PINNED-LABEL: @rows_of_128
 // PINNED-SAME: rows = 2, threads = 256, {{.*}} stages = 1>
 tile.kernel @rows_of_128(%x: tensor<?x1024xbf16>) -> tensor<?x1024xf32> {
@@ -56,7 +56,7 @@ tile.kernel @rows_of_128(%x: tensor<?x1024xbf16>) -> tensor<?x1024xf32> {
   tile.return %1 : tensor<?x1024xf32>
 }
 // CHECK-LABEL: @rows_of_320
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 320, vector = 8, columns = 2560, persistent = 3, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 320, vector = 8, columns = 2560, persistent = 3, stages = 2>,
 tile.kernel @rows_of_320(%x: tensor<?x2560xbf16>) -> tensor<?x2560xf32> {
   %0 = arith.extf %x : tensor<?x2560xbf16> to tensor<?x2560xf32>
   %1 = tile.reduce_rows add %0 partial : tensor<?x2560xf32> -> tensor<?x2560xf32>
@@ -65,7 +65,7 @@ tile.kernel @rows_of_320(%x: tensor<?x2560xbf16>) -> tensor<?x2560xf32> {
 
 // A row that no vector divides is held by elements, as many of them as of others.
 // CHECK-LABEL: @odd_row
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 2, stages = 2>}
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 2, stages = 2>}
 tile.kernel @odd_row(%x: tensor<?x2881xbf16>) -> (tensor<?x2881xf32>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x2881xbf16> to tensor<?x2881xf32>
   %1 = tile.reduce add %0 : tensor<?x2881xf32> -> tensor<?x1xf32>
@@ -76,7 +76,7 @@ tile.kernel @odd_row(%x: tensor<?x2881xbf16>) -> (tensor<?x2881xf32>, tensor<?x1
 // What is computed on both sides of a reduction waits for it in registers: where
 // there is much of it, 512 threads run, of longer rows in clusters.
 // CHECK-LABEL: @much_is_kept
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 8192, persistent = 1, cluster = 2, stages = 3>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 8192, persistent = 1, cluster = 2, stages = 3>,
 tile.kernel @much_is_kept(%x: tensor<?x8192xbf16>, %y: tensor<?x8192xbf16>)
     -> (tensor<?x8192xbf16>, tensor<?x8192xf32>, tensor<?x8192xf32>) {
   %0 = arith.extf %x : tensor<?x8192xbf16> to tensor<?x8192xf32>
@@ -101,7 +101,7 @@ tile.kernel @much_is_kept(%x: tensor<?x8192xbf16>, %y: tensor<?x8192xbf16>)
 // Three rows of 256 threads with vectors of 16 would leave no shared memory for the
 // reduction.
 // CHECK-LABEL: @no_room_side_by_side
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 16, columns = 4096, persistent = 4, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 256, vector = 16, columns = 4096, persistent = 4, stages = 2>,
 tile.kernel @no_room_side_by_side(%x: tensor<?x4096xf8E4M3FN>) -> (tensor<?x4096xf32>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x4096xf8E4M3FN> to tensor<?x4096xf32>
   %1 = tile.reduce add %0 : tensor<?x4096xf32> -> tensor<?x1xf32>
@@ -111,7 +111,7 @@ tile.kernel @no_room_side_by_side(%x: tensor<?x4096xf8E4M3FN>) -> (tensor<?x4096
 
 // Of short rows, a block takes several.
 // CHECK-LABEL: @short_rows
-// CHECK-SAME:  schedule = #tile.schedule<rows = 32, threads = 256, vector = 8, columns = 128, persistent = 2, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 32, threads = 256, vector = 8, columns = 128, persistent = 2, stages = 2>,
 tile.kernel @short_rows(%x: tensor<?x128xbf16>) -> tensor<?x128xf32> {
   %0 = arith.extf %x : tensor<?x128xbf16> to tensor<?x128xf32>
   %1 = tile.reduce_rows add %0 partial : tensor<?x128xf32> -> tensor<?x128xf32>
@@ -130,7 +130,7 @@ tile.kernel @statistics(%x: tensor<?x4096xf32>) -> tensor<?x1xf32> {
 
 // Where registers hold two sums, three stages go through shared memory.
 // CHECK-LABEL: @two_sums
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 3>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 3>,
 tile.kernel @two_sums(%x: tensor<?x4096xbf16> {tile.dimensions = ["rows", "columns"]},
                       %y: tensor<?x4096xbf16> {tile.dimensions = ["rows", "columns"]})
     -> (tensor<?x4096xf32>, tensor<?x4096xf32>) {
@@ -141,7 +141,7 @@ tile.kernel @two_sums(%x: tensor<?x4096xbf16> {tile.dimensions = ["rows", "colum
   tile.return %2, %3 : tensor<?x4096xf32>, tensor<?x4096xf32>
 }
 // CHECK-LABEL: @cluster_of_two
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, cluster = 2, stages = 2>,
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 1024, vector = 8, columns = 16384, persistent = 1, cluster = 2, stages = 2>,
 tile.kernel @cluster_of_two(%x: tensor<?x16384xbf16>) -> (tensor<?x16384xf32>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
   %1 = tile.reduce add %0 : tensor<?x16384xf32> -> tensor<?x1xf32>

@@ -11,8 +11,8 @@
 
 // Of a row that is not reduced, a block takes fewer columns.
 // CHECK-LABEL: @long_elementwise
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 1024>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 512>
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 128, vector = 8, columns = 1024>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 1, threads = 128, vector = 4, columns = 512>
 tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
   %0 = arith.addf %x, %x : tensor<?x16384xbf16>
   tile.return %0 : tensor<?x16384xbf16>
@@ -20,8 +20,8 @@ tile.kernel @long_elementwise(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> 
 
 // Of short rows, it takes fewer.
 // CHECK-LABEL: @short_rows
-// CHECK-SAME:  schedule = #tile.schedule<rows = 16, threads = 128, vector = 8, columns = 128>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 4, threads = 128, vector = 4, columns = 128>
+// CHECK-SAME:  schedule = #tile.rows<rows = 16, threads = 128, vector = 8, columns = 128>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 4, threads = 128, vector = 4, columns = 128>
 tile.kernel @short_rows(%x: tensor<?x128xbf16>) -> tensor<?x128xbf16> {
   %0 = arith.addf %x, %x : tensor<?x128xbf16>
   tile.return %0 : tensor<?x128xbf16>
@@ -29,8 +29,8 @@ tile.kernel @short_rows(%x: tensor<?x128xbf16>) -> tensor<?x128xbf16> {
 
 // A row that is reduced is shared by more threads.
 // CHECK-LABEL: @reduction
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 192, vector = 8, columns = 3072>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 768, vector = 4, columns = 3072>
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 192, vector = 8, columns = 3072>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 1, threads = 768, vector = 4, columns = 3072>
 tile.kernel @reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
   %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
   %1 = tile.reduce add %0 : tensor<?x2880xf32> -> tensor<?x1xf32>
@@ -40,8 +40,8 @@ tile.kernel @reduction(%x: tensor<?x2880xbf16>) -> tensor<?x1xf32> {
 // A block has no more than 1024 threads, and a row that nothing reads twice may
 // as well be swept in a loop.
 // CHECK-LABEL: @long_reduction
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096>
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 1024, vector = 8, columns = 32768>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 1, threads = 1024, vector = 4, columns = 4096>
 tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
@@ -51,11 +51,11 @@ tile.kernel @long_reduction(%x: tensor<?x32768xbf16>) -> tensor<?x1xf32> {
 // Rows that would be read again are swept in a loop only where a thread would
 // hold very much of them.
 // CHECK-LABEL: @read_again_much
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 32768, cluster = 2>
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 32768, cluster = 2>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 1, threads = 1024, vector = 4, columns = 32768, cluster = 2>
 // SM80-LABEL:  @read_again_much
-// SM80-SAME:   schedule = #tile.schedule<rows = 1, threads = 1024, vector = 8, columns = 32768>,
-// SM80-SAME:   unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096, reread = memory>
+// SM80-SAME:   schedule = #tile.rows<rows = 1, threads = 1024, vector = 8, columns = 32768>,
+// SM80-SAME:   unaligned_schedule = #tile.rows<rows = 1, threads = 1024, vector = 4, columns = 4096, reread = memory>
 tile.kernel @read_again_much(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
   %0 = arith.extf %x : tensor<?x32768xbf16> to tensor<?x32768xf32>
   %1 = tile.reduce max %0 : tensor<?x32768xf32> -> tensor<?x1xf32>
@@ -66,7 +66,7 @@ tile.kernel @read_again_much(%x: tensor<?x32768xbf16>) -> tensor<?x32768xbf16> {
 }
 
 // CHECK-LABEL: @read_again
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 16384>
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 1, threads = 1024, vector = 4, columns = 16384>
 tile.kernel @read_again(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
   %1 = tile.reduce max %0 : tensor<?x16384xf32> -> tensor<?x1xf32>
@@ -79,8 +79,8 @@ tile.kernel @read_again(%x: tensor<?x16384xbf16>) -> tensor<?x16384xbf16> {
 // What is left by each program stays as long and as much, whichever program
 // runs: only threads and vectors may differ.
 // CHECK-LABEL: @partial_rows
-// CHECK-SAME:  schedule = #tile.schedule<rows = [[ROWS:[0-9]+]], threads = {{[0-9]+}}, vector = 8, columns = [[COLUMNS:[0-9]+]], persistent = [[PERSISTENT:[0-9]+]], stages = 2>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = [[ROWS]], threads = {{[0-9]+}}, vector = 4, columns = [[COLUMNS]], persistent = [[PERSISTENT]]>
+// CHECK-SAME:  schedule = #tile.rows<rows = [[ROWS:[0-9]+]], threads = {{[0-9]+}}, vector = 8, columns = [[COLUMNS:[0-9]+]], persistent = [[PERSISTENT:[0-9]+]], stages = 2>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = [[ROWS]], threads = {{[0-9]+}}, vector = 4, columns = [[COLUMNS]], persistent = [[PERSISTENT]]>
 tile.kernel @partial_rows(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
   %0 = arith.extf %x : tensor<?x16384xbf16> to tensor<?x16384xf32>
   %1 = tile.reduce_rows add %0 partial : tensor<?x16384xf32> -> tensor<?x16384xf32>
@@ -90,8 +90,8 @@ tile.kernel @partial_rows(%x: tensor<?x16384xbf16>) -> tensor<?x16384xf32> {
 // A band is held by a program as a whole, so that it is read once: by more
 // threads.
 // CHECK-LABEL: @bands
-// CHECK-SAME:  schedule = #tile.schedule<rows = 128, threads = 256, vector = 8, columns = 128>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 128, threads = 1024, vector = 4, columns = 128>
+// CHECK-SAME:  schedule = #tile.rows<rows = 128, threads = 256, vector = 8, columns = 128>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 128, threads = 1024, vector = 4, columns = 128>
 tile.kernel @bands(%x: tensor<?x256xbf16>) -> tensor<?x256xf32> {
   %0 = arith.extf %x : tensor<?x256xbf16> to tensor<?x256xf32>
   %1 = tile.reduce_bands max %0 of 128 : tensor<?x256xf32>
@@ -101,8 +101,8 @@ tile.kernel @bands(%x: tensor<?x256xbf16>) -> tensor<?x256xf32> {
 
 // What may have nothing to do has as few programs to find that.
 // CHECK-LABEL: @factor
-// CHECK-SAME:  schedule = #tile.schedule<{{.*}}, vector = 8, {{.*}}, persistent = [[PERSISTENT:[0-9]+]]>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<{{.*}}, vector = 4, {{.*}}, persistent = [[PERSISTENT]]>
+// CHECK-SAME:  schedule = #tile.rows<{{.*}}, vector = 8, {{.*}}, persistent = [[PERSISTENT:[0-9]+]]>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<{{.*}}, vector = 4, {{.*}}, persistent = [[PERSISTENT]]>
 tile.kernel @factor(%s: tensor<1xf32> {tile.factor}, %x: tensor<?x2880xbf16> {tile.in_place = 0 : index}) -> tensor<?x2880xbf16> {
   %0 = arith.extf %x : tensor<?x2880xbf16> to tensor<?x2880xf32>
   %1 = tile.broadcast %s like %x : tensor<1xf32>, tensor<?x2880xbf16> -> tensor<?x2880xf32>
@@ -113,8 +113,8 @@ tile.kernel @factor(%s: tensor<1xf32> {tile.factor}, %x: tensor<?x2880xbf16> {ti
 
 // A single row is shared out among more blocks.
 // CHECK-LABEL: @single_row
-// CHECK-SAME:  schedule = #tile.schedule<rows = 1, threads = 256, vector = 8, columns = 2048>,
-// CHECK-SAME:  unaligned_schedule = #tile.schedule<rows = 1, threads = 256, vector = 4, columns = 1024>
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 256, vector = 8, columns = 2048>,
+// CHECK-SAME:  unaligned_schedule = #tile.rows<rows = 1, threads = 256, vector = 4, columns = 1024>
 tile.kernel @single_row(%w: tensor<8192xbf16>) -> tensor<8192xbf16> {
   %0 = arith.negf %w : tensor<8192xbf16>
   tile.return %0 : tensor<8192xbf16>

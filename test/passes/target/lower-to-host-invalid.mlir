@@ -7,7 +7,7 @@ tile.kernel @untiled(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // expected-error @below {{argument 1 of type 'memref<?x8xf32>' is not lowered; run the 'lower-tiles' pass first}}
 tile.program @of_tiles(%rows: index, %x: memref<?x8xf32>)
@@ -17,7 +17,7 @@ tile.program @of_tiles(%rows: index, %x: memref<?x8xf32>)
 
 // -----
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 tile.program @long_vectors(%p: !llvm.ptr, %x: vector<1048576xf64>)
     attributes {leading = 0 : i64, schedule = #schedule} {

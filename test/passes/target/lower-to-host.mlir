@@ -22,7 +22,7 @@
 // CHECK-NEXT:    llvm.br ^[[HEAD]](%[[NEXT]] : i64)
 // CHECK:         llvm.return
 tile.program @kernel(%rows: index, %p: !llvm.ptr)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1, vector = 8, columns = 8>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 1, vector = 8, columns = 8>} {
   %id = tile.program_id
   %count = tile.program_count
   %0 = arith.addi %id, %count : index
@@ -41,7 +41,7 @@ func.func @launcher(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // What float64 needs comes from libm.
 // CHECK:       llvm.func @erf(f64) -> f64
@@ -59,7 +59,7 @@ func.func @launcher() {
 
 // -----
 
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 
 // So do the numbers of a vector, one by one.
 // CHECK-LABEL: llvm.func @vectors(

@@ -11,7 +11,7 @@
 tile.program @kernel(%rows: index,
     %x: !llvm.ptr<1> {tile.alignment = 16 : i64, tile.readonly}, %xs: index,
     %y: !llvm.ptr<1> {tile.alignment = 4 : i64}, %ys: index)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 96, vector = 4, columns = 384>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 96, vector = 4, columns = 384>} {
   tile.return
 }
 
@@ -33,7 +33,7 @@ func.func @launcher(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 // CHECK-DAG:     %[[COUNT:.*]] = llvm.zext %[[BLOCKS]] : i32 to i64
 // CHECK:         llvm.sub %[[COUNT]], %[[ID]] : i64
 tile.program @programs(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %id = tile.program_id
   %count = tile.program_count
   %0 = arith.subi %count, %id : index
@@ -54,7 +54,7 @@ tile.program @programs(%p: !llvm.ptr<1>)
 // CHECK-DAG:     nvvm.read.ptx.sreg.cluster.ctaid.x range <i32, 0, 2> : i32
 // CHECK:         llvm.return
 tile.program @clusters(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64, cluster = 2>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 64, cluster = 2>} {
   %id = tile.program_id
   %count = tile.program_count
   %rank = gpu.cluster_block_id x upper_bound 2
@@ -72,7 +72,7 @@ tile.program @clusters(%p: !llvm.ptr<1>)
 // CHECK-DAG:     nvvm.barrier
 // CHECK:         nvvm.shfl.sync bfly
 tile.program @threads(%p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %distance = arith.constant 16 : i32
   %width = arith.constant 32 : i32
   %thread = gpu.thread_id x
@@ -94,7 +94,7 @@ tile.program @threads(%p: !llvm.ptr<1>, %x: f32)
 // CHECK-NOT:     llvm.call
 // CHECK:         llvm.return
 tile.program @functions(%p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %0 = math.exp2 %x fastmath<afn> : f32
   %1 = math.sqrt %0 fastmath<afn> : f32
   %2 = arith.divf %0, %1 fastmath<afn> : f32
@@ -110,7 +110,7 @@ tile.program @functions(%p: !llvm.ptr<1>, %x: f32)
 // CHECK:         llvm.cond_br
 // CHECK:         llvm.return
 tile.program @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   scf.for %i = %c0 to %rows step %c1 {
@@ -128,7 +128,7 @@ tile.program @control_flow(%rows: index, %p: !llvm.ptr<1>, %x: f32)
 // CHECK-NEXT:    nvvm.griddepcontrol launch_dependents
 // CHECK:         nvvm.read.ptx.sreg.ctaid.x
 tile.program @between(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>, overlap_next, overlap_previous} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>, overlap_next, overlap_previous} {
   %id = tile.program_id
   %0 = arith.index_cast %id : index to i64
   llvm.store %0, %p : i64, !llvm.ptr<1>
@@ -141,6 +141,6 @@ tile.program @between(%p: !llvm.ptr<1>)
 // CHECK-LABEL: llvm.func @ahead(
 // CHECK-SAME:      nvvm.minctasm = 4 : i32
 tile.program @ahead(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 4, stages = 2>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 128, vector = 1, columns = 128, persistent = 4, stages = 2>} {
   tile.return
 }

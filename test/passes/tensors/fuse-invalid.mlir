@@ -32,14 +32,23 @@ func.func private @external(tensor<?x8xf32>) -> tensor<?x8xf32>
 
 // expected-error @below {{'func.func' op has the unknown attribute 'tile.shedule'}}
 func.func @misspelled_attribute(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
-    attributes {tile.shedule = #tile.schedule<threads = 64>} {
+    attributes {tile.shedule = #tile.rows<threads = 64>} {
   %0 = arith.addf %x, %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
 
 // -----
 
-// expected-error @below {{attribute 'tile.schedule' must be a #tile.schedule, but is "threads = 64"}}
+// expected-error @below {{attribute 'tile.schedule' must be the schedule of a kernel, such as #tile.rows, but is #tile.launch<threads = 64>}}
+func.func @schedule_of_program(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {tile.schedule = #tile.launch<threads = 64>} {
+  %0 = arith.addf %x, %x : tensor<?x8xf32>
+  return %0 : tensor<?x8xf32>
+}
+
+// -----
+
+// expected-error @below {{attribute 'tile.schedule' must be the schedule of a kernel, such as #tile.rows, but is "threads = 64"}}
 func.func @schedule_as_text(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
     attributes {tile.schedule = "threads = 64"} {
   %0 = arith.addf %x, %x : tensor<?x8xf32>

@@ -194,9 +194,9 @@ func.func @"0.layer norm-2"(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // The schedule that a user pins reaches the kernels.
 // CHECK-LABEL: tile.kernel @pinned_kernel(
-// CHECK-SAME:      attributes {schedule = #tile.schedule<threads = 64>}
+// CHECK-SAME:      attributes {schedule = #tile.rows<threads = 64>}
 func.func @pinned(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
-    attributes {tile.schedule = #tile.schedule<threads = 64>} {
+    attributes {tile.schedule = #tile.rows<threads = 64>} {
   %0 = arith.addf %x, %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }

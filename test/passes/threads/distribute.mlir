@@ -9,7 +9,7 @@
 // CHECK:         tile.store %{{.*}} : tensor<1x1xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>, memref<?x1xf32, strided<[?, 1]>>
 tile.program @along_the_row(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
                             %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
   %0 = tile.load %x[%id, %c0] : memref<?x256xbf16, strided<[?, 1]>> -> tensor<1x256xbf16>
@@ -25,7 +25,7 @@ tile.program @along_the_row(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>
 // CHECK-LABEL: tile.program @several_rows
 // CHECK:         tile.load {{.*}} -> tensor<16x64xf32, #tile.blocked<vector = 4, threadRows = 8, threadColumns = 16>>
 tile.program @several_rows(%rows: index, %x: memref<?x64xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 16, threads = 128, vector = 4, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 16, threads = 128, vector = 4, columns = 64>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
   %0 = tile.load %x[%id, %c0] : memref<?x64xf32, strided<[?, 1]>> -> tensor<16x64xf32>
@@ -40,7 +40,7 @@ tile.program @several_rows(%rows: index, %x: memref<?x64xf32, strided<[?, 1]>>)
 // CHECK:         scf.for {{.*}} -> (tensor<1x128xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>)
 // CHECK-NEXT:      arith.addf %{{.*}} : tensor<1x128xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>
 tile.program @loop()
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : tensor<1x128xf32>
@@ -58,7 +58,7 @@ tile.program @loop()
 // CHECK-LABEL: tile.program @interleaved
 // CHECK:         tile.split interleaved %{{.*}} : tensor<1x256xbf16, #tile.blocked<vector = 8, threadRows = 1, threadColumns = 32>> -> tensor<1x128xbf16, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32>>,
 tile.program @interleaved(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
   %0 = tile.load %x[%id, %c0] : memref<?x256xbf16, strided<[?, 1]>> -> tensor<1x256xbf16>
@@ -78,9 +78,9 @@ tile.kernel @on_tensors(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// expected-error @below {{schedule #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 256> does not divide evenly among its threads}}
+// expected-error @below {{schedule #tile.rows<rows = 1, threads = 128, vector = 4, columns = 256> does not divide evenly among its threads}}
 tile.program @uneven()
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 128, vector = 4, columns = 256>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 128, vector = 4, columns = 256>} {
   tile.return
 }
 
@@ -90,7 +90,7 @@ tile.program @uneven()
 // CHECK-LABEL: tile.program @cluster
 // CHECK:         tile.load {{.*}} -> tensor<1x256xf32, #tile.blocked<vector = 4, threadRows = 1, threadColumns = 32, blocks = 2>>
 tile.program @cluster(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, cluster = 2>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
   %0 = tile.load %x[%id, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>

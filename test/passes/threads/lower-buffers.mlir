@@ -28,7 +28,7 @@
 // CHECK:         tile.return
 tile.program @kept(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
                    %y: memref<?x256xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, reread = shared>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %buffer = tile.buffer {offset = 512 : i64} : memref<4x1x256xbf16, #gpu.address_space<workgroup>>
@@ -57,7 +57,7 @@ tile.program @kept(%rows: index, %x: memref<?x256xbf16, strided<[?, 1]>>,
 // CHECK:         llvm.load %[[A]] {alignment = 2 : i64} : !llvm.ptr<3> -> vector<6xi8>
 tile.program @odd(%rows: index, %x: memref<?x192xf8E5M2, strided<[?, 1]>>,
                   %y: memref<?x192xf8E5M2, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64, reread = shared>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 2, columns = 64, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x1x192xf8E5M2, #gpu.address_space<workgroup>>
@@ -91,7 +91,7 @@ func.func private @odd_shared()
 // CHECK:         masked.store %[[ALL1]],
 tile.program @fold(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                    %y: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64}

@@ -37,7 +37,7 @@ tile.program @groups(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
                      %s: memref<?x64xf32, strided<[?, 1]>>,
                      %y: memref<?x4096xf32, strided<[?, 1]>>,
                      %z: memref<?x64xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<
+    attributes {leading = 1 : i64, schedule = #tile.rows<
         rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %0 = tile.load %x[%c0, %c0] : memref<?x4096xf32, strided<[?, 1]>> -> tensor<1x256xf32>

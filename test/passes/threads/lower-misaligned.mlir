@@ -40,7 +40,7 @@
 // CHECK:         tile.return
 tile.program @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
                     %y: memref<?x520xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 768>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 768>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %s = tile.misalignment %x[%row] to 8 : memref<?x520xbf16, strided<[?, 1]>> -> tensor<1x1xi32>
@@ -70,7 +70,7 @@ tile.program @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
 tile.program @elements(%rows: index, %x: memref<?x150xf32, strided<[?, 1]>>,
                        %w: memref<150xf32>, %y: memref<?x150xf32, strided<[?, 1]>>,
                        %z: memref<?x150xi32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 32, vector = 4, columns = 128>} {
   %c32 = arith.constant 32 : index
   %row = tile.program_id
   %s = tile.misalignment %x[%row] to 4 : memref<?x150xf32, strided<[?, 1]>> -> tensor<2x1xi32>
@@ -95,7 +95,7 @@ tile.program @elements(%rows: index, %x: memref<?x150xf32, strided<[?, 1]>>,
 // CHECK:           llvm.store %{{.*}}, %[[SLOT]] {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
 // CHECK:         nvvm.cp.async.commit.group
 tile.program @ahead(%rows: index, %x: memref<?x250xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %buffer = tile.buffer {offset = 0 : i64} : memref<2x1x256xbf16, #gpu.address_space<workgroup>>

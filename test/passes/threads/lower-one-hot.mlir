@@ -10,7 +10,7 @@
 // CHECK:         arith.cmpi eq, %[[REST]], %[[COUNTS]] : vector<4xi32>
 tile.program @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
                             %y: memref<?x128xi8, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %target[%row, %c0] : memref<?x1xi32, strided<[?, 1]>> -> tensor<1x1xi32>
@@ -43,7 +43,7 @@ tile.program @columns_equal(%rows: index, %target: memref<?x1xi32, strided<[?, 1
 tile.program @sum_of_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
                          %x: memref<?x64xf32, strided<[?, 1]>>,
                          %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %zero = arith.constant 0.0 : f32
   %row = tile.program_id
@@ -74,7 +74,7 @@ tile.program @sum_of_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>
 tile.program @add_to_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>,
                          %x: memref<?x64xf32, strided<[?, 1]>>,
                          %y: memref<?x64xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32
   %zero = arith.constant 0.0 : f32
@@ -104,7 +104,7 @@ tile.program @add_to_one(%rows: index, %target: memref<?x1xi32, strided<[?, 1]>>
 tile.program @several(%rows: index, %numbers: memref<?x64xi32, strided<[?, 1]>>,
                       %x: memref<?x64xf32, strided<[?, 1]>>,
                       %y: memref<?x64xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %one = arith.constant 1.0 : f32
   %zero = arith.constant 0.0 : f32

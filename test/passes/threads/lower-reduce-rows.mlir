@@ -14,7 +14,7 @@
 // CHECK:         llvm.store %[[S1]],
 tile.program @in_thread(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                         %y: memref<256xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<2x256xf32>
@@ -49,7 +49,7 @@ tile.program @in_thread(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK:         %[[MASK:.*]] = vector.broadcast %[[FIRST]]
 // CHECK:         masked.store %[[FOUR]], %{{.*}}, %[[MASK]]
 tile.program @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: memref<16xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 2, columns = 16>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 4, threads = 32, vector = 2, columns = 16>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x16xf32, strided<[?, 1]>> -> tensor<4x16xf32>
@@ -73,7 +73,7 @@ tile.program @in_warp(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>, %y: m
 // CHECK-NOT:     gpu.barrier
 // CHECK:         masked.store %[[MAX]],
 tile.program @across_warps(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: memref<128xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 64, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x128xf32, strided<[?, 1]>> -> tensor<2x128xf32>
@@ -102,7 +102,7 @@ tile.program @across_warps(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>,
 // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> vector<2xf32>
 tile.program @in_loop(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
                       %y: memref<?x16xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 8, threads = 64, vector = 2, columns = 16>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 8, threads = 64, vector = 2, columns = 16>} {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
   scf.for %row = %c0 to %rows step %c8 {
@@ -130,7 +130,7 @@ tile.program @in_loop(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
 // CHECK:         %[[MASK:.*]] = vector.broadcast %[[BOTH]]
 // CHECK:         masked.store %{{.*}}, %{{.*}}, %[[MASK]]
 tile.program @statistic(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>, %y: memref<1xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 64, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x1xf32, strided<[?, 1]>> -> tensor<2x1xf32>
@@ -147,7 +147,7 @@ tile.program @statistic(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>, %y: 
 // CHECK-NOT:     arith.addf
 // CHECK:         llvm.store %[[X]],
 tile.program @one_row(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: memref<128xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x128xf32, strided<[?, 1]>> -> tensor<1x128xf32>
@@ -168,7 +168,7 @@ tile.program @one_row(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %y: 
 // CHECK:         tile.return
 tile.program @take_turns(%rows: index, %x: memref<?x128xf32, strided<[?, 1]>>, %s: memref<?x1xf32, strided<[?, 1]>>,
                          %y: memref<128xf32>, %z: memref<1xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 64, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %s[%row, %c0] : memref<?x1xf32, strided<[?, 1]>> -> tensor<2x1xf32>

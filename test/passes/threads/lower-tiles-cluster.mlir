@@ -42,7 +42,7 @@
 // CHECK:         llvm.intr.masked.store
 tile.program @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                       %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
@@ -65,7 +65,7 @@ tile.program @cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
 tile.program @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                                     %y: memref<?x1xf32, strided<[?, 1]>>,
                                     %z: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
@@ -103,7 +103,7 @@ tile.program @reductions_in_cluster(%rows: index, %x: memref<?x512xf32, strided<
 // CHECK:         tile.return
 tile.program @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                               %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, persistent = 1, cluster = 2>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 512, persistent = 1, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
   %count = tile.program_count
@@ -128,7 +128,7 @@ tile.program @cluster_in_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]
 // CHECK:         tile.return
 tile.program @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                                  %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %0 = tile.load %x[%c0, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>
@@ -161,7 +161,7 @@ tile.program @cluster_after_loop(%rows: index, %x: memref<?x512xf32, strided<[?,
 tile.program @exchange(%rows: index, %x: memref<?x512xf32, strided<[?, 1]>>,
                        %y: memref<?x1xf32, strided<[?, 1]>>,
                        %z: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 512, cluster = 2>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x512xf32, strided<[?, 1]>> -> tensor<1x512xf32>

@@ -15,7 +15,7 @@
 // CHECK-NEXT:    tile.return
 tile.program @reduction(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
                         %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1, vector = 8, columns = 16>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 1, vector = 8, columns = 16>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x16xf32, strided<[?, 1]>> -> tensor<1x16xf32>
@@ -33,7 +33,7 @@ tile.program @reduction(%rows: index, %x: memref<?x16xf32, strided<[?, 1]>>,
 // CHECK-NOT:     masked.store
 // CHECK:         llvm.store %[[SUM]]
 tile.program @rows(%rows: index, %x: memref<?x8xf32, strided<[?, 1]>>, %y: memref<8xf32>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 1, vector = 8, columns = 8>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 1, vector = 8, columns = 8>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x8xf32, strided<[?, 1]>> -> tensor<2x8xf32>

@@ -25,7 +25,7 @@
 // CHECK:         tile.return
 tile.program @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                      %y: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant}
@@ -56,7 +56,7 @@ tile.program @pieces(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK:         tile.return
 tile.program @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>>,
                              %y: memref<?x100xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant}
@@ -86,7 +86,7 @@ tile.program @columns_beyond(%rows: index, %x: memref<?x100xf32, strided<[?, 1]>
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %{{.*}}, %[[MASK]]
 tile.program @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
                           %y: memref<?x32xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 32>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 4, threads = 32, vector = 4, columns = 32>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant}
@@ -110,7 +110,7 @@ tile.program @rows_beyond(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
 // CHECK:         llvm.load
 tile.program @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, ?, 1]>>,
                       %y: memref<?x?x128xf32, strided<[?, ?, 1]>>)
-    attributes {leading = 2 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 2 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64}
@@ -132,7 +132,7 @@ tile.program @leading(%i: index, %j: index, %x: memref<?x?x128xf32, strided<[?, 
 // CHECK-COUNT-2: llvm.intr.masked.store %[[V]]
 tile.program @row_vector(%rows: index, %w: memref<128xf32>,
                          %y: memref<?x128xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %w[%c0] {alignment = 16 : i64} : memref<128xf32> -> tensor<1x128xf32>
@@ -178,7 +178,7 @@ tile.program @row_vector(%rows: index, %w: memref<128xf32>,
 // CHECK-NEXT:    llvm.intr.masked.store %[[VALUE]], %{{.*}}, %[[MASK]]
 tile.program @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                              %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
@@ -198,7 +198,7 @@ tile.program @warp_reduction(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>
 // CHECK:         tile.return
 tile.program @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>,
                              %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 32>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 4, threads = 32, vector = 4, columns = 32>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x32xf32, strided<[?, 1]>> -> tensor<4x32xf32>
@@ -236,7 +236,7 @@ tile.program @part_of_a_warp(%rows: index, %x: memref<?x32xf32, strided<[?, 1]>>
 // CHECK:         tile.return
 tile.program @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                         %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
@@ -267,7 +267,7 @@ tile.program @two_warps(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
 // CHECK:         tile.return
 tile.program @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                                 %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 3, threads = 192, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 3, threads = 192, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<3x256xf32>
@@ -290,7 +290,7 @@ tile.program @rows_side_by_side(%rows: index, %x: memref<?x256xf32, strided<[?, 
 // CHECK:         tile.return
 tile.program @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
                          %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 1024, vector = 4, columns = 4096>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 1024, vector = 4, columns = 4096>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x4096xf32, strided<[?, 1]>> -> tensor<1x4096xf32>
@@ -314,7 +314,7 @@ tile.program @many_warps(%rows: index, %x: memref<?x4096xf32, strided<[?, 1]>>,
 // CHECK-NEXT:    gpu.shuffle xor %[[VALUE]],
 tile.program @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>,
                            %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 384, vector = 4, columns = 1536>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 384, vector = 4, columns = 1536>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x1536xf32, strided<[?, 1]>> -> tensor<1x1536xf32>
@@ -345,7 +345,7 @@ tile.program @twelve_warps(%rows: index, %x: memref<?x1536xf32, strided<[?, 1]>>
 // CHECK:         tile.return
 tile.program @reduction_in_loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                                 %y: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %c0 = arith.constant 0 : index
   %id = tile.program_id
   %count = tile.program_count
@@ -369,7 +369,7 @@ tile.program @reduction_in_loop(%rows: index, %x: memref<?x256xf32, strided<[?, 
 tile.program @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>,
                              %y: memref<?x1xf32, strided<[?, 1]>>,
                              %z: memref<?x1xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x256xf32, strided<[?, 1]>> -> tensor<1x256xf32>
@@ -393,7 +393,7 @@ tile.program @two_reductions(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>
 // CHECK-NEXT:    arith.select %[[INSIDE]], %[[TILE]], %[[OTHER]] : vector<4xf32>
 tile.program @mask(%column: index, %x: memref<?x128xf32, strided<[?, 1]>>,
                    %y: memref<?x128xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x128xf32, strided<[?, 1]>> -> tensor<1x128xf32>
@@ -412,7 +412,7 @@ tile.program @mask(%column: index, %x: memref<?x128xf32, strided<[?, 1]>>,
 // CHECK-COUNT-2: arith.mulf %{{.*}}, %[[REPEATED]] : vector<4xf32>
 tile.program @statistic(%rows: index, %s: memref<?x1xf32, strided<[?, 1]>>,
                         %x: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %s[%row, %c0] : memref<?x1xf32, strided<[?, 1]>> -> tensor<1x1xf32>
@@ -429,7 +429,7 @@ tile.program @statistic(%rows: index, %s: memref<?x1xf32, strided<[?, 1]>>,
 // CHECK-LABEL: tile.program @loop(
 // CHECK:         scf.for {{.*}} -> (vector<4xf32>, vector<4xf32>) {
 tile.program @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : tensor<1x256xf32>
@@ -462,7 +462,7 @@ tile.program @loop(%rows: index, %x: memref<?x256xf32, strided<[?, 1]>>)
 // CHECK-NEXT:    llvm.intr.masked.store %{{.*}}, %[[ADDRESS]], %[[MASK]]
 tile.program @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
                            %y: memref<?x300xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64, invariant, offset = 200 : i64, length = 100 : i64}
@@ -481,7 +481,7 @@ tile.program @piece_of_row(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
 // CHECK:         tile.return
 tile.program @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
                           %y: memref<?x300xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {offset = 100 : i64, length = 128 : i64}
@@ -506,7 +506,7 @@ tile.program @whole_piece(%rows: index, %x: memref<?x300xf32, strided<[?, 1]>>,
 // CHECK:         masked.store %[[JOIN]]
 tile.program @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
                           %y: memref<?x200xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64}
@@ -535,7 +535,7 @@ tile.program @interleaved(%rows: index, %x: memref<?x200xf32, strided<[?, 1]>>,
 // CHECK-DAG:     llvm.store %[[OTHER]]
 tile.program @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
                                   %y: memref<?x192xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 64>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x192xf32, strided<[?, 1]>> -> tensor<1x192xf32>
@@ -563,7 +563,7 @@ tile.program @interleaved_scalars(%rows: index, %x: memref<?x192xf32, strided<[?
 // CHECK:         vector.from_elements %[[C0]], %[[A0]], %[[B0]], %[[C1]], %[[A1]], %[[B1]] : vector<6xf32>
 tile.program @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 1]>>,
                                 %y: memref<?x192xf32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 2, columns = 64>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 2, columns = 64>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x192xf32, strided<[?, 1]>> -> tensor<1x192xf32>
@@ -599,7 +599,7 @@ tile.program @interleaved_three(%rows: index, %x: memref<?x192xf32, strided<[?, 
 // CHECK:         masked.store %[[A]],
 // CHECK:         masked.store %[[B]],
 tile.program @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 2, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.iota from %from : tensor<2x256xi32>
@@ -622,7 +622,7 @@ tile.program @iota(%rows: index, %from: index, %y: memref<?x256xi32, strided<[?,
 // CHECK-NEXT:    vector.broadcast %[[B]] : i32 to vector<4xi32>
 // CHECK:         tile.return
 tile.program @iota_rows(%rows: index, %first: index, %y: memref<?x128xi32, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 8, threads = 128, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 8, threads = 128, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.iota_rows from %first : tensor<8x1xi32>
@@ -645,7 +645,7 @@ tile.program @iota_rows(%rows: index, %first: index, %y: memref<?x128xi32, strid
 // CHECK:         llvm.store %[[BYTES]], %{{.*}} {alignment = 1 : i64} : vector<4xi8>
 tile.program @integers(%rows: index, %target: memref<?x1xi64, strided<[?, 1]>>,
                        %y: memref<?x128xi8, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %target[%row, %c0] : memref<?x1xi64, strided<[?, 1]>> -> tensor<1x1xi64>

@@ -39,7 +39,7 @@
 // CHECK:         tile.keep
 // CHECK:         tile.take
 tile.kernel @kept(%x: tensor<?x1000xbf16>, %w: tensor<1000xbf16>) -> tensor<?x1000xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>} {
   %0 = arith.extf %x : tensor<?x1000xbf16> to tensor<?x1000xf32>
   %1 = arith.extf %w : tensor<1000xbf16> to tensor<1000xf32>
   %2 = tile.reduce max %0 : tensor<?x1000xf32> -> tensor<?x1xf32>
@@ -63,7 +63,7 @@ func.func @f(%x: tensor<?x1000xbf16>, %w: tensor<1000xbf16>) -> tensor<?x1000xf3
 // CHECK-NOT:     tile.take
 // CHECK:         tile.return
 tile.kernel @loaded_again(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, reread = memory>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, reread = memory>} {
   %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
   %2 = arith.subf %x, %1 : tensor<?x1024xf32>
@@ -98,7 +98,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // CHECK:         tile.return
 tile.kernel @two_operands(%x: tensor<?x1024xf32>, %y: tensor<?x1024xbf16>,
                           %s: tensor<?x32xf32>, %z: tensor<?x1024xf32>) -> tensor<?x1024xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 512, cluster = 2, reread = shared>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 512, cluster = 2, reread = shared>} {
   %0 = arith.extf %y : tensor<?x1024xbf16> to tensor<?x1024xf32>
   %1 = tile.broadcast %s like %x : tensor<?x32xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
   %2 = arith.mulf %x, %0 : tensor<?x1024xf32>
@@ -126,7 +126,7 @@ func.func @f(%x: tensor<?x1024xf32>, %y: tensor<?x1024xbf16>, %s: tensor<?x32xf3
 // CHECK-NOT:     tile.take
 // CHECK:         tile.return
 tile.kernel @sums_in_memory(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 1, reread = shared>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 1, reread = shared>} {
   %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
   %2 = arith.subf %x, %1 : tensor<?x1024xf32>
@@ -156,7 +156,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // CHECK-NOT:       tile.load %[[X]]
 // CHECK:         tile.return
 tile.kernel @stages(%x: tensor<?x256xf32>, %w: tensor<256xf32>, %s: tensor<?x1xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 3>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 3>} {
   %0 = tile.broadcast %s like %x : tensor<?x1xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
   %1 = tile.broadcast %w like %x : tensor<256xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
   %2 = arith.mulf %0, %1 : tensor<?x256xf32>

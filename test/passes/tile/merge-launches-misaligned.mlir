@@ -8,8 +8,8 @@
 // CHECK:         } else {
 // CHECK:           %[[MISALIGNMENT:.*]] = tile.misalignment %[[Y]][%{{.*}}] to 4 {space = 1 : i64}
 // CHECK:           tile.copy_ahead %[[Y]][{{.*}}] misaligned %[[MISALIGNMENT]] to %{{.*}} {space = 1 : i64, tile = tensor<4x256xf32>}
-#tiles = #tile.schedule<rows = 4, threads = 64, vector = 4, columns = 256, reread = shared>
-#others = #tile.schedule<rows = 1, threads = 64, vector = 1, columns = 64>
+#tiles = #tile.rows<rows = 4, threads = 64, vector = 4, columns = 256, reread = shared>
+#others = #tile.rows<rows = 1, threads = 64, vector = 1, columns = 64>
 tile.kernel @merged(%x: tensor<?x509xf32>, %v: tensor<509xf32>) -> tensor<?x509xf32>
     attributes {schedule = #tiles, unaligned_schedule = #others} {
   %0 = tile.reduce max %x : tensor<?x509xf32> -> tensor<?x1xf32>

@@ -39,7 +39,7 @@
 // CHECK-SAME:      %[[A:[^:]*]]: {{[^,]*}}, %[[B:[^:]*]]: {{[^,]*}}, %[[C:[^:]*]]: tensor<64xf32>
 // CHECK-NEXT:    %[[R:.*]]:2 = tile.launch [@merged](%[[A]], %[[C]], %[[B]], %[[C]])
 // CHECK-NEXT:    return %[[R]]#0, %[[R]]#1
-#tiles = #tile.schedule<rows = 4, threads = 1, vector = 4, columns = 64>
+#tiles = #tile.rows<rows = 4, threads = 1, vector = 4, columns = 64>
 tile.kernel @merged(%x: tensor<?x128xf32>, %v: tensor<64xf32>) -> tensor<?x128xf32>
     attributes {schedule = #tiles} {
   %0 = arith.addf %x, %x : tensor<?x128xf32>
@@ -74,7 +74,7 @@ func.func @f(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<64xf32>)
 // CHECK:             space = 2 : i64
 // CHECK-NOT:   tile.program
 // CHECK:       tile.launch [@three](%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}})
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @three(%x: tensor<?x4x128xf32>, %c: tensor<?x1x128xf32>) -> tensor<?x4x128xf32>
     attributes {schedule = #one} {
   %0 = tile.broadcast %c like %x : tensor<?x1x128xf32>, tensor<?x4x128xf32> -> tensor<?x4x128xf32>
@@ -111,7 +111,7 @@ func.func @f(%x: tensor<?x4x128xf32>, %y: tensor<?x2x128xf32>, %z: tensor<?x3x12
 // CHECK-NEXT:    tile.launch [@d]
 // CHECK-NEXT:    tile.launch [@e]
 // CHECK-NEXT:    return
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @a(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
@@ -156,7 +156,7 @@ func.func @dependent(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128
 // CHECK-LABEL: func.func @nothing_shared(
 // CHECK-NEXT:    tile.launch [@first]
 // CHECK-NEXT:    tile.launch [@second]
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
@@ -178,13 +178,13 @@ func.func @nothing_shared(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tens
 // CHECK-LABEL: func.func @schedules(
 // CHECK-NEXT:    tile.launch [@first]
 // CHECK-NEXT:    tile.launch [@second]
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
 }
 tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 2, threads = 1, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 2, threads = 1, vector = 4, columns = 128>} {
   tile.return %x : tensor<?x128xf32>
 }
 func.func @schedules(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
@@ -200,13 +200,13 @@ func.func @schedules(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<12
 // CHECK-LABEL: func.func @persistent(
 // CHECK-NEXT:    tile.launch [@first]
 // CHECK-NEXT:    tile.launch [@second]
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128, persistent = 1>} {
   tile.return %x : tensor<?x128xf32>
 }
 tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128, persistent = 1>} {
   tile.return %x : tensor<?x128xf32>
 }
 func.func @persistent(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
@@ -222,13 +222,13 @@ func.func @persistent(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<1
 // CHECK-LABEL: func.func @clusters(
 // CHECK-NEXT:    tile.launch [@first]
 // CHECK-NEXT:    tile.launch [@second]
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, cluster = 2>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128, cluster = 2>} {
   tile.return %x : tensor<?x128xf32>
 }
 tile.kernel @second(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128, cluster = 2>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128, cluster = 2>} {
   tile.return %x : tensor<?x128xf32>
 }
 func.func @clusters(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128xf32>, %w: tensor<128xf32>)
@@ -244,7 +244,7 @@ func.func @clusters(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128
 // CHECK-LABEL: func.func @in_place(
 // CHECK-NEXT:    tile.launch [@first]
 // CHECK-NEXT:    tile.launch [@second]
-#one = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 128>
+#one = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 128>
 tile.kernel @first(%x: tensor<?x128xf32>, %v: tensor<128xf32>) -> tensor<?x128xf32>
     attributes {schedule = #one} {
   tile.return %x : tensor<?x128xf32>
@@ -270,7 +270,7 @@ func.func @in_place(%x: tensor<?x128xf32>, %y: tensor<?x128xf32>, %v: tensor<128
 // CHECK-LABEL: func.func @alone(
 // CHECK:         tile.launch [@numbers
 // CHECK:         tile.launch [@plain
-#tiles = #tile.schedule<rows = 1, threads = 1, vector = 4, columns = 64>
+#tiles = #tile.rows<rows = 1, threads = 1, vector = 4, columns = 64>
 tile.kernel @numbers(%x: tensor<?x?x64xi32>, %v: tensor<64xi32>) -> tensor<?x?x64xi32>
     attributes {schedule = #tiles} {
   %0 = tile.iota over [1] like %x : tensor<?x?x1xi32>, tensor<?x?x64xi32>

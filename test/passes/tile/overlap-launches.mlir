@@ -25,12 +25,12 @@
 // CHECK-NOT:     overlap_
 // CHECK:         return
 tile.kernel @partials(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 2>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 2>} {
   %0 = tile.reduce_rows add %x partial : tensor<?x256xf32> -> tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
 tile.kernel @sum(%p: tensor<?x256xf32>, %w: tensor<256xf32>) -> tensor<256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = tile.reduce_rows add %p : tensor<?x256xf32> -> tensor<256xf32>
   %1 = arith.mulf %0, %w : tensor<256xf32>
   tile.return %1 : tensor<256xf32>
@@ -48,19 +48,19 @@ func.func @f(%x: tensor<?x256xf32>, %w: tensor<256xf32>) -> tensor<256xf32> {
 // CHECK-NOT:   overlap_
 // CHECK:       return %{{.*}} : tensor<?x256xf32>, tensor<?x256xf32>
 tile.kernel @many(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256>} {
   %0 = arith.addf %x, %x : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
 tile.kernel @after(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
 // Nor is there a promise for launches that do not wait for each other, which may
 // write where others read.
 tile.kernel @apart(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.mulf %x, %x : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
@@ -77,17 +77,17 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x256xf32>) {
 // CHECK-LABEL: tile.program @middle(
 // CHECK-SAME:      overlap_next, overlap_previous
 tile.kernel @first(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
 tile.kernel @middle(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
 tile.kernel @last(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }

@@ -27,7 +27,7 @@
 // CHECK:         tile.return
 tile.kernel @expectation(%x: tensor<?x1000xf32>, %w: tensor<?x1000xf32>)
     -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %unit = arith.constant 1.0 : f32
   %max = tile.reduce max %x : tensor<?x1000xf32> -> tensor<?x1xf32>
   %maxes = tile.broadcast %max like %x
@@ -67,7 +67,7 @@ func.func @f(%x: tensor<?x1000xf32>, %w: tensor<?x1000xf32>) -> tensor<?x1xf32> 
 // CHECK-NOT:     scf.for
 // CHECK:         tile.return
 tile.kernel @sink(%x: tensor<?x1024xf32>, %s: tensor<?x1xf32>) -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %max = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %larger = arith.maximumf %max, %s : tensor<?x1xf32>
   %larges = tile.broadcast %larger like %x
@@ -111,7 +111,7 @@ func.func @f(%x: tensor<?x1024xf32>, %s: tensor<?x1xf32>) -> tensor<?x1xf32> {
 // CHECK-NOT:     scf.for
 // CHECK:         tile.return
 tile.kernel @chosen(%x: tensor<?x1024xf32>, %n: tensor<?x1xi32>) -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %zero = arith.constant 0.0 : f32
   %zeros = tile.broadcast %zero like %x : f32, tensor<?x1024xf32> -> tensor<?x1024xf32>
   %column = tile.iota like %x : tensor<?x1024xi32>, tensor<?x1024xf32>
@@ -142,7 +142,7 @@ func.func @f(%x: tensor<?x1024xf32>, %n: tensor<?x1xi32>) -> tensor<?x1xf32> {
 // CHECK-NOT:     scf.for
 // CHECK:         tile.return
 tile.kernel @entropy(%x: tensor<?x1024xf32>) -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %max = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %maxes = tile.broadcast %max like %x
       : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
@@ -172,7 +172,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1xf32> {
 // CHECK:         tile.return
 tile.kernel @saves_nothing(%x: tensor<?x1024xf32>, %w: tensor<?x1024xf32>)
     -> (tensor<?x1024xf32>, tensor<?x1xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %max = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %maxes = tile.broadcast %max like %x
       : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>

@@ -6,7 +6,7 @@
 // CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@unaligned](
 tile.kernel @unaligned(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 16, columns = 64>} {
   %0 = arith.addf %x, %x : tensor<?x128xf32>
   tile.return %0 : tensor<?x128xf32>
 }
@@ -22,7 +22,7 @@ func.func @f(%x: tensor<?x128xf32>) -> tensor<?x128xf32> {
 // CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@leading, @leading_strided](
 tile.kernel @leading(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 16, columns = 64>} {
   %0 = arith.addf %x, %x : tensor<?x?x128xf32>
   tile.return %0 : tensor<?x?x128xf32>
 }
@@ -56,7 +56,7 @@ func.func @f(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32> {
 // CHECK-NEXT:    %[[RESULT:.*]] = arith.select %[[IS_NUMBER]], %[[WHOLE]], %[[SUMS]]#0
 // CHECK:         tile.store %[[RESULT]]
 tile.kernel @sum_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 16, columns = 64, persistent = 1>} {
   %0 = tile.reduce_rows add %x partial : tensor<?x64xf32> -> tensor<?x64xf32>
   tile.return %0 : tensor<?x64xf32>
 }
@@ -73,7 +73,7 @@ func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 // CHECK-NOT:     arith.subf
 // CHECK:         tile.return
 tile.kernel @maximum_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 16, columns = 64, persistent = 1>} {
   %0 = tile.reduce_rows max %x partial : tensor<?x64xf32> -> tensor<?x64xf32>
   tile.return %0 : tensor<?x64xf32>
 }
@@ -91,7 +91,7 @@ func.func @f(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
 // CHECK-NOT:     tile.fold
 // CHECK:         tile.return
 tile.kernel @threads_of_a_gpu(%x: tensor<?x1000xf32>) -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 128, vector = 8, columns = 64>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 128, vector = 8, columns = 64>} {
   %0 = tile.reduce max %x : tensor<?x1000xf32> -> tensor<?x1xf32>
   tile.return %0 : tensor<?x1xf32>
 }

@@ -21,7 +21,7 @@
 // CHECK-NEXT:    tile.store %[[SCALED]], %[[Y]][%[[ID]], %{{.*}}] {{.*}}space = 1
 tile.kernel @kept(%x: tensor<?x?x?x256xf32>, %t: tensor<1x?x1x256xf32>)
     -> tensor<1x?x1x256xf32>
-    attributes {schedule = #tile.schedule<rows = 8, threads = 32, vector = 1, columns = 32, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 8, threads = 32, vector = 1, columns = 32, persistent = 1>} {
   %0 = tile.reduce_rows add %x : tensor<?x?x?x256xf32> -> tensor<1x?x1x256xf32>
   %1 = arith.mulf %0, %t : tensor<1x?x1x256xf32>
   tile.return %1 : tensor<1x?x1x256xf32>

@@ -25,8 +25,8 @@
 // CHECK:       tile.launch [@several_rows, @several_rows_unaligned](
 tile.kernel @several_rows(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32>)
     -> tensor<?x?x261xf32> attributes {
-    schedule = #tile.schedule<rows = 2, threads = 128, vector = 8, columns = 512>,
-    unaligned_schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64>} {
+    schedule = #tile.rows<rows = 2, threads = 128, vector = 8, columns = 512>,
+    unaligned_schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 64>} {
   %0 = arith.extf %x : tensor<?x?x261xbf16> to tensor<?x?x261xf32>
   %1 = tile.broadcast %w like %x : tensor<261xf32>, tensor<?x?x261xbf16> -> tensor<?x?x261xf32>
   %2 = arith.mulf %0, %1 : tensor<?x?x261xf32>
@@ -64,8 +64,8 @@ func.func @f(%x: tensor<?x?x261xbf16>, %w: tensor<261xf32>, %s: tensor<?x?x1xf32
 // CHECK-NOT:     misaligned
 // CHECK:         tile.return
 tile.kernel @kept(%x: tensor<?x511xbf16>) -> tensor<?x511xf32> attributes {
-    schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>,
-    unaligned_schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 64>} {
+    schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 256, reread = shared>,
+    unaligned_schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 64>} {
   %0 = arith.extf %x : tensor<?x511xbf16> to tensor<?x511xf32>
   %1 = tile.reduce max %0 : tensor<?x511xf32> -> tensor<?x1xf32>
   %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x511xbf16> -> tensor<?x511xf32>
@@ -86,8 +86,8 @@ func.func @f(%x: tensor<?x511xbf16>) -> tensor<?x511xf32> {
 // CHECK-SAME:      %[[Y:[^:]*]]: memref<?x261xf32, strided<[?, 1]>> {tile.alignment = 4 : i64, tile.phase = 4 : i64})
 // CHECK:         tile.misalignment %[[Y]]
 tile.kernel @sizes(%x: tensor<?x261xf32>, %w: tensor<261xf32>) -> tensor<?x261xf32> attributes {
-    schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>,
-    unaligned_schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>,
+    unaligned_schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %0 = tile.broadcast %w like %x : tensor<261xf32>, tensor<?x261xf32> -> tensor<?x261xf32>
   tile.return %0 : tensor<?x261xf32>
 }

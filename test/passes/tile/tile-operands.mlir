@@ -9,7 +9,7 @@
 // CHECK-NEXT:    tile.store %[[LOW]], {{.*}} {alignment = 16 : i64, length = 128 : i64, offset = 128 : i64}
 // CHECK-NEXT:    tile.return
 tile.kernel @pieces(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %a, %b = tile.split %x : tensor<?x256xf32> -> tensor<?x128xf32>, tensor<?x128xf32>
   %0 = arith.negf %b : tensor<?x128xf32>
   %1 = tile.join %0, %a : tensor<?x128xf32>, tensor<?x128xf32> -> tensor<?x256xf32>
@@ -33,7 +33,7 @@ func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
 // CHECK-NEXT:    tile.store %[[PIECES]]#0, {{.*}} : tensor<1x128xf32>
 // CHECK-NEXT:    tile.return
 tile.kernel @interleaved(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %a, %b = tile.split interleaved %x : tensor<?x256xf32> -> tensor<?x128xf32>, tensor<?x128xf32>
   %0 = arith.negf %b : tensor<?x128xf32>
   %1 = tile.join interleaved %0, %a : tensor<?x128xf32>, tensor<?x128xf32> -> tensor<?x256xf32>
@@ -59,7 +59,7 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x128xf32>) {
 // CHECK-NEXT:    tile.store %[[RESULT1]], {{.*}} {alignment = 16 : i64, length = 256 : i64, offset = 256 : i64}
 // CHECK-NEXT:    tile.return
 tile.kernel @parts(%x: tensor<?x512xf32>) -> tensor<?x512xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0:4 = tile.split interleaved parts(2) %x
       : tensor<?x512xf32> -> tensor<?x128xf32>, tensor<?x128xf32>, tensor<?x128xf32>, tensor<?x128xf32>
   %1 = arith.negf %0#1 : tensor<?x128xf32>
@@ -85,7 +85,7 @@ func.func @f(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
 // CHECK:         tile.store %[[B]], %[[R:.*]][%[[ROW]], %[[C0]]] {alignment = 4 : i64, length = 1 : i64}
 // CHECK-NEXT:    tile.store %[[A]], %[[R]][%[[ROW]], %[[C0]]] {alignment = 4 : i64, length = 1 : i64, offset = 1 : i64}
 tile.kernel @single_elements(%x: tensor<?x2xf32>, %y: tensor<?x256xf32>) -> (tensor<?x2xf32>, tensor<?x256xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %a, %b = tile.split interleaved %x : tensor<?x2xf32> -> tensor<?x1xf32>, tensor<?x1xf32>
   %0 = tile.broadcast %a like %y : tensor<?x1xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
   %1 = arith.mulf %y, %0 : tensor<?x256xf32>
@@ -108,7 +108,7 @@ func.func @f(%x: tensor<?x2xf32>, %y: tensor<?x256xf32>) -> (tensor<?x2xf32>, te
 // CHECK-NOT:     tile.load
 // CHECK:         tile.return
 tile.kernel @iota(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = tile.iota like %x : tensor<?x1000xi32>, tensor<?x1000xf32>
   tile.return %0 : tensor<?x1000xi32>
 }
@@ -126,7 +126,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xi32> {
 // CHECK-DAG:     tile.load %[[X]][{{.*}}] {alignment = 16 : i64} :
 // CHECK-DAG:     tile.load %[[Y]][{{.*}}] {alignment = 16 : i64, invariant} :
 tile.kernel @in_place(%x: tensor<?x256xf32> {tile.in_place = 0 : i64}, %y: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = arith.addf %x, %y : tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }

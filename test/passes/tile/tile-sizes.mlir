@@ -7,7 +7,7 @@
 // CHECK-SAME:      memref<?x?x8xf32
 // CHECK-NOT:   tile.program @repeated_strided
 tile.kernel @repeated(%x: tensor<1x4x8xf32>) -> tensor<2x4x8xf32>
-    attributes {schedule = #tile.schedule<rows = 4, threads = 32, vector = 1, columns = 8>} {
+    attributes {schedule = #tile.rows<rows = 4, threads = 32, vector = 1, columns = 8>} {
   %0 = tile.broadcast %x : tensor<1x4x8xf32> -> tensor<2x4x8xf32>
   tile.return %0 : tensor<2x4x8xf32>
 }
@@ -21,7 +21,7 @@ func.func @f(%x: tensor<1x4x8xf32>) -> tensor<2x4x8xf32> {
 // CHECK-SAME:      memref<?x66xf32{{[^>]*>>}} {tile.alignment = 4 : i64
 // CHECK-SAME:      memref<?x12xf32{{[^>]*>>}} {tile.alignment = 16 : i64
 tile.kernel @sizes(%x: tensor<?x66xf32>) -> tensor<?x12xf32>
-    attributes {schedule = #tile.schedule<rows = 8, threads = 32, vector = 4, columns = 16>} {
+    attributes {schedule = #tile.rows<rows = 8, threads = 32, vector = 4, columns = 16>} {
   %cst = arith.constant 1.0 : f32
   %0 = tile.broadcast %cst like %x : f32, tensor<?x66xf32> -> tensor<?x12xf32>
   tile.return %0 : tensor<?x12xf32>

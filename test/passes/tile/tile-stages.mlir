@@ -29,7 +29,7 @@
 // CHECK-NEXT:        scf.yield %[[LOADED]]
 // CHECK:         tile.return
 tile.kernel @ahead(%x: tensor<?x256xf32>, %w: tensor<256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 2>} {
+    attributes {schedule = #tile.rows<rows = 2, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 2>} {
   %0 = tile.reduce add %x : tensor<?x256xf32> -> tensor<?x1xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
   %2 = tile.broadcast %w like %x : tensor<256xf32>, tensor<?x256xf32> -> tensor<?x256xf32>
@@ -58,7 +58,7 @@ func.func @f(%x: tensor<?x256xf32>, %w: tensor<256xf32>) -> tensor<?x256xf32> {
 // CHECK-NEXT:      scf.yield %[[NEUTRAL]]
 // CHECK:         tile.store %[[SUMS]]
 tile.kernel @sums(%x: tensor<?x256xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 2>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 2>} {
   %0 = tile.reduce_rows add %x partial : tensor<?x256xf32> -> tensor<?x256xf32>
   tile.return %0 : tensor<?x256xf32>
 }
@@ -77,7 +77,7 @@ func.func @f(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
 // CHECK-NEXT:      arith.subf %[[LOW]], %[[HIGH]]
 // CHECK:           scf.yield %[[NEXT_LOW]], %[[NEXT_HIGH]]
 tile.kernel @pieces(%x: tensor<?x512xf32>) -> tensor<?x256xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 2>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1, stages = 2>} {
   %0, %1 = tile.split %x : tensor<?x512xf32> -> tensor<?x256xf32>, tensor<?x256xf32>
   %2 = arith.subf %0, %1 : tensor<?x256xf32>
   tile.return %2 : tensor<?x256xf32>

@@ -17,7 +17,7 @@
 // CHECK-NEXT:    tile.store %[[SUM]], %[[PARTIALS]][%[[ID]],
 // CHECK-NEXT:    tile.return
 tile.kernel @rows_in_registers(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x256xf32>)
-    attributes {schedule = #tile.schedule<rows = 2, threads = 32, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 2, threads = 32, vector = 4, columns = 256, persistent = 1>} {
   %0 = math.exp %x : tensor<?x256xf32>
   %1 = tile.reduce_rows add %0 partial : tensor<?x256xf32> -> tensor<?x256xf32>
   tile.return %0, %1 : tensor<?x256xf32>, tensor<?x256xf32>
@@ -48,7 +48,7 @@ func.func @f(%x: tensor<?x256xf32>) -> (tensor<?x256xf32>, tensor<?x256xf32>) {
 // CHECK-NOT:     tile.store
 // CHECK:         tile.return
 tile.kernel @rows_in_memory(%x: tensor<?x512xf32>) -> tensor<?x512xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 1>} {
   %0 = tile.reduce max %x : tensor<?x512xf32> -> tensor<?x1xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x1xf32>, tensor<?x512xf32> -> tensor<?x512xf32>
   %2 = arith.subf %x, %1 : tensor<?x512xf32>
@@ -77,7 +77,7 @@ func.func @f(%x: tensor<?x512xf32>) -> tensor<?x512xf32> {
 // CHECK-NEXT:    %[[ROUNDED:.*]] = arith.truncf %[[SUM]]
 // CHECK-NEXT:    tile.store %[[ROUNDED]], %[[Y]][%[[COLUMN]]]
 tile.kernel @combine_partials(%p: tensor<?x256xf32>) -> tensor<256xbf16>
-    attributes {schedule = #tile.schedule<rows = 8, threads = 32, vector = 1, columns = 32, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 8, threads = 32, vector = 1, columns = 32, persistent = 1>} {
   %0 = tile.reduce_rows add %p : tensor<?x256xf32> -> tensor<256xf32>
   %1 = arith.truncf %0 : tensor<256xf32> to tensor<256xbf16>
   tile.return %1 : tensor<256xbf16>

@@ -27,7 +27,7 @@
 // CHECK:         tile.launch [@whole_row, @whole_row_unaligned](
 tile.kernel @whole_row(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>)
     -> tensor<?x256xbf16>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 256>} {
   %0 = tile.broadcast %w like %x
       : tensor<256xbf16>, tensor<?x256xbf16> -> tensor<?x256xbf16>
   %1 = arith.addf %x, %0 : tensor<?x256xbf16>
@@ -54,7 +54,7 @@ func.func @f(%x: tensor<?x256xbf16>, %w: tensor<256xbf16>) -> tensor<?x256xbf16>
 // CHECK-NEXT:    tile.broadcast %[[TW]] : tensor<1x64xf32> -> tensor<4x64xf32>
 tile.kernel @several_rows(%x: tensor<?x64xf32>, %w: tensor<64xf32>)
     -> tensor<?x64xf32>
-    attributes {schedule = #tile.schedule<rows = 4, threads = 32, vector = 4, columns = 64>} {
+    attributes {schedule = #tile.rows<rows = 4, threads = 32, vector = 4, columns = 64>} {
   %0 = tile.broadcast %w like %x
       : tensor<64xf32>, tensor<?x64xf32> -> tensor<?x64xf32>
   %1 = arith.mulf %x, %0 : tensor<?x64xf32>
@@ -82,7 +82,7 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<64xf32>) -> tensor<?x64xf32> {
 // CHECK-NOT:     tile.mask
 // CHECK:         tile.return
 tile.kernel @masked_row(%x: tensor<?x100xf32>) -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0 = math.exp %x : tensor<?x100xf32>
   %1 = tile.reduce add %0 : tensor<?x100xf32> -> tensor<?x1xf32>
   tile.return %1 : tensor<?x1xf32>
@@ -111,7 +111,7 @@ func.func @f(%x: tensor<?x100xf32>) -> tensor<?x1xf32> {
 // CHECK:         tile.return
 tile.kernel @sums_of_part(%x: tensor<?x100xf32>, %t: tensor<?x1xi32>, %y: tensor<?x1xf32>)
     -> (tensor<?x1xf32>, tensor<?x1xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %zero = arith.constant 0.0 : f32
   %none = tile.broadcast %zero like %x : f32, tensor<?x100xf32> -> tensor<?x100xf32>
   %columns = tile.iota like %x : tensor<?x100xi32>, tensor<?x100xf32>
@@ -142,7 +142,7 @@ func.func @f(%x: tensor<?x100xf32>, %t: tensor<?x1xi32>, %y: tensor<?x1xf32>)
 // CHECK-NOT:     tile.mask
 // CHECK:         tile.return
 tile.kernel @repeated(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0 = tile.reduce max %x : tensor<?x100xf32> -> tensor<?x1xf32>
   %1 = tile.reduce min %x : tensor<?x100xf32> -> tensor<?x1xf32>
   tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
@@ -178,7 +178,7 @@ func.func @f(%x: tensor<?x100xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 // CHECK-NOT:     scf.for
 // CHECK:         tile.return
 tile.kernel @column_loop(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = tile.reduce add %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %1 = tile.broadcast %0 like %x
       : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
@@ -233,7 +233,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // CHECK:         tile.return
 tile.kernel @two_depths(%x: tensor<?x1000xf32>)
     -> (tensor<?x1000xf32>, tensor<?x1xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %max = tile.reduce max %x : tensor<?x1000xf32> -> tensor<?x1xf32>
   %maxes = tile.broadcast %max like %x
       : tensor<?x1xf32>, tensor<?x1000xf32> -> tensor<?x1000xf32>
@@ -262,7 +262,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> (tensor<?x1000xf32>, tensor<?x1xf32>) {
 // CHECK-NOT:     scf.for
 // CHECK:         tile.return
 tile.kernel @shared_loop(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>)
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = tile.reduce max %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   %1 = tile.reduce add %x : tensor<?x1024xf32> -> tensor<?x1xf32>
   tile.return %0, %1 : tensor<?x1xf32>, tensor<?x1xf32>
@@ -283,7 +283,7 @@ func.func @f(%x: tensor<?x1024xf32>) -> (tensor<?x1xf32>, tensor<?x1xf32>) {
 // CHECK:         tile.return
 tile.kernel @statistic_input(%s: tensor<?x1xf32>, %x: tensor<?x1024xf32>)
     -> tensor<?x1xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = tile.broadcast %s like %x
       : tensor<?x1xf32>, tensor<?x1024xf32> -> tensor<?x1024xf32>
   %1 = arith.mulf %x, %0 : tensor<?x1024xf32>
@@ -313,7 +313,7 @@ func.func @f(%s: tensor<?x1xf32>, %x: tensor<?x1024xf32>) -> tensor<?x1xf32> {
 // CHECK-NOT:     tile.mask
 // CHECK:         tile.store %{{.*}}, %{{[^[]*}}[%[[ROW]], %[[COLUMN]]]
 tile.kernel @column_split(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %0 = arith.addf %x, %x : tensor<?x1000xf32>
   tile.return %0 : tensor<?x1000xf32>
 }
@@ -335,7 +335,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
 // CHECK-NEXT:      %[[ROW:.*]] = arith.muli %[[GROUP]], %[[TWO]]
 // CHECK-NEXT:      tile.load %{{[^[]*}}[%[[ROW]],
 tile.kernel @persistent(%x: tensor<?x128xf32>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 2, threads = 64, vector = 4, columns = 128, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 2, threads = 64, vector = 4, columns = 128, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x128xf32>
   tile.return %0 : tensor<?x128xf32>
 }
@@ -357,7 +357,7 @@ func.func @f(%x: tensor<?x128xf32>) -> tensor<?x128xf32> {
 // CHECK-NEXT:    %[[STEP:.*]] = arith.divui %[[COUNT]], %[[FOUR]]
 // CHECK-NEXT:    scf.for %{{.*}} = %[[FIRST]] to %[[ROWS]] step %[[STEP]]
 tile.kernel @persistent_column_split(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 2>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 2>} {
   %0 = arith.addf %x, %x : tensor<?x1000xf32>
   tile.return %0 : tensor<?x1000xf32>
 }
@@ -383,7 +383,7 @@ func.func @f(%x: tensor<?x1000xf32>) -> tensor<?x1000xf32> {
 // CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@leading, @leading_strided, @leading_strided_unaligned](
 tile.kernel @leading(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0 = arith.addf %x, %x : tensor<?x?x128xf32>
   tile.return %0 : tensor<?x?x128xf32>
 }
@@ -401,7 +401,7 @@ func.func @f(%x: tensor<?x?x128xf32>) -> tensor<?x?x128xf32> {
 // CHECK-DAG:     %[[ABC:.*]] = arith.muli %[[AB]], %[[C]]
 // CHECK:         scf.for %{{.*}} = %{{.*}} to %[[ABC]]
 tile.kernel @leading_persistent(%x: tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x?x?x128xf32>
   tile.return %0 : tensor<?x?x?x128xf32>
 }
@@ -419,7 +419,7 @@ func.func @f(%x: tensor<?x?x?x128xf32>) -> tensor<?x?x?x128xf32> {
 // CHECK-NOT:   tile.program @
 // CHECK:       tile.launch [@scalar](
 tile.kernel @scalar(%x: tensor<?x31xf32>) -> tensor<?x31xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %0 = arith.addf %x, %x : tensor<?x31xf32>
   tile.return %0 : tensor<?x31xf32>
 }
@@ -435,7 +435,7 @@ func.func @f(%x: tensor<?x31xf32>) -> tensor<?x31xf32> {
 // CHECK-SAME:      memref<?x128xbf16, strided<[?, 1]>> {tile.alignment = 8 : i64, tile.readonly}
 // CHECK-SAME:      memref<?x128xf32, strided<[?, 1]>> {tile.alignment = 16 : i64})
 tile.kernel @mixed_alignment(%x: tensor<?x128xbf16>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0 = arith.extf %x : tensor<?x128xbf16> to tensor<?x128xf32>
   tile.return %0 : tensor<?x128xf32>
 }

@@ -62,6 +62,22 @@ def test_tunes_gradients_function_by_function(autotune):
     ]
 
 
+def test_tunes_products(autotune):
+    def project(x, w):
+        return x @ w
+
+    shapes = {"x": (4096, 64), "w": (64, 96)}
+    kernel = bastile.compile(project, shapes, dtype="bf16", target="sm_90")
+    before = kernel.schedule["project_kernel"]
+    (result,) = autotune([(kernel, shapes)])
+    (tuned,) = result.kernels
+    assert 20 < tuned.candidates <= 40
+    assert "depth = " in tuned.schedule
+    after = kernel.schedule["project_kernel"]
+    assert after != before
+    assert after == tuned.schedule
+
+
 def test_tunes_a_list_and_kernels(autotune):
     kernel = bastile.compile("silu", (8, 64), dtype="bf16")
     results = autotune(

@@ -156,7 +156,7 @@ def test_what_a_user_pins_stays(cache, shipped):
     assert loading.with_schedule(pinned, lambda used: used) is pinned
     source = request().source.replace(
         "xbf16> {\n    %0",
-        "xbf16> attributes {tile.schedule = #tile.schedule<threads = 64>} {\n    %0",
+        "xbf16> attributes {tile.schedule = #tile.rows<threads = 64>} {\n    %0",
     )
     written = dataclasses.replace(request(), source=source)
     assert "threads = 64" in _bastile.lower_text(written.native(), "scheduled")

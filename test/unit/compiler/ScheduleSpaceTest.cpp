@@ -60,7 +60,8 @@ TEST(ScheduleSpaceTest, hasAHandfulOfDistinctSchedules) {
   for (const char *length : {"128", "2880", "16384", "65536"})
     for (const LaunchCandidates &launch : enumerate(makeNorm(length))) {
       EXPECT_GE(launch.candidates.size(), 6u) << launch.kernel << length;
-      EXPECT_LE(launch.candidates.size(), kMostScheduleChoices);
+      // What combines the rows that others left is short.
+      EXPECT_LE(launch.candidates.size(), 24u);
       std::set<std::string> distinct;
       for (const ScheduleCandidate &candidate : launch.candidates)
         distinct.insert(candidate.fields);
@@ -81,6 +82,81 @@ TEST(ScheduleSpaceTest, hasOnlySchedulesThatCompile) {
       for (const KernelReport &report : *reports)
         if (report.name == launch.kernel && !candidate.pins.empty())
           EXPECT_EQ(report.schedule, candidate.fields);
+    }
+}
+
+/// A product with a weight, of elements of this type.
+CompileRequest makeProduct(const std::string &element) {
+  const std::string rows = "tensor<?x2048x" + element + ">";
+  const std::string weight = "tensor<1024x2048x" + element + ">";
+  CompileRequest request;
+  request.source =
+      "func.func @f(%x: " + rows + ", %w: " + weight +
+      ") -> tensor<?x1024xf32> {\n  %0 = tile.dot %x, %w contract "
+      "[1, 1] : " +
+      rows + ", " + weight +
+      " -> tensor<?x1024xf32>\n  return %0 : tensor<?x1024xf32>\n}";
+  request.target = "sm_90";
+  return request;
+}
+
+/// The fields of the only launch of `request`, in order.
+std::vector<std::string> enumerateFields(const CompileRequest &request) {
+  std::vector<std::string> fields;
+  std::vector<LaunchCandidates> launches = enumerate(request);
+  EXPECT_EQ(launches.size(), 1u);
+  for (const LaunchCandidates &launch : launches)
+    for (const ScheduleCandidate &candidate : launch.candidates)
+      fields.push_back(candidate.fields);
+  return fields;
+}
+
+TEST(ScheduleSpaceTest, hasAtMostFortySchedulesOfAProduct) {
+  for (const char *element : {"bf16", "f32"}) {
+    std::vector<std::string> fields = enumerateFields(makeProduct(element));
+    EXPECT_GE(fields.size(), 20u) << element;
+    EXPECT_LE(fields.size(), 40u) << element;
+    EXPECT_LE(fields.size(), kMostScheduleChoices);
+    EXPECT_EQ(std::set<std::string>(fields.begin(), fields.end()).size(),
+              fields.size());
+  }
+}
+
+TEST(ScheduleSpaceTest, beginsWithTheNeighboursOfAProductsSchedule) {
+  std::vector<std::string> fields = enumerateFields(makeProduct("bf16"));
+  ASSERT_GE(fields.size(), 12u);
+  EXPECT_EQ(fields[0], "rows = 128, columns = 128, depth = 32, threads = 128, "
+                       "vector = 2, stages = 4");
+  const std::set<std::string> next(fields.begin() + 1, fields.begin() + 12);
+  for (const char *neighbour :
+       {"rows = 256, columns = 128, depth = 32, threads = 256, vector = 2, "
+        "stages = 4",
+        "rows = 64, columns = 128, depth = 32, threads = 128, vector = 2, "
+        "stages = 4",
+        "rows = 128, columns = 64, depth = 32, threads = 128, vector = 2, "
+        "stages = 4",
+        "rows = 128, columns = 128, depth = 64, threads = 128, vector = 2, "
+        "stages = 4",
+        "rows = 128, columns = 128, depth = 32, threads = 256, vector = 2, "
+        "stages = 4",
+        "rows = 128, columns = 128, depth = 32, threads = 128, vector = 2, "
+        "stages = 3"})
+    EXPECT_TRUE(next.count(neighbour)) << neighbour;
+}
+
+TEST(ScheduleSpaceTest, hasOnlySchedulesOfProductsThatFitTheTarget) {
+  CompileRequest request = makeProduct("bf16");
+  // Blocks of these GPUs have 99 KiB of shared memory.
+  request.target = "sm_120";
+  for (const LaunchCandidates &launch : enumerate(request))
+    for (const ScheduleCandidate &candidate : launch.candidates) {
+      request.schedule = candidate.pins;
+      auto compiled = compileText(request);
+      runtime::Error error = compiled.takeError();
+      EXPECT_FALSE(error) << candidate.fields << ": " << error.message();
+      auto reports = explainText(request, 1);
+      for (const KernelReport &report : *reports)
+        EXPECT_EQ(report.schedule, candidate.fields);
     }
 }
 
@@ -127,6 +203,9 @@ TEST(ScheduleSpaceTest, hasOneScheduleOnTheHost) {
   request.target = "host";
   for (const LaunchCandidates &launch : enumerate(request))
     EXPECT_EQ(launch.candidates.size(), 1u);
+  request = makeProduct("bf16");
+  request.target = "host";
+  EXPECT_EQ(enumerateFields(request).size(), 1u);
 }
 
 TEST(ScheduleSpaceTest, saysWhatDoesNotCompile) {

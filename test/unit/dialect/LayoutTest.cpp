@@ -40,7 +40,7 @@ protected:
 
   FailureOr<ThreadGrid> getGrid(int64_t rows, int64_t threads, int64_t vector,
                                 int64_t columns, int64_t cluster = 0) {
-    return ThreadGrid::get(tile::ScheduleAttr::get(
+    return ThreadGrid::get(tile::RowsAttr::get(
         &context, rows, threads, vector, columns, /*persistent=*/0, cluster,
         /*stages=*/0, tile::Reread::Unset));
   }

@@ -27,7 +27,7 @@ tile.program @conversions(%m: index, %n: index,
     %x: !memory {tile.dimensions = ["m", "n"], tile.readonly},
     %y: !memory {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n"], programs = {m = 32 : i64},
-                schedule = #tile.schedule<threads = 64>} {
+                schedule = #tile.launch<threads = 64>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

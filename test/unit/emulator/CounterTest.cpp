@@ -32,7 +32,7 @@ tile.program @sum_of_rows(%rows: index, %n: index,
     %y: memref<?xf32> {tile.dimensions = ["n"]},
     %turns: memref<?xi32> {tile.counters = {n = 8 : i64}})
     attributes {dimensions = ["rows", "n"], programs = {rows = 1 : i64, n = 8 : i64},
-                schedule = #tile.schedule<threads = 32>} {
+                schedule = #tile.launch<threads = 32>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index

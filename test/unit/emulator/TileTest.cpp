@@ -71,7 +71,7 @@ constexpr Emulator::Order kOrders[] = {Emulator::Order::Forward,
 constexpr char kReduceRows[] = R"mlir(
 tile.program @kernel(%rows: index, %x: memref<?x{3}xf32, strided<[?, 1]>>,
                      %y: memref<?x{3}xf32, strided<[?, 1]>>)
-    attributes {{leading = 1 : i64, schedule = #tile.schedule<
+    attributes {{leading = 1 : i64, schedule = #tile.rows<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -126,7 +126,7 @@ TEST_F(TileTest, ReduceRowsSumsColumns) {
 constexpr char kReduceStatistic[] = R"mlir(
 tile.program @kernel(%rows: index, %x: memref<?x1xf32, strided<[?, 1]>>,
                      %y: memref<1xf32>)
-    attributes {{leading = 1 : i64, schedule = #tile.schedule<
+    attributes {{leading = 1 : i64, schedule = #tile.rows<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index
   %0 = tile.load %x[%c0, %c0]
@@ -159,7 +159,7 @@ tile.program @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
                      %s: memref<?x{5}xf32, strided<[?, 1]>>,
                     %y: memref<?x{4}xf32, strided<[?, 1]>>,
                     %z: memref<?x{5}xf32, strided<[?, 1]>>)
-    attributes {{leading = 1 : i64, schedule = #tile.schedule<
+    attributes {{leading = 1 : i64, schedule = #tile.rows<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index
   %step = arith.constant {3} : index
@@ -234,7 +234,7 @@ TEST_F(TileTest, GroupsOfColumnsStayWithTheirThreads) {
 constexpr char kInterleaved[] = R"mlir(
 tile.program @kernel(%rows: index, %x: memref<?x{4}xf32, strided<[?, 1]>>,
                      %y: memref<?x{5}xf32, strided<[?, 1]>>)
-    attributes {{leading = 1 : i64, schedule = #tile.schedule<
+    attributes {{leading = 1 : i64, schedule = #tile.rows<
         rows = {0}, threads = {1}, vector = {2}, columns = {3}>} {{
   %c0 = arith.constant 0 : index
   %0 = tile.load %x[%c0, %c0] {{offset = 3 : i64, length = {5} : i64}

@@ -1,6 +1,6 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @ahead(%rows: index, %x: memref<?x250xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 1048576, reread = shared>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 1048576, reread = shared>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %buffer = tile.buffer {offset = 0 : i64} : memref<2x1x256xbf16, #gpu.address_space<workgroup>>

@@ -1,7 +1,7 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @columns_equal(%rows: index, %target: memref<?x128xi32, strided<[?, 128]>>,
                             %y: memref<?x128xi8, strided<[?, 128]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 1048576>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 1048576>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %target[%row, %c0] : memref<?x128xi32, strided<[?, 128]>> -> tensor<128x128xi32>

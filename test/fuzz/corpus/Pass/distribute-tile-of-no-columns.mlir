@@ -1,7 +1,7 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @integers(%rows: index, %target: memref<?x1xi64, strided<[?, 1]>>,
                        %y: memref<?x0xi8, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %target[%row, %c0] : memref<?x1xi64, strided<[?, 1]>> -> tensor<1x1xi64>

@@ -1,5 +1,5 @@
 // options: --pass-pipeline=builtin.module(expand-math)
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 tile.program @sine(%p: !llvm.ptr<1>, %x: vector<2147483647xf32>)
     attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.sin %x : vector<2147483647xf32>

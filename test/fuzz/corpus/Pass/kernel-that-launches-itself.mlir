@@ -1,6 +1,6 @@
 // options: --pass-pipeline=builtin.module(tile{target=host})
 tile.kernel @mixed_alignment(%x: tensor<?x128xbf16>) -> tensor<?x128xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 128>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 128>} {
   %0 = tile.launch [@mixed_alignment](%x) : (tensor<?x128xbf16>) -> tensor<?x128xf32>
   tile.return %0 : tensor<?x128xf32>
 }

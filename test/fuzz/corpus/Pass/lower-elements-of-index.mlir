@@ -1,7 +1,7 @@
 // options: --pass-pipeline=builtin.module(distribute{target=host},lower-tiles{target=host},expand-math{target=host},cse,lower-to-host)
 tile.program @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
                           %y: memref<?x512xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 8, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 8, columns = 256>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] {alignment = 16 : i64}
@@ -14,7 +14,7 @@ tile.program @interleaved(%rows: index, %x: memref<?x512xbf16, strided<[?, 1]>>,
 }
 tile.program @three_of_one(%rows: index, %x: memref<?x96xindex, strided<[?, 1]>>,
                            %y: memref<?x96xindex, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %0 = tile.load %x[%row, %c0] : memref<?x96xindex, strided<[?, 1]>> -> tensor<1x96xindex>

@@ -1,7 +1,7 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @edges(%rows: index, %x: memref<?x520xbf16, strided<[?, 1]>>,
                     %y: memref<?x520xbf16, strided<[?, 1]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 768>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 768>} {
   %c0 = arith.constant 0 : index
   %row = tile.program_id
   %s = tile.misalignment %x[%row] to 4 : memref<?x520xbf16, strided<[?, 1]>> -> tensor<1x1xi32>

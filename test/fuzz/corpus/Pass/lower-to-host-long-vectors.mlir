@@ -1,5 +1,5 @@
 // options: --pass-pipeline=builtin.module(lower-to-host)
-#schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>
+#schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>
 tile.program @polynomials(%p: !llvm.ptr<1>, %x: vector<1048576xf64>)
     attributes {leading = 0 : i64, schedule = #schedule} {
   %0 = math.sin %x : vector<1048576xf64>

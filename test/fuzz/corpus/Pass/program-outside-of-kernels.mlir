@@ -1,6 +1,6 @@
 // options: --pass-pipeline=builtin.module(lower-to-nvvm)
 tile.program @programs(%p: !llvm.ptr<1>)
-    attributes {leading = 0 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 1, columns = 32>} {
+    attributes {leading = 0 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 1, columns = 32>} {
   %count = tile.program_count
   %id = tile.program_id
 

@@ -1,7 +1,7 @@
 // options: --pass-pipeline=builtin.module(differentiate{gradients=all})
 tile.program @cluster(%n: index, %x: memref<?xi32> {tile.dimensions = ["n"]})
     attributes {dimensions = ["n"], programs = {n = 2 : i64},
-                schedule = #tile.schedule<threads = 256, cluster = 2>} {
+                schedule = #tile.launch<threads = 256, cluster = 2>} {
     tile.arrive at %barriers[%c0] cluster : !tile.barriers<1>
   %barriers = tile.make_barriers arrivals 2 : !tile.barriers<1>
   tile.synchronize cluster

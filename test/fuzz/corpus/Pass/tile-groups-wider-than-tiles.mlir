@@ -1,6 +1,6 @@
 // options: --pass-pipeline=builtin.module(tile,keep-rows,schedule,cse)
 tile.kernel @sums_in_memory(%x: tensor<?x1048576xf32>) -> tensor<?x1048576xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 1, reread = shared>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256, persistent = 1, reread = shared>} {
 
   %0 = tile.reduce max %x : tensor<?x1048576xf32> -> tensor<?x4xf32>
   %1 = tile.broadcast %0 like %x : tensor<?x4xf32>, tensor<?x1048576xf32> -> tensor<?x1048576xf32>

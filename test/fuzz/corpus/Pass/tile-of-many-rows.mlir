@@ -1,6 +1,6 @@
 // options: --pass-pipeline=builtin.module(distribute,lower-tiles)
 tile.program @loop(%rows: index, %x: memref<?x256xf16, strided<[?, 1000]>>)
-    attributes {leading = 1 : i64, schedule = #tile.schedule<rows = 1, threads = 32, vector = 4, columns = 256>} {
+    attributes {leading = 1 : i64, schedule = #tile.rows<rows = 1, threads = 32, vector = 4, columns = 256>} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %zero = arith.constant dense<0.0> : tensor<1000x256xf16>

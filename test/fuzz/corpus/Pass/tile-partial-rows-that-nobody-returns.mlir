@@ -6,7 +6,7 @@ func.func @in_place_of_another_type(%x: tensor<?x8xbf16>)
 }
 
 tile.kernel @maximum_of_rows(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 16, columns = 64, persistent = 1>} {
   %0 = tile.reduce_rows max %x partial : tensor<?x64xf32> -> tensor<?x64xf32>
   tile.return %x : tensor<?x64xf32>
 }

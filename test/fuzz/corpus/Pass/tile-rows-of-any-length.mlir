@@ -1,16 +1,16 @@
 // options: --pass-pipeline=builtin.module(tile{target=host},overlap-launches{target=host})
 tile.kernel @first(%x: tensor<?x?xf32>) -> tensor<?x?xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x?xf32>
   tile.return %0 : tensor<?x?xf32>
 }
 tile.kernel @middle(%x: tensor<?x?xf32>) -> tensor<?x?xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x?xf32>
   tile.return %0 : tensor<?x?xf32>
 }
 tile.kernel @last(%x: tensor<?x?xf32>) -> tensor<?x?xf32>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 64, vector = 4, columns = 256, persistent = 1>} {
   %0 = arith.addf %x, %x : tensor<?x?xf32>
   tile.return %0 : tensor<?x?xf32>
 }

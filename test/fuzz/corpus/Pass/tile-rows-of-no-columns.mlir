@@ -1,6 +1,6 @@
 // options: --pass-pipeline=builtin.module(tile{target=host})
 tile.kernel @unaligned(%x: tensor<?x0xf64>) -> tensor<?x0xf64>
-    attributes {schedule = #tile.schedule<rows = 1, threads = 1, vector = 16, columns = 64>} {
+    attributes {schedule = #tile.rows<rows = 1, threads = 1, vector = 16, columns = 64>} {
   %0 = arith.addf %x, %x : tensor<?x0xf64>
   tile.return %0 : tensor<?x0xf64>
 }

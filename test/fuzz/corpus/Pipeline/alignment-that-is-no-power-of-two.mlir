@@ -15,7 +15,7 @@ tile.program @f8_product_mma(%m: index, %n: index, %k: index,
     %w: !memory {tile.dimensions = ["n", "k"], tile.alignment = 16 : i64, tile.readonly},
     %y: memref<?x?xf32, strided<[?, 1]>> {tile.dimensions = ["m", "n"]})
     attributes {dimensions = ["m", "n", "k"], programs = {m = 64 : i64, n = 32 : i64},
-                schedule = #tile.schedule<threads = 128>} {
+                schedule = #tile.launch<threads = 128>} {
   %c0 = arith.constant 0 : index
   %c32 = arith.constant 32 : index
   %c64 = arith.constant 64 : index

@@ -1,7 +1,7 @@
 // options: --target=sm_90a --grad
 tile.program @p(%n: index, %m: index, %x: memref<?xf32> {tile.dimensions = ["n"]},
     %c: memref<?xi32> {tile.counters = {n = 64 : i64}})
-    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.schedule<threads = 32>} {
+    attributes {dimensions = ["n", "m"], programs = {n = 1 : i64}, schedule = #tile.launch<threads = 32>} {
   tile.return
 }
 func.func @f(%x: tensor<?xf32>) {

@@ -23,8 +23,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_TENSORS_FOLLOWINGSUMS_H
-#define BASTILE_PASSES_TENSORS_FOLLOWINGSUMS_H
+#ifndef BASTILE_PASSES_ANALYSIS_FOLLOWINGSUMS_H
+#define BASTILE_PASSES_ANALYSIS_FOLLOWINGSUMS_H
 
 #include "dialect/Tile.h"
 #include "llvm/ADT/MapVector.h"
@@ -119,4 +119,4 @@ int64_t getReductionDepth(mlir::Value value,
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_TENSORS_FOLLOWINGSUMS_H
+#endif // BASTILE_PASSES_ANALYSIS_FOLLOWINGSUMS_H

@@ -1,11 +1,11 @@
-//===- ScheduleModel.h - The resources of a GPU for schedules ---*- C++ -*-===//
+//===- RowsModel.h - The resources of a GPU for schedules -------*- C++ -*-===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_LIB_DRIVER_SCHEDULEMODEL_H
-#define BASTILE_LIB_DRIVER_SCHEDULEMODEL_H
+#ifndef BASTILE_PASSES_SCHEDULE_ROWSMODEL_H
+#define BASTILE_PASSES_SCHEDULE_ROWSMODEL_H
 
 #include "bastile/Target.h"
 #include "dialect/Tile.h"
@@ -14,7 +14,7 @@
 namespace bastile {
 
 /// The resources of a multiprocessor that a schedule is expected to take.
-struct ScheduleEstimate {
+struct RowsEstimate {
   /// Registers of a thread.
   double registers = 0;
   /// Whether a thread needs more registers than it can have, so that some are
@@ -30,23 +30,22 @@ struct ScheduleEstimate {
   double sweeps = 1;
 };
 
-/// The speed of a kernel's schedules, from a kernel on tensors.
-class ScheduleModel {
+/// The speed of the schedules of a kernel on rows.
+class RowsModel {
 public:
-  ScheduleModel(tile::KernelOp kernel, const Target &target);
+  RowsModel(tile::KernelOp kernel, const Target &target);
 
   const KernelShape &shape() const { return kernelShape; }
 
-  ScheduleEstimate estimate(tile::ScheduleAttr schedule) const;
+  RowsEstimate estimate(tile::RowsAttr schedule) const;
 
   /// Whether a schedule cannot be fast, by the machine's limits, or by those of
   /// the heuristic's `choice` where that choice exceeds them.
-  bool rulesOut(const ScheduleEstimate &estimate,
-                const ScheduleEstimate &choice) const;
+  bool rulesOut(const RowsEstimate &estimate, const RowsEstimate &choice) const;
 
   /// The time of `estimate` relative to the least that its bytes allow, which
   /// is 1.
-  double getRelativeTime(const ScheduleEstimate &estimate) const;
+  double getRelativeTime(const RowsEstimate &estimate) const;
 
 private:
   /// By Little's law, the bytes that keep the memory of a multiprocessor busy.
@@ -61,4 +60,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_LIB_DRIVER_SCHEDULEMODEL_H
+#endif // BASTILE_PASSES_SCHEDULE_ROWSMODEL_H

@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_TENSORS_STREAMEDFACTORS_H
-#define BASTILE_PASSES_TENSORS_STREAMEDFACTORS_H
+#ifndef BASTILE_PASSES_ANALYSIS_STREAMEDFACTORS_H
+#define BASTILE_PASSES_ANALYSIS_STREAMEDFACTORS_H
 
 #include "dialect/Dimensions.h"
 #include "llvm/ADT/MapVector.h"
@@ -65,10 +65,6 @@ private:
 /// their kernels compute for them, also where gradients are still stopped.
 llvm::DenseSet<mlir::Operation *> findStreamedOps(mlir::func::FuncOp func);
 
-/// Rounds the float32 factors of products of narrower types, as far as they are
-/// not streamed: then they lie in memory in the narrower type.
-void roundFactors(mlir::func::FuncOp func);
-
 } // namespace bastile
 
-#endif // BASTILE_PASSES_TENSORS_STREAMEDFACTORS_H
+#endif // BASTILE_PASSES_ANALYSIS_STREAMEDFACTORS_H

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_TENSORS_ROWCLASS_H
-#define BASTILE_PASSES_TENSORS_ROWCLASS_H
+#ifndef BASTILE_PASSES_ANALYSIS_ROWCLASS_H
+#define BASTILE_PASSES_ANALYSIS_ROWCLASS_H
 
 #include "dialect/Dimensions.h"
 #include "dialect/Tile.h"
@@ -94,4 +94,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_TENSORS_ROWCLASS_H
+#endif // BASTILE_PASSES_ANALYSIS_ROWCLASS_H

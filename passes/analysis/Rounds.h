@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef BASTILE_PASSES_TENSORS_ROUNDS_H
-#define BASTILE_PASSES_TENSORS_ROUNDS_H
+#ifndef BASTILE_PASSES_ANALYSIS_ROUNDS_H
+#define BASTILE_PASSES_ANALYSIS_ROUNDS_H
 
 #include "dialect/Tile.h"
 
@@ -58,4 +58,4 @@ private:
 
 } // namespace bastile
 
-#endif // BASTILE_PASSES_TENSORS_ROUNDS_H
+#endif // BASTILE_PASSES_ANALYSIS_ROUNDS_H

@@ -4,15 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tensors/StreamedFactors.h"
+#include "passes/analysis/StreamedFactors.h"
 
 #include "dialect/KernelSpace.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "passes/tensors/FollowingSums.h"
-#include "passes/tensors/Rounds.h"
+#include "passes/analysis/FollowingSums.h"
+#include "passes/analysis/Rounds.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -207,29 +207,4 @@ DenseSet<Operation *> bastile::findStreamedOps(func::FuncOp func) {
       found.insert(&op);
   }
   return found;
-}
-
-void bastile::roundFactors(func::FuncOp func) {
-  auto isRounded = [](tile::DotOp dot, unsigned index) {
-    return getElementTypeOrSelf(dot.getOperand(index).getType()) !=
-           dot.getFactorType();
-  };
-  SmallVector<tile::DotOp> dots;
-  for (auto dot : func.front().getOps<tile::DotOp>())
-    if (isRounded(dot, 0) || isRounded(dot, 1))
-      dots.push_back(dot);
-  if (dots.empty())
-    return;
-  const DenseSet<Operation *> streamed = findStreamedOps(func);
-  for (tile::DotOp dot : dots)
-    for (unsigned index : {0, 1}) {
-      if (!isRounded(dot, index) || (index == 0 && streamed.contains(dot)))
-        continue;
-      OpOperand &factor = dot->getOpOperand(index);
-      OpBuilder builder(dot);
-      auto type = cast<RankedTensorType>(factor.get().getType());
-      factor.set(arith::TruncFOp::create(builder, dot.getLoc(),
-                                         type.clone(dot.getFactorType()),
-                                         factor.get()));
-    }
 }

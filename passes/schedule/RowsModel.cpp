@@ -1,10 +1,10 @@
-//===- ScheduleModel.cpp - The resources of a GPU for schedules -----------===//
+//===- RowsModel.cpp - The resources of a GPU for schedules ---------------===//
 //
 // Part of Bastile, under the MIT License. See LICENSE.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/driver/ScheduleModel.h"
+#include "passes/schedule/RowsModel.h"
 
 #include "passes/schedule/Occupancy.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,7 +24,7 @@ static constexpr double kMemoryLatency = 700e-9;
 static constexpr double kBaseRegisters = 20;
 static constexpr double kRegistersPerOperand = 2;
 
-ScheduleModel::ScheduleModel(tile::KernelOp kernel, const Target &target)
+RowsModel::RowsModel(tile::KernelOp kernel, const Target &target)
     : kernelShape(KernelShape::get(kernel)), target(target) {
   operands = kernel.getNumArguments() + kernel.getNumResults();
   for (Operation &op : kernel.getBody().front())
@@ -32,8 +32,8 @@ ScheduleModel::ScheduleModel(tile::KernelOp kernel, const Target &target)
       sums += reduce.getInput().getType().getShape().back() > 1;
 }
 
-ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
-  ScheduleEstimate result;
+RowsEstimate RowsModel::estimate(tile::RowsAttr schedule) const {
+  RowsEstimate result;
   int64_t threads = schedule.getThreads(), blocks = schedule.getBlocks();
   int64_t length = kernelShape.getSpan(schedule.getVector());
   double perThread = static_cast<double>(schedule.getRows()) *
@@ -84,12 +84,12 @@ ScheduleEstimate ScheduleModel::estimate(tile::ScheduleAttr schedule) const {
   return result;
 }
 
-double ScheduleModel::getBytesNeeded() const {
+double RowsModel::getBytesNeeded() const {
   return target.memoryBytesPerSecond * kMemoryLatency / target.multiprocessors;
 }
 
-bool ScheduleModel::rulesOut(const ScheduleEstimate &estimate,
-                             const ScheduleEstimate &choice) const {
+bool RowsModel::rulesOut(const RowsEstimate &estimate,
+                         const RowsEstimate &choice) const {
   constexpr double kMostPadding = 1.34;
   return (estimate.spills && estimate.registers > choice.registers) ||
          estimate.blocks == 0 ||
@@ -98,7 +98,7 @@ bool ScheduleModel::rulesOut(const ScheduleEstimate &estimate,
              std::min(getBytesNeeded(), choice.bytesInFlight) / 2;
 }
 
-double ScheduleModel::getRelativeTime(const ScheduleEstimate &estimate) const {
+double RowsModel::getRelativeTime(const RowsEstimate &estimate) const {
   double waiting =
       std::max(1.0, getBytesNeeded() / std::max(estimate.bytesInFlight, 1.0));
   // Later sweeps find the row in the cache for the most part.

@@ -4,11 +4,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tensors/Rounds.h"
+#include "passes/analysis/Rounds.h"
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/tensors/RowClass.h"
+#include "passes/analysis/RowClass.h"
 
 using namespace mlir;
 using namespace bastile;

@@ -1,0 +1,91 @@
+//===- MatmulRules.h - The schedules of products ----------------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_SCHEDULE_MATMULRULES_H
+#define BASTILE_PASSES_SCHEDULE_MATMULRULES_H
+
+#include "bastile/Target.h"
+#include "dialect/Tile.h"
+#include "passes/schedule/KernelSchedule.h"
+
+namespace bastile {
+
+/// What the rules of a `#tile.matmul` know of a kernel over named dimensions.
+struct MatmulShape {
+  static MatmulShape get(tile::KernelOp kernel);
+
+  /// The first product, null if the kernel only reduces, and how many there are
+  /// of its shape.
+  tile::DotOp dot;
+  int64_t numDots = 0;
+  /// Whether the kernel computes left factors: then a program has all columns
+  /// of the products, `columns` of them.
+  bool isStreaming = false;
+  int64_t columns = 1;
+  /// How many elements inner products sum over; 0 if there are none.
+  int64_t whole = 0;
+  bool usesFloat64 = false;
+
+  /// Whether the program goes along k, `depth` elements at a time. Otherwise
+  /// each product takes its factors whole.
+  bool isLoop(bool isStaged) const { return !dot || isStreaming || isStaged; }
+};
+
+/// The fields of a `#tile.matmul` while they are chosen; 0 for those that are
+/// not yet.
+struct MatmulFields {
+  int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0;
+
+  MatmulFields() = default;
+  explicit MatmulFields(tile::MatmulAttr pinned)
+      : rows(pinned.getRows()), columns(pinned.getColumns()),
+        depth(pinned.getDepth()), threads(pinned.getThreads()),
+        vector(pinned.getVector()), stages(pinned.getStages()) {}
+
+  tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
+    return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
+                                 stages);
+  }
+
+  /// Whether tensor cores multiply parts of both factors in shared memory.
+  bool isStaged() const { return stages > 1; }
+  /// How many sums each thread holds.
+  int64_t getSumsPerThread(const MatmulShape &shape) const {
+    const int64_t ofStep = shape.whole ? depth : 0;
+    return rows * (columns * shape.numDots + ofStep) / threads;
+  }
+};
+
+/// What the heuristic chooses for a kernel of `shape`, where nothing is pinned.
+MatmulFields chooseMatmul(const MatmulShape &shape, const Target &target);
+
+/// The layout of the tiles of `kernel`, by its schedule.
+mlir::Attribute getSpaceLayout(tile::KernelOp kernel, bool onHost);
+
+/// The schedule that has the fields of `pinned` that are not 0. Each of the
+/// others is what the heuristic chooses, or what it has to be beside those that
+/// are pinned.
+MatmulFields completeMatmul(MatmulFields pinned, const MatmulShape &shape,
+                            const Target &target);
+
+/// Whether `target` can run a kernel of `shape` by complete `fields`; if not,
+/// `error` begins the diagnostic that says why.
+mlir::LogicalResult
+verifyMatmul(llvm::function_ref<mlir::InFlightDiagnostic()> error,
+             const MatmulFields &fields, const MatmulShape &shape,
+             const Target &target);
+
+/// Bytes of the parts of factors that a block has in shared memory.
+int64_t getStagedBytes(const MatmulFields &fields, const MatmulShape &shape);
+
+/// Complete schedules of `kernel` worth timing: the heuristic's choice, then
+/// its neighbours, which differ in one field, and theirs.
+ScheduleCandidates getMatmulCandidates(tile::KernelOp kernel,
+                                       const Target &target);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_SCHEDULE_MATMULRULES_H
