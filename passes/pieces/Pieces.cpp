@@ -196,6 +196,9 @@ Value bastile::bitcastTo(OpBuilder &builder, Location loc, Type type,
                          Value value) {
   if (value.getType() == type)
     return value;
+  auto from = value.getDefiningOp<arith::BitcastOp>();
+  if (from && from.getIn().getType() == type)
+    return from.getIn();
   return arith::BitcastOp::create(builder, loc, type, value);
 }
 
