@@ -280,6 +280,17 @@ Type bastile::getBufferPointerType(MLIRContext *context) {
       context, static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
 }
 
+void bastile::keepRolled(Operation *loop) {
+  MLIRContext *context = loop->getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},
+      {});
+  loop->setAttr("llvm.loop_annotation",
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {},
+                                              {}, {}, {}, {}, {}, {}, {}, {},
+                                              {}, {}));
+}
+
 void bastile::waitForPhase(OpBuilder &builder, Location loc, Value barrier,
                            Value parity) {
   scf::WhileOp::create(
