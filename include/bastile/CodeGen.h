@@ -65,6 +65,16 @@ llvm::Expected<std::string> emitAssembly(llvm::Module &module,
 llvm::Expected<std::string> generateAssembly(mlir::ModuleOp module,
                                              const Target &target);
 
+/// Lowers a module to the LLVM and NVVM dialects.
+using LowerFn = llvm::function_ref<llvm::LogicalResult(mlir::ModuleOp)>;
+
+/// Does the same for a GPU and a module that `lower` takes to these dialects.
+/// Where the module consists of functions that refer to nothing in it, each is
+/// lowered in a module of its own, while code of those before is generated.
+/// Consumes the contents of `module`. Where `lower` fails, so does this.
+llvm::Expected<std::string>
+generateAssembly(mlir::ModuleOp module, const Target &target, LowerFn lower);
+
 /// Translates a module of the LLVM and NVVM dialects to LLVM IR, and prints
 /// that as it is after its optimization.
 llvm::Expected<std::string> generateLLVM(mlir::ModuleOp module,

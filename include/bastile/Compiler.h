@@ -71,6 +71,16 @@ llvm::LogicalResult lower(mlir::ModuleOp module, Level level,
                           const CompileOptions &options,
                           llvm::json::Value *metadata = nullptr);
 
+/// Erases the programs that no code is asked for, and the functions that launch
+/// them, from a module that is lowered to `Tiled`.
+llvm::LogicalResult eraseOtherPrograms(mlir::ModuleOp module,
+                                       const KernelSelection &selection);
+
+/// Lowers the programs of a module from `Tiled` to `level`: what `lower` does
+/// last.
+llvm::LogicalResult lowerPrograms(mlir::ModuleOp module, Level level,
+                                  const CompileOptions &options);
+
 /// Formats `metadata` as the comment block at the head of a PTX file.
 std::string formatMetadataComment(const llvm::json::Value &metadata);
 

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringRef.h"
@@ -198,36 +199,77 @@ static llvm::Error generateQueued(KernelQueue &queue, const Target &target,
   return llvm::Error::success();
 }
 
-/// Translates the largest kernel first: if it came last, the other threads
-/// would have no work left beside it.
+/// The numbers of kernels with these sizes, the largest first: if it came last,
+/// the other threads would have no work left beside it.
+static SmallVector<size_t> orderBySize(ArrayRef<size_t> sizes) {
+  auto order = llvm::to_vector(llvm::seq<size_t>(0, sizes.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::pair(sizes[b], a) < std::pair(sizes[a], b);
+  });
+  return order;
+}
+
+/// Puts the kernel that `module` consists of into the queue.
+static llvm::Error translateOne(ModuleOp module, size_t number,
+                                const Target &target, KernelQueue &queue) {
+  auto kernel = std::make_unique<TranslatedKernel>();
+  kernel->number = number;
+  auto translated = translateToLLVM(module, kernel->context, target);
+  if (!translated)
+    return translated.takeError();
+  kernel->module = std::move(*translated);
+  queue.push(std::move(kernel));
+  return llvm::Error::success();
+}
+
 static llvm::Error translateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
                                  const Target &target, KernelQueue &queue) {
-  auto order = llvm::to_vector(llvm::seq<size_t>(0, kernels.size()));
-  llvm::sort(order, [&](size_t a, size_t b) {
-    return kernels[a].instructions > kernels[b].instructions;
-  });
-  for (size_t number : order) {
-    auto kernel = std::make_unique<TranslatedKernel>();
-    kernel->number = number;
+  auto sizes = llvm::map_to_vector(
+      kernels, [](const KernelParts &kernel) { return kernel.instructions; });
+  for (size_t number : orderBySize(sizes)) {
     SeparateModule separate(module, kernels[number].ops);
-    auto translated = translateToLLVM(separate.get(), kernel->context, target);
-    if (!translated)
-      return translated.takeError();
-    kernel->module = std::move(*translated);
-    queue.push(std::move(kernel));
+    if (llvm::Error error = translateOne(separate.get(), number, target, queue))
+      return error;
   }
   return llvm::Error::success();
 }
 
-/// The kernels' texts, in the order of `kernels`. As many threads work as there
-/// are kernels and cores, the caller's included, or fewer where the process
-/// cannot start as many.
+static size_t countOps(Operation *op) {
+  size_t count = 0;
+  op->walk([&](Operation *) { ++count; });
+  return count;
+}
+
+/// Lowers each of `programs`, which become modules, and translates it if that
+/// left nothing but one kernel in each so far; otherwise sets `areApart` to
+/// false.
+static llvm::Error lowerEach(MutableArrayRef<OwningOpRef<ModuleOp>> programs,
+                             LowerFn lower, const Target &target,
+                             KernelQueue &queue, bool &areApart) {
+  auto sizes = llvm::map_to_vector(
+      programs, [](auto &program) { return countOps(*program); });
+  for (size_t number : orderBySize(sizes)) {
+    ModuleOp program = *programs[number];
+    if (failed(lower(program)))
+      return llvm::createStringError("a program cannot be lowered");
+    areApart = areApart && takeApart(program).size() == 1;
+    if (!areApart)
+      continue;
+    if (llvm::Error error = translateOne(program, number, target, queue))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+/// The texts of `count` kernels, which `translate` puts into a queue. As many
+/// threads work as there are kernels and cores, the caller's included, or fewer
+/// where the process cannot start as many.
 static llvm::Expected<std::vector<std::string>>
-generateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
-             const Target &target) {
+generateEach(size_t count, const Target &target,
+             llvm::function_ref<llvm::Error(KernelQueue &)> translate) {
   const unsigned threads =
-      llvm::optimal_concurrency(kernels.size()).compute_thread_count();
-  std::vector<std::string> texts(kernels.size());
+      llvm::optimal_concurrency(count).compute_thread_count();
+  std::vector<std::string> texts(count);
   KernelQueue queue;
   std::mutex failing;
   llvm::Error error = llvm::Error::success();
@@ -239,7 +281,7 @@ generateEach(ModuleOp module, ArrayRef<KernelParts> kernels,
   runtime::WorkerThreads others(threads - 1, work);
 
   // Only this thread touches MLIR's context, which is not safe for several.
-  fail(translateEach(module, kernels, target, queue));
+  fail(translate(queue));
   queue.close();
   work();
   others.join();
@@ -287,11 +329,65 @@ llvm::Expected<std::string> bastile::generateAssembly(ModuleOp module,
   // Even a single core generates kernels apart, so that the text is the same on
   // every machine.
   if (kernels.size() > 1) {
-    auto texts = generateEach(module, kernels, target);
+    auto texts = generateEach(kernels.size(), target, [&](KernelQueue &queue) {
+      return translateEach(module, kernels, target, queue);
+    });
     if (!texts)
       return texts.takeError();
     if (std::optional<std::string> text = join(*texts))
       return std::move(*text);
   }
+  return generate(module, target, emitAssembly);
+}
+
+/// Whether `module` consists of functions that refer to no symbol.
+static bool consistsOfFunctions(ModuleOp module) {
+  auto isAlone = [](Operation &op) {
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    return function && !function.isExternal() &&
+           !op.walk([](Operation *inner) {
+                return isa<SymbolUserOpInterface>(inner)
+                           ? WalkResult::interrupt()
+                           : WalkResult::advance();
+              }).wasInterrupted();
+  };
+  return llvm::all_of(*module.getBody(), isAlone);
+}
+
+/// Moves each function of `module` to a module of its own.
+static SmallVector<OwningOpRef<ModuleOp>> separate(ModuleOp module) {
+  SmallVector<OwningOpRef<ModuleOp>> modules;
+  for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
+    modules.emplace_back(ModuleOp::create(module.getLoc()));
+    ModuleOp own = *modules.back();
+    own->setAttrs(module->getAttrDictionary());
+    op.moveBefore(own.getBody(), own.getBody()->end());
+  }
+  return modules;
+}
+
+llvm::Expected<std::string> bastile::generateAssembly(ModuleOp module,
+                                                      const Target &target,
+                                                      LowerFn lower) {
+  if (!consistsOfFunctions(module)) {
+    if (failed(lower(module)))
+      return llvm::createStringError("the module cannot be lowered");
+    return generateAssembly(module, target);
+  }
+  auto programs = separate(module);
+  bool areApart = true;
+  if (!programs.empty()) {
+    auto texts = generateEach(programs.size(), target, [&](KernelQueue &queue) {
+      return lowerEach(programs, lower, target, queue, areApart);
+    });
+    if (!texts)
+      return texts.takeError();
+    if (areApart)
+      if (std::optional<std::string> text = join(*texts))
+        return std::move(*text);
+  }
+  for (OwningOpRef<ModuleOp> &program : programs)
+    module.getBody()->getOperations().splice(
+        module.getBody()->end(), program->getBody()->getOperations());
   return generate(module, target, emitAssembly);
 }

@@ -72,10 +72,18 @@ static void addTilePasses(OpPassManager &passes, Level level,
     addLineInfo(passes);
 }
 
-/// Erases the programs that no code is asked for, and the functions that launch
-/// them.
-static LogicalResult eraseOtherPrograms(ModuleOp module,
-                                        const KernelSelection &selection) {
+static LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
+                               llvm::function_ref<void(OpPassManager &)> add) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(options.verifyPasses);
+  add(passes);
+  if (options.configure && failed(options.configure(passes)))
+    return failure();
+  return passes.run(module);
+}
+
+LogicalResult bastile::eraseOtherPrograms(ModuleOp module,
+                                          const KernelSelection &selection) {
   if (selection.isAll())
     return success();
   llvm::StringSet<> kept;
@@ -99,19 +107,11 @@ static LogicalResult eraseOtherPrograms(ModuleOp module,
 LogicalResult bastile::lower(ModuleOp module, Level level,
                              const CompileOptions &options,
                              llvm::json::Value *metadata) {
-  auto run = [&](llvm::function_ref<void(OpPassManager &)> add) {
-    PassManager passes(module.getContext());
-    passes.enableVerifier(options.verifyPasses);
-    add(passes);
-    if (options.configure && failed(options.configure(passes)))
-      return failure();
-    return passes.run(module);
-  };
   // Programs that somebody wrote by hand go on where the pass `tile` ends.
   if (module.getOps<tile::ProgramOp>().empty()) {
     if (level >= Level::Decomposed && failed(verifyOnlyFunctions(module)))
       return failure();
-    if (failed(run([&](OpPassManager &passes) {
+    if (failed(runPasses(module, options, [&](OpPassManager &passes) {
           addTensorPasses(passes, level, options);
         })))
       return failure();
@@ -129,6 +129,12 @@ LogicalResult bastile::lower(ModuleOp module, Level level,
     return success();
   if (failed(eraseOtherPrograms(module, options.kernels)))
     return failure();
-  return run(
-      [&](OpPassManager &passes) { addTilePasses(passes, level, options); });
+  return lowerPrograms(module, level, options);
+}
+
+LogicalResult bastile::lowerPrograms(ModuleOp module, Level level,
+                                     const CompileOptions &options) {
+  return runPasses(module, options, [&](OpPassManager &passes) {
+    addTilePasses(passes, level, options);
+  });
 }

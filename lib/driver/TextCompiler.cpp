@@ -106,16 +106,31 @@ Expected<CompiledText> bastile::compileText(const CompileRequest &request) {
     return error;
   ModuleOp module = *compilation.module;
   const Target &target = *compilation.options.target;
+  const CompileOptions &options = compilation.options;
   llvm::json::Value metadata = nullptr;
-  if (failed(lower(module, Level::NVVM, compilation.options, &metadata)))
-    return compilation.fail();
   if (target.isHost()) {
+    if (failed(lower(module, Level::NVVM, options, &metadata)))
+      return compilation.fail();
     auto object = generateObject(module, target);
     if (!object)
       return take(object.takeError());
     return CompiledText{std::move(*object), print(metadata)};
   }
-  auto ptx = generateAssembly(module, target);
+  if (failed(lower(module, Level::Tiled, options, &metadata)) ||
+      failed(eraseOtherPrograms(module, options.kernels)))
+    return compilation.fail();
+  // The metadata says what launches programs.
+  for (auto func : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    func.erase();
+  bool areLowered = true;
+  auto ptx = generateAssembly(module, target, [&](ModuleOp program) {
+    areLowered = succeeded(lowerPrograms(program, Level::NVVM, options));
+    return success(areLowered);
+  });
+  if (!areLowered) {
+    llvm::consumeError(ptx.takeError());
+    return compilation.fail();
+  }
   if (!ptx)
     return take(ptx.takeError());
   return CompiledText{formatMetadataComment(metadata) + *ptx, print(metadata)};

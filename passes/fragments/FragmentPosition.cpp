@@ -36,6 +36,10 @@ bool bastile::isOfMatrices(RankedTensorType type) {
 
 Value bastile::toRegister(OpBuilder &builder, Location loc, Value piece) {
   piece = bitcastTo(builder, loc, getMemoryType(piece.getType()), piece);
+  // Loaded matrices go on to products as they are.
+  auto from = piece.getDefiningOp<LLVM::BitcastOp>();
+  if (from && from.getArg().getType().isInteger(32))
+    return from.getArg();
   return LLVM::BitcastOp::create(builder, loc, builder.getI32Type(), piece);
 }
 

@@ -108,6 +108,41 @@ public:
     }
   }
 
+  /// Like `forEach`, in a loop of the program where a thread has many pieces:
+  /// it moves a few of them at a time, so that none waits for the one before.
+  void forEachInLoop(llvm::function_ref<void(Value, Value, Value)> visit) {
+    constexpr int64_t atOnce = 4, leastTimes = 4;
+    // Rows between a thread's pieces, and those that are passed at a time:
+    // whole periods, after which places are constants apart.
+    const int64_t between = threads / perRow, rows = atOnce * between;
+    if (threads % perRow != 0 || rows % kPeriod != 0 ||
+        place.rows % rows != 0 || place.rows < leastTimes * rows)
+      return forEach(visit);
+    Value first = divide(thread, perRow);
+    Value unit = arith::RemUIOp::create(builder, loc, thread, constant(perRow));
+    std::array<Value, kPeriod> firstAddresses;
+    SmallVector<Value> addresses;
+    for (int64_t below = 0; below < rows; below += between) {
+      Value &same = firstAddresses[below % kPeriod];
+      if (!same)
+        same = getShared(add(first, below % kPeriod), unit);
+      addresses.push_back(advanceBytes(
+          builder, loc, same, (below - below % kPeriod) * place.swizzle));
+    }
+    auto loop = scf::ForOp::create(builder, loc, constant(0),
+                                   constant(place.rows), constant(rows));
+    keepRolled(loop);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    Value begin = loop.getInductionVar();
+    Value row = add(first, begin), bytes = multiply(begin, place.swizzle);
+    Value column = add(operand.column, multiply(unit, getElements()));
+    for (auto [index, address] : llvm::enumerate(addresses))
+      visit(advanceBytes(builder, loc, address, bytes),
+            add(operand.row, add(row, static_cast<int64_t>(index) * between)),
+            column);
+  }
+
   /// Like `forEach`, in a loop of the program.
   void loop(llvm::function_ref<void(Value, Value, Value)> visit) {
     auto loop = scf::ForOp::create(
@@ -285,7 +320,7 @@ struct LowerStoreTile : public OpConversionPattern<tile::StoreTileOp> {
     const int64_t count = pieces.getElements();
     Type element = getMemoryType(buffer.getElementType());
     auto type = VectorType::get({count}, element);
-    pieces.forEach([&](Value source, Value row, Value column) {
+    pieces.forEachInLoop([&](Value source, Value row, Value column) {
       Value piece = loadPiece(rewriter, loc, type, source, kPieceBytes);
       storeWhole(rewriter, loc, pieces, piece, pieces.isWhole(row, column),
                  pieces.getAddress(row, column, /*inside=*/Value()));

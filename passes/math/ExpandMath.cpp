@@ -12,6 +12,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/FoldUtils.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/TargetLookup.h"
 #include "passes/ValueOrder.h"
@@ -84,6 +86,17 @@ struct WidenMath : public RewritePattern {
   }
 };
 
+/// Whether `op` takes floats and computes, as each op does that a pattern
+/// rewrites, or spreads one, which patterns ask whether it is a constant.
+bool isOfFloats(Operation *op) {
+  if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) &&
+      !isa<vector::BroadcastOp>(op))
+    return false;
+  return llvm::any_of(op->getOperandTypes(), [](Type type) {
+    return isa<FloatType>(getElementTypeOrSelf(type));
+  });
+}
+
 /// Whether code generation for a GPU knows `op`, of the math dialect.
 bool hasInstruction(Operation *op) {
   return isa<math::AbsFOp, math::AbsIOp, math::CeilOp, math::CopySignOp,
@@ -111,6 +124,21 @@ LogicalResult verifyLengths(Operation *module) {
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
+}
+
+/// Leaves one op of each constant that is used, in front of the program. CSE,
+/// which follows, removes other ops that are no longer used.
+void mergeConstants(Operation *module) {
+  OperationFolder folder(module->getContext());
+  module->walk([&](Operation *op) {
+    Attribute value;
+    if (!matchPattern(op, m_Constant(&value)))
+      return;
+    if (op->use_empty())
+      op->erase();
+    else
+      folder.insertKnownConstant(op, value);
+  });
 }
 
 struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
@@ -141,12 +169,19 @@ struct ExpandMathPass : public bastile::impl::ExpandMathBase<ExpandMathPass> {
     populatePowerPatterns(patterns);
     populateCastPatterns(patterns, *found);
     patterns.add<WidenMath>(&getContext());
-    // CSE, which follows, removes ops that are no longer used.
+    // Most of a program is addresses, which no pattern rewrites: to visit them
+    // as well would take longer than any other pass.
+    SmallVector<Operation *> rewritten;
+    getOperation().walk([&](Operation *op) {
+      if (isOfFloats(op))
+        rewritten.push_back(op);
+    });
     GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(
-            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(applyOpPatternsGreedily(rewritten, std::move(patterns), config)))
       return signalPassFailure();
+    mergeConstants(getOperation());
     if (onHost)
       return;
     auto result = getOperation().walk([&](Operation *op) {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/math/ExpandMath.h"
+#include "passes/pieces/Pieces.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -194,13 +195,7 @@ Value replaceLarge(Formula &f, Value x, Value results, AngleFunction function) {
         scf::YieldOp::create(one.builder, ValueRange{turn(turning[0], first),
                                                      turn(turning[1], result)});
       });
-  MLIRContext *context = builder.getContext();
-  auto unroll = LLVM::LoopUnrollAttr::get(
-      context, /*disable=*/builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
-  loop->setAttr("llvm.loop_annotation",
-                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {},
-                                              {}, {}, {}, {}, {}, {}, {}, {},
-                                              {}, {}));
+  keepRolled(loop);
   return loop.getResult(1);
 }
 

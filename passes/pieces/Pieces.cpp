@@ -196,6 +196,9 @@ Value bastile::bitcastTo(OpBuilder &builder, Location loc, Type type,
                          Value value) {
   if (value.getType() == type)
     return value;
+  auto from = value.getDefiningOp<arith::BitcastOp>();
+  if (from && from.getIn().getType() == type)
+    return from.getIn();
   return arith::BitcastOp::create(builder, loc, type, value);
 }
 
@@ -275,6 +278,17 @@ Value bastile::loadIf(OpBuilder &builder, Location loc, Value condition,
 Type bastile::getBufferPointerType(MLIRContext *context) {
   return LLVM::LLVMPointerType::get(
       context, static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+}
+
+void bastile::keepRolled(Operation *loop) {
+  MLIRContext *context = loop->getContext();
+  auto unroll = LLVM::LoopUnrollAttr::get(
+      context, /*disable=*/BoolAttr::get(context, true), {}, {}, {}, {}, {},
+      {});
+  loop->setAttr("llvm.loop_annotation",
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {},
+                                              {}, {}, {}, {}, {}, {}, {}, {},
+                                              {}, {}));
 }
 
 void bastile::waitForPhase(OpBuilder &builder, Location loc, Value barrier,

@@ -110,6 +110,9 @@ mlir::Value loadIf(mlir::OpBuilder &builder, mlir::Location loc,
 mlir::Value combinePieces(mlir::OpBuilder &builder, mlir::Location loc,
                           tile::ReduceKind kind, mlir::ValueRange pieces);
 
+/// Keeps LLVM from writing out `loop`, which has no attribute for it yet.
+void keepRolled(mlir::Operation *loop);
+
 /// Waits until the phase with the last bit `parity` has ended at the barrier.
 void waitForPhase(mlir::OpBuilder &builder, mlir::Location loc,
                   mlir::Value barrier, mlir::Value parity);

@@ -110,3 +110,21 @@ tile.program @stored_in_parts(%m: index, %k: index,
   tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x32x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>
   tile.return
 }
+
+// -----
+
+// Each of 64 threads stores 16 pieces: four at a time in a loop that stays one.
+// Their rows have the same swizzle, so that only one address is computed.
+// CHECK-LABEL: tile.program @many_pieces(
+// CHECK:         scf.for %[[ROW:.*]] = %c0 to %c256 step %c64 {
+// CHECK-COUNT-4:   llvm.intr.masked.store
+// CHECK-NOT:       llvm.intr.masked.store
+// CHECK:         } {llvm.loop_annotation = #{{.*}}}
+tile.program @many_pieces(%m: index, %k: index,
+    %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64})
+    attributes {dimensions = ["m", "k"], programs = {m = 256 : i64}, schedule = #tile.schedule<threads = 64>} {
+  %c0 = arith.constant 0 : index
+  %buffer = tile.buffer {offset = 0 : i64} : memref<1x256x32xbf16, #tile.shared<swizzle = 64>>
+  tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x256x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>
+  tile.return
+}

@@ -185,6 +185,70 @@ TEST_F(KernelCodeGenTest, MemoryThatKernelsShareIsThereOnce) {
   EXPECT_EQ(count(ptx, ".visible .entry "), 2u) << ptx;
 }
 
+/// Kernels that refer to nothing, the larger one last.
+const std::string twoAlone = R"(
+llvm.func @a(%y: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  llvm.return
+}
+llvm.func @b(%y: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  %c = llvm.mlir.constant(1.0 : f32) : f32
+  llvm.store %c, %y : f32, !llvm.ptr<1>
+  llvm.return
+}
+)";
+
+TEST_F(KernelCodeGenTest, FunctionsAreLoweredOneByOneToTheSameText) {
+  auto module = parse(twoAlone);
+  std::string order;
+  auto ptx = generateAssembly(*module, target, [&](mlir::ModuleOp one) {
+    for (auto function : one.getOps<mlir::LLVM::LLVMFuncOp>())
+      order += function.getSymName().str() + ";";
+    order += ".";
+    return mlir::success();
+  });
+  EXPECT_EQ(order, "b;.a;.");
+  EXPECT_EQ(cantFail(std::move(ptx)), generate(twoAlone));
+}
+
+TEST_F(KernelCodeGenTest, FunctionsThatCannotBeApartAreGeneratedTogether) {
+  // Lowering makes one of them no kernel, which others might call.
+  auto module = parse(twoAlone);
+  auto ptx = generateAssembly(*module, target, [](mlir::ModuleOp one) {
+    if (auto b = one.lookupSymbol<mlir::LLVM::LLVMFuncOp>("b"))
+      b->removeAttr(mlir::NVVM::NVVMDialect::getKernelFuncAttrName());
+    return mlir::success();
+  });
+  const std::string text = cantFail(std::move(ptx));
+  EXPECT_EQ(count(text, ".visible .entry a("), 1u) << text;
+  EXPECT_EQ(count(text, ".visible .func b("), 1u) << text;
+}
+
+TEST_F(KernelCodeGenTest, FunctionsThatReferToOthersAreLoweredTogether) {
+  const std::string source =
+      blockMemory("a_scratch") + kernel("a", "a_scratch") + twoAlone;
+  const size_t name = source.rfind("@a(");
+  const std::string renamed = std::string(source).replace(name, 2, "@c");
+  auto module = parse(renamed);
+  unsigned calls = 0;
+  auto ptx = generateAssembly(*module, target, [&](mlir::ModuleOp) {
+    ++calls;
+    return mlir::success();
+  });
+  EXPECT_EQ(calls, 1u);
+  EXPECT_EQ(cantFail(std::move(ptx)), generate(renamed));
+}
+
+TEST_F(KernelCodeGenTest, AFunctionThatCannotBeLoweredIsAnError) {
+  for (StringRef name : {"a", "b"}) {
+    auto module = parse(twoAlone);
+    auto ptx = generateAssembly(*module, target, [&](mlir::ModuleOp one) {
+      return mlir::success(!one.lookupSymbol(name));
+    });
+    ASSERT_FALSE(bool(ptx));
+    EXPECT_EQ(llvm::toString(ptx.takeError()), "a program cannot be lowered");
+  }
+}
+
 TEST_F(KernelCodeGenTest, FilesOfLinesHaveOneNumberEach) {
   auto storeAt = [](StringRef file) {
     return llvm::formatv("llvm.store volatile %v, %y : f32, !llvm.ptr<1> "
