@@ -6,7 +6,7 @@
 
 #include "dialect/Expression.h"
 
-#include "dialect/Tile.h"
+#include "dialect/Dimensions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -328,6 +328,24 @@ Expr softplus(const Expr &operand) {
   Value isPositive = compare(arith::CmpFPredicate::OGT, operand, 0.0);
   Expr small = exp(select(isPositive, -operand, operand));
   return relu(operand) + log1p(small);
+}
+
+Expr dot(ImplicitLocOpBuilder &builder, Value a, Value b,
+         ArrayRef<int64_t> contract) {
+  auto typeA = cast<RankedTensorType>(a.getType());
+  auto typeB = cast<RankedTensorType>(b.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t ahead = std::max(typeA.getRank(), typeB.getRank()) - 2;
+       ahead-- != 0;)
+    shape.push_back(getBatchSize(typeA, typeB, ahead));
+  shape.push_back(typeA.getDimSize(typeA.getRank() - 1 - contract[0]));
+  shape.push_back(typeB.getDimSize(typeB.getRank() - 1 - contract[1]));
+  Type element = typeA.getElementType();
+  if (!element.isF64())
+    element = builder.getF32Type();
+  return wrap(builder,
+              DotOp::create(builder, RankedTensorType::get(shape, element), a,
+                            b, /*accumulator=*/Value(), contract));
 }
 
 SmallVector<Value> splitRows(ImplicitLocOpBuilder &builder, Value rows,

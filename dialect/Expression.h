@@ -146,6 +146,14 @@ Expr silu(const Expr &operand);
 /// The positive part; NaN stays NaN, and the derivative at zero is zero.
 Expr relu(const Expr &operand);
 
+/// The products of the matrices of `a` and `b`, their last two dimensions,
+/// which are of one element type. They are summed over dimension `contract[0]`
+/// of the matrices of `a` and `contract[1]` of those of `b`, each 0 or 1, in
+/// the computing precision; a matrix is repeated where its tensor has no batch,
+/// or one of size 1.
+Expr dot(mlir::ImplicitLocOpBuilder &builder, mlir::Value a, mlir::Value b,
+         llvm::ArrayRef<int64_t> contract);
+
 /// Takes rows apart into `count` pieces, and puts pieces together. Each
 /// `strands` neighbouring pieces are interleaved with each other.
 llvm::SmallVector<mlir::Value> splitRows(mlir::ImplicitLocOpBuilder &builder,

@@ -116,24 +116,12 @@ Expected<Graph::Id> Graph::multiply(Id a, Id b, int64_t contractA,
                  bastile::print(right) +
                  " do not fit: products are summed over sizes of " +
                  std::to_string(depthA) + " and " + std::to_string(depthB));
-  // The type has the sizes that are fixed, those of one factor or the other.
-  auto typeA = cast<RankedTensorType>(factors->first.getType());
-  auto typeB = cast<RankedTensorType>(factors->second.getType());
-  SmallVector<int64_t> shape;
-  for (size_t ahead = sizes->size(); ahead-- != 0;)
-    shape.push_back(getBatchSize(typeA, typeB, static_cast<int64_t>(ahead)));
-  shape.append({typeA.getDimSize(freeA), typeB.getDimSize(freeB)});
-  if (ShapedType::isDynamic(shape.back()))
+  if (values[b].getType().isDynamicDim(freeB))
     return Error("the columns of the product of " + describe(a) + " and " +
                  describe(b) + " have no fixed size");
   sizes->append({left[freeA], right[freeB]});
-  Type element = typeA.getElementType();
-  if (!element.isF64())
-    element = builder.getF32Type();
-  return add(
-      {tile::DotOp::create(builder, RankedTensorType::get(shape, element),
-                           factors->first, factors->second,
-                           /*accumulator=*/Value(),
-                           ArrayRef<int64_t>{contractA, contractB}),
-       *sizes, Type()});
+  return add({tile::dot(builder, factors->first, factors->second,
+                        {contractA, contractB})
+                  .getValue(),
+              *sizes, Type()});
 }

@@ -63,7 +63,9 @@ class Recipe:
             said = self.shape, self.dtype, self.attributes
             self.operands = tuple(tracing.parameters(self.op, self.name, *said)[0])
         else:
-            self.name, operands = self.op, _find(self.op).operands
+            definition = _find(self.op)
+            self.name, operands = self.op, definition.operands
+            self.fixed |= definition.fixed
             self.operands = tuple(x.name for x in operands)
             self.optional = tuple(x.name for x in operands if x.optional)
 
@@ -195,7 +197,8 @@ class Recipe:
             return _read_module(self.op, self.attributes)
         definition = _find(self.op)
         values = definition.attribute_values(self.attributes)
-        types = tensor_types.row_types(*zip(*definition.operand_shapes(shape, dtype)))
+        shapes, elements = zip(*definition.operand_shapes(shape, dtype))
+        types = tensor_types.row_types(shapes, elements, self.fixed)
         return self.op, definition.source(types, values, self.results)
 
 

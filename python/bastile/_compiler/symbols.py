@@ -519,13 +519,19 @@ def repeat_columns(operand, count, name):
     )
 
 
+def _fix_columns(graph, factor, contract):
+    """Raises `FreeColumns` where the columns of a product with this right factor, summed
+    over dimension ``contract`` of its matrices, have a free size."""
+    free = graph.find_free_columns(factor._id, contract)
+    if free:
+        raise FreeColumns(free)
+
+
 def multiply(a, b, contract, name):
     """The product of matrices; ``contract`` has the dimension, 0 or 1, of each
     operand's matrices that it sums over."""
     graph = require_symbols(name, [a, b])
-    free = graph.find_free_columns(b._id, contract[1])
-    if free:
-        raise FreeColumns(free)
+    _fix_columns(graph, b, contract[1])
     return _make(graph, name, lambda: graph.multiply(a._id, b._id, *contract), [a, b])
 
 
@@ -559,6 +565,10 @@ def apply_op(definition, operands, attributes, results):
     """The symbols of a dialect op's results; ``operands`` may be ``None``."""
     present = [operand for operand in operands if operand is not None]
     graph = require_symbols(definition.name, present)
+    for number, place in definition.fixed:
+        symbol = operands[number]
+        if symbol is not None and symbol.ndim == 2:
+            _fix_columns(graph, symbol, 1 - place)
     texts = definition.attribute_texts(attributes)
     ids = [None if operand is None else operand._id for operand in operands]
     described = ", ".join(
