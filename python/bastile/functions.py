@@ -20,7 +20,7 @@ import numbers
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bastile._compiler import symbols
+from bastile._compiler import foreign, symbols
 from bastile._compiler.definitions import definitions
 from bastile._compiler.symbols import Symbol
 
@@ -566,4 +566,4 @@ def _signature(definition):
 
 op: _Ops = _Ops()
 
-symbols.COUNTERPARTS.update(__all__)
+foreign.COUNTERPARTS.update(__all__)

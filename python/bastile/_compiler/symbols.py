@@ -7,17 +7,20 @@ function that this thread traces (include/bastile/GraphBuilder.h).
 
 import contextlib
 import numbers
-import operator
 import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bastile import _bastile
 from bastile._compiler import tensor_types
+from bastile._compiler.foreign import (
+    COUNTERPARTS,
+    UFUNC_OPERATORS,
+    advise,
+    is_number,
+    is_tensor,
+)
 
 _tracing = threading.local()
-
-#: Names that `bastile.functions` has, which messages name in the place of others'.
-COUNTERPARTS: set[str] = set()
 
 _NO_NUMBER = (
     "a symbolic tensor is no number: functions of numbers, such as those of 'math', "
@@ -50,11 +53,13 @@ class Symbol:
     floats; other functions take them once they are converted.
     """
 
-    __slots__ = ("_graph", "_id")
+    __slots__ = ("_factors", "_graph", "_id")
 
     def __init__(self, graph: _bastile.Graph, id: Any) -> None:
         self._graph = graph
         self._id = id
+        #: Of a product of matrices, the arguments of `multiply`.
+        self._factors: Any = None
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -91,19 +96,21 @@ class Symbol:
     astype = to
 
     @property
-    def mT(self) -> "Transposed":  # noqa: N802 - PyTorch's name
-        """The matrices, the last two dimensions, transposed: an operand of ``@``, which
-        reads them as they are."""
+    def mT(self) -> "Symbol":  # noqa: N802 - PyTorch's name
+        """The matrices, the last two dimensions, transposed: a factor of ``@``, which
+        reads them as they are. The transposed matrices of a product are a product, and
+        may be used anywhere; the number of its columns, the rows of the first factor,
+        is part of the code then."""
         require_symbols("mT", [self])
         if self.ndim < 2:
             raise ValueError(f"mT: takes matrices, but got {self!r}")
         return Transposed(self)
 
     def __matmul__(self, other: Any) -> "Symbol":
-        return _multiply_matrices(self, other)
+        return multiply(self, other, (1, 0), "@")
 
     def __rmatmul__(self, other: Any) -> "Symbol":
-        return _multiply_matrices(other, self)
+        return multiply(other, self, (1, 0), "@")
 
     if TYPE_CHECKING:
         # Defined below, each from its spelling and its formula.
@@ -202,10 +209,13 @@ class Symbol:
         raise TypeError(_NO_NUMBER)
 
     def __getattr__(self, name: str) -> NoReturn:
-        advice = f"; there is bastile.functions.{name}(x)"
+        advice = ""
+        if name in COUNTERPARTS:
+            advice = f"; there is bastile.functions.{name}(x)"
+        elif name in ("T", "t", "transpose", "permute"):
+            advice = "; there is x.mT, for products"
         raise AttributeError(
-            f"a symbolic tensor has no attribute '{name}'"
-            + (advice if name in COUNTERPARTS else ""),
+            f"a symbolic tensor has no attribute '{name}'{advice}",
             name=name,
             obj=self,
         )
@@ -227,86 +237,63 @@ class Symbol:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         # NumPy calls this where one of its numbers is the left operand.
-        operation = _UFUNC_OPERATORS.get(ufunc.__name__)
+        operation = UFUNC_OPERATORS.get(ufunc.__name__)
         if operation and method == "__call__" and len(inputs) == 2:
             left, right = (
                 value.item() if is_number(value) else value for value in inputs
             )
             if isinstance(left, Symbol) or is_number(left):
                 return operation(left, right)
-        raise TypeError(_advise("numpy", ufunc.__name__))
+        raise TypeError(advise("numpy", ufunc.__name__))
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
-        raise TypeError(_advise("numpy", function.__name__))
+        raise TypeError(advise("numpy", function.__name__))
 
     @classmethod
     def __torch_function__(cls, function: Any, *_: Any) -> NoReturn:
-        raise TypeError(_advise("torch", getattr(function, "__name__", "?")))
+        raise TypeError(advise("torch", getattr(function, "__name__", "?")))
 
 
-class Transposed:
-    """The transposed matrices of a symbol, which only ``@`` takes."""
+class Transposed(Symbol):
+    """The transposed matrices of ``symbol``. As a factor of a product they are read
+    where they lie. As any other operand, those of a product are the product of its
+    transposed factors, and others are refused: no kernel moves what is there."""
 
-    __slots__ = ("symbol",)
+    __slots__ = ("_value", "symbol")
 
     def __init__(self, symbol: Symbol) -> None:
+        self._graph = symbol._graph
+        self._value: Symbol | None = None
         self.symbol: Symbol = symbol
+
+    @property
+    def _id(self) -> Any:
+        if self._value is None:
+            if self.symbol._factors is None:
+                raise TypeError(
+                    f"mT: only '@' takes the transposed {self.symbol!r}, as kernels "
+                    "move no elements; make the transposed tensor an argument, or "
+                    "transpose a product ahead of the formulas behind it, as in "
+                    "exp((a @ b).mT)"
+                )
+            a, b, contract = self.symbol._factors
+            self._value = multiply(b, a, contract[::-1], "mT")
+        return self._value._id
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        *batch, rows, columns = self.symbol.shape
+        return (*batch, columns, rows)
+
+    @property
+    def dtype(self) -> str:
+        return self.symbol.dtype
 
     @property
     def mT(self) -> Symbol:  # noqa: N802
         """The matrices as they were."""
         return self.symbol
 
-    def __matmul__(self, other: Any) -> Symbol:
-        return _multiply_matrices(self, other)
-
-    def __rmatmul__(self, other: Any) -> Symbol:
-        return _multiply_matrices(other, self)
-
-    def __repr__(self) -> str:
-        return f"<{self.symbol!r}, transposed: an operand of @>"
-
-
-def _multiply_matrices(a, b):
-    """``a @ b``: the columns of ``a`` with the rows of ``b``."""
-    contract = 0 if isinstance(a, Transposed) else 1, int(isinstance(b, Transposed))
-    operands = [x.symbol if isinstance(x, Transposed) else x for x in (a, b)]
-    return multiply(*operands, contract, "@")
-
-
-def _advise(library, name):
-    advice = (
-        f"use bastile.functions.{name}"
-        if name in COUNTERPARTS
-        else "bastile.functions has what can be"
-    )
-    return (
-        f"{library}'s '{name}' cannot be applied to symbolic tensors, nor they to "
-        f"tensors with values, which must be arguments of the function; {advice}"
-    )
-
-
-_UFUNC_OPERATORS = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "left_shift": operator.lshift,
-    "right_shift": operator.rshift,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "true_divide": operator.truediv,
-    "power": operator.pow,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
 
 # The spelling of each operator of two operands, and the formula for it.
 _OPERATORS = {
@@ -348,23 +335,15 @@ def _define_operators():
             define(f"__r{name}__", spelling, formula, True)
 
 
-def is_number(value) -> bool:
-    return isinstance(value, numbers.Real)
-
-
 def _operate(spelling, formula, left, right):
     for value in (left, right):
         if not isinstance(value, Symbol) and not is_number(value):
-            if _is_tensor(value):
+            if is_tensor(value):
                 return apply(formula, left, right, name=spelling)
             return NotImplemented
     if formula in ("floorDivide", "remainder") and is_number(right) and right == 0:
         raise ZeroDivisionError(f"{spelling}: the divisor is 0")
     return apply(formula, left, right, name=spelling)
-
-
-def _is_tensor(value):
-    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 
 
 # Powers up to here are products.
@@ -458,7 +437,7 @@ def _number_of(graph, name, operand):
         return graph.integer(int(operand))
     if is_number(operand):
         return graph.number(float(operand))
-    if _is_tensor(operand):
+    if is_tensor(operand):
         raise TypeError(
             f"{name}: got a tensor with values, of type "
             f"{type(operand).__module__}.{type(operand).__qualname__}; make it an "
@@ -531,8 +510,16 @@ def multiply(a, b, contract, name):
     """The product of matrices; ``contract`` has the dimension, 0 or 1, of each
     operand's matrices that it sums over."""
     graph = require_symbols(name, [a, b])
-    _fix_columns(graph, b, contract[1])
-    return _make(graph, name, lambda: graph.multiply(a._id, b._id, *contract), [a, b])
+    factors, places = [], []
+    for factor, place in zip((a, b), contract):
+        is_transposed = isinstance(factor, Transposed)
+        factors.append(factor.symbol if is_transposed else factor)
+        places.append(1 - place if is_transposed else place)
+    ids = [factor._id for factor in factors]
+    _fix_columns(graph, factors[1], places[1])
+    made = _make(graph, name, lambda: graph.multiply(*ids, *places), factors)
+    made._factors = (*factors, tuple(places))
+    return made
 
 
 def split(operand, pieces, interleaved, name):

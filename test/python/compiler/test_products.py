@@ -64,6 +64,78 @@ def test_against_torch(function, shapes, dtype):
     check(bastile.compile(function), function, dtype, *shapes)
 
 
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize(
+    "function, shapes",
+    [
+        (lambda a, b: (a @ b).mT, [(5, 8), (8, 3)]),
+        (lambda a, b: (a.mT @ b.mT).mT, [(8, 5), (3, 8)]),
+        (lambda a, b: (a @ b.mT).mT, [(2, 5, 8), (3, 8)]),
+        (lambda a, b: (a @ b).mT, [(2, 5, 8), (2, 8, 3)]),
+        (lambda a, b: (a @ b).mT + a @ b, [(5, 8), (8, 5)]),
+        # The transposed product is a factor, read where it lies.
+        (lambda a, b, c: (a @ b).mT @ c, [(5, 8), (8, 3), (5, 7)]),
+        (lambda a, b, c: c @ (a @ b).mT, [(5, 8), (8, 3), (7, 3)]),
+        (lambda a, b, c: ((a @ b).mT @ c).mT, [(5, 8), (8, 3), (5, 7)]),
+        (lambda a, b: (a @ b).mT @ (a @ b), [(5, 8), (8, 3)]),
+    ],
+)
+def test_transposed_products(function, shapes, dtype):
+    check(bastile.compile(function), function, dtype, *shapes)
+
+
+def test_reduction_of_a_transposed_product():
+    function = bastile.compile(lambda a, b: F.row_sum(F.exp((a @ b).mT)))
+
+    def expected(a, b):
+        return (a @ b).mT.exp().sum(-1, keepdim=True)
+
+    check(function, expected, torch.float32, (5, 8), (8, 3))
+
+
+def test_one_kernel_for_each_number_of_transposed_rows():
+    function = bastile.compile(lambda x, w: (x @ w.mT).mT)
+    for rows, columns in [(5, 3), (5, 3), (7, 3), (5, 3)]:
+        x, w = (t.detach() for t in make(torch.float32, (rows, 8), (columns, 8)))
+        torch.testing.assert_close(function(x, w), (x @ w.mT).mT)
+    assert len(function._recipe.kernels) == 2
+
+
+def test_given_shapes_of_a_transposed_product():
+    kernel = bastile.compile(
+        lambda x, w: (x @ w).mT, {"x": (5, 8), "w": (8, 3)}, dtype="f32"
+    )
+    x, w = (t.detach() for t in make(torch.float32, (5, 8), (8, 3)))
+    torch.testing.assert_close(kernel(x, w), (x @ w).mT)
+    with pytest.raises(ValueError, match=r"'x' has shape \[4, 8\], expected \[5, 8\]"):
+        kernel(x[:4], w)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: a.mT,
+        lambda a, b: (a.mT, b),
+        lambda a, b: a.mT + 1,
+        lambda a, b: b * a.mT,
+        lambda a, b: -a.mT,
+        lambda a, b: F.exp(a.mT),
+        lambda a, b: F.where(a.mT > 0, 1, 0),
+        lambda a, b: F.row_sum(a.mT),
+        lambda a, b: F.split(a.mT, 2),
+        lambda a, b: F.concatenate([a.mT, b]),
+        lambda a, b: op.softmax(a.mT),
+        lambda a, b: a.mT.to("bf16"),
+        lambda a, b: F.exp(a @ b).mT,
+    ],
+)
+def test_transposed_tensors_that_are_no_factors(function):
+    a, b = (t.detach() for t in make(torch.float32, (4, 8), (8, 4)))
+    message = r"mT: only '@' takes the transposed <.*>.* transposed tensor an argument"
+    with pytest.raises(TypeError, match=message):
+        bastile.compile(function)(a, b)
+
+
 def gated(x, g, u, d):
     gate = x @ g.mT
     return (gate / (1 + F.exp(-gate)) * (x @ u.mT)) @ d.mT + x
@@ -129,6 +201,9 @@ def test_linear_and_dot():
         lambda x, w, b: F.dot(x, w, (-1, -1)) + b,
         lambda x, w, b: F.matmul(x, w.mT) + b,
         lambda x, w, b: x @ w.mT.mT.mT + b,
+        lambda x, w, b: F.dot(x, w.mT) + b,
+        lambda x, w, b: F.dot(x, w.mT, (-1, -2)) + b,
+        lambda x, w, b: F.linear(w, x).mT + b,
     ):
         torch.testing.assert_close(bastile.compile(function)(x, w, b), expected)
 
@@ -192,7 +267,7 @@ def test_under_torch_compile():
         (lambda a, b: a @ 2, TypeError, "takes a symbolic tensor, but got 2"),
         (lambda a, b: F.dot(a, b, (0, 1)), ValueError, "contracts dimension 0"),
         (lambda a, b: F.dot(a, b, (-1,)), ValueError, "1 dimensions, not one of each"),
-        (lambda a, b: a.mT + b, TypeError, "unsupported operand"),
+        (lambda a, b: a.T @ b, AttributeError, "there is x.mT, for products"),
         (lambda a, b: (a > 0) @ b.mT, ValueError, "got a condition"),
     ],
 )
