@@ -93,8 +93,8 @@ class Recipe:
             try:
                 kernel = self._build(self.shape, self.dtype, _gradients(self.grad))
                 break
-            except symbols.FreeColumns as columns:
-                self.fixed |= columns.places
+            except symbols.FreeSizes as sizes:
+                self.fixed |= sizes.places
         # What only the passes find out is raised here rather than in a call.
         _bastile.describe_text(kernel._request.native())
         return kernel
@@ -120,8 +120,8 @@ class Recipe:
                     # Another thread may have made the same kernel meanwhile.
                     self.kernels.setdefault(key, made)
                 return self.kernels[key]
-            except symbols.FreeColumns as columns:
-                self.fixed |= columns.places
+            except symbols.FreeSizes as sizes:
+                self.fixed |= sizes.places
 
     def _specialize(self, described, gradients):
         """The kernel for operands that ``operators.describe`` describes."""

@@ -28,12 +28,13 @@ _NO_NUMBER = (
 )
 
 
-class FreeColumns(Exception):
-    """The columns of a product have a size that is free: that of ``places``, pairs of
-    an operand's number and a dimension. Who traces fixes it and traces again."""
+class FreeSizes(Exception):
+    """A size that code depends on is free, such as that of a product's columns: those
+    of ``places``, pairs of an operand's number and a dimension. Who traces fixes them
+    and traces again."""
 
     def __init__(self, places):
-        super().__init__("the columns of a product have no fixed size")
+        super().__init__("sizes that code depends on are free")
         self.places = frozenset(places)
 
 
@@ -454,6 +455,7 @@ def apply(formula, *operands, name=None):
     name = name or formula
     graph = _graph_of(name, operands)
     ids = [_number_of(graph, name, operand) for operand in operands]
+    _fix_sizes(graph, ids)
     return _make(graph, name, lambda: graph.apply(formula, ids), operands)
 
 
@@ -499,11 +501,20 @@ def repeat_columns(operand, count, name):
 
 
 def _fix_columns(graph, factor, contract):
-    """Raises `FreeColumns` where the columns of a product with this right factor, summed
+    """Raises `FreeSizes` where the columns of a product with this right factor, summed
     over dimension ``contract`` of its matrices, have a free size."""
-    free = graph.find_free_columns(factor._id, contract)
-    if free:
-        raise FreeColumns(free)
+    _require_fixed(graph.find_free_columns(factor._id, contract))
+
+
+def _fix_sizes(graph, ids):
+    """Raises `FreeSizes` where some operands of a formula have a free leading size, and
+    others a fixed one."""
+    _require_fixed(graph.find_free_sizes(ids))
+
+
+def _require_fixed(places):
+    if places:
+        raise FreeSizes(places)
 
 
 def multiply(a, b, contract, name):
@@ -535,6 +546,7 @@ def split(operand, pieces, interleaved, name):
 def join(pieces, interleaved, name):
     graph = require_symbols(name, pieces)
     ids = [piece._id for piece in pieces]
+    _fix_sizes(graph, ids)
     return _make(graph, name, lambda: graph.join(ids, interleaved), pieces)
 
 
@@ -556,6 +568,10 @@ def apply_op(definition, operands, attributes, results):
         symbol = operands[number]
         if symbol is not None and symbol.ndim == 2:
             _fix_columns(graph, symbol, 1 - place)
+    for group in definition.same_types:
+        pairs = zip(definition.operands, operands)
+        alike = [x for o, x in pairs if x is not None and o.name in group]
+        _fix_sizes(graph, [x._id for x in alike])
     texts = definition.attribute_texts(attributes)
     ids = [None if operand is None else operand._id for operand in operands]
     described = ", ".join(

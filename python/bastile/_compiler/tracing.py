@@ -21,7 +21,7 @@ def trace(function, shape, dtype, attributes, places=(), fixed=()):
     its closure. Of each result, ``places`` has the name of the tensor whose memory it
     takes, or None. Equal functions, shapes, types, attributes and places give equal
     texts. Leading sizes are free but those in ``fixed``, as in
-    `tensor_types.row_types`; raises `symbols.FreeColumns` where more have to be fixed.
+    `tensor_types.row_types`; raises `symbols.FreeSizes` where more have to be fixed.
     """
     name = name_of(function)
     tensors, values = parameters(function, name, shape, dtype, attributes)

@@ -54,6 +54,9 @@ def compare(result, expected, dtype):
         (lambda a, b: a @ b, [(2, 4, 5, 8), (2, 4, 8, 3)]),
         (lambda a, b: a @ b, [(2, 4, 5, 8), (2, 1, 8, 3)]),
         (lambda a, b: a @ b, [(5, 8), (2, 8, 3)]),
+        # Rows of one fixed number, beside free ones.
+        (lambda a, b, c: a.mT @ b + c, [(8, 5), (8, 3), (5, 3)]),
+        (lambda a, b, c: (a.mT @ b) * (c + 1), [(8, 5), (8, 3), (1, 3)]),
         # Operands in several parts.
         (lambda a: a @ a, [(6, 6)]),
         (lambda a: a @ a.mT, [(6, 9)]),
@@ -72,6 +75,7 @@ def test_against_torch(function, shapes, dtype):
         (lambda a, b: (a.mT @ b.mT).mT, [(8, 5), (3, 8)]),
         (lambda a, b: (a @ b.mT).mT, [(2, 5, 8), (3, 8)]),
         (lambda a, b: (a @ b).mT, [(2, 5, 8), (2, 8, 3)]),
+        (lambda a, b, c: (a @ b.mT).mT + c, [(5, 8), (3, 8), (3, 5)]),
         (lambda a, b: (a @ b).mT + a @ b, [(5, 8), (8, 5)]),
         # The transposed product is a factor, read where it lies.
         (lambda a, b, c: (a @ b).mT @ c, [(5, 8), (8, 3), (5, 7)]),
@@ -183,6 +187,15 @@ def test_example_of_the_guide():
     check(names["mlp"], expected, torch.float32, (5, 16), (16,), (48, 16), (16, 24))
 
 
+def test_op_of_a_fixed_number_of_rows_and_a_free_one():
+    function = bastile.compile(lambda a, b, up: op.swiglu(a.mT @ b, up))
+
+    def expected(a, b, up):
+        return torch.nn.functional.silu(a.mT @ b) * up
+
+    check(function, expected, torch.float32, (8, 5), (8, 3), (5, 3))
+
+
 def test_norm_of_a_product():
     function = bastile.compile(lambda x, w, n: op.rms_norm(x @ w.mT, n, eps=1e-6))
 
@@ -264,6 +277,7 @@ def test_under_torch_compile():
     "function, error, message",
     [
         (lambda a, b: a @ b.mT, ValueError, r"@: shapes \(.*, 8\) and .* do not fit"),
+        (lambda a, b: a.mT @ a + b, ValueError, r"shapes \(8, 8\) and \(3, 5\) do not"),
         (lambda a, b: a @ 2, TypeError, "takes a symbolic tensor, but got 2"),
         (lambda a, b: F.dot(a, b, (0, 1)), ValueError, "contracts dimension 0"),
         (lambda a, b: F.dot(a, b, (-1,)), ValueError, "1 dimensions, not one of each"),
