@@ -179,6 +179,35 @@ Expr floor(const Expr &operand) { return unary<math::FloorOp>(operand); }
 Expr ceil(const Expr &operand) { return unary<math::CeilOp>(operand); }
 Expr round(const Expr &operand) { return unary<math::RoundEvenOp>(operand); }
 
+/// What a division that rounds towards zero leaves, and whether it has another
+/// sign than the divisor.
+static std::pair<Expr, Value> divideTowardsZero(const Expr &lhs,
+                                                const Expr &rhs) {
+  Expr rest = binary<arith::RemFOp>(lhs, rhs);
+  constexpr auto less = arith::CmpFPredicate::OLT;
+  Value differ =
+      arith::XOrIOp::create(rest.getBuilder(), compare(less, rest, 0.0),
+                            compare(less, rhs.like(rest), 0.0));
+  Value isLeft = compare(arith::CmpFPredicate::ONE, rest, 0.0);
+  return {rest, arith::AndIOp::create(rest.getBuilder(), differ, isLeft)};
+}
+
+Expr floorDivide(const Expr &lhs, const Expr &rhs) {
+  Expr dividend = stopGradient(lhs), divisor = stopGradient(rhs);
+  auto [rest, isOnOtherSide] = divideTowardsZero(dividend, divisor);
+  // Without what is left, the quotient is an integer but for its rounding. A
+  // division by 0 leaves NaN, and its quotient is infinite.
+  Value isZero = compare(arith::CmpFPredicate::OEQ, divisor, 0.0);
+  Expr whole = select(isZero, dividend, dividend - rest) / divisor;
+  Expr quotient = round(whole);
+  return select(isOnOtherSide, quotient - 1.0, quotient);
+}
+
+Expr remainder(const Expr &lhs, const Expr &rhs) {
+  auto [rest, isOnOtherSide] = divideTowardsZero(lhs, rhs);
+  return select(isOnOtherSide, rest + rhs, rest);
+}
+
 /// The numerator and the denominator of the sigmoid.
 static std::pair<Expr, Expr> sigmoidQuotient(const Expr &operand) {
   // This is not exp(-abs(x)), as the absolute value has no derivative at zero.

@@ -100,6 +100,11 @@ Expr floor(const Expr &operand);
 Expr ceil(const Expr &operand);
 /// To the nearest integer, ties to the even one.
 Expr round(const Expr &operand);
+/// The quotient rounded towards minus infinity, as PyTorch's `floor_divide`,
+/// and what it leaves, as PyTorch's `remainder`: of the sign of the divisor.
+/// The quotient is a constant to derivatives.
+Expr floorDivide(const Expr &lhs, const Expr &rhs);
+Expr remainder(const Expr &lhs, const Expr &rhs);
 /// a * b + c, rounded once.
 Expr fma(const Expr &a, const Expr &b, const Expr &c);
 /// The least power of two that is not less than a positive operand, exactly.

@@ -52,6 +52,9 @@ class Symbol:
     ``>>`` repeats the sign; a shift by more bits than there are, or by fewer than none,
     leaves 0 or -1. Beside floats, integers become floats, and ``/`` divides them as
     floats; other functions take them once they are converted.
+
+    ``//`` and ``%`` of floats are PyTorch's ``floor_divide``, whose derivative is 0, and
+    ``remainder``; on GPUs, where the quotient is below 2^24.
     """
 
     __slots__ = ("_factors", "_graph", "_id")
@@ -342,7 +345,8 @@ def _operate(spelling, formula, left, right):
             if is_tensor(value):
                 return apply(formula, left, right, name=spelling)
             return NotImplemented
-    if formula in ("floorDivide", "remainder") and is_number(right) and right == 0:
+    divides = formula in ("floorDivide", "remainder")
+    if divides and is_number(right) and right == 0 and left.dtype.startswith("int"):
         raise ZeroDivisionError(f"{spelling}: the divisor is 0")
     return apply(formula, left, right, name=spelling)
 
