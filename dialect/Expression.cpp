@@ -6,7 +6,7 @@
 
 #include "dialect/Expression.h"
 
-#include "dialect/Tile.h"
+#include "dialect/Dimensions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -179,6 +179,35 @@ Expr floor(const Expr &operand) { return unary<math::FloorOp>(operand); }
 Expr ceil(const Expr &operand) { return unary<math::CeilOp>(operand); }
 Expr round(const Expr &operand) { return unary<math::RoundEvenOp>(operand); }
 
+/// What a division that rounds towards zero leaves, and whether it has another
+/// sign than the divisor.
+static std::pair<Expr, Value> divideTowardsZero(const Expr &lhs,
+                                                const Expr &rhs) {
+  Expr rest = binary<arith::RemFOp>(lhs, rhs);
+  constexpr auto less = arith::CmpFPredicate::OLT;
+  Value differ =
+      arith::XOrIOp::create(rest.getBuilder(), compare(less, rest, 0.0),
+                            compare(less, rhs.like(rest), 0.0));
+  Value isLeft = compare(arith::CmpFPredicate::ONE, rest, 0.0);
+  return {rest, arith::AndIOp::create(rest.getBuilder(), differ, isLeft)};
+}
+
+Expr floorDivide(const Expr &lhs, const Expr &rhs) {
+  Expr dividend = stopGradient(lhs), divisor = stopGradient(rhs);
+  auto [rest, isOnOtherSide] = divideTowardsZero(dividend, divisor);
+  // Without what is left, the quotient is an integer but for its rounding. A
+  // division by 0 leaves NaN, and its quotient is infinite.
+  Value isZero = compare(arith::CmpFPredicate::OEQ, divisor, 0.0);
+  Expr whole = select(isZero, dividend, dividend - rest) / divisor;
+  Expr quotient = round(whole);
+  return select(isOnOtherSide, quotient - 1.0, quotient);
+}
+
+Expr remainder(const Expr &lhs, const Expr &rhs) {
+  auto [rest, isOnOtherSide] = divideTowardsZero(lhs, rhs);
+  return select(isOnOtherSide, rest + rhs, rest);
+}
+
 /// The numerator and the denominator of the sigmoid.
 static std::pair<Expr, Expr> sigmoidQuotient(const Expr &operand) {
   // This is not exp(-abs(x)), as the absolute value has no derivative at zero.
@@ -331,6 +360,24 @@ Expr softplus(const Expr &operand) {
   Value isPositive = compare(arith::CmpFPredicate::OGT, operand, 0.0);
   Expr small = exp(select(isPositive, -operand, operand));
   return relu(operand) + log1p(small);
+}
+
+Expr dot(ImplicitLocOpBuilder &builder, Value a, Value b,
+         ArrayRef<int64_t> contract) {
+  auto typeA = cast<RankedTensorType>(a.getType());
+  auto typeB = cast<RankedTensorType>(b.getType());
+  SmallVector<int64_t> shape;
+  for (int64_t ahead = std::max(typeA.getRank(), typeB.getRank()) - 2;
+       ahead-- != 0;)
+    shape.push_back(getBatchSize(typeA, typeB, ahead));
+  shape.push_back(typeA.getDimSize(typeA.getRank() - 1 - contract[0]));
+  shape.push_back(typeB.getDimSize(typeB.getRank() - 1 - contract[1]));
+  Type element = typeA.getElementType();
+  if (!element.isF64())
+    element = builder.getF32Type();
+  return wrap(builder,
+              DotOp::create(builder, RankedTensorType::get(shape, element), a,
+                            b, /*accumulator=*/Value(), contract));
 }
 
 SmallVector<Value> splitRows(ImplicitLocOpBuilder &builder, Value rows,

@@ -100,6 +100,11 @@ Expr floor(const Expr &operand);
 Expr ceil(const Expr &operand);
 /// To the nearest integer, ties to the even one.
 Expr round(const Expr &operand);
+/// The quotient rounded towards minus infinity, as PyTorch's `floor_divide`,
+/// and what it leaves, as PyTorch's `remainder`: of the sign of the divisor.
+/// The quotient is a constant to derivatives.
+Expr floorDivide(const Expr &lhs, const Expr &rhs);
+Expr remainder(const Expr &lhs, const Expr &rhs);
 /// a * b + c, rounded once.
 Expr fma(const Expr &a, const Expr &b, const Expr &c);
 /// The least power of two that is not less than a positive operand, exactly.
@@ -145,6 +150,14 @@ Expr repeatBands(const Expr &operand, int64_t band, mlir::Value like);
 Expr silu(const Expr &operand);
 /// The positive part; NaN stays NaN, and the derivative at zero is zero.
 Expr relu(const Expr &operand);
+
+/// The products of the matrices of `a` and `b`, their last two dimensions,
+/// which are of one element type. They are summed over dimension `contract[0]`
+/// of the matrices of `a` and `contract[1]` of those of `b`, each 0 or 1, in
+/// the computing precision; a matrix is repeated where its tensor has no batch,
+/// or one of size 1.
+Expr dot(mlir::ImplicitLocOpBuilder &builder, mlir::Value a, mlir::Value b,
+         llvm::ArrayRef<int64_t> contract);
 
 /// Takes rows apart into `count` pieces, and puts pieces together. Each
 /// `strands` neighbouring pieces are interleaved with each other.

@@ -29,12 +29,28 @@ def Tile_RowTensor : Tile_TensorOf<
     [Tile_Float], [Tile_IsRowTensor],
     "row tensor of f16, bf16, f32 or f64 (at least one leading dimension and a "
     "static last dimension of at least 1)">;
+def Tile_IsRowVector : And<[
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
+    CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getShape().back() > 0">
+  ]>;
 def Tile_RowVector : Tile_TensorOf<
-    [Tile_Float],
-    [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 1">,
-     CPred<"::llvm::cast<::mlir::RankedTensorType>($_self)"
-           ".getShape().back() > 0">],
+    [Tile_Float], [Tile_IsRowVector],
     "row vector of f16, bf16, f32 or f64 (one static dimension of at least 1)">;
+
+/// A factor of rows: its own rows are as long as theirs, and their number is the
+/// length of the result's.
+def Tile_Matrix : Tile_TensorOf<
+    [Tile_Float],
+    [CPred<"::llvm::cast<::mlir::RankedTensorType>($_self).getRank() == 2">,
+     CPred<"::llvm::all_of(::llvm::cast<::mlir::RankedTensorType>($_self)"
+           ".getShape(), [](int64_t size) { return size > 0; })">],
+    "matrix of f16, bf16, f32 or f64 (two static dimensions of at least 1)">;
+
+/// A row vector as long as the rows of a product.
+def Tile_ResultVector : Tile_TensorOf<
+    [Tile_Float], [Tile_IsRowVector],
+    "row vector of f16, bf16, f32 or f64 (one static dimension, as long as the "
+    "rows of the result)">;
 
 /// One integer for each row, that counts or names something, such as the target
 /// of a token.

@@ -15,6 +15,8 @@ import textwrap
 KINDS = {
     "Tile_RowTensor": "row_tensor",
     "Tile_RowVector": "row_vector",
+    "Tile_Matrix": "matrix",
+    "Tile_ResultVector": "result_vector",
     "Tile_IntegerStatistic": "integer_statistic",
     "Tile_SmallRows": "small_rows",
     "Tile_ComputeRows": "compute_rows",
@@ -142,6 +144,15 @@ def same_types(records, record, operands):
     return groups
 
 
+def same_elements(records, record):
+    """Groups of operands that have to be of one element type."""
+    return [
+        trait["values"]
+        for trait in traits(records, record["traits"])
+        if records.is_a(trait, "AllElementTypesMatch")
+    ]
+
+
 def infers_types(records, record, operands, groups):
     """Whether the types of the results follow from those of the operands."""
     for trait in traits(records, record["traits"]):
@@ -169,6 +180,7 @@ def describe_op(records, op, record):
         "attributes": attributes,
         "results": [name for name, _ in results],
         "same_types": groups,
+        "same_elements": same_elements(records, record),
         "infers_types": infers_types(records, record, names, groups),
         # A loss of all rows has the shape of a row vector.
         "is_criterion": results[0][1]["!name"] == "Tile_ComputeRows",

@@ -132,6 +132,13 @@ std::optional<Array> ElementwiseGradient::of(unsigned index) const {
         return mapGradient([](N g, N y, N result) { return -g * (result / y); },
                            divisor, result);
       })
+      .Case([&](arith::RemFOp) -> Result {
+        if (isFirst)
+          return gradient;
+        return mapGradient(
+            [](N g, N x, N y) { return -(g * divideTowardsZero(x, y)); }, x,
+            *operands[1]);
+      })
       .Case<arith::NegFOp>(with([](N g) { return -g; }))
       .Case<arith::MaximumFOp, arith::MaxNumFOp>(
           [&](auto) { return choose(index, /*larger=*/true); })

@@ -35,11 +35,7 @@ Number getMinimum(const Number &a, const Number &b, bool ignoresNaN) {
 }
 
 Number getRemainder(const Number &a, const Number &b) {
-  Number quotient = a / b;
-  Number whole = apply(
-      [](double x) { return std::trunc(x); },
-      Number(quotient.value, a.error == 0 && b.error == 0 ? 0 : quotient.error),
-      0);
+  const Number whole = divideTowardsZero(a, b);
   const double value = std::fmod(a.value, b.value);
   const double error = whole.error == 0
                            ? a.error + std::fabs(whole.value) * b.error

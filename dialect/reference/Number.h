@@ -171,6 +171,15 @@ Number apply(Function function, const Number &x, const Number &y,
   return settle(value, error, getUnit(x, y), roundings, isSure);
 }
 
+/// a / b, rounded towards zero.
+inline Number divideTowardsZero(const Number &a, const Number &b) {
+  const Number quotient = a / b;
+  const bool isExact = a.error == 0 && b.error == 0;
+  return apply(
+      [](double x) { return std::trunc(x); },
+      Number(quotient.value, isExact ? 0 : quotient.error, quotient.unit), 0);
+}
+
 /// A smooth function of `x`. A small error is multiplied by `slope`, which is
 /// given an operand and the result: this takes a third of the time.
 template <typename Function, typename Slope>

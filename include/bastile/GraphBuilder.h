@@ -111,6 +111,12 @@ public:
   std::vector<std::pair<unsigned, unsigned>> findFreeColumns(Id value,
                                                              int64_t contract);
 
+  /// Where some of `values`, operands of one formula, have a fixed leading size
+  /// and others a free one, these must have a fixed one, too. Returns the
+  /// arguments that have to, and in which dimension.
+  std::vector<std::pair<unsigned, unsigned>>
+  findFreeSizes(const std::vector<Id> &values);
+
   runtime::Expected<std::vector<Id>> split(Id operand, int64_t count,
                                            bool interleaved);
   runtime::Expected<Id> join(const std::vector<Id> &pieces, bool interleaved);

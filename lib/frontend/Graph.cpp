@@ -435,8 +435,11 @@ SmallVector<int64_t> Graph::getResultSizes(RankedTensorType type,
     ArrayRef<int64_t> mine = values[id].sizes;
     if (mine.size() != sizes.size())
       continue;
+    // A fixed size is that of the result, which has it in its type, or says
+    // nothing of it, as the rows of a matrix do.
     for (size_t i = 0; i + 1 < sizes.size(); ++i)
-      sizes[i] = getCommonSize(sizes[i], mine[i]).value_or(-1);
+      if (values[id].getType().isDynamicDim(i))
+        sizes[i] = getCommonSize(sizes[i], mine[i]).value_or(-1);
   }
   for (auto [size, fixed] : llvm::zip_equal(sizes, type.getShape()))
     if (!ShapedType::isDynamic(fixed))

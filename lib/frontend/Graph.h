@@ -92,6 +92,11 @@ public:
   std::vector<std::pair<unsigned, unsigned>> findArguments(mlir::Value value,
                                                            unsigned place);
 
+  /// The arguments that give the values free leading sizes where others of them
+  /// have fixed ones: `GraphBuilder::findFreeSizes`.
+  std::vector<std::pair<unsigned, unsigned>>
+  findFreeSizes(llvm::ArrayRef<Id> ids);
+
   /// The own types of an op's results, whose `actual` types may be wider: null
   /// for a result that has the type of a formula only because an operand has.
   llvm::SmallVector<mlir::Type>

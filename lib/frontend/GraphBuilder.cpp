@@ -226,6 +226,11 @@ GraphBuilder::findFreeColumns(Id value, int64_t contract) {
   return implementation->findArguments(factor.value, place);
 }
 
+std::vector<std::pair<unsigned, unsigned>>
+GraphBuilder::findFreeSizes(const std::vector<Id> &values) {
+  return implementation->findFreeSizes(values);
+}
+
 //===----------------------------------------------------------------------===//
 // Pieces
 //===----------------------------------------------------------------------===//

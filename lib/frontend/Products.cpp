@@ -6,6 +6,7 @@
 
 #include "dialect/Dimensions.h"
 #include "lib/frontend/Graph.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -27,6 +28,37 @@ Graph::findArguments(Value value, unsigned place) {
       if (dimensions.get(argument, own) == wanted && type.isDynamicDim(own))
         found.emplace_back(argument.getArgNumber(), own);
   }
+  return found;
+}
+
+std::vector<std::pair<unsigned, unsigned>>
+Graph::findFreeSizes(ArrayRef<Id> ids) {
+  // Leading dimensions are counted from the last one.
+  llvm::SmallBitVector isFixed;
+  auto visit = [&](llvm::function_ref<void(Value, unsigned, unsigned)> act) {
+    for (Id id : ids) {
+      Value value = values[id].value;
+      const unsigned rank = value ? values[id].getType().getRank() : 0;
+      for (unsigned place = 0; place + 1 < rank; ++place)
+        act(value, place, rank - 2 - place);
+    }
+  };
+  auto getSize = [](Value value, unsigned place) {
+    return cast<RankedTensorType>(value.getType()).getDimSize(place);
+  };
+  visit([&](Value value, unsigned place, unsigned ahead) {
+    isFixed.resize(std::max<unsigned>(isFixed.size(), ahead + 1));
+    if (int64_t size = getSize(value, place);
+        size != 1 && !ShapedType::isDynamic(size))
+      isFixed.set(ahead);
+  });
+  std::vector<std::pair<unsigned, unsigned>> found;
+  if (isFixed.none())
+    return found;
+  visit([&](Value value, unsigned place, unsigned ahead) {
+    if (isFixed[ahead] && ShapedType::isDynamic(getSize(value, place)))
+      llvm::append_range(found, findArguments(value, place));
+  });
   return found;
 }
 
@@ -120,21 +152,9 @@ Expected<Graph::Id> Graph::multiply(Id a, Id b, int64_t contractA,
                  bastile::print(right) +
                  " do not fit: products are summed over sizes of " +
                  std::to_string(depthA) + " and " + std::to_string(depthB));
-  // The type has the sizes that are fixed, those of one factor or the other.
-  auto typeA = cast<RankedTensorType>(factors->first.getType());
-  auto typeB = cast<RankedTensorType>(factors->second.getType());
-  SmallVector<int64_t> shape;
-  for (size_t ahead = sizes->size(); ahead-- != 0;)
-    shape.push_back(getBatchSize(typeA, typeB, static_cast<int64_t>(ahead)));
-  shape.append({typeA.getDimSize(freeA), typeB.getDimSize(freeB)});
   sizes->append({left[freeA], right[freeB]});
-  Type element = typeA.getElementType();
-  if (!element.isF64())
-    element = builder.getF32Type();
-  return add(
-      {tile::DotOp::create(builder, RankedTensorType::get(shape, element),
-                           factors->first, factors->second,
-                           /*accumulator=*/Value(),
-                           ArrayRef<int64_t>{contractA, contractB}),
-       *sizes, Type()});
+  return add({tile::dot(builder, factors->first, factors->second,
+                        {contractA, contractB})
+                  .getValue(),
+              *sizes, Type()});
 }

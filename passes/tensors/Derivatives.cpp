@@ -412,6 +412,13 @@ LogicalResult Rule::apply() {
           add(1, -(quotient * result()));
         return success();
       })
+      .Case([&](arith::RemFOp) {
+        add(0, g);
+        // The quotient is an integer, but for its rounding.
+        if (isActive(1))
+          add(1, -(g * round((operand(0) - result()) / operand(1))));
+        return success();
+      })
       .Case([&](arith::NegFOp) {
         add(0, -g);
         return success();

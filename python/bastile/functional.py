@@ -20,7 +20,7 @@ from bastile._compiler import tensor_types
 from bastile._formulas.dropout import dropout as _dropout
 from bastile._formulas.rope import rope_half_angles, rope_neighbours
 from bastile._losses import api, requests
-from bastile._losses.checks import check_whole
+from bastile._losses.checks import cast, check_whole
 from bastile._losses.options import Operands, Settings
 from bastile._torch.in_place import can_turn, put, turn
 from torch import Tensor
@@ -140,6 +140,19 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """As ``torch.nn.functional.gelu``; ``approximate`` is ``"none"`` or ``"tanh"``."""
     return _elementwise(ops.gelu, input, form=gelu_form(approximate))
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """As ``torch.nn.functional.linear``: ``input @ weight.mT + bias`` of an ``input``
+    [..., in], a ``weight`` [out, in] and a ``bias`` [out].
+
+    Products are summed in float32 (float64 of float64) and rounded once, with the bias
+    added, which may be of another type than the others. ``out`` is part of the code: a
+    weight of another shape compiles another kernel.
+    """
+    if input.dim() == 1:
+        return linear(input.unsqueeze(0), weight, bias).squeeze(0)
+    return ops.linear(*cast(input, weight, bias))
 
 
 def dropout(

@@ -20,7 +20,7 @@ import numbers
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from bastile._compiler import symbols
+from bastile._compiler import foreign, symbols
 from bastile._compiler.definitions import definitions
 from bastile._compiler.symbols import Symbol
 
@@ -39,6 +39,7 @@ __all__ = [
     "exp2",
     "expm1",
     "floor",
+    "gather",
     "gelu",
     "iota",
     "linear",
@@ -359,6 +360,42 @@ def iota(x: Symbol, dim: int | tuple[int, ...]) -> Symbol:
     return symbols.iota(x, dim, "iota")
 
 
+def gather(x: Symbol, index: Symbol) -> Symbol:
+    """The elements of each row of x [..., N] whose columns ``index`` [..., K] names:
+    [..., K], as ``torch.gather`` along the last dimension.
+
+    The index is of integers, and has the leading sizes of x, or 1 where it is the same
+    for all rows. An index that is no column of x, a negative one too, gives 0 and passes
+    on no gradient. Of equal indices each does.
+
+    A row is gone through once for each of the K, which is part of the code and at
+    most 32. Where other formulas read the whole row, this takes one comparison for each
+    vector of it.
+    """
+    symbols.require_symbols("gather", [x, index])
+    for what, symbol, kind in (("x", x, "float"), ("index", index, "int")):
+        if kind not in symbol.dtype:
+            raise TypeError(f"gather: {what} must be of {kind}s, but is {symbol!r}")
+    count = index.shape[-1]
+    if x.ndim < 2 or index.ndim != x.ndim or count > _MOST_GATHERED:
+        raise ValueError(
+            "gather: takes rows and, in the same number of dimensions, up to "
+            f"{_MOST_GATHERED} columns of indices, but got {x!r} and {index!r}"
+        )
+    return concatenate([_gather_column(x, each) for each in split(index, count)])
+
+
+# Code grows faster than the number of indices.
+_MOST_GATHERED = 32
+
+
+def _gather_column(x, index):
+    # The low half of a number of 64 bits may be that of a column.
+    is_column = (index >= 0) & (index < x.shape[-1])
+    column = where(is_column, index.to("int32"), -1)
+    return row_sum(where(iota(x, -1) == column, x, 0))
+
+
 # Philox-2x32-10 of Salmon et al.: the multiplier, and what is added to the key between
 # two rounds.
 _PHILOX_MULTIPLIER = 0xD256D193
@@ -542,4 +579,4 @@ def _signature(definition):
 
 op: _Ops = _Ops()
 
-symbols.COUNTERPARTS.update(__all__)
+foreign.COUNTERPARTS.update(__all__)

@@ -22,6 +22,7 @@ __all__ = [
     "GELU",
     "GeGLU",
     "LayerNorm",
+    "Linear",
     "LinearCrossEntropy",
     "LogSoftmax",
     "ReGLU",
@@ -295,6 +296,13 @@ def _check_options(name, options, known):
 
 def _words(options):
     return [f"{name}={value!r}" for name, value in options.items()]
+
+
+class Linear(torch.nn.Linear):
+    """``torch.nn.Linear``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
 
 
 class LinearCrossEntropy(torch.nn.Linear):

@@ -85,6 +85,7 @@ void bastile::python::bindGraph(py::module_ &module) {
             return take(graph.multiply(a, b, contractA, contractB));
           },
           "a"_a, "b"_a, "contract_a"_a, "contract_b"_a)
+      .def("find_free_sizes", &GraphBuilder::findFreeSizes, "values"_a)
       .def("find_free_columns", &GraphBuilder::findFreeColumns, "value"_a,
            "contract"_a)
       .def(

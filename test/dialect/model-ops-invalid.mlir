@@ -333,3 +333,43 @@ func.func @cross_entropy_vector(%x: tensor<8xf32>, %t: tensor<?x1xi64>) {
   %0:5 = tile.cross_entropy %x, %t : tensor<8xf32>, tensor<?x1xi64>
   return
 }
+
+// -----
+
+func.func @linear_length(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) {
+  // expected-error @below {{'tile.linear' op weight of type 'tensor<8x4xf32>' does not have the row length of the input of type 'tensor<?x8xf32>'}}
+  %0 = tile.linear %x, %w : tensor<?x8xf32>, tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @linear_bias(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %b: tensor<8xf32>) {
+  // expected-error @below {{'tile.linear' op bias of type 'tensor<8xf32>' does not have the row length of the result of type 'tensor<?x4xf32>'}}
+  %0 = tile.linear %x, %w, %b : tensor<?x8xf32>, tensor<4x8xf32>, tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @linear_elements(%x: tensor<?x8xf32>, %w: tensor<4x8xbf16>) {
+  // expected-error @below {{'tile.linear' op failed to verify that all of {input, weight} have same element type}}
+  %0 = tile.linear %x, %w : tensor<?x8xf32>, tensor<4x8xbf16>
+  return
+}
+
+// -----
+
+func.func @linear_columns(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) {
+  // expected-error @below {{operand #1 must be matrix of f16, bf16, f32 or f64 (two static dimensions of at least 1), but got 'tensor<?x8xf32>'}}
+  %0 = tile.linear %x, %w : tensor<?x8xf32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @linear_vector(%x: tensor<?x8xf32>, %w: tensor<8xf32>) {
+  // expected-error @below {{input must be a row tensor, and weight a matrix}}
+  %0 = tile.linear %x, %w : tensor<?x8xf32>, tensor<8xf32>
+  return
+}

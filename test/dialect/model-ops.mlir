@@ -65,6 +65,15 @@ func.func @add_bias(%x: tensor<?x8xbf16>, %b: tensor<8xf32>) {
   return
 }
 
+// CHECK-LABEL: func @linear
+func.func @linear(%x: tensor<?x?x8xbf16>, %w: tensor<3x8xbf16>, %b: tensor<3xf32>) -> tensor<?x?x3xbf16> {
+  // CHECK: tile.linear %{{[^ ]*}}, %{{[^ ]*}} : tensor<?x?x8xbf16>, tensor<3x8xbf16>{{$}}
+  %0 = tile.linear %x, %w : tensor<?x?x8xbf16>, tensor<3x8xbf16>
+  // CHECK: tile.linear %{{[^ ]*}}, %{{[^ ]*}}, %{{[^ ]*}} : tensor<?x?x8xbf16>, tensor<3x8xbf16>, tensor<3xf32>
+  %1 = tile.linear %x, %w, %b : tensor<?x?x8xbf16>, tensor<3x8xbf16>, tensor<3xf32>
+  return %1 : tensor<?x?x3xbf16>
+}
+
 // CHECK-LABEL: func @layer_norm
 func.func @layer_norm(%x: tensor<?x8xbf16>, %w: tensor<8xf32>, %b: tensor<8xbf16>) {
   // CHECK: tile.layer_norm %{{[^ ]*}} : tensor<?x8xbf16>{{$}}

@@ -21,9 +21,18 @@ def check(definition, tensors):
     _check_places(definition, named)
     first, reference = named[0]
     _check_row(definition, first, reference)
+    # The operand that gives the result's rows their length.
+    matrix = next((pair for pair in named if pair[0].kind == "matrix"), None)
     for operand, tensor in named[1:]:
-        if tensor is not None:
+        if tensor is None:
+            continue
+        if operand.kind == "matrix":
+            _check_matrix(definition, operand, tensor, first, reference)
+        elif operand.kind == "result_vector":
+            _check_result_vector(definition, operand, tensor, *matrix)
+        else:
             _check_shape(definition, operand, tensor, first, reference)
+    _check_elements(definition, {o.name: tensor for o, tensor in named if tensor})
     _check_same(definition, {o.name: tensor for o, tensor in named if tensor})
 
 
@@ -76,25 +85,52 @@ def _check_shape(definition, operand, tensor, first, reference):
         )
 
 
+def _check_matrix(definition, operand, tensor, first, reference):
+    shape, rows = tensor[0], reference[0]
+    if len(shape) != 2 or shape[1] != rows[-1]:
+        expected = ("columns of the result", rows[-1])
+        _mismatch(definition, operand, shape, first, rows, expected)
+    if shape[0] == 0:
+        raise ValueError(
+            f"{definition.name}: '{operand.name}' has shape {_print(shape)}, but the "
+            "result needs at least one column"
+        )
+
+
+def _check_result_vector(definition, operand, tensor, matrix, its):
+    shape, rows = tensor[0], its[0]
+    if len(shape) != 1 or shape[0] != rows[0]:
+        _mismatch(definition, operand, shape, matrix, rows, rows[:1])
+
+
+def _check_elements(definition, tensors):
+    for group in definition.same_elements:
+        first, *others = (name for name in group if name in tensors)
+        for name in others:
+            if tensors[name][1] != tensors[first][1]:
+                _mismatch_of_elements(definition, name, first, tensors)
+
+
+def _mismatch_of_elements(definition, name, other, tensors):
+    raise TypeError(
+        f"{definition.name}: '{name}' has elements of type "
+        f"{tensor_types.TORCH_NAMES[tensors[name][1]]}, but '{other}' of type "
+        f"{tensor_types.TORCH_NAMES[tensors[other][1]]}"
+    )
+
+
 def _check_same(definition, tensors):
     for group in definition.same_types:
         names = [name for name in group if name in tensors]
         for name in names[1:]:
-            (shape, element, _), (wanted, kind, _) = (
-                tensors[name],
-                tensors[names[0]],
-            )
+            shape, wanted = tensors[name][0], tensors[names[0]][0]
             if len(shape) != len(wanted) or any(map(_differ, shape, wanted)):
                 raise ValueError(
                     f"{definition.name}: '{name}' has shape {_print(shape)}, but "
                     f"'{names[0]}' has shape {_print(wanted)}"
                 )
-            if element != kind:
-                raise TypeError(
-                    f"{definition.name}: '{name}' has elements of type "
-                    f"{tensor_types.TORCH_NAMES[element]}, but '{names[0]}' of type "
-                    f"{tensor_types.TORCH_NAMES[kind]}"
-                )
+            if tensors[name][1] != tensors[names[0]][1]:
+                _mismatch_of_elements(definition, name, names[0], tensors)
 
 
 def _disagree(shape, rows):

@@ -111,10 +111,22 @@ class Definition:
     results: tuple
     #: Groups of operands and results whose types are the same.
     same_types: tuple
+    #: Groups of operands whose element types are the same.
+    same_elements: tuple
     #: Whether the types of the results follow from those of the operands.
     infers_types: bool
     #: Whether its first result may be one number for all rows.
     is_criterion: bool
+
+    @functools.cached_property
+    def fixed(self):
+        """The leading sizes that code depends on: pairs of an operand's number and a
+        dimension."""
+        return frozenset(
+            (number, 0)
+            for number, operand in enumerate(self.operands)
+            if operand.kind == "matrix"
+        )
 
     @functools.cached_property
     def options(self):
@@ -306,6 +318,7 @@ def definitions() -> dict:
             tuple(Attribute(**attribute) for attribute in op["attributes"]),
             tuple(op["results"]),
             tuple(tuple(group) for group in op["same_types"]),
+            tuple(tuple(group) for group in op["same_elements"]),
             op["infers_types"],
             op["is_criterion"],
         )

@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from bastile import _bastile
-from bastile._compiler import capture, operators, schedules, symbols
+from bastile._compiler import capture, operators, schedules, traced_graph
 from bastile._compiler.kernel import Kernel, arrange, warn_of_lost_gradients
 from bastile._compiler.recipe import Recipe
 
@@ -64,7 +64,7 @@ class Function:
             tensors = _arrange(recipe, tensors, named)
         if capture.is_compiling():
             return capture.call_traced(recipe, tensors, ())
-        if symbols.is_tracing() and callable(recipe.op):
+        if traced_graph.current() is not None and callable(recipe.op):
             # A part of another function.
             return recipe.op(*tensors, **recipe.attributes)
         if self._overwritten:

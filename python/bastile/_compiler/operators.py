@@ -47,6 +47,7 @@ class Operator:
             tensor_types.row_types(
                 [None if x is None else x[0] for x in tensors],
                 [None if x is None else x[1] for x in tensors],
+                definition.fixed,
             ),
             values,
             options["results"] or (),

@@ -11,7 +11,7 @@ from bastile._compiler import (
     checks,
     loading,
     operators,
-    symbols,
+    traced_graph,
     tensor_types,
     tracing,
 )
@@ -63,7 +63,9 @@ class Recipe:
             said = self.shape, self.dtype, self.attributes
             self.operands = tuple(tracing.parameters(self.op, self.name, *said)[0])
         else:
-            self.name, operands = self.op, _find(self.op).operands
+            definition = _find(self.op)
+            self.name, operands = self.op, definition.operands
+            self.fixed |= definition.fixed
             self.operands = tuple(x.name for x in operands)
             self.optional = tuple(x.name for x in operands if x.optional)
 
@@ -91,8 +93,8 @@ class Recipe:
             try:
                 kernel = self._build(self.shape, self.dtype, _gradients(self.grad))
                 break
-            except symbols.FreeColumns as columns:
-                self.fixed |= columns.places
+            except traced_graph.FreeSizes as sizes:
+                self.fixed |= sizes.places
         # What only the passes find out is raised here rather than in a call.
         _bastile.describe_text(kernel._request.native())
         return kernel
@@ -118,8 +120,8 @@ class Recipe:
                     # Another thread may have made the same kernel meanwhile.
                     self.kernels.setdefault(key, made)
                 return self.kernels[key]
-            except symbols.FreeColumns as columns:
-                self.fixed |= columns.places
+            except traced_graph.FreeSizes as sizes:
+                self.fixed |= sizes.places
 
     def _specialize(self, described, gradients):
         """The kernel for operands that ``operators.describe`` describes."""
@@ -169,7 +171,7 @@ class Recipe:
             try:
                 _bastile.describe_text(request.native())
             except ValueError as error:
-                raise symbols.FreeColumns(free_columns) from error
+                raise traced_graph.FreeSizes(free_columns) from error
         functions = request.describe()["functions"]
         if any("in_place" in x for f in functions for x in f["outputs"]):
             request = dataclasses.replace(request, in_place=True)
@@ -202,7 +204,8 @@ class Recipe:
             return *_read_module(self.op, self.attributes), frozenset()
         definition = _find(self.op)
         values = definition.attribute_values(self.attributes)
-        types = tensor_types.row_types(*zip(*definition.operand_shapes(shape, dtype)))
+        shapes, elements = zip(*definition.operand_shapes(shape, dtype))
+        types = tensor_types.row_types(shapes, elements, self.fixed)
         return self.op, definition.source(types, values, self.results), frozenset()
 
 

@@ -5,33 +5,23 @@ What a function does with a ``Symbol`` is written down op by op, in the graph of
 function that this thread traces (include/bastile/GraphBuilder.h).
 """
 
-import contextlib
 import numbers
-import operator
-import threading
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bastile import _bastile
-from bastile._compiler import tensor_types
-
-_tracing = threading.local()
-
-#: Names that `bastile.functions` has, which messages name in the place of others'.
-COUNTERPARTS: set[str] = set()
+from bastile._compiler import tensor_types, traced_graph
+from bastile._compiler.foreign import (
+    COUNTERPARTS,
+    UFUNC_OPERATORS,
+    advise,
+    is_number,
+    is_tensor,
+)
 
 _NO_NUMBER = (
     "a symbolic tensor is no number: functions of numbers, such as those of 'math', "
     "have counterparts in bastile.functions"
 )
-
-
-class FreeColumns(Exception):
-    """The columns of a product have a size that is free: that of ``places``, pairs of
-    an operand's number and a dimension. Who traces fixes it and traces again."""
-
-    def __init__(self, places):
-        super().__init__("the columns of a product have no fixed size")
-        self.places = frozenset(places)
 
 
 class Symbol:
@@ -48,13 +38,18 @@ class Symbol:
     ``>>`` repeats the sign; a shift by more bits than there are, or by fewer than none,
     leaves 0 or -1. Beside floats, integers become floats, and ``/`` divides them as
     floats; other functions take them once they are converted.
+
+    ``//`` and ``%`` of floats are PyTorch's ``floor_divide``, whose derivative is 0, and
+    ``remainder``; on GPUs, where the quotient is below 2^24.
     """
 
-    __slots__ = ("_graph", "_id")
+    __slots__ = ("_factors", "_graph", "_id")
 
     def __init__(self, graph: _bastile.Graph, id: Any) -> None:
         self._graph = graph
         self._id = id
+        #: Of a product of matrices, the arguments of `multiply`.
+        self._factors: Any = None
 
     @property
     def shape(self) -> tuple[int | None, ...]:
@@ -91,19 +86,21 @@ class Symbol:
     astype = to
 
     @property
-    def mT(self) -> "Transposed":  # noqa: N802 - PyTorch's name
-        """The matrices, the last two dimensions, transposed: an operand of ``@``, which
-        reads them as they are."""
+    def mT(self) -> "Symbol":  # noqa: N802 - PyTorch's name
+        """The matrices, the last two dimensions, transposed: a factor of ``@``, which
+        reads them as they are. The transposed matrices of a product are a product, and
+        may be used anywhere; the number of its columns, the rows of the first factor,
+        is part of the code then."""
         require_symbols("mT", [self])
         if self.ndim < 2:
             raise ValueError(f"mT: takes matrices, but got {self!r}")
         return Transposed(self)
 
     def __matmul__(self, other: Any) -> "Symbol":
-        return _multiply_matrices(self, other)
+        return multiply(self, other, (1, 0), "@")
 
     def __rmatmul__(self, other: Any) -> "Symbol":
-        return _multiply_matrices(other, self)
+        return multiply(other, self, (1, 0), "@")
 
     if TYPE_CHECKING:
         # Defined below, each from its spelling and its formula.
@@ -202,10 +199,13 @@ class Symbol:
         raise TypeError(_NO_NUMBER)
 
     def __getattr__(self, name: str) -> NoReturn:
-        advice = f"; there is bastile.functions.{name}(x)"
+        advice = ""
+        if name in COUNTERPARTS:
+            advice = f"; there is bastile.functions.{name}(x)"
+        elif name in ("T", "t", "transpose", "permute"):
+            advice = "; there is x.mT, for products"
         raise AttributeError(
-            f"a symbolic tensor has no attribute '{name}'"
-            + (advice if name in COUNTERPARTS else ""),
+            f"a symbolic tensor has no attribute '{name}'{advice}",
             name=name,
             obj=self,
         )
@@ -227,86 +227,63 @@ class Symbol:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **_: Any) -> Any:
         # NumPy calls this where one of its numbers is the left operand.
-        operation = _UFUNC_OPERATORS.get(ufunc.__name__)
+        operation = UFUNC_OPERATORS.get(ufunc.__name__)
         if operation and method == "__call__" and len(inputs) == 2:
             left, right = (
                 value.item() if is_number(value) else value for value in inputs
             )
             if isinstance(left, Symbol) or is_number(left):
                 return operation(left, right)
-        raise TypeError(_advise("numpy", ufunc.__name__))
+        raise TypeError(advise("numpy", ufunc.__name__))
 
     def __array_function__(self, function: Any, *_: Any) -> NoReturn:
-        raise TypeError(_advise("numpy", function.__name__))
+        raise TypeError(advise("numpy", function.__name__))
 
     @classmethod
     def __torch_function__(cls, function: Any, *_: Any) -> NoReturn:
-        raise TypeError(_advise("torch", getattr(function, "__name__", "?")))
+        raise TypeError(advise("torch", getattr(function, "__name__", "?")))
 
 
-class Transposed:
-    """The transposed matrices of a symbol, which only ``@`` takes."""
+class Transposed(Symbol):
+    """The transposed matrices of ``symbol``. As a factor of a product they are read
+    where they lie. As any other operand, those of a product are the product of its
+    transposed factors, and others are refused: no kernel moves what is there."""
 
-    __slots__ = ("symbol",)
+    __slots__ = ("_value", "symbol")
 
     def __init__(self, symbol: Symbol) -> None:
+        self._graph = symbol._graph
+        self._value: Symbol | None = None
         self.symbol: Symbol = symbol
+
+    @property
+    def _id(self) -> Any:
+        if self._value is None:
+            if self.symbol._factors is None:
+                raise TypeError(
+                    f"mT: only '@' takes the transposed {self.symbol!r}, as kernels "
+                    "move no elements; make the transposed tensor an argument, or "
+                    "transpose a product ahead of the formulas behind it, as in "
+                    "exp((a @ b).mT)"
+                )
+            a, b, contract = self.symbol._factors
+            self._value = multiply(b, a, contract[::-1], "mT")
+        return self._value._id
+
+    @property
+    def shape(self) -> tuple[int | None, ...]:
+        *batch, rows, columns = self.symbol.shape
+        return (*batch, columns, rows)
+
+    @property
+    def dtype(self) -> str:
+        return self.symbol.dtype
 
     @property
     def mT(self) -> Symbol:  # noqa: N802
         """The matrices as they were."""
         return self.symbol
 
-    def __matmul__(self, other: Any) -> Symbol:
-        return _multiply_matrices(self, other)
-
-    def __rmatmul__(self, other: Any) -> Symbol:
-        return _multiply_matrices(other, self)
-
-    def __repr__(self) -> str:
-        return f"<{self.symbol!r}, transposed: an operand of @>"
-
-
-def _multiply_matrices(a, b):
-    """``a @ b``: the columns of ``a`` with the rows of ``b``."""
-    contract = 0 if isinstance(a, Transposed) else 1, int(isinstance(b, Transposed))
-    operands = [x.symbol if isinstance(x, Transposed) else x for x in (a, b)]
-    return multiply(*operands, contract, "@")
-
-
-def _advise(library, name):
-    advice = (
-        f"use bastile.functions.{name}"
-        if name in COUNTERPARTS
-        else "bastile.functions has what can be"
-    )
-    return (
-        f"{library}'s '{name}' cannot be applied to symbolic tensors, nor they to "
-        f"tensors with values, which must be arguments of the function; {advice}"
-    )
-
-
-_UFUNC_OPERATORS = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "floor_divide": operator.floordiv,
-    "remainder": operator.mod,
-    "left_shift": operator.lshift,
-    "right_shift": operator.rshift,
-    "bitwise_and": operator.and_,
-    "bitwise_or": operator.or_,
-    "bitwise_xor": operator.xor,
-    "true_divide": operator.truediv,
-    "power": operator.pow,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
 
 # The spelling of each operator of two operands, and the formula for it.
 _OPERATORS = {
@@ -348,23 +325,16 @@ def _define_operators():
             define(f"__r{name}__", spelling, formula, True)
 
 
-def is_number(value) -> bool:
-    return isinstance(value, numbers.Real)
-
-
 def _operate(spelling, formula, left, right):
     for value in (left, right):
         if not isinstance(value, Symbol) and not is_number(value):
-            if _is_tensor(value):
+            if is_tensor(value):
                 return apply(formula, left, right, name=spelling)
             return NotImplemented
-    if formula in ("floorDivide", "remainder") and is_number(right) and right == 0:
+    divides = formula in ("floorDivide", "remainder")
+    if divides and is_number(right) and right == 0 and left.dtype.startswith("int"):
         raise ZeroDivisionError(f"{spelling}: the divisor is 0")
     return apply(formula, left, right, name=spelling)
-
-
-def _is_tensor(value):
-    return hasattr(value, "__array__") or hasattr(value, "__dlpack__")
 
 
 # Powers up to here are products.
@@ -406,37 +376,9 @@ def _repeat_product(base, exponent):
 _define_operators()
 
 
-def is_tracing() -> bool:
-    """Whether this thread traces a function now."""
-    return getattr(_tracing, "graph", None) is not None
-
-
-@contextlib.contextmanager
-def tracing_into(graph):
-    """Has this thread's formulas written into ``graph`` meanwhile. Raises
-    ``FreeColumns`` for errors of functions that let columns of products be free: they
-    may need the size."""
-    outer = getattr(_tracing, "graph", None), getattr(_tracing, "free_columns", set())
-    _tracing.graph, _tracing.free_columns = graph, set()
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        if _tracing.free_columns:
-            raise FreeColumns(_tracing.free_columns) from error
-        raise
-    finally:
-        _tracing.graph, _tracing.free_columns = outer
-
-
-def free_columns() -> frozenset[tuple[int, int]]:
-    """Which sizes of operands the columns of products that were traced so far have, as
-    far as these are free: pairs as in ``FreeColumns``."""
-    return frozenset(_tracing.free_columns)
-
-
 def _graph_of(name, operands):
     """The graph being built, which all symbols among ``operands`` are of."""
-    graph = getattr(_tracing, "graph", None)
+    graph = traced_graph.current()
     if graph is None:
         raise TypeError(
             f"{name}: functions of symbolic tensors can only be called while "
@@ -470,7 +412,7 @@ def _number_of(graph, name, operand):
         return graph.integer(int(operand))
     if is_number(operand):
         return graph.number(float(operand))
-    if _is_tensor(operand):
+    if is_tensor(operand):
         raise TypeError(
             f"{name}: got a tensor with values, of type "
             f"{type(operand).__module__}.{type(operand).__qualname__}; make it an "
@@ -487,6 +429,7 @@ def apply(formula, *operands, name=None):
     name = name or formula
     graph = _graph_of(name, operands)
     ids = [_number_of(graph, name, operand) for operand in operands]
+    _fix_sizes(graph, ids)
     return _make(graph, name, lambda: graph.apply(formula, ids), operands)
 
 
@@ -531,16 +474,42 @@ def repeat_columns(operand, count, name):
     )
 
 
+def _fix_columns(graph, factor, contract):
+    """Raises `FreeSizes` where the columns of a product with this right factor, summed
+    over dimension ``contract`` of its matrices, have a free size."""
+    _require_fixed(graph.find_free_columns(factor._id, contract))
+
+
+def _fix_sizes(graph, ids):
+    """Raises `FreeSizes` where some operands of a formula have a free leading size, and
+    others a fixed one."""
+    _require_fixed(graph.find_free_sizes(ids))
+
+
+def _require_fixed(places):
+    if places:
+        raise traced_graph.FreeSizes(places)
+
+
 def multiply(a, b, contract, name):
     """The product of matrices; ``contract`` has the dimension, 0 or 1, of each
     operand's matrices that it sums over."""
     graph = require_symbols(name, [a, b])
-    free = graph.find_free_columns(b._id, contract[1])
-    if free and len(b.shape) == 2:
-        raise FreeColumns(free)
-    # Matrices of a batch are no weights: their sizes change from call to call.
-    _tracing.free_columns |= set(free)
-    return _make(graph, name, lambda: graph.multiply(a._id, b._id, *contract), [a, b])
+    factors, places = [], []
+    for factor, place in zip((a, b), contract):
+        is_transposed = isinstance(factor, Transposed)
+        factors.append(factor.symbol if is_transposed else factor)
+        places.append(1 - place if is_transposed else place)
+    ids = [factor._id for factor in factors]
+    if factors[1].ndim == 2:
+        _fix_columns(graph, factors[1], places[1])
+    else:
+        # Matrices of a batch are no weights: their sizes change from call to call.
+        free = graph.find_free_columns(ids[1], places[1])
+        traced_graph.add_free_columns(free)
+    made = _make(graph, name, lambda: graph.multiply(*ids, *places), factors)
+    made._factors = (*factors, tuple(places))
+    return made
 
 
 def split(operand, pieces, interleaved, name):
@@ -556,6 +525,7 @@ def split(operand, pieces, interleaved, name):
 def join(pieces, interleaved, name):
     graph = require_symbols(name, pieces)
     ids = [piece._id for piece in pieces]
+    _fix_sizes(graph, ids)
     return _make(graph, name, lambda: graph.join(ids, interleaved), pieces)
 
 
@@ -573,6 +543,14 @@ def apply_op(definition, operands, attributes, results):
     """The symbols of a dialect op's results; ``operands`` may be ``None``."""
     present = [operand for operand in operands if operand is not None]
     graph = require_symbols(definition.name, present)
+    for number, place in definition.fixed:
+        symbol = operands[number]
+        if symbol is not None and symbol.ndim == 2:
+            _fix_columns(graph, symbol, 1 - place)
+    for group in definition.same_types:
+        pairs = zip(definition.operands, operands)
+        alike = [x for o, x in pairs if x is not None and o.name in group]
+        _fix_sizes(graph, [x._id for x in alike])
     texts = definition.attribute_texts(attributes)
     ids = [None if operand is None else operand._id for operand in operands]
     described = ", ".join(

@@ -8,7 +8,7 @@ import inspect
 import operator
 
 from bastile import _bastile
-from bastile._compiler import symbols, tensor_types
+from bastile._compiler import symbols, tensor_types, traced_graph
 from bastile._compiler.symbols import Symbol
 
 
@@ -22,7 +22,7 @@ def trace(function, shape, dtype, attributes, places=(), fixed=()):
     its closure. Of each result, ``places`` has the name of the tensor whose memory it
     takes, or None. Equal functions, shapes, types, attributes and places give equal
     texts. Leading sizes are free but those in ``fixed``, as in
-    `tensor_types.row_types`; raises `symbols.FreeColumns` where more have to be fixed.
+    `tensor_types.row_types`; raises `traced_graph.FreeSizes` where more have to be fixed.
     """
     name = name_of(function)
     tensors, values = parameters(function, name, shape, dtype, attributes)
@@ -34,13 +34,13 @@ def trace(function, shape, dtype, attributes, places=(), fixed=()):
         tensor: Symbol(graph, graph.argument(tensor, type, sizes))
         for tensor, type, sizes in zip(tensors, types, shapes)
     }
-    with symbols.tracing_into(graph):
+    with traced_graph.tracing_into(graph):
         results = _call(function, given, values)
         if not isinstance(results, (tuple, list)):
             results = (results,)
         check_places(name, tensors, places, len(results))
         source = _finish(graph, name, results, places, given)
-        return name, source, symbols.free_columns()
+        return name, source, traced_graph.free_columns()
 
 
 def check_places(name, tensors, places, result_count=None):

@@ -1,6 +1,6 @@
 # Part of Bastile, under the MIT License. See LICENSE.
-"""What `torch.utils.flop_counter` counts of ops: nothing, as of PyTorch's own, since it
-counts products of matrices, which ops of rows have none of."""
+"""What `torch.utils.flop_counter` counts of ops: nothing, as of PyTorch's own that are
+no products of matrices. The products that kernels compute are not counted either."""
 
 import torch
 from bastile._torch import run_operator  # noqa: F401  registers what is counted

@@ -10,7 +10,7 @@ from bastile._compiler.definitions import definitions
 SAME_TYPES = {
     name: [
         [i for i, operand in enumerate(op.operands) if operand.name in group]
-        for group in op.same_types
+        for group in op.same_types + op.same_elements
     ]
     for name, op in definitions().items()
 }

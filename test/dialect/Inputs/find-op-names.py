@@ -29,10 +29,15 @@ def without_descriptions(path, text):
     )
 
 
+#: Of words that are no nouns, what asks about a function in `isLinear`.
+ADJECTIVES = {"linear"}
+
+
 def pattern_of(op):
     if "_" in op:
         return "(?i:" + op.replace("_", "_?") + ")"
-    return rf"tile\.{op}\b|[\"/]{op}\b|{op.capitalize()}(?![a-z])"
+    ahead = r"(?<!\bis)" if op in ADJECTIVES else ""
+    return rf"tile\.{op}\b|[\"/]{op}\b|{ahead}{op.capitalize()}(?![a-z])"
 
 
 def main():

@@ -94,3 +94,7 @@ func.func @dequantize_squares(%a: tensor<?x4096xf8E4M3FN>, %scale: tensor<?x32xf
   %0 = tile.dequantize %a, %scale band(128) : tensor<?x4096xf8E4M3FN>, tensor<?x32xf32> -> tensor<?x4096xbf16>
   return %0 : tensor<?x4096xbf16>
 }
+func.func @linear(%x: tensor<?x?x192xbf16>, %w: tensor<96x192xbf16>, %b: tensor<96xf32>) -> tensor<?x?x96xbf16> {
+  %0 = tile.linear %x, %w, %b : tensor<?x?x192xbf16>, tensor<96x192xbf16>, tensor<96xf32>
+  return %0 : tensor<?x?x96xbf16>
+}

@@ -122,7 +122,7 @@ tile.program @stored_in_parts(%m: index, %k: index,
 // CHECK:         } {llvm.loop_annotation = #{{.*}}}
 tile.program @many_pieces(%m: index, %k: index,
     %y: memref<?x?xbf16, strided<[?, 1]>> {tile.dimensions = ["m", "k"], tile.alignment = 16 : i64})
-    attributes {dimensions = ["m", "k"], programs = {m = 256 : i64}, schedule = #tile.schedule<threads = 64>} {
+    attributes {dimensions = ["m", "k"], programs = {m = 256 : i64}, schedule = #tile.launch<threads = 64>} {
   %c0 = arith.constant 0 : index
   %buffer = tile.buffer {offset = 0 : i64} : memref<1x256x32xbf16, #tile.shared<swizzle = 64>>
   tile.store_tile %buffer[%c0] to %y[%c0, %c0] : memref<1x256x32xbf16, #tile.shared<swizzle = 64>>, memref<?x?xbf16, strided<[?, 1]>>

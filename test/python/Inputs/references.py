@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 
 LENGTH = 24
+#: The length of rows that are multiplied by a matrix.
+COLUMNS = 7
 
 
 def rotate(x, cosine, sine, interleaved=False):
@@ -106,6 +108,8 @@ CASES = [
         "rvv",
         {"eps": 1e-3},
     ),
+    ("linear", F.linear, "rm", {}),
+    ("linear", F.linear, "rmb", {}),
     ("log_softmax", lambda x: F.log_softmax(x, -1), "r", {}),
     ("reglu", lambda g, u: F.relu(g) * u, "rr", {}),
     ("relu_squared", lambda x: F.relu(x).square(), "r", {}),
@@ -133,9 +137,16 @@ IDS = [
 
 
 def make_operands(kinds, dtype=torch.float32, device="cpu", rows=5, seed=0):
-    """r: rows, v: a vector of a row's length, a: angles, t: targets."""
+    """r: rows, v: a vector of a row's length, a: angles, t: targets, m: a matrix, b: a
+    vector beside it."""
     generator = torch.Generator().manual_seed(seed)
-    shapes = {"r": (rows, LENGTH), "v": (LENGTH,), "a": (rows, LENGTH // 2)}
+    shapes = {
+        "r": (rows, LENGTH),
+        "v": (LENGTH,),
+        "a": (rows, LENGTH // 2),
+        "m": (COLUMNS, LENGTH),
+        "b": (COLUMNS,),
+    }
     operands = []
     for kind in kinds:
         if kind == "t":

@@ -54,6 +54,9 @@ def compare(result, expected, dtype):
         (lambda a, b: a @ b, [(2, 4, 5, 8), (2, 4, 8, 3)]),
         (lambda a, b: a @ b, [(2, 4, 5, 8), (2, 1, 8, 3)]),
         (lambda a, b: a @ b, [(5, 8), (2, 8, 3)]),
+        # Rows of one fixed number, beside free ones.
+        (lambda a, b, c: a.mT @ b + c, [(8, 5), (8, 3), (5, 3)]),
+        (lambda a, b, c: (a.mT @ b) * (c + 1), [(8, 5), (8, 3), (1, 3)]),
         # Operands in several parts.
         (lambda a: a @ a, [(6, 6)]),
         (lambda a: a @ a.mT, [(6, 9)]),
@@ -62,6 +65,79 @@ def compare(result, expected, dtype):
 )
 def test_against_torch(function, shapes, dtype):
     check(bastile.compile(function), function, dtype, *shapes)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize(
+    "function, shapes",
+    [
+        (lambda a, b: (a @ b).mT, [(5, 8), (8, 3)]),
+        (lambda a, b: (a.mT @ b.mT).mT, [(8, 5), (3, 8)]),
+        (lambda a, b: (a @ b.mT).mT, [(2, 5, 8), (3, 8)]),
+        (lambda a, b: (a @ b).mT, [(2, 5, 8), (2, 8, 3)]),
+        (lambda a, b, c: (a @ b.mT).mT + c, [(5, 8), (3, 8), (3, 5)]),
+        (lambda a, b: (a @ b).mT + a @ b, [(5, 8), (8, 5)]),
+        # The transposed product is a factor, read where it lies.
+        (lambda a, b, c: (a @ b).mT @ c, [(5, 8), (8, 3), (5, 7)]),
+        (lambda a, b, c: c @ (a @ b).mT, [(5, 8), (8, 3), (7, 3)]),
+        (lambda a, b, c: ((a @ b).mT @ c).mT, [(5, 8), (8, 3), (5, 7)]),
+        (lambda a, b: (a @ b).mT @ (a @ b), [(5, 8), (8, 3)]),
+    ],
+)
+def test_transposed_products(function, shapes, dtype):
+    check(bastile.compile(function), function, dtype, *shapes)
+
+
+def test_reduction_of_a_transposed_product():
+    function = bastile.compile(lambda a, b: F.row_sum(F.exp((a @ b).mT)))
+
+    def expected(a, b):
+        return (a @ b).mT.exp().sum(-1, keepdim=True)
+
+    check(function, expected, torch.float32, (5, 8), (8, 3))
+
+
+def test_one_kernel_for_each_number_of_transposed_rows():
+    function = bastile.compile(lambda x, w: (x @ w.mT).mT)
+    for rows, columns in [(5, 3), (5, 3), (7, 3), (5, 3)]:
+        x, w = (t.detach() for t in make(torch.float32, (rows, 8), (columns, 8)))
+        torch.testing.assert_close(function(x, w), (x @ w.mT).mT)
+    assert len(function._recipe.kernels) == 2
+
+
+def test_given_shapes_of_a_transposed_product():
+    kernel = bastile.compile(
+        lambda x, w: (x @ w).mT, {"x": (5, 8), "w": (8, 3)}, dtype="f32"
+    )
+    x, w = (t.detach() for t in make(torch.float32, (5, 8), (8, 3)))
+    torch.testing.assert_close(kernel(x, w), (x @ w).mT)
+    with pytest.raises(ValueError, match=r"'x' has shape \[4, 8\], expected \[5, 8\]"):
+        kernel(x[:4], w)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda a, b: a.mT,
+        lambda a, b: (a.mT, b),
+        lambda a, b: a.mT + 1,
+        lambda a, b: b * a.mT,
+        lambda a, b: -a.mT,
+        lambda a, b: F.exp(a.mT),
+        lambda a, b: F.where(a.mT > 0, 1, 0),
+        lambda a, b: F.row_sum(a.mT),
+        lambda a, b: F.split(a.mT, 2),
+        lambda a, b: F.concatenate([a.mT, b]),
+        lambda a, b: op.softmax(a.mT),
+        lambda a, b: a.mT.to("bf16"),
+        lambda a, b: F.exp(a @ b).mT,
+    ],
+)
+def test_transposed_tensors_that_are_no_factors(function):
+    a, b = (t.detach() for t in make(torch.float32, (4, 8), (8, 4)))
+    message = r"mT: only '@' takes the transposed <.*>.* transposed tensor an argument"
+    with pytest.raises(TypeError, match=message):
+        bastile.compile(function)(a, b)
 
 
 def gated(x, g, u, d):
@@ -111,6 +187,15 @@ def test_example_of_the_guide():
     check(names["mlp"], expected, torch.float32, (5, 16), (16,), (48, 16), (16, 24))
 
 
+def test_op_of_a_fixed_number_of_rows_and_a_free_one():
+    function = bastile.compile(lambda a, b, up: op.swiglu(a.mT @ b, up))
+
+    def expected(a, b, up):
+        return torch.nn.functional.silu(a.mT @ b) * up
+
+    check(function, expected, torch.float32, (8, 5), (8, 3), (5, 3))
+
+
 def test_norm_of_a_product():
     function = bastile.compile(lambda x, w, n: op.rms_norm(x @ w.mT, n, eps=1e-6))
 
@@ -129,6 +214,9 @@ def test_linear_and_dot():
         lambda x, w, b: F.dot(x, w, (-1, -1)) + b,
         lambda x, w, b: F.matmul(x, w.mT) + b,
         lambda x, w, b: x @ w.mT.mT.mT + b,
+        lambda x, w, b: F.dot(x, w.mT) + b,
+        lambda x, w, b: F.dot(x, w.mT, (-1, -2)) + b,
+        lambda x, w, b: F.linear(w, x).mT + b,
     ):
         torch.testing.assert_close(bastile.compile(function)(x, w, b), expected)
 
@@ -189,10 +277,11 @@ def test_under_torch_compile():
     "function, error, message",
     [
         (lambda a, b: a @ b.mT, ValueError, r"@: shapes \(.*, 8\) and .* do not fit"),
+        (lambda a, b: a.mT @ a + b, ValueError, r"shapes \(8, 8\) and \(3, 5\) do not"),
         (lambda a, b: a @ 2, TypeError, "takes a symbolic tensor, but got 2"),
         (lambda a, b: F.dot(a, b, (0, 1)), ValueError, "contracts dimension 0"),
         (lambda a, b: F.dot(a, b, (-1,)), ValueError, "1 dimensions, not one of each"),
-        (lambda a, b: a.mT + b, TypeError, "unsupported operand"),
+        (lambda a, b: a.T @ b, AttributeError, "there is x.mT, for products"),
         (lambda a, b: (a > 0) @ b.mT, ValueError, "got a condition"),
     ],
 )

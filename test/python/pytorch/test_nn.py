@@ -28,6 +28,8 @@ PAIRS = [
         nn.LayerNorm(16, elementwise_affine=False),
         torch.nn.LayerNorm(16, elementwise_affine=False),
     ),
+    (nn.Linear(16, 24), torch.nn.Linear(16, 24)),
+    (nn.Linear(16, 24, bias=False), torch.nn.Linear(16, 24, bias=False)),
     (nn.SiLU(), torch.nn.SiLU()),
     (nn.GELU(), torch.nn.GELU()),
     (nn.GELU("tanh"), torch.nn.GELU("tanh")),
@@ -46,7 +48,7 @@ def test_module_is_the_one_it_replaces(ours, theirs, device):
     assert list(ours.state_dict()) == list(theirs.state_dict())
     assert isinstance(ours, type(theirs))
     x = torch.randn(3, 4, 16, device=device, requires_grad=True)
-    y = torch.randn(3, 4, 16, device=device)
+    y = torch.randn(theirs(x).shape, device=device)
     results = []
     for module in (ours, theirs):
         loss = (module(x) * y).sum()

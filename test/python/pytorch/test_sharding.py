@@ -56,7 +56,7 @@ def compare(function, operands, mesh, placements):
 
 def check_ops(mesh):
     for name, _, kinds, attributes in CASES:
-        if any(kind not in "rvt" for kind in kinds):
+        if any(kind not in "rvtmb" for kind in kinds):
             continue
         operands = make_operands(kinds, rows=7)
         compare(

@@ -212,6 +212,7 @@ TEST_F(ElementwiseTest, gradients) {
   expectGradients("math.cbrt", {{8}}, {{1.0 / 12}});
   expectGradients("math.log10", {{2}}, {{0.21714724095162591}});
   expectGradients("math.absf", {{-2, 0, 2}}, {{-1, 0, 1}});
+  expectGradients("arith.remf", {{7, -7}, {4, 4}}, {{1, 1}, {-1, 1}});
   expectGradients("math.powf", {{2}, {3}}, {{12}, {5.545177444479562}});
   expectGradients("math.floor", {{1.5}}, {});
 }
