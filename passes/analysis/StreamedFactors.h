@@ -13,7 +13,8 @@
 //   twice.
 // - Nothing else needs the factor, or what it is computed of, as a whole.
 // - The factor is computed element by element, of row statistics, and of
-//   products whose own sums are short.
+//   products whose own sums are short. Without such a product, rows in memory
+//   are read fewer times by a kernel of their own.
 // - A product among these is computed once: all reductions are complete after
 //   one loop over the columns, as sums follow a maximum (FollowingSums.h).
 //

@@ -80,7 +80,7 @@ Value SpaceEmitter::emit(Value value, bool inStream) {
   const bool isStreamed = isOfReader
                               ? inStream && KernelSpace::hasColumns(value)
                               : space.isStreamed(value);
-  IRMapping &tiles = getTiles(value, isStreamed);
+  IRMapping &tiles = isStreamed ? streamedTiles : outerTiles;
   if (Value tile = tiles.lookupOrNull(value))
     return tile;
   OpBuilder::InsertionGuard guard(builder);

@@ -34,9 +34,11 @@ public:
   /// The tile of `value`. `inStream` says whether the op that reads it is
   /// streamed, or reduces what is.
   mlir::Value emit(mlir::Value value, bool inStream = false);
-  /// Makes `tile` the tile of `value`, until tiles of its kind are cleared.
-  void map(mlir::Value value, mlir::Value tile) {
-    getTiles(value, space.isStreamed(value)).map(value, tile);
+  /// Makes `tile` the tile of a statistic or a product, behind the loops.
+  void map(mlir::Value value, mlir::Value tile) { outerTiles.map(value, tile); }
+  /// Makes `tile` what streamed ops read of `value`, up to the end of a loop.
+  void mapStreamed(mlir::Value value, mlir::Value tile) {
+    streamedTiles.map(value, tile);
   }
   void clearStreamed() { streamedTiles.clear(); }
 
@@ -82,9 +84,6 @@ public:
   std::function<mlir::Value(unsigned)> emitStaged;
 
 private:
-  mlir::IRMapping &getTiles(mlir::Value value, bool isStreamed) {
-    return isStreamed ? streamedTiles : outerTiles;
-  }
   mlir::Value emitLoad(mlir::BlockArgument argument, bool isStreamed);
   mlir::Value emitOp(mlir::OpResult result, bool isStreamed);
   mlir::Value emitIota(tile::IotaOp iota, bool isStreamed);

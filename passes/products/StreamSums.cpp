@@ -118,11 +118,12 @@ static bool isReadByPowers(const FollowingSum &sum) {
 void StreamSums::mapTerms(const FollowingSum &sum, const Step &step) {
   for (const Power &power : sum.powers) {
     auto type = cast<RankedTensorType>(power.subtracted.getType());
-    emitter.map(power.subtracted, tile::BroadcastOp::create(
-                                      builder, emitter.getTileType(type, true),
-                                      step.base, /*like=*/Value()));
+    emitter.mapStreamed(
+        power.subtracted,
+        tile::BroadcastOp::create(builder, emitter.getTileType(type, true),
+                                  step.base, /*like=*/Value()));
     if (power.logarithm)
-      emitter.map(
+      emitter.mapStreamed(
           power.logarithm,
           splat(emitter.getTileType(
                     cast<RankedTensorType>(power.logarithm.getType()), true),
@@ -132,14 +133,14 @@ void StreamSums::mapTerms(const FollowingSum &sum, const Step &step) {
     for (Operation *user : broadcast.getUsers())
       if (auto quotient = dyn_cast<arith::DivFOp>(user);
           quotient && quotient.getRhs() == broadcast)
-        emitter.map(quotient, emitter.emit(quotient.getLhs(), true));
+        emitter.mapStreamed(quotient, emitter.emit(quotient.getLhs(), true));
   for (Value broadcast : sum.reciprocals)
     for (Operation *user : broadcast.getUsers())
       if (auto product = dyn_cast<arith::MulFOp>(user))
-        emitter.map(product, emitter.emit(product.getLhs() == broadcast
-                                              ? product.getRhs()
-                                              : product.getLhs(),
-                                          true));
+        emitter.mapStreamed(product, emitter.emit(product.getLhs() == broadcast
+                                                      ? product.getRhs()
+                                                      : product.getLhs(),
+                                                  true));
 }
 
 /// The tile of what `op` sums in this step.
@@ -196,7 +197,7 @@ SmallVector<Value> StreamSums::combine(ValueRange before,
       if (const FollowingSum *powers = following.lookup(other);
           powers && powers->maximum == op->getResult(0) &&
           isReadByPowers(*powers))
-        emitter.map(powers->exponent, terms);
+        emitter.mapStreamed(powers->exponent, terms);
     Value part = tile::ReduceOp::create(
         builder, cast<RankedTensorType>(old.getType()), getKind(op), terms);
     after.push_back(

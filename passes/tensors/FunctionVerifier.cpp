@@ -64,13 +64,15 @@ static LogicalResult verifyArgument(BlockArgument argument) {
            << "argument " << argument.getArgNumber() << " of type " << type
            << " has more than " << runtime::maxRank
            << " dimensions; pass a view with some of them merged";
-  if (hasRows(type) && isOperandType(getElementTypeOrSelf(type)))
+  if ((hasRows(type) || hasDynamicRows(type)) &&
+      isOperandType(getElementTypeOrSelf(type)))
     return success();
-  InFlightDiagnostic error =
-      emitError(argument.getLoc())
-      << "argument " << argument.getArgNumber() << " of type " << type
-      << " must be a row tensor or row vector of " << kOperandTypes
-      << " with a static row length from 1 to " << maxRowLength;
+  InFlightDiagnostic error = emitError(argument.getLoc())
+                             << "argument " << argument.getArgNumber()
+                             << " of type " << type
+                             << " must be a row tensor or row vector of "
+                             << kOperandTypes << " with a row length from 1 to "
+                             << maxRowLength << ", which is static in a vector";
   if (isOperandType(type))
     error << "; pass one number as " << RankedTensorType::get({1}, type);
   return error;

@@ -14,6 +14,7 @@
 #include "passes/analysis/StreamedFactors.h"
 #include "passes/tensors/Conditions.h"
 #include "passes/tensors/ProductFollowers.h"
+#include "passes/tensors/RecomputedFollowers.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include <map>
@@ -462,6 +463,7 @@ FailureOr<SmallVector<Group>> Grouper::run() {
     return failure();
   formVectorGroups();
   formSharedGroups();
+  recomputeFollowers(groups);
   collectOutputs();
   return std::move(groups);
 }

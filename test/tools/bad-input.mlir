@@ -206,7 +206,7 @@ func.func @f(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
 
 // -----
 // rows of length zero in ops of arith
-// error: 1:14: argument 0 of type 'tensor<?x0xf32>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a static row length from 1 to 2147483648
+// error: 1:14: argument 0 of type 'tensor<?x0xf32>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a row length from 1 to 2147483648, which is static in a vector
 func.func @f(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
   %0 = arith.addf %x, %x : tensor<?x0xf32>
   return %0 : tensor<?x0xf32>
@@ -214,10 +214,10 @@ func.func @f(%x: tensor<?x0xf32>) -> tensor<?x0xf32> {
 
 // -----
 // rows of dynamic length
-// error: 1:14: argument 0 of type 'tensor<?x?xf32>' must be a row tensor
-func.func @f(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
-  %0 = arith.addf %x, %x : tensor<?x?xf32>
-  return %0 : tensor<?x?xf32>
+// error: 1:14: argument 0 of type 'tensor<?xf32>' must be a row tensor
+func.func @f(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = arith.addf %x, %x : tensor<?xf32>
+  return %0 : tensor<?xf32>
 }
 
 // -----
@@ -379,13 +379,13 @@ func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 // a broken function after a good one
-// error: 5:14: argument 0 of type 'tensor<?x?xf32>' must be a row tensor or row vector
+// error: 5:14: argument 0 of type 'tensor<?xf32>' must be a row tensor or row vector
 func.func @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %0 = tile.rms_norm %x : tensor<?x8xf32>
   return %0 : tensor<?x8xf32>
 }
-func.func @g(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
-  return %x : tensor<?x?xf32>
+func.func @g(%x: tensor<?xf32>) -> tensor<?xf32> {
+  return %x : tensor<?xf32>
 }
 
 // -----

@@ -53,7 +53,7 @@ func.func @number_along_a_vector(%s: tensor<1xf32> {tile.name = "x"}) -> tensor<
 // -----
 
 func.func @number(%x: tensor<?x8xf32> {tile.name = "x"},
-                  // expected-error @below {{argument 1 of type 'f32' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a static row length from 1 to 2147483648; pass one number as 'tensor<1xf32>'}}
+                  // expected-error @below {{argument 1 of type 'f32' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a row length from 1 to 2147483648, which is static in a vector; pass one number as 'tensor<1xf32>'}}
                   %s: f32) -> tensor<?x8xf32> {
   %0 = tile.broadcast %s like %x : f32, tensor<?x8xf32> -> tensor<?x8xf32>
   %1 = arith.mulf %x, %0 : tensor<?x8xf32>

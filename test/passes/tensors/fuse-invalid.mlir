@@ -103,7 +103,7 @@ func.func @no_results(%x: tensor<?x8xf32>) {
 
 // -----
 
-// expected-error @below {{argument 0 of type 'tensor<?x8xi16>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a static row length from 1 to 2147483648}}
+// expected-error @below {{argument 0 of type 'tensor<?x8xi16>' must be a row tensor or row vector of f8E4M3FN, f8E5M2, f16, bf16, f32, f64, i8, i32 or i64 with a row length from 1 to 2147483648, which is static in a vector}}
 func.func @integers(%x: tensor<?x8xi16>) -> tensor<?x8xi16> {
   %0 = arith.addi %x, %x : tensor<?x8xi16>
   return %0 : tensor<?x8xi16>
@@ -136,10 +136,10 @@ func.func @memref(%x: tensor<?x8xf32>, %m: memref<8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-// expected-error @below {{argument 0 of type 'tensor<?x?xf32>' must be a row tensor or row vector}}
-func.func @dynamic_row(%x: tensor<?x?xf32>) -> tensor<?x?xf32> {
-  %0 = arith.addf %x, %x : tensor<?x?xf32>
-  return %0 : tensor<?x?xf32>
+// expected-error @below {{argument 0 of type 'tensor<?xf32>' must be a row tensor or row vector}}
+func.func @dynamic_row(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = arith.addf %x, %x : tensor<?xf32>
+  return %0 : tensor<?xf32>
 }
 
 // -----

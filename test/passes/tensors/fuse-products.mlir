@@ -306,3 +306,27 @@ func.func @two_rows(%x: tensor<?x64xbf16>, %y: tensor<?x64xbf16>, %g: tensor<96x
   %2 = arith.addf %0, %1 : tensor<?x96xf32>
   return %2 : tensor<?x96xf32>
 }
+
+// -----
+
+// A kernel on rows that needs several values of a product's kernel reads the
+// product, and computes them again: one number for each element is left, not two.
+// CHECK-LABEL: tile.kernel @recomputed_kernel0(
+// CHECK-SAME: -> (tensor<?x512xf32>, tensor<?x512xbf16>)
+// CHECK: tile.dot
+// CHECK-LABEL: tile.kernel @recomputed_kernel1(%{{.*}}: tensor<?x512xf32>) -> tensor<?x1xf32>
+// CHECK: math.exp
+// CHECK: math.sin
+// CHECK: tile.reduce
+func.func @recomputed(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> (tensor<?x512xbf16>, tensor<?x1xf32>) {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  %1 = math.exp %0 : tensor<?x512xf32>
+  %2 = math.sin %1 : tensor<?x512xf32>
+  %3 = arith.mulf %2, %1 : tensor<?x512xf32>
+  %4 = arith.truncf %3 : tensor<?x512xf32> to tensor<?x512xbf16>
+  %5 = tile.reduce max %1 : tensor<?x512xf32> -> tensor<?x1xf32>
+  %6 = tile.broadcast %5 like %1 : tensor<?x1xf32>, tensor<?x512xf32> -> tensor<?x512xf32>
+  %7 = arith.mulf %6, %2 : tensor<?x512xf32>
+  %8 = tile.reduce add %7 : tensor<?x512xf32> -> tensor<?x1xf32>
+  return %4, %8 : tensor<?x512xbf16>, tensor<?x1xf32>
+}
