@@ -4,6 +4,7 @@
 values and gradients, and columns whose size only a call knows."""
 
 import math
+import pathlib
 
 import bastile
 import pytest
@@ -244,3 +245,12 @@ def test_columns_that_formulas_need_to_know():
         torch.testing.assert_close(function(a, b), expected)
     with pytest.raises(ValueError, match="not 2 groups"):
         function(torch.randn(2, 5, 16), torch.randn(2, 7, 16))
+
+
+def test_example_of_the_guide():
+    root = pathlib.Path(__file__).resolve().parents[3]
+    text = (root / "docs/adding-an-op.md").read_text()
+    names = {}
+    exec(text.split("```python\n")[2].split("```")[0], names)
+    shapes = [(2, 3, 40, 64)] * 3
+    check(names["attention"], causal_torch, torch.float32, shapes)
