@@ -98,9 +98,9 @@ static std::pair<KernelCost, RowCounts> getCost(tile::KernelOp kernel,
         ShapedType::isDynamic(type.getShape().back()))
       continue;
     // Each sum of a product multiplies and adds as many times as it is long.
-    if (&op == dot)
-      if (int64_t depth = cast<RankedTensorType>(dot.getA().getType())
-                              .getDimSize(dot.getContractedDimension(0));
+    if (auto product = dyn_cast<tile::DotOp>(op))
+      if (int64_t depth = cast<RankedTensorType>(product.getA().getType())
+                              .getDimSize(product.getContractedDimension(0));
           !ShapedType::isDynamic(depth)) {
         cost.operationsPerRow += 2 * depth * type.getShape().back();
         continue;
