@@ -273,19 +273,7 @@ void ProgramBuilder::emitLoadedProducts() {
     SmallVector<Value> sums = buildOverBatch(
         getSummedBatch(), zero, [&](ValueRange before) -> SmallVector<Value> {
           emitter.stream = constant(0);
-          SmallVector<Value> indices[2];
-          Value memory[2];
-          for (unsigned index : {0, 1}) {
-            const unsigned operand = operands.findFactor(dot, index);
-            memory[index] = emitter.getMemory(operand);
-            indices[index] = emitter.getIndices(operand);
-            indices[index].erase(indices[index].end() - 2 +
-                                 dot.getContract()[index]);
-          }
-          Value sum = tile::LoadDotOp::create(
-              builder, type, memory[0], indices[0], memory[1], indices[1],
-              before.front(), dot.getContractAttr());
-          return {sum};
+          return {emitter.emitLoadDot(dot, before.front())};
         });
     emitter.map(dot.getResult(), sums.front());
   }
@@ -351,7 +339,6 @@ void ProgramBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
 void ProgramBuilder::buildSweep(int64_t sweep) {
   StreamSums sums(builder, emitter, following);
   SmallVector<std::pair<unsigned, Value>> stored;
-  SmallVector<Value> values;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
     auto dot = dyn_cast<tile::DotOp>(op);
     const bool isLoaded =
@@ -360,10 +347,8 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
       sums.add(&op);
   }
   for (auto [index, value] : llvm::enumerate(getTerminator()->getOperands()))
-    if (space.isStreamed(value) && getReductionDepth(value, depths) == sweep) {
+    if (space.isStreamed(value) && getReductionDepth(value, depths) == sweep)
       stored.push_back({index, value});
-      values.push_back(value);
-    }
   if (sums.getOps().empty() && stored.empty())
     return;
 
@@ -371,7 +356,8 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
       getSummedBatch(), sums.createInitial(), [&](ValueRange initial) {
         StreamLoop loop(builder, emitter, space, operands, layout,
                         schedule.getStages());
-        stage(loop, sums.getOps(), values);
+        stage(loop, sums.getOps(),
+              SmallVector<Value>(llvm::make_second_range(stored)));
         emitter.emitInner = [&](tile::DotOp dot) {
           return loop.emitInner(dot);
         };

@@ -141,13 +141,3 @@ llvm::SetVector<Attribute> ProgramOperands::getNames() const {
         names.insert(name);
   return names;
 }
-
-bool ProgramOperands::isKept(Attribute name) const {
-  return llvm::any_of(
-      getAll().drop_front(numInputs), [&](const Operand &operand) {
-        for (unsigned place = 0; place < operand.type.getRank(); ++place)
-          if (getDimension(operand, place) == name)
-            return true;
-        return false;
-      });
-}

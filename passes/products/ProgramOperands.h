@@ -57,9 +57,6 @@ public:
   /// The names of all dimensions, in the order in which they are found.
   llvm::SetVector<mlir::Attribute> getNames() const;
 
-  /// Whether some result has the dimension `name`.
-  bool isKept(mlir::Attribute name) const;
-
 private:
   void add(mlir::BlockArgument argument, Axis row, Axis column, bool isFactor);
   std::pair<Axis, Axis> getAxes(tile::DotOp dot, unsigned index) const;

@@ -29,7 +29,7 @@ RankedTensorType SpaceEmitter::getTileType(RankedTensorType type,
       type.getElementType(), layout);
 }
 
-SmallVector<Value> SpaceEmitter::getIndices(unsigned operand, Value whole) {
+SmallVector<Value> SpaceEmitter::getIndices(unsigned operand) {
   const Operand &own = operands.getAll()[operand];
   SmallVector<Value> indices;
   for (unsigned place = 0; place < own.type.getRank(); ++place) {
@@ -42,7 +42,7 @@ SmallVector<Value> SpaceEmitter::getIndices(unsigned operand, Value whole) {
     }
     switch (ahead == 0 ? own.column : own.row) {
     case Axis::Whole:
-      indices.push_back(whole ? whole : constant(0));
+      indices.push_back(constant(0));
       break;
     case Axis::Streamed:
       indices.push_back(isa<StringAttr>(name) ? stream : constant(0));
@@ -55,6 +55,20 @@ SmallVector<Value> SpaceEmitter::getIndices(unsigned operand, Value whole) {
     }
   }
   return indices;
+}
+
+Value SpaceEmitter::emitLoadDot(tile::DotOp dot, Value sum) {
+  SmallVector<Value> indices[2];
+  Value memory[2];
+  for (unsigned index : {0, 1}) {
+    const unsigned operand = operands.findFactor(dot, index);
+    memory[index] = getMemory(operand);
+    indices[index] = getIndices(operand);
+    indices[index].erase(indices[index].end() - 2 + dot.getContract()[index]);
+  }
+  return tile::LoadDotOp::create(builder, cast<RankedTensorType>(sum.getType()),
+                                 memory[0], indices[0], memory[1], indices[1],
+                                 sum, dot.getContractAttr());
 }
 
 Value SpaceEmitter::emitLoad(BlockArgument argument, bool isStreamed) {
@@ -105,22 +119,26 @@ Value SpaceEmitter::emitOp(OpResult result, bool isStreamed) {
       [&](RankedTensorType type) { return getTileType(type, isStreamed); });
 }
 
+/// The numbers of columns, which count from `first`, in each row of a tile.
+Value SpaceEmitter::numberColumns(RankedTensorType type, Value first) {
+  const auto row = RankedTensorType::get(
+      {1, type.getDimSize(1)}, type.getElementType(), type.getEncoding());
+  Value numbers =
+      tile::IotaOp::create(builder, row, /*like=*/Value(), first,
+                           /*misalignment=*/Value(), /*over=*/nullptr);
+  return row == type ? numbers
+                     : tile::BroadcastOp::create(builder, type, numbers,
+                                                 /*like=*/Value());
+}
+
 Value SpaceEmitter::emitIota(tile::IotaOp iota, bool isStreamed) {
   RankedTensorType type = getTileType(iota.getType(), isStreamed);
   std::optional<ArrayRef<int64_t>> over = iota.getOver();
   if (!over) {
-    const auto row = RankedTensorType::get(
-        {1, type.getDimSize(1)}, type.getElementType(), type.getEncoding());
     const bool hasColumns = type.getDimSize(1) != 1;
-    Value numbers =
-        tile::IotaOp::create(builder, row, /*like=*/Value(),
-                             !hasColumns  ? constant(0)
-                             : isStreamed ? stream
-                                          : column,
-                             /*misalignment=*/Value(), /*over=*/nullptr);
-    return row == type ? numbers
-                       : tile::BroadcastOp::create(builder, type, numbers,
-                                                   /*like=*/Value());
+    return numberColumns(type, !hasColumns  ? constant(0)
+                               : isStreamed ? stream
+                                            : column);
   }
   // Rows are counted over several dimensions, the last of them fastest.
   const int64_t rank = iota.getType().getRank();
@@ -191,13 +209,7 @@ Value SpaceEmitter::maskEnd(Value value, tile::ReduceKind kind) {
   builder.setInsertionPointToStart(branch.thenBlock());
   Type i32 = builder.getI32Type();
   auto numberType = RankedTensorType::get(type.getShape(), i32, layout);
-  auto rowType = RankedTensorType::get({1, type.getDimSize(1)}, i32, layout);
-  Value numbers = tile::IotaOp::create(builder, rowType, /*like=*/Value(),
-                                       constant(0), /*misalignment=*/Value(),
-                                       /*over=*/nullptr);
-  if (rowType != numberType)
-    numbers = tile::BroadcastOp::create(builder, numberType, numbers,
-                                        /*like=*/Value());
+  Value numbers = numberColumns(numberType, constant(0));
   Value left = arith::SubIOp::create(builder, size, stream);
   Value count = tile::BroadcastOp::create(
       builder, numberType, arith::IndexCastUIOp::create(builder, i32, left),

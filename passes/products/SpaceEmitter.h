@@ -59,10 +59,11 @@ public:
   mlir::Value getMemory(unsigned operand) {
     return program.getArgument(program.getNumSizes() + operand);
   }
-  /// Where `operand` has the tile in each of its dimensions; `whole` is the
-  /// place along the dimension that an inner product sums over.
-  llvm::SmallVector<mlir::Value> getIndices(unsigned operand,
-                                            mlir::Value whole = nullptr);
+  /// Where `operand` has the tile in each of its dimensions.
+  llvm::SmallVector<mlir::Value> getIndices(unsigned operand);
+  /// Adds to `sum` the product `dot` of two factors in memory, over the whole
+  /// of the dimension that it sums over.
+  mlir::Value emitLoadDot(tile::DotOp dot, mlir::Value sum);
   mlir::Value constant(int64_t value);
   const Extents &getExtents() const { return extents; }
   /// Makes tiles along n as long as `columns`, from `first` on.
@@ -87,6 +88,7 @@ private:
   mlir::Value emitLoad(mlir::BlockArgument argument, bool isStreamed);
   mlir::Value emitOp(mlir::OpResult result, bool isStreamed);
   mlir::Value emitIota(tile::IotaOp iota, bool isStreamed);
+  mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
 
   mlir::ImplicitLocOpBuilder &builder;
   tile::KernelOp kernel;

@@ -225,20 +225,10 @@ SmallVector<Value> StreamLoop::build(ValueRange initial, Body body) {
 Value StreamLoop::emitInner(tile::DotOp dot) {
   RankedTensorType type = emitter.getTileType(dot.getSumType(), true);
   Value sum = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+  if (!isStaged())
+    return emitter.emitLoadDot(dot, sum);
   const unsigned left = operands.findFactor(dot, 0);
   const unsigned right = operands.findFactor(dot, 1);
-  if (!isStaged()) {
-    SmallVector<Value> ofLeft = emitter.getIndices(left);
-    SmallVector<Value> ofRight = emitter.getIndices(right);
-    auto drop = [&](SmallVectorImpl<Value> &indices, unsigned index) {
-      indices.erase(indices.end() - 2 + dot.getContract()[index]);
-    };
-    drop(ofLeft, 0);
-    drop(ofRight, 1);
-    return tile::LoadDotOp::create(builder, type, emitter.getMemory(left),
-                                   ofLeft, emitter.getMemory(right), ofRight,
-                                   sum, dot.getContractAttr());
-  }
   enter(0);
   Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), /*vector=*/2);
   for (auto [chunk, fragment] : llvm::enumerate(wholeTiles.lookup(left)))

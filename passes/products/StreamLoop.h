@@ -63,7 +63,6 @@ private:
   void copyWhole();
   void copyStep(llvm::ArrayRef<Copied> group, mlir::Value step);
   void enter(size_t group);
-  mlir::Value carry(mlir::ValueRange before, Body body);
   llvm::SmallVector<mlir::Value>
   buildPlain(mlir::Value steps, mlir::ValueRange initial, Body body);
   llvm::SmallVector<mlir::Value>

@@ -52,7 +52,6 @@ private:
   size_t getNumber(mlir::Value result) const;
   Step &getStep(const FollowingSum &sum, mlir::ValueRange before,
                 mlir::ValueRange after);
-  void maskExponent(const FollowingSum &sum);
   void mapTerms(const FollowingSum &sum, const Step &step);
   mlir::Value emitTerms(mlir::Operation *op, const FollowingSum *sum);
   mlir::Value emitCount(const FollowingSum &sum);

@@ -30,6 +30,18 @@ void bastile::registerKernelSchedules(DialectRegistry &registry) {
   });
 }
 
+LogicalResult bastile::verifyThreads(function_ref<InFlightDiagnostic()> error,
+                                     int64_t threads, const Target &target) {
+  constexpr int64_t warp = ThreadGrid::kWarp;
+  if (threads > target.maxThreadsPerBlock)
+    return error() << threads << " threads are more than the "
+                   << target.maxThreadsPerBlock << " of a block";
+  if (threads % warp != 0)
+    return error() << threads << " threads are not a multiple of the warp of "
+                   << warp;
+  return success();
+}
+
 std::string bastile::getKindName(Attribute schedule) {
   return ("#" + schedule.getAbstractAttribute().getName()).str();
 }

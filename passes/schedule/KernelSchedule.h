@@ -41,6 +41,12 @@ void registerMatmulSchedule(mlir::MLIRContext &context);
 /// the pass `schedule` gives it one.
 mlir::LogicalResult verifyIsScheduled(tile::KernelOp kernel);
 
+/// Whether a block of `target` may have `threads` threads; if not, `error`
+/// begins the diagnostic that says why.
+mlir::LogicalResult
+verifyThreads(llvm::function_ref<mlir::InFlightDiagnostic()> error,
+              int64_t threads, const Target &target);
+
 /// The name of the kind of `schedule`, as in "#tile.rows".
 std::string getKindName(mlir::Attribute schedule);
 

@@ -220,12 +220,8 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
                      << " that the host unrolls; use fewer 'rows' or 'columns'";
     return success();
   }
-  if (fields.threads > target.maxThreadsPerBlock)
-    return error() << fields.threads << " threads are more than the "
-                   << target.maxThreadsPerBlock << " of a block";
-  if (fields.threads % kWarp != 0)
-    return error() << fields.threads
-                   << " threads are not a multiple of the warp of " << kWarp;
+  if (failed(verifyThreads(error, fields.threads, target)))
+    return failure();
   if (chooseMatmul(shape, target).isStaged())
     return verifyStaged(error, fields, shape, target);
   if (fields.stages > 1 || (fields.depth && !isStreamed))

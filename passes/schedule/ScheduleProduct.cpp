@@ -6,6 +6,7 @@
 
 #include "passes/schedule/MatmulRules.h"
 
+#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
 #include "passes/schedule/ThreadGrid.h"
@@ -167,9 +168,8 @@ Attribute bastile::getSpaceLayout(tile::KernelOp kernel, bool onHost) {
   if (onHost)
     return tile::BlockedAttr::get(context, schedule.getVector(), 1, 1,
                                   /*blocks=*/1);
-  const int64_t rows = MatmulShape::get(kernel).dot
-                           ? kThreadRows
-                           : schedule.getThreads() / kWarp;
+  const int64_t rows =
+      getDot(kernel) ? kThreadRows : schedule.getThreads() / kWarp;
   return tile::BlockedAttr::get(context, schedule.getVector(), rows,
                                 schedule.getThreads() / rows, /*blocks=*/1);
 }

@@ -7,6 +7,7 @@
 #include "passes/schedule/ScheduleFields.h"
 
 #include "passes/schedule/GroupChunks.h"
+#include "passes/schedule/KernelSchedule.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,7 +17,6 @@ using namespace bastile;
 
 namespace {
 
-constexpr int64_t kWarp = ThreadGrid::kWarp;
 /// Past this, the vectors that a thread holds no longer fit its registers.
 constexpr int64_t kMaxElementsPerThread = 256;
 /// The ops beyond which a program of the host takes many seconds to compile.
@@ -116,12 +116,8 @@ static LogicalResult verifyRules(function_ref<InFlightDiagnostic()> error,
     return error() << fields.columns / fields.vector
                    << " vectors do not divide evenly among the " << blocks
                    << " blocks of a cluster";
-  if (fields.threads > target.maxThreadsPerBlock)
-    return error() << fields.threads << " threads are more than the "
-                   << target.maxThreadsPerBlock << " of a block";
-  if (fields.threads % kWarp != 0)
-    return error() << fields.threads
-                   << " threads are not a multiple of the warp of " << kWarp;
+  if (failed(verifyThreads(error, fields.threads, target)))
+    return failure();
   FailureOr<ThreadGrid> grid = ThreadGrid::get(fields.getAttr(context));
   if (failed(grid)) {
     int64_t pieces = fields.columns / fields.vector / blocks;
