@@ -369,8 +369,8 @@ def Tile_StoreBoxOp : Tile_Op<"store_box"> {
     ```
   }];
   let arguments = (ins Arg<AnyMemRef, "", [MemRead]>:$buffer, Index:$slot,
-                       Tile_TensorMapType:$operand, Variadic<Index>:$indices,
-                       UnitAttr:$warp);
+                       Arg<Tile_TensorMapType, "", [MemWrite]>:$operand,
+                       Variadic<Index>:$indices, UnitAttr:$warp);
   let assemblyFormat = [{
     $buffer `[` $slot `]` `to` $operand `[` $indices `]` (`warp` $warp^)?
     attr-dict `:` type($buffer) `,` type($operand)

@@ -69,7 +69,7 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
                        OptionalAttr<Tile_ScheduleInterface>:$schedule,
-                       OptionalAttr<Tile_RowsAttr>:$unaligned_schedule);
+                       OptionalAttr<Tile_ScheduleInterface>:$unaligned_schedule);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
                                  "::mlir::FunctionType":$type)>];
   let extraClassDeclaration = functionDeclaration;

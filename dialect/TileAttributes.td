@@ -113,6 +113,13 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     nothing. Tensor cores multiply matrices of 16 bits that have more than one
     row and column.
 
+    With `roles` = 2, the warps part: one thread copies boxes of the factors, and
+    warpgroups multiply them, of 64 `rows` each. There are then as many blocks
+    as the machine runs at once, and each computes one tile after the other. A
+    `cluster` of blocks has as many times the rows, and copies the factors of
+    its columns once. With `roles` = 1, all threads copy and multiply. Where a
+    target does not have both ways, `roles` and `cluster` are 0.
+
     A field that is 0 (or left out) is chosen by the `schedule` pass, so that a
     user pins some and leaves the others:
 
@@ -129,18 +136,27 @@ def Tile_MatmulAttr : Tile_Attr<"Matmul", "matmul", [Tile_ScheduleInterface]> {
     DefaultValuedParameter<"int64_t", "0",
         "neighbouring elements that a thread holds at once">:$vector,
     DefaultValuedParameter<"int64_t", "0",
-        "parts of the factors that are copied or multiplied at a time">:$stages);
+        "parts of the factors that are copied or multiplied at a time">:$stages,
+    DefaultValuedParameter<"int64_t", "0",
+        "1 if all warps copy and multiply, 2 if some only copy">:$roles,
+    DefaultValuedParameter<"int64_t", "0",
+        "blocks that copy some of their factors together">:$cluster);
   let assemblyFormat = "(`<` struct(params)^ `>`)?";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    int64_t getBlocks() const { return 1; }
-    int64_t getPersistent() const { return 0; }
+    int64_t getBlocks() const { return getCluster() ? getCluster() : 1; }
+    int64_t getPersistent() const { return isSpecialized() ? 1 : 0; }
     bool isComplete() const {
       return getRows() && getColumns() && getThreads() && getVector() &&
-             (getDepth() || !isStaged());
+             (getDepth() || !isStaged()) && (getCluster() || !isSpecialized());
     }
     /// Whether tensor cores multiply parts of both factors in shared memory.
     bool isStaged() const { return getStages() > 1; }
+    /// Whether one thread copies, and the other warps multiply.
+    bool isSpecialized() const { return getRoles() == 2; }
+    /// The warps that copy, and those that multiply.
+    int64_t getCopyWarps() const { return isSpecialized() ? 4 : 0; }
+    int64_t getDotWarps() const { return getThreads() / 32 - getCopyWarps(); }
   }];
 }
 

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FoldInterfaces.h"
 
 using namespace mlir;
 
@@ -19,7 +20,21 @@ using namespace mlir;
 
 #include "dialect/TileAttrInterfaces.cpp.inc"
 
+namespace {
+
+/// Constants stay in their role: a tile belongs to the role's threads.
+struct TileFolds : public DialectFoldInterface {
+  using DialectFoldInterface::DialectFoldInterface;
+
+  bool shouldMaterializeInto(Region *region) const override {
+    return isa<bastile::tile::RolesOp>(region->getParentOp());
+  }
+};
+
+} // namespace
+
 void bastile::tile::TileDialect::initialize() {
+  addInterfaces<TileFolds>();
   registerAttributes();
   registerTypes();
   registerModelOps();

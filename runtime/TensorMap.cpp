@@ -21,7 +21,7 @@ static int64_t getByteStride(const TensorView &view, unsigned dimension) {
   return stride;
 }
 
-bool bastile::runtime::suitsTensorMap(const TensorView &view,
+bool bastile::runtime::suitsTensorMap(const TensorView &view, bool isWritten,
                                       std::string *reason) {
   using Limits = TensorMapLimits;
   auto fail = [&](const auto &...parts) {
@@ -36,6 +36,10 @@ bool bastile::runtime::suitsTensorMap(const TensorView &view,
     if (view.sizes[d] < 1 || view.sizes[d] > Limits::size)
       return fail("its size ", view.sizes[d], " in dimension ", d,
                   " is not within 1 to ", Limits::size);
+  if (const int64_t last = view.sizes[view.rank() - 1];
+      isWritten && last * byteSize(view.type) % Limits::alignment != 0)
+    return fail("its ", last, " elements in the last dimension, which are ",
+                "written, are no multiple of ", Limits::alignment, " bytes");
   for (unsigned d = 0; d != view.rank(); ++d) {
     if (view.sizes[d] == 1)
       continue;
@@ -72,7 +76,8 @@ TensorMapSpec::TensorMapSpec(const TensorView &view, const Dimensions &boxes,
       rank(static_cast<uint8_t>(view.rank())),
       swizzle(static_cast<uint8_t>(swizzle)) {
   assert(view.rank() <= TensorMapLimits::rank && boxes.size() == view.rank() &&
-         suitsTensorMap(view, nullptr) && "there is no such tensor map");
+         suitsTensorMap(view, /*isWritten=*/false, nullptr) &&
+         "there is no such tensor map");
   // How far the dimensions behind reach, as far as a stride may.
   int64_t reach = byteSize(type);
   for (unsigned d = rank; d-- != 0;) {

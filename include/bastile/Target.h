@@ -60,6 +60,8 @@ struct Target {
   bool isHost() const { return computeCapability == 0; }
   /// Bulk asynchronous copies that complete on an mbarrier.
   bool hasBulkCopy() const { return computeCapability >= 90; }
+  /// Products of warpgroups, out of shared memory.
+  bool hasWarpgroupProducts() const { return name == "sm_90a"; }
   /// Launches that start before the one that they depend on has ended.
   bool hasDependentLaunch() const { return computeCapability >= 90; }
 

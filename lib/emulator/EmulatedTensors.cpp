@@ -87,6 +87,14 @@ void TensorBox::store(char *place) const {
   });
 }
 
+bool TensorBox::endsWithPiece() const {
+  const int64_t end =
+      std::min<int64_t>(int64_t(coordinates[0]) + map.box[0], map.sizes[0]);
+  return end <= coordinates[0] ||
+         (end - coordinates[0]) * map.elementBytes % SharedShadow::pieceBytes ==
+             0;
+}
+
 TensorBox::Range TensorBox::range() const {
   uint64_t first = map.address, last = map.address + map.elementBytes;
   for (unsigned i = 0; i < map.rank; ++i) {
@@ -278,6 +286,12 @@ void EmulatedCluster::storeTensor(const void *map, char *from,
       checkTensor(map, from, coordinates, rank, site);
   if (!box || !checkTensorBuffer(*box, /*isWrite=*/true, site))
     return yield();
+  if (!box->endsWithPiece()) {
+    fail(siteName(site) + " by " + threadName(running) +
+         " copies a box to rows that are no multiple of 16 bytes, and would "
+         "overwrite what lies behind them");
+    return yield();
+  }
   uint64_t bytes = box->bytes();
   std::optional<SharedPlace> place = placeOf(reinterpret_cast<uintptr_t>(from));
   if (!place || !findShared(place->offset, bytes)) {

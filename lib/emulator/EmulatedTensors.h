@@ -41,6 +41,9 @@ struct TensorBox {
     uint64_t begin, bytes;
   };
   Range range() const;
+  /// Whether all that it has of a row are whole pieces of 16 bytes: a copy to
+  /// the tensor writes whole ones.
+  bool endsWithPiece() const;
 
   /// Calls `visit` with each row of the box: its place, its first byte in the
   /// tensor if it has any, and which of its bytes lie in the tensor.

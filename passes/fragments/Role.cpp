@@ -184,9 +184,9 @@ static bool isAvailable(Operation *op, const Target &target) {
   auto dot = dyn_cast<tile::DotOp>(op);
   if ((dot && dot.isOfWarpgroups()) ||
       isa<tile::BeginDotsOp, tile::WaitDotsOp>(op))
-    return target.name == "sm_90a";
+    return target.hasWarpgroupProducts();
   if (auto roles = dyn_cast<tile::RolesOp>(op); roles && roles.getRegisters())
-    return target.name == "sm_90a";
+    return target.hasWarpgroupProducts();
   if (isa<tile::RolesOp, tile::MakeBarriersOp, tile::CopyBoxOp,
           tile::StoreBoxOp, tile::WaitStoresOp, tile::FenceSharedOp>(op))
     return target.hasBulkCopy();

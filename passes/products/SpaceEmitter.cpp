@@ -57,6 +57,13 @@ SmallVector<Value> SpaceEmitter::getIndices(unsigned operand) {
   return indices;
 }
 
+void SpaceEmitter::emitStore(unsigned operand, Value tile) {
+  tile::StoreOp::create(builder, tile, getMemory(operand), getIndices(operand),
+                        /*misalignment=*/Value(), /*alignment=*/IntegerAttr(),
+                        /*offset=*/nullptr, /*length=*/nullptr,
+                        /*space=*/nullptr, /*band=*/nullptr);
+}
+
 Value SpaceEmitter::emitLoadDot(tile::DotOp dot, Value sum) {
   SmallVector<Value> indices[2];
   Value memory[2];

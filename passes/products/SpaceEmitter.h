@@ -41,6 +41,9 @@ public:
     streamedTiles.map(value, tile);
   }
   void clearStreamed() { streamedTiles.clear(); }
+  /// The tiles that are known outside of loops over k, to go back to them.
+  const mlir::IRMapping &getTiles() const { return outerTiles; }
+  void setTiles(const mlir::IRMapping &tiles) { outerTiles = tiles; }
 
   /// Emits, with the tile of the maximum given, the tile of a statistic that
   /// follows from it element by element.
@@ -61,6 +64,8 @@ public:
   }
   /// Where `operand` has the tile in each of its dimensions.
   llvm::SmallVector<mlir::Value> getIndices(unsigned operand);
+  /// Stores the tile of a result from registers.
+  void emitStore(unsigned operand, mlir::Value tile);
   /// Adds to `sum` the product `dot` of two factors in memory, over the whole
   /// of the dimension that it sums over.
   mlir::Value emitLoadDot(tile::DotOp dot, mlir::Value sum);

@@ -13,12 +13,16 @@
 using namespace mlir;
 using namespace bastile;
 
+int64_t bastile::getSwizzleBytes(int64_t rowBytes) {
+  int64_t swizzle = 128;
+  while (rowBytes % swizzle != 0)
+    swizzle /= 2;
+  return swizzle;
+}
+
 MemRefType bastile::getSlotsType(MLIRContext *context, int64_t slots,
                                  int64_t rows, int64_t columns, Type element) {
-  // The most bytes of a row that the order mixes, as far as they divide it.
-  int64_t swizzle = 128;
-  while (columns * getElementBytes(element) % swizzle != 0)
-    swizzle /= 2;
+  const int64_t swizzle = getSwizzleBytes(columns * getElementBytes(element));
   return MemRefType::get({slots, rows, columns}, element,
                          MemRefLayoutAttrInterface(),
                          tile::SharedAttr::get(context, swizzle));

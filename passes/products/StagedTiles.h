@@ -11,6 +11,10 @@
 
 namespace bastile {
 
+/// The most bytes of a row in shared memory that an order mixes which divides
+/// rows of `rowBytes`.
+int64_t getSwizzleBytes(int64_t rowBytes);
+
 /// The type of `slots` slots of shared memory, each for a tile, in an order in
 /// which neither rows nor columns collide.
 mlir::MemRefType getSlotsType(mlir::MLIRContext *context, int64_t slots,

@@ -84,14 +84,20 @@ static void completeStaged(MatmulFields &fields, const MatmulFields &chosen,
 MatmulFields bastile::completeMatmul(MatmulFields fields,
                                      const MatmulShape &shape,
                                      const Target &target) {
-  const MatmulFields chosen = chooseMatmul(shape, target);
+  const MatmulFields chosen = chooseMatmul(shape, target, fields.roles);
+  if (chosen.isSpecialized()) {
+    completeSpecialized(fields, chosen, shape, target);
+    return fields;
+  }
+  fields.roles = fields.roles ? fields.roles : chosen.roles;
+  fields.cluster = fields.cluster ? fields.cluster : chosen.cluster;
   if (target.isHost()) {
     // A tile that was meant for many threads is too large for one.
     if (fields.threads > 1)
       fields = {};
     // Fields that are about a GPU do nothing on the host, and are no error.
     fields.threads = 1;
-    fields.depth = fields.stages = 0;
+    fields.depth = fields.stages = fields.roles = fields.cluster = 0;
   }
   if (chosen.isStaged()) {
     completeStaged(fields, chosen, shape, target);
@@ -222,7 +228,9 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
   }
   if (failed(verifyThreads(error, fields.threads, target)))
     return failure();
-  if (chooseMatmul(shape, target).isStaged())
+  if (fields.roles > 1 || fields.cluster > 1)
+    return verifySpecialized(error, fields, shape, target);
+  if (chooseMatmul(shape, target, fields.roles).isStaged())
     return verifyStaged(error, fields, shape, target);
   if (fields.stages > 1 || (fields.depth && !isStreamed))
     return error() << "only products of 16-bit matrices run on tensor cores, "
@@ -262,6 +270,14 @@ struct MatmulSchedule
     if (failed(verifyFor(complete, kernel, target)))
       return failure();
     kernel.setScheduleAttr(complete);
+    kernel.removeUnalignedScheduleAttr();
+    if (!complete.isSpecialized())
+      return success();
+    // What copies of boxes do not take, threads do.
+    MatmulFields general;
+    general.roles = 1;
+    kernel.setUnalignedScheduleAttr(
+        completeMatmul(general, shape, target).getAttr(kernel.getContext()));
     return success();
   }
 

@@ -28,6 +28,9 @@ struct MatmulShape {
   /// How many elements inner products sum over; 0 if there are none.
   int64_t whole = 0;
   bool usesFloat64 = false;
+  /// Whether copies of boxes take all factors and results, as far as static
+  /// sizes tell.
+  bool fitsBoxes = false;
 
   /// Whether the program goes along k, `depth` elements at a time. Otherwise
   /// each product takes its factors whole.
@@ -37,21 +40,25 @@ struct MatmulShape {
 /// The fields of a `#tile.matmul` while they are chosen; 0 for those that are
 /// not yet.
 struct MatmulFields {
-  int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0;
+  int64_t rows = 0, columns = 0, depth = 0, threads = 0, vector = 0, stages = 0,
+          roles = 0, cluster = 0;
 
   MatmulFields() = default;
   explicit MatmulFields(tile::MatmulAttr pinned)
       : rows(pinned.getRows()), columns(pinned.getColumns()),
         depth(pinned.getDepth()), threads(pinned.getThreads()),
-        vector(pinned.getVector()), stages(pinned.getStages()) {}
+        vector(pinned.getVector()), stages(pinned.getStages()),
+        roles(pinned.getRoles()), cluster(pinned.getCluster()) {}
 
   tile::MatmulAttr getAttr(mlir::MLIRContext *context) const {
     return tile::MatmulAttr::get(context, rows, columns, depth, threads, vector,
-                                 stages);
+                                 stages, roles, cluster);
   }
 
   /// Whether tensor cores multiply parts of both factors in shared memory.
   bool isStaged() const { return stages > 1; }
+  /// Whether some warps only copy, by boxes.
+  bool isSpecialized() const { return roles == 2; }
   /// How many sums each thread holds.
   int64_t getSumsPerThread(const MatmulShape &shape) const {
     const int64_t ofStep = shape.whole ? depth : 0;
@@ -59,11 +66,14 @@ struct MatmulFields {
   }
 };
 
-/// What the heuristic chooses for a kernel of `shape`, where nothing is pinned.
-MatmulFields chooseMatmul(const MatmulShape &shape, const Target &target);
+/// What the heuristic chooses for a kernel of `shape`, where nothing is pinned
+/// but whether warps have `roles`.
+MatmulFields chooseMatmul(const MatmulShape &shape, const Target &target,
+                          int64_t roles = 0);
 
-/// The layout of the tiles of `kernel`, by its schedule.
-mlir::Attribute getSpaceLayout(tile::KernelOp kernel, bool onHost);
+/// The layout of the tiles of `kernel` by `schedule`.
+mlir::Attribute getSpaceLayout(tile::KernelOp kernel, tile::MatmulAttr schedule,
+                               bool onHost);
 
 /// The schedule that has the fields of `pinned` that are not 0. Each of the
 /// others is what the heuristic chooses, or what it has to be beside those that
@@ -77,6 +87,15 @@ mlir::LogicalResult
 verifyMatmul(llvm::function_ref<mlir::InFlightDiagnostic()> error,
              const MatmulFields &fields, const MatmulShape &shape,
              const Target &target);
+
+/// The rules of schedules in which warps have roles: the fields that `fields`
+/// leaves open, and what a target can run.
+void completeSpecialized(MatmulFields &fields, const MatmulFields &chosen,
+                         const MatmulShape &shape, const Target &target);
+mlir::LogicalResult
+verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
+                  const MatmulFields &fields, const MatmulShape &shape,
+                  const Target &target);
 
 /// Bytes of the parts of factors that a block has in shared memory.
 int64_t getStagedBytes(const MatmulFields &fields, const MatmulShape &shape);

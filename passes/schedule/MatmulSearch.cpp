@@ -57,6 +57,15 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
                       &MatmulFields::threads, &MatmulFields::depth})
     for (int64_t value : {fields.*field * 2, fields.*field / 2})
       change(field, value);
+  if (fields.roles) {
+    // The other way has other fields.
+    MatmulFields other;
+    other.roles = fields.isSpecialized() ? 1 : 2;
+    add(other);
+  }
+  if (fields.isSpecialized())
+    for (int64_t cluster : {fields.cluster * 2, fields.cluster / 2})
+      change(&MatmulFields::cluster, cluster);
   if (fields.isStaged())
     for (int64_t stages : {fields.stages + 1, fields.stages - 1})
       change(&MatmulFields::stages, stages);
@@ -67,7 +76,8 @@ void Neighbourhood::addNeighbours(const MatmulFields &fields) {
 /// which more threads share its work. The other fields make the order whole.
 static auto getOrder(const MatmulFields &fields) {
   return std::tuple(1.0 / fields.rows + 1.0 / fields.columns, -fields.threads,
-                    -fields.rows, fields.depth, fields.stages, fields.vector);
+                    -fields.rows, fields.depth, fields.stages, fields.vector,
+                    -fields.roles, -fields.cluster);
 }
 
 ScheduleCandidates bastile::getMatmulCandidates(tile::KernelOp kernel,

@@ -16,6 +16,28 @@ using namespace mlir;
 using namespace bastile;
 
 static constexpr int64_t kWarp = ThreadGrid::kWarp, kThreadRows = 16;
+/// As many products share the sums of a warpgroup.
+static constexpr int64_t kMostSpecializedDots = 4;
+
+/// Whether copies of boxes may take every factor and every result of 16 or 32
+/// bits of `kernel`: they take five dimensions, and rows that lie 16 bytes
+/// apart or a multiple of them.
+static bool mayCopyBoxes(tile::KernelOp kernel, const KernelSpace &space) {
+  auto fits = [](Type type) {
+    constexpr int64_t mostDimensions = 5, unit = 16;
+    auto tensor = cast<RankedTensorType>(type);
+    const int64_t size = tensor.getShape().back();
+    return tensor.getRank() <= mostDimensions &&
+           (ShapedType::isDynamic(size) || size == 1 ||
+            size * getElementBytes(tensor) % unit == 0);
+  };
+  return llvm::all_of(space.getDots(),
+                      [&](tile::DotOp dot) {
+                        return fits(dot.getA().getType()) &&
+                               fits(dot.getB().getType());
+                      }) &&
+         llvm::all_of(kernel.getResultTypes(), fits);
+}
 
 MatmulShape MatmulShape::get(tile::KernelOp kernel) {
   const KernelSpace space(kernel);
@@ -26,6 +48,7 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
       llvm::any_of(space.getDots(), KernelSpace::isLeftComputed);
   if (shape.isStreaming)
     shape.columns = shape.dot.getSumType().getShape().back();
+  shape.fitsBoxes = mayCopyBoxes(kernel, space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())
       shape.usesFloat64 |= getElementTypeOrSelf(type).isF64();
@@ -105,6 +128,30 @@ static bool fitsTensorCores(tile::DotOp dot) {
          !llvm::is_contained(matrix, 1);
 }
 
+/// A tile for which warps have roles: two warpgroups multiply, each with as
+/// many sums as leave registers for all else, and the blocks of a cluster share
+/// what they copy of the right factors.
+static void chooseSpecialized(MatmulFields &fields, const MatmulShape &shape) {
+  constexpr int64_t panel = 64, columns = 256, rows = 128;
+  tile::DotOp dot = shape.dot;
+  ArrayRef<int64_t> matrix = dot.getSumType().getShape().take_back(2);
+  auto getNeeded = [](int64_t size, int64_t unit, int64_t most) {
+    return ShapedType::isDynamic(size)
+               ? most
+               : std::min<int64_t>(most, llvm::alignTo(size, unit));
+  };
+  fields.roles = 2;
+  fields.rows = rows;
+  fields.threads = 384;
+  fields.vector = 2;
+  fields.depth = panel;
+  fields.columns =
+      getNeeded(matrix[1], panel,
+                std::max(panel, columns / shape.numDots / panel * panel));
+  fields.cluster = getNeeded(matrix[0], rows, 2 * rows) / rows;
+  fields.stages = 4;
+}
+
 static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
   if (!shape.dot) {
     // A warp has a row at a time.
@@ -151,20 +198,31 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
 }
 
 MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
-                                   const Target &target) {
+                                   const Target &target, int64_t roles) {
   MatmulFields fields;
-  if (target.isHost())
+  if (target.isHost()) {
     chooseForHost(fields, shape, target);
-  else
-    chooseForGPU(fields, shape);
+    return fields;
+  }
+  const bool hasRoles = target.hasWarpgroupProducts() && shape.dot &&
+                        !shape.isStreaming && shape.fitsBoxes &&
+                        fitsTensorCores(shape.dot) &&
+                        shape.numDots <= kMostSpecializedDots;
+  if (hasRoles && roles != 1) {
+    chooseSpecialized(fields, shape);
+    return fields;
+  }
+  chooseForGPU(fields, shape);
+  if (hasRoles)
+    fields.roles = fields.cluster = 1;
   return fields;
 }
 
-Attribute bastile::getSpaceLayout(tile::KernelOp kernel, bool onHost) {
-  const auto schedule = cast<tile::MatmulAttr>(*kernel.getSchedule());
+Attribute bastile::getSpaceLayout(tile::KernelOp kernel,
+                                  tile::MatmulAttr schedule, bool onHost) {
   MLIRContext *context = kernel.getContext();
   if (schedule.isStaged())
-    return tile::MmaAttr::get(context, schedule.getThreads() / kWarp);
+    return tile::MmaAttr::get(context, schedule.getDotWarps());
   if (onHost)
     return tile::BlockedAttr::get(context, schedule.getVector(), 1, 1,
                                   /*blocks=*/1);

@@ -73,17 +73,19 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
 
   static LogicalResult tileProduct(tile::LaunchOp launch, tile::KernelOp kernel,
                                    SymbolTable &symbols, const Target &target) {
-    tile::ProgramOp program =
-        buildProductProgram(launch, kernel, target.isHost());
+    SmallVector<tile::ProgramOp> programs =
+        buildProductPrograms(launch, kernel, target.isHost());
     // What follows the product decides how much memory the program takes.
-    if (const int64_t bytes = program.getSharedBytes(),
-        most = target.maxSharedBytesPerBlock;
-        bytes > most)
-      return kernel.emitError("schedule ")
-             << program.getSchedule() << " does not fit " << target.name << ": "
-             << bytes << " bytes of the tile are more than the " << most
-             << " of a block's shared memory; use fewer 'rows' or 'columns'";
-    replaceKernel(launch, kernel, program, symbols);
+    for (tile::ProgramOp program : programs)
+      if (const int64_t bytes = program.getSharedBytes(),
+          most = target.maxSharedBytesPerBlock;
+          bytes > most)
+        return kernel.emitError("schedule ")
+               << program.getSchedule() << " does not fit " << target.name
+               << ": " << bytes << " bytes of the tile are more than the "
+               << most
+               << " of a block's shared memory; use fewer 'rows' or 'columns'";
+    replaceKernel(launch, kernel, programs, symbols);
     return success();
   }
 
@@ -125,6 +127,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     std::string name = kernel.getSymName().str();
     int64_t leading = shape.leading;
     auto schedule = cast<tile::RowsAttr>(*kernel.getSchedule());
+    auto unaligned =
+        cast_or_null<tile::RowsAttr>(kernel.getUnalignedScheduleAttr());
     bool vectorized = !onHost && schedule.getVector() > 1;
     bool isMisaligned = shape.isMisaligned(schedule.getVector());
     bool isAligned = vectorized && !isMisaligned;
@@ -152,7 +156,7 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
                           leading,
                           false,
                           onHost,
-                          kernel.getUnalignedSchedule().value_or(schedule),
+                          unaligned ? unaligned : schedule,
                           {}});
     return variants;
   }

@@ -106,7 +106,8 @@ bool LaunchPlan::admitsOperands(const Launch &launch, const Variant &variant,
   }
   for (const TensorMapArgument &map : variant.tensorMaps) {
     const Operand &operand = launch.operands[map.operand];
-    if (suitsTensorMap(view(operand), reason))
+    if (suitsTensorMap(view(operand), operand.kind != Operand::Kind::Input,
+                       reason))
       continue;
     if (reason)
       *reason = concat("'", variant.entry, "' needs a tensor map of ",

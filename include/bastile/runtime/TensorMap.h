@@ -59,8 +59,11 @@ struct TensorMapSpec {
 };
 
 /// Whether there is a tensor map of `view`, whose rank is within the limits. If
-/// not, `reason`, if given, receives why, as the end of a sentence.
-bool suitsTensorMap(const TensorView &view, std::string *reason);
+/// not, `reason`, if given, receives why, as the end of a sentence. Copies to
+/// the tensor write 16 bytes at a time: the last ones of a row would overwrite
+/// what lies behind it, where they are not all of the row (seen on an H100).
+bool suitsTensorMap(const TensorView &view, bool isWritten,
+                    std::string *reason);
 
 /// A tensor map as a kernel reads it.
 struct alignas(64) EncodedTensorMap {

@@ -17,12 +17,12 @@ namespace {
 
 /// Why there is no map of a tensor of bfloat16; empty if there is one.
 std::string refuse(const Dimensions &sizes, const Dimensions &strides,
-                   intptr_t address = 0x1000) {
+                   intptr_t address = 0x1000, bool isWritten = false) {
   std::string reason;
   const TensorView view = {fakeAddress(address), ElementType::BF16, sizes,
                            strides};
-  const bool suits = suitsTensorMap(view, &reason);
-  EXPECT_EQ(suits, suitsTensorMap(view, nullptr));
+  const bool suits = suitsTensorMap(view, isWritten, &reason);
+  EXPECT_EQ(suits, suitsTensorMap(view, isWritten, nullptr));
   EXPECT_EQ(suits, reason.empty());
   return reason;
 }
@@ -59,6 +59,15 @@ TEST(TensorMapTest, hasLimits) {
   EXPECT_EQ(refuse({64, 64}, {1, 64}), "its stride of 1" + stride);
   EXPECT_EQ(refuse({64, 64}, {8, 64}),
             "its stride in the last dimension is 64, not 1");
+  // Copies write 16 bytes at a time, and what they read beyond is zero.
+  EXPECT_EQ(refuse({300, 60}, {64, 1}), "");
+  EXPECT_EQ(refuse({300, 64}, {72, 1}, 0x1000, /*isWritten=*/true), "");
+  EXPECT_EQ(refuse({300, 60}, {64, 1}, 0x1000, /*isWritten=*/true),
+            "its 60 elements in the last dimension, which are written, are no "
+            "multiple of 16 bytes");
+  EXPECT_EQ(refuse({1, 1}, {64, 1}, 0x1000, /*isWritten=*/true),
+            "its 1 elements in the last dimension, which are written, are no "
+            "multiple of 16 bytes");
   // Where there is one element, no stride counts.
   EXPECT_EQ(refuse({1, 60}, {60, 1}), "");
   EXPECT_EQ(refuse({300, 1}, {8, 5}), "");

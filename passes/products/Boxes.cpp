@@ -1,0 +1,46 @@
+//===- Boxes.cpp - Boxes of operands that are copied ----------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/Boxes.h"
+
+#include "dialect/ElementBytes.h"
+#include "passes/products/Epilogue.h"
+#include "passes/products/StagedTiles.h"
+
+using namespace mlir;
+using namespace bastile;
+
+BoxShape bastile::getFactorTile(const Operand &operand,
+                                const Extents &extents) {
+  auto getSize = [&](Axis axis) {
+    return axis == Axis::Rows      ? extents.rows
+           : axis == Axis::Columns ? extents.columns
+                                   : extents.streamed;
+  };
+  return {getSize(operand.row), getSize(operand.column)};
+}
+
+BoxShape bastile::getFactorBox(const Operand &operand, const Extents &extents,
+                               tile::MatmulAttr schedule) {
+  const BoxShape tile = getFactorTile(operand, extents);
+  const int64_t bytes = getElementBytes(operand.type);
+  return {operand.isOf(Axis::Columns) ? tile.rows / schedule.getBlocks()
+                                      : tile.rows,
+          getSwizzleBytes(tile.columns * bytes) / bytes};
+}
+
+BoxShape bastile::getResultBox(const ProgramFrame &frame) {
+  return {tile::MmaAttr::kWarpRows, EpilogueShape::get(frame).columns};
+}
+
+tile::TensorMapType bastile::getMapType(MemRefType memory,
+                                        const BoxShape &shape) {
+  SmallVector<int64_t> box(memory.getRank(), 1);
+  box[box.size() - 2] = shape.rows;
+  box.back() = shape.columns;
+  return tile::TensorMapType::get(memory.getContext(), memory, box,
+                                  shape.columns * getElementBytes(memory));
+}

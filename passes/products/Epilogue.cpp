@@ -1,0 +1,136 @@
+//===- Epilogue.cpp - What a program computes behind its loops ------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/Epilogue.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/products/StagedTiles.h"
+
+using namespace mlir;
+using namespace bastile;
+
+EpilogueShape EpilogueShape::get(const ProgramFrame &frame) {
+  const int64_t columns = frame.extents.columns;
+  const tile::MatmulAttr schedule = frame.schedule;
+  if (!schedule.isStaged() || !frame.space.getDot())
+    return {columns, /*isLoop=*/false};
+  // Elements of another tensor take several instructions each to load.
+  constexpr int64_t ofLoad = 4;
+  int64_t instructions = llvm::count_if(frame.getBody(), [&](Operation &op) {
+    return OpTrait::hasElementwiseMappableTraits(&op) &&
+           !frame.space.isStreamed(op.getResult(0)) &&
+           KernelSpace::hasColumns(op.getResult(0));
+  });
+  ArrayRef<int64_t> shape = frame.space.getDot().getSumType().getShape();
+  bool loads = false, storesWide = false;
+  for (const Operand &operand : frame.operands.getAll()) {
+    if (!operand.isResult && !operand.isFactor &&
+        operand.column == Axis::Columns && operand.type.getShape() == shape) {
+      loads = true;
+      instructions += ofLoad;
+    }
+    storesWide |=
+        frame.isStoredStaged(operand) && getElementBytes(operand.type) == 4;
+  }
+  if (!schedule.isSpecialized()) {
+    constexpr int64_t few = 4, part = 16;
+    const bool isLoop = instructions > few && columns % part == 0;
+    return {isLoop ? part : columns, isLoop};
+  }
+  // Rows of wide parts have the most bytes that a swizzle mixes; narrow ones
+  // leave registers for what is loaded.
+  constexpr int64_t few = 40, narrow = 32, wide = 64;
+  const bool isLoop = instructions > few;
+  return {std::min(columns, isLoop || loads || storesWide ? narrow : wide),
+          isLoop};
+}
+
+void Epilogue::emitElements() {
+  // Ops are built in the kernel's order, and so in no deep recursion.
+  for (Operation &op : frame.getBody().without_terminator())
+    for (Value result : op.getResults())
+      if (!frame.space.isStreamed(result))
+        frame.emitter.emit(result);
+  for (auto [index, value] :
+       llvm::enumerate(frame.getBody().getTerminator()->getOperands()))
+    if (!frame.space.isStreamed(value))
+      store(index, frame.emitter.emit(value));
+}
+
+/// Computes what has no columns, which is the same in all parts.
+void Epilogue::emitStatistics() {
+  for (Operation &op : frame.getBody().without_terminator())
+    for (Value result : op.getResults())
+      if (!frame.space.isStreamed(result) && !KernelSpace::hasColumns(result))
+        frame.emitter.emit(result);
+}
+
+/// The same in a loop over parts of the tile's columns, whose sums wait in
+/// shared memory.
+void Epilogue::emitLoop() {
+  ImplicitLocOpBuilder &builder = frame.builder;
+  SpaceEmitter &emitter = frame.emitter;
+  const int64_t parts = frame.extents.columns / shape.columns;
+  SmallVector<KeptParts> kept;
+  for (tile::DotOp dot : frame.space.getDots()) {
+    kept.emplace_back(builder, emitter.emit(dot), parts, freeShared);
+    freeShared += kept.back().getBytes();
+  }
+  emitStatistics();
+  auto loop = scf::ForOp::create(builder, frame.constant(0),
+                                 frame.constant(parts), frame.constant(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value part = loop.getInductionVar();
+  emitter.setColumns(
+      arith::AddIOp::create(
+          builder, emitter.column,
+          arith::MulIOp::create(builder, part, frame.constant(shape.columns))),
+      shape.columns);
+  for (auto [dot, tile] : llvm::zip_equal(frame.space.getDots(), kept))
+    emitter.map(tile::DotOp(dot).getResult(), tile.take(part));
+  emitElements();
+}
+
+/// The same for one part after the other, whose sums stay in registers.
+void Epilogue::emitUnrolled() {
+  ImplicitLocOpBuilder &builder = frame.builder;
+  SpaceEmitter &emitter = frame.emitter;
+  const int64_t parts = frame.extents.columns / shape.columns;
+  SmallVector<SmallVector<Value>> pieces;
+  for (tile::DotOp dot : frame.space.getDots()) {
+    Value tile = emitter.emit(dot);
+    auto type = cast<RankedTensorType>(tile.getType());
+    SmallVector<Type> types(parts,
+                            type.clone({type.getDimSize(0), shape.columns}));
+    auto split = tile::SplitOp::create(builder, types, /*strands=*/1, tile);
+    pieces.emplace_back(split.getPieces());
+  }
+  emitStatistics();
+  const Value first = emitter.column;
+  const IRMapping common = emitter.getTiles();
+  for (int64_t part = 0; part < parts; ++part) {
+    emitter.setTiles(common);
+    emitter.setColumns(
+        arith::AddIOp::create(builder, first,
+                              frame.constant(part * shape.columns)),
+        shape.columns);
+    for (auto [dot, tiles] : llvm::zip_equal(frame.space.getDots(), pieces))
+      emitter.map(tile::DotOp(dot).getResult(), tiles[part]);
+    emitElements();
+  }
+}
+
+void Epilogue::emit() {
+  if (shape.columns == frame.extents.columns)
+    emitElements();
+  else if (shape.isLoop)
+    emitLoop();
+  else
+    emitUnrolled();
+}

@@ -1,0 +1,222 @@
+//===- ProgramFrame.cpp - What all programs over dimensions have ----------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/ProgramFrame.h"
+
+#include "dialect/ElementBytes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/products/Boxes.h"
+#include "passes/products/StagedTiles.h"
+#include "passes/schedule/MatmulRules.h"
+
+using namespace mlir;
+using namespace bastile;
+
+ProgramFrame::ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule,
+                           bool onHost)
+    : kernel(kernel), schedule(schedule), space(kernel),
+      builder(kernel.getLoc(), kernel),
+      layout(getSpaceLayout(kernel, schedule, onHost)),
+      extents{schedule.getRows(), schedule.getColumns(), schedule.getDepth()},
+      operands(kernel, space),
+      emitter(builder, kernel, space, operands, layout, extents),
+      names(operands.getNames()) {}
+
+//===----------------------------------------------------------------------===//
+// What the program takes
+//===----------------------------------------------------------------------===//
+
+bool ProgramFrame::isStoredStaged(const Operand &operand) const {
+  return operand.isResult && schedule.isStaged() &&
+         isStagedStore(emitter.getTileType(operand.type,
+                                           operand.column == Axis::Streamed));
+}
+
+/// Copies to and from shared memory are of 16 bytes where the alignment allows
+/// it, and loads of 16-bit elements of pairs.
+int64_t ProgramFrame::getAlignment(const Operand &operand) const {
+  constexpr int64_t copyBytes = 16, pairBytes = 4;
+  const int64_t bytes = getElementBytes(operand.type);
+  if (!schedule.isStaged() || operand.column == Axis::None)
+    return bytes;
+  if (operand.isFactor || isStoredStaged(operand) ||
+      (!operand.isResult && operand.column == Axis::Streamed && bytes == 2))
+    return copyBytes;
+  return !operand.isResult && bytes == 2 ? pairBytes : bytes;
+}
+
+void ProgramFrame::addOperandType(const Operand &operand) {
+  const int64_t rank = operand.type.getRank();
+  MemRefLayoutAttrInterface memoryLayout;
+  if (rank > 1) {
+    SmallVector<int64_t> strides(rank, ShapedType::kDynamic);
+    strides.back() = 1;
+    memoryLayout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
+  }
+  const auto memory = MemRefType::get(
+      operand.type.getShape(), operand.type.getElementType(), memoryLayout);
+  SmallVector<Attribute> dimensions;
+  for (unsigned place = 0; place < rank; ++place)
+    dimensions.push_back(operands.getDimension(operand, place));
+  NamedAttrList marks;
+  marks.set(tile::ProgramOp::kDimensionsAttrName,
+            builder.getArrayAttr(dimensions));
+  const bool isFactor = operand.isFactor && schedule.isSpecialized();
+  if (isFactor || (schedule.isSpecialized() && isStoredStaged(operand))) {
+    types.push_back(
+        getMapType(memory, isFactor ? getFactorBox(operand, extents, schedule)
+                                    : getResultBox(*this)));
+  } else {
+    types.push_back(memory);
+    marks.set(tile::ProgramOp::kAlignmentAttrName,
+              builder.getI64IntegerAttr(getAlignment(operand)));
+    if (!operand.isResult &&
+        !kernel.getArgAttr(operand.index, tile::TileDialect::kInPlaceAttrName))
+      marks.set(tile::ProgramOp::kReadOnlyAttrName, builder.getUnitAttr());
+  }
+  attributes.push_back(marks.getDictionary(builder.getContext()));
+}
+
+/// The lengths of the parts of dimensions of which each combination has a
+/// program.
+DictionaryAttr ProgramFrame::getParts() {
+  Operand leader = operands.getAll()[operands.getResult(0)];
+  if (tile::DotOp dot = space.getDot())
+    leader = {dot.getSumType(), Axis::Rows, Axis::Columns, 0,
+              /*isResult=*/true};
+  NamedAttrList parts;
+  for (unsigned place = 0; place < leader.type.getRank(); ++place) {
+    auto name = dyn_cast<StringAttr>(operands.getDimension(leader, place));
+    if (!name || name == "k")
+      continue;
+    const int64_t length = name == "m"   ? extents.rows * schedule.getBlocks()
+                           : name == "n" ? extents.columns
+                                         : 1;
+    parts.set(name, builder.getI64IntegerAttr(length));
+  }
+  return parts.getDictionary(builder.getContext());
+}
+
+tile::ProgramOp ProgramFrame::create(StringRef name) {
+  types.append(names.size(), builder.getIndexType());
+  attributes.append(names.size(), builder.getDictionaryAttr({}));
+  for (const Operand &operand : operands.getAll())
+    addOperandType(operand);
+  program =
+      tile::ProgramOp::create(builder, name, builder.getFunctionType(types, {}),
+                              /*leading=*/0, schedule);
+  program.setArgAttrsAttr(builder.getArrayAttr(attributes));
+  program.setDimensionsAttr(builder.getArrayAttr(names.getArrayRef()));
+  program.setProgramsAttr(getParts());
+  for (unsigned index = 0; index < kernel.getNumArguments(); ++index)
+    if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
+      program.setInPlace(true);
+  // Operands of any other alignment are copied in smaller parts.
+  if (schedule.isStaged() && !schedule.isSpecialized())
+    program.setAlignments(ArrayRef<int64_t>{4, 2});
+  Block *body = builder.createBlock(&program.getBody());
+  for (Type type : types)
+    body->addArgument(type, builder.getLoc());
+  emitter.setProgram(program);
+  return program;
+}
+
+//===----------------------------------------------------------------------===//
+// Where it is
+//===----------------------------------------------------------------------===//
+
+SmallVector<StringAttr> ProgramFrame::getBatch() {
+  constexpr unsigned mostAhead = 16;
+  const DictionaryAttr parts = *program.getPrograms();
+  SmallVector<StringAttr> batch;
+  for (unsigned ahead = 0; ahead < mostAhead; ++ahead)
+    if (auto name = StringAttr::get(kernel.getContext(), getBatchName(ahead));
+        parts.contains(name))
+      batch.push_back(name);
+  return batch;
+}
+
+void ProgramFrame::countTiles() {
+  const DictionaryAttr parts = *program.getPrograms();
+  auto count = [&](StringRef name) -> Value {
+    auto length = parts.getAs<IntegerAttr>(name);
+    if (!length)
+      return constant(1);
+    return arith::CeilDivUIOp::create(builder, emitter.getSize(name),
+                                      constant(length.getInt()));
+  };
+  rowTiles = count("m");
+  columnTiles = count("n");
+  matrixTiles = arith::MulIOp::create(builder, rowTiles, columnTiles);
+}
+
+Value ProgramFrame::getAllTiles() {
+  Value all = matrixTiles;
+  for (StringAttr name : getBatch())
+    all = arith::MulIOp::create(builder, all, emitter.getSize(name));
+  return all;
+}
+
+void ProgramFrame::findPlace(Value number, Value blockRow) {
+  Value inMatrix = arith::RemUIOp::create(builder, number, matrixTiles);
+  number = arith::DivUIOp::create(builder, number, matrixTiles);
+
+  const int64_t bandTiles = 16 / schedule.getBlocks();
+  Value inBands =
+      arith::MulIOp::create(builder, columnTiles, constant(bandTiles));
+  Value band = arith::DivUIOp::create(builder, inMatrix, inBands);
+  Value inBand = arith::RemUIOp::create(builder, inMatrix, inBands);
+  Value first = arith::MulIOp::create(builder, band, constant(bandTiles));
+  Value inThisBand =
+      arith::MinUIOp::create(builder, constant(bandTiles),
+                             arith::SubIOp::create(builder, rowTiles, first));
+  Value rowTile = arith::AddIOp::create(
+      builder, first, arith::RemUIOp::create(builder, inBand, inThisBand));
+  Value columnTile = arith::DivUIOp::create(builder, inBand, inThisBand);
+  emitter.row = arith::MulIOp::create(
+      builder, rowTile, constant(extents.rows * schedule.getBlocks()));
+  if (blockRow)
+    emitter.row = arith::AddIOp::create(builder, emitter.row, blockRow);
+  emitter.setColumns(
+      arith::MulIOp::create(builder, columnTile, constant(extents.columns)),
+      extents.columns);
+  for (StringAttr name : getBatch()) {
+    Value size = emitter.getSize(name);
+    emitter.batch[name] = arith::RemUIOp::create(builder, number, size);
+    number = arith::DivUIOp::create(builder, number, size);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+SmallVector<StringAttr> ProgramFrame::getSummedBatch() {
+  const DictionaryAttr parts = *program.getPrograms();
+  SmallVector<StringAttr> summed;
+  for (Attribute name : names)
+    if (auto text = cast<StringAttr>(name);
+        text.getValue().starts_with("b") && !parts.contains(text))
+      summed.push_back(text);
+  return summed;
+}
+
+SmallVector<Value> ProgramFrame::buildOverBatch(ArrayRef<StringAttr> summed,
+                                                ValueRange initial, Body body) {
+  if (summed.empty())
+    return body(initial);
+  auto loop =
+      scf::ForOp::create(builder, constant(0), emitter.getSize(summed.front()),
+                         constant(1), initial);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  emitter.batch[summed.front()] = loop.getInductionVar();
+  SmallVector<Value> after =
+      buildOverBatch(summed.drop_front(), loop.getRegionIterArgs(), body);
+  scf::YieldOp::create(builder, after);
+  return SmallVector<Value>(loop.getResults());
+}

@@ -1,0 +1,74 @@
+//===- ProgramFrame.h - What all programs over dimensions have --*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_PROGRAMFRAME_H
+#define BASTILE_PASSES_PRODUCTS_PROGRAMFRAME_H
+
+#include "passes/products/SpaceEmitter.h"
+
+namespace bastile {
+
+/// The program of a kernel over dimensions as it is ahead of its loops: what it
+/// takes, and where the tile is that it computes.
+class ProgramFrame {
+public:
+  ProgramFrame(tile::KernelOp kernel, tile::MatmulAttr schedule, bool onHost);
+
+  /// Creates the program `name`, without ops, in front of the kernel.
+  tile::ProgramOp create(llvm::StringRef name);
+  /// Counts the tiles of a matrix.
+  void countTiles();
+  /// The number of tiles of all matrices of the batch.
+  mlir::Value getAllTiles();
+  /// Lets the emitter compute tile `number`; in a cluster, the block whose rows
+  /// begin `blockRow` behind the cluster's. Tiles are numbered in bands of
+  /// several rows of tiles, one column of a band after the other: programs that
+  /// run at the same time, or one after the other, share what they read of both
+  /// operands in the cache.
+  void findPlace(mlir::Value number, mlir::Value blockRow = mlir::Value());
+
+  /// The dimensions of the batch over which products are added up.
+  llvm::SmallVector<mlir::StringAttr> getSummedBatch();
+  using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::ValueRange before)>;
+  /// Builds `body`, which carries values, in loops over the dimensions `summed`
+  /// of the batch.
+  llvm::SmallVector<mlir::Value>
+  buildOverBatch(llvm::ArrayRef<mlir::StringAttr> summed,
+                 mlir::ValueRange initial, Body body);
+
+  mlir::Value constant(int64_t value) { return emitter.constant(value); }
+  mlir::Block &getBody() const {
+    return tile::KernelOp(kernel).getBody().front();
+  }
+  /// Whether `operand` is a result whose tiles go through shared memory.
+  bool isStoredStaged(const Operand &operand) const;
+
+  tile::KernelOp kernel;
+  const tile::MatmulAttr schedule;
+  const KernelSpace space;
+  mlir::ImplicitLocOpBuilder builder;
+  const mlir::Attribute layout;
+  const Extents extents;
+  const ProgramOperands operands;
+  tile::ProgramOp program;
+  SpaceEmitter emitter;
+
+private:
+  int64_t getAlignment(const Operand &operand) const;
+  void addOperandType(const Operand &operand);
+  mlir::DictionaryAttr getParts();
+  llvm::SmallVector<mlir::StringAttr> getBatch();
+
+  const llvm::SetVector<mlir::Attribute> names;
+  llvm::SmallVector<mlir::Type> types;
+  llvm::SmallVector<mlir::Attribute> attributes;
+  mlir::Value rowTiles, columnTiles, matrixTiles;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_PROGRAMFRAME_H

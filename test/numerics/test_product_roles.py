@@ -1,0 +1,117 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %pytest %s
+"""Products whose warps have roles, where one thread copies boxes and warpgroups
+multiply, against what they mean in float64 (tile-run --check): on the emulator, which
+finds races and waits that are missing, or on a GPU."""
+
+import random
+
+import pytest
+from runner import target
+from test_dots import EPILOGUES, MLP, PACKED, Product, check
+
+#: Rows of 16 bytes or a multiple, less than a tile and more than one.
+SIZES = (8, 24, 64, 72, 136, 264)
+#: So many ops that they run in a loop over parts of a tile, whose sums wait in shared
+#: memory.
+LONG = "\n".join(
+    [
+        "%v0 = math.tanh %0 : {t}",
+        *(f"%v{i} = arith.mulf %v{i - 1}, %0 : {{t}}" for i in range(1, 45)),
+        "%last = arith.addf %v44, %r : {t}",
+    ]
+)
+#: Several results of 16 and of 32 bits, and one a row.
+SEVERAL = """
+func.func @f(%x: tensor<?x72xbf16>, %w: tensor<136x72xbf16>, %u: tensor<136x72xbf16>) -> (tensor<?x136xbf16>, tensor<?x136xf32>) {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x72xbf16>, tensor<136x72xbf16> -> tensor<?x136xf32>
+  %1 = tile.dot %x, %u contract [1, 1] : tensor<?x72xbf16>, tensor<136x72xbf16> -> tensor<?x136xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x136xf32>
+  %3 = arith.truncf %2 : tensor<?x136xf32> to tensor<?x136xbf16>
+  return %3, %0 : tensor<?x136xbf16>, tensor<?x136xf32>
+}
+"""
+WHERE = ("--emulate", "--target=sm_90a") if target() == "host" else ()
+
+
+class Boxed(Product):
+    """A product that copies of boxes take."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        chance = random.Random(seed)
+        self.element, self.sum = chance.choice(["bf16", "f16"]), "f32"
+        self.output = chance.choice(["f32", "bf16"])
+        self.names = {name: chance.choice(SIZES) for name in "nk"}
+        # Where m is no operand's last dimension, it is any number.
+        self.names["m"] = chance.choice(
+            SIZES if self.contract[0] == 0 else (2, 71, 300)
+        )
+        for operand in (self.a, self.b, self.result):
+            operand[-2:] = [(name, self.names[name]) for name, _ in operand[-2:]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_products(seed):
+    product = Boxed(seed)
+    grad = ["--grad"] if seed % 3 == 0 else []
+    check(product.source(), *product.shapes(), *grad, *WHERE)
+
+
+@pytest.mark.parametrize("output", ["f32", "bf16"])
+def test_loops_over_parts(output):
+    product = Boxed(2)
+    product.output, product.epilogue = output, "long"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(EPILOGUES, "long", LONG)
+        source = product.source()
+    check(source, *product.shapes(), *WHERE)
+
+
+@pytest.mark.parametrize(
+    "source, shape",
+    [
+        (MLP, "x=2x9x64"),
+        (PACKED.replace("SIDE", ""), "x=37x64"),
+        (PACKED.replace("SIDE", "interleaved "), "x=300x64"),
+        (SEVERAL, "x=300x72"),
+    ],
+)
+@pytest.mark.parametrize("grad", [(), ("--grad",), ("--value-and-grad",)])
+def test_functions(source, shape, grad):
+    check(source, f"--shape={shape}", *grad, *WHERE)
+
+
+@pytest.mark.parametrize("columns", [8, 9])
+@pytest.mark.parametrize("place", [(), ("--gap=8",), ("--offset=8",), ("--gap=7",)])
+def test_rows_that_are_no_multiple_of_16_bytes(columns, place):
+    """Copies to memory write 16 bytes at a time, and would write beyond the row."""
+    source = """
+func.func @f(%x: tensor<?x64xbf16>, %w: tensor<?x64xbf16>) -> tensor<?x?xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<?x64xbf16> -> tensor<?x?xf32>
+  %1 = arith.truncf %0 : tensor<?x?xf32> to tensor<?x?xbf16>
+  return %1 : tensor<?x?xbf16>
+}
+"""
+    for rows in (1, 3):
+        shapes = f"--shape=x={rows}x64", f"--shape=w={columns}x64"
+        check(source, *shapes, *place, *WHERE)
+
+
+SCHEDULES = [
+    "rows = 64",
+    "columns = 64",
+    "columns = 128, cluster = 1",
+    "stages = 2",
+    "depth = 128, stages = 2",
+    "cluster = 4",
+    "roles = 1",
+]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_schedules(schedule):
+    pinned = f"--schedule=#tile.matmul<{schedule}>"
+    check(SEVERAL, "--shape=x=300x72", pinned, *WHERE)
+    product = Boxed(5)
+    check(product.source(), *product.shapes(), pinned, *WHERE)

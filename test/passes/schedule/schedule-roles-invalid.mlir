@@ -1,0 +1,53 @@
+// RUN: tile-opt %s --schedule=target=sm_90a -split-input-file -verify-diagnostics
+
+// expected-error@+1 {{schedule #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 256, vector = 2, stages = 4, roles = 2, cluster = 2> does not fit sm_90a: 256 threads and 128 rows are not one or two warpgroups of 128 threads with 64 rows each, and 128 threads that copy; use 128 'rows' and leave out 'threads'}}
+tile.kernel @threads(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<rows = 128, threads = 256>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'columns' is 96, no multiple of the 64 elements of a row in shared memory}}
+tile.kernel @columns(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<columns = 96>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{256 sums a thread are more than the 128 that registers hold; use fewer 'columns'}}
+tile.kernel @sums(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<columns = 512, stages = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{'cluster' is 3, not 1, 2 or 4 blocks}}
+tile.kernel @cluster(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<cluster = 3>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{warps have roles, and blocks clusters, where products of 16-bit matrices run on warpgroups and lie 16 bytes apart in memory; leave out 'roles' and 'cluster'}}
+tile.kernel @floats(%x: tensor<?x64xf32>, %w: tensor<512x64xf32>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<roles = 2>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf32>, tensor<512x64xf32> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}
+
+// -----
+
+// expected-error@+1 {{bytes of the factors in 8 stages and of results are more than the}}
+tile.kernel @stages(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
+    attributes {schedule = #tile.matmul<columns = 256, stages = 8>} {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  tile.return %0 : tensor<?x512xf32>
+}

@@ -1,0 +1,72 @@
+// RUN: tile-opt %s --fuse --schedule=target=sm_90a --tile=target=sm_90a --canonicalize -split-input-file | FileCheck %s
+
+// On Hopper, one thread copies boxes of the factors ahead, and two warpgroups
+// multiply. The blocks of a cluster copy half of the right factor each, to both.
+// CHECK-LABEL: tile.program @product_kernel(
+// CHECK-SAME:      box = [128, 64], swizzle = 128> {tile.dimensions = ["m", "k"]}
+// CHECK-SAME:      box = [128, 64], swizzle = 128> {tile.dimensions = ["n", "k"]}
+// CHECK-SAME:      box = [16, 64], swizzle = 128> {tile.dimensions = ["m", "n"]}
+// CHECK-SAME:      programs = {m = 256 : i64, n = 256 : i64}
+// CHECK-SAME:      roles = 2, cluster = 2
+// CHECK:         %[[X:.*]] = tile.buffer {offset = 0 : i64} : memref<4x128x64xbf16
+// CHECK:         %[[W:.*]] = tile.buffer {offset = 65536 : i64} : memref<4x256x64xbf16
+// CHECK:         %[[FULL:.*]] = tile.make_barriers arrivals 1
+// CHECK:         %[[EMPTY:.*]] = tile.make_barriers arrivals 4
+// CHECK:         tile.roles warps [4, 8] threads [1, 256] registers [40, 232]
+// CHECK:           scf.for
+// CHECK:             scf.for
+// CHECK:               tile.await %[[EMPTY]]
+// CHECK:               tile.expect 49152 bytes at %[[FULL]]
+// CHECK:               tile.copy_box {{.*}} to %[[X]]
+// CHECK:               tile.copy_box {{.*}} to %[[W]][{{.*}}] row {{.*}} blocks
+// CHECK:         }, {
+// The sums' constant stays in the role, whose threads hold the tile.
+// CHECK:           arith.constant dense<0.000000e+00> : tensor<128x256xf32, #tile.mma<warps = 8>>
+// CHECK:           scf.for
+// CHECK:             scf.for
+// CHECK:               tile.await %[[FULL]]
+// CHECK:               tile.dot
+// CHECK:               tile.wait_dots 1
+// CHECK:               tile.arrive at %[[EMPTY]][{{.*}}] cluster
+// CHECK:             tile.wait_dots 0
+// Four parts of 64 columns, through two slots in turn.
+// CHECK-COUNT-4:     tile.store_box {{.*}} warp
+// What boxes do not take, threads copy.
+// CHECK-LABEL: tile.program @product_kernel_unaligned(
+// CHECK-SAME:      roles = 1, cluster = 1
+// CHECK:         tile.copy_tile
+// CHECK-LABEL: func @product(
+// CHECK:         tile.launch [@product_kernel, @product_kernel_unaligned]
+func.func @product(%x: tensor<?x?xbf16>, %w: tensor<?x?xbf16>) -> tensor<?x?xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x?xbf16>, tensor<?x?xbf16> -> tensor<?x?xf32>
+  %1 = arith.truncf %0 : tensor<?x?xf32> to tensor<?x?xbf16>
+  return %1 : tensor<?x?xbf16>
+}
+
+// -----
+
+// Two products share the left factor, and the registers that hold sums.
+// CHECK-LABEL: tile.program @gated_kernel(
+// CHECK-SAME:      programs = {m = 256 : i64, n = 128 : i64}
+// CHECK:         tile.buffer {offset = 0 : i64} : memref<4x128x64xbf16
+// CHECK:         tile.buffer {offset = 65536 : i64} : memref<4x128x64xbf16
+// CHECK:         tile.buffer {offset = 131072 : i64} : memref<4x128x64xbf16
+// CHECK:               tile.dot
+// CHECK:               tile.dot
+// CHECK:               tile.wait_dots 2
+func.func @gated(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>, %u: tensor<512x64xbf16>) -> tensor<?x512xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  %1 = tile.dot %x, %u contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x512xf32>
+  return %2 : tensor<?x512xf32>
+}
+
+// -----
+
+// Rows of 60 elements are no multiple of 16 bytes, which boxes need.
+// CHECK-LABEL: tile.program @short_kernel(
+// CHECK-NOT:     tile.roles
+func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x60xbf16>, tensor<512x60xbf16> -> tensor<?x512xf32>
+  return %0 : tensor<?x512xf32>
+}
