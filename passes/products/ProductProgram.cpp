@@ -164,6 +164,8 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
                         frame.schedule.getStages());
         stage(loop, sums.getOps(),
               SmallVector<Value>(llvm::make_second_range(stored)));
+        if (stored.empty())
+          loop.bound(findVisited(sums.getOps(), following));
         emitter.emitInner = [&](tile::DotOp dot) {
           return loop.emitInner(dot);
         };

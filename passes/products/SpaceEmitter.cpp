@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/ElementOps.h"
+#include "passes/products/MaskBounds.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -121,9 +122,33 @@ Value SpaceEmitter::emitOp(OpResult result, bool isStreamed) {
     return emitInner(dot);
   if (auto iota = dyn_cast<tile::IotaOp>(result.getOwner()))
     return emitIota(iota, isStreamed);
+  if (auto select = dyn_cast<arith::SelectOp>(result.getOwner());
+      select && isStreamed && loop)
+    if (std::optional<Mask> mask = Mask::get(select))
+      return emitMasked(result, *mask);
   return emitElements(
       builder, result, [&](Value operand) { return emit(operand, isStreamed); },
       [&](RankedTensorType type) { return getTileType(type, isStreamed); });
+}
+
+/// Compares positions only where the mask hides some element of the tile.
+Value SpaceEmitter::emitMasked(OpResult result, const Mask &mask) {
+  Value shown = emit(mask.shown, true);
+  Value isShown = emitIsShown(builder, *this, mask.conditions);
+  auto branch = scf::IfOp::create(builder, shown.getType(), isShown,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, shown);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  // Nothing else reads what is computed here.
+  const IRMapping outside = streamedTiles;
+  Value masked = emitElements(
+      builder, result, [&](Value operand) { return emit(operand, true); },
+      [&](RankedTensorType type) { return getTileType(type, true); });
+  streamedTiles = outside;
+  scf::YieldOp::create(builder, masked);
+  return branch.getResult(0);
 }
 
 /// The numbers of columns, which count from `first`, in each row of a tile.

@@ -8,6 +8,7 @@
 #define BASTILE_PASSES_PRODUCTS_SPACEEMITTER_H
 
 #include "mlir/IR/IRMapping.h"
+#include "passes/products/MaskConditions.h"
 #include "passes/products/ProgramOperands.h"
 #include <functional>
 
@@ -93,6 +94,7 @@ private:
   mlir::Value emitLoad(mlir::BlockArgument argument, bool isStreamed);
   mlir::Value emitOp(mlir::OpResult result, bool isStreamed);
   mlir::Value emitIota(tile::IotaOp iota, bool isStreamed);
+  mlir::Value emitMasked(mlir::OpResult result, const Mask &mask);
   mlir::Value numberColumns(mlir::RankedTensorType type, mlir::Value first);
 
   mlir::ImplicitLocOpBuilder &builder;

@@ -105,6 +105,12 @@ void StreamLoop::copyStep(ArrayRef<Copied> group, Value number) {
   Value saved = emitter.stream;
   emitter.stream = arith::MulIOp::create(
       builder, number, constant(emitter.getExtents().streamed));
+  if (!conditions.empty()) {
+    Value isBehind = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
+                                           number, range.end);
+    emitter.stream = arith::SelectOp::create(
+        builder, isBehind, emitter.getSize("k"), emitter.stream);
+  }
   Value stage = arith::RemUIOp::create(builder, number, constant(stages));
   for (Copied copied : group)
     copied.tiles.copy(emitter.getIndices(copied.operand), stage);
@@ -139,10 +145,9 @@ void StreamLoop::enter(size_t group) {
            arith::AddIOp::create(builder, step, constant(stages - 1)));
 }
 
-SmallVector<Value> StreamLoop::buildPlain(Value steps, ValueRange initial,
-                                          Body body) {
+SmallVector<Value> StreamLoop::buildPlain(ValueRange initial, Body body) {
   auto loop =
-      scf::ForOp::create(builder, constant(0), steps, constant(1), initial);
+      scf::ForOp::create(builder, range.first, range.end, constant(1), initial);
   emitter.loop = loop;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
@@ -155,12 +160,12 @@ SmallVector<Value> StreamLoop::buildPlain(Value steps, ValueRange initial,
 
 /// The first steps copy only, the last ones compute only: the code of copies is
 /// as long as that of one step.
-SmallVector<Value> StreamLoop::buildOfOneGroup(Value steps, ValueRange initial,
-                                               Body body) {
+SmallVector<Value> StreamLoop::buildOfOneGroup(ValueRange initial, Body body) {
   Value ahead = constant(stages - 1);
-  auto loop = scf::ForOp::create(builder, constant(0),
-                                 arith::AddIOp::create(builder, steps, ahead),
-                                 constant(1), initial);
+  Value firstFull = builder.createOrFold<arith::AddIOp>(ahead, range.first);
+  auto loop = scf::ForOp::create(
+      builder, range.first, arith::AddIOp::create(builder, range.end, ahead),
+      constant(1), initial);
   emitter.loop = loop;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
@@ -170,8 +175,8 @@ SmallVector<Value> StreamLoop::buildOfOneGroup(Value steps, ValueRange initial,
   tile::WaitCopiesOp::create(builder, static_cast<int32_t>(stages - 2));
   tile::SynchronizeOp::create(builder, /*cluster=*/false);
   copyStep(groups.front(), number);
-  Value isFull =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::uge, number, ahead);
+  Value isFull = arith::CmpIOp::create(builder, arith::CmpIPredicate::uge,
+                                       number, firstFull);
   auto branch = scf::IfOp::create(builder, initial.getTypes(), isFull,
                                   /*withElseRegion=*/true);
   scf::YieldOp::create(builder, branch.getResults());
@@ -183,11 +188,11 @@ SmallVector<Value> StreamLoop::buildOfOneGroup(Value steps, ValueRange initial,
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value> StreamLoop::buildOfGroups(Value steps, ValueRange initial,
-                                             Body body) {
+SmallVector<Value> StreamLoop::buildOfGroups(ValueRange initial, Body body) {
   for (int64_t ahead = 0; ahead < stages - 1; ++ahead)
     for (ArrayRef<Copied> group : groups)
-      copyStep(group, constant(ahead));
+      copyStep(group, builder.createOrFold<arith::AddIOp>(constant(ahead),
+                                                          range.first));
   // What is copied once came first.
   tile::WaitCopiesOp::create(
       builder, static_cast<int32_t>(groups.size() * (stages - 1)));
@@ -196,17 +201,16 @@ SmallVector<Value> StreamLoop::buildOfGroups(Value steps, ValueRange initial,
     for (int64_t chunk = 0; chunk < copied.tiles.getShape().chunks; ++chunk)
       wholeTiles[copied.operand].push_back(
           copied.tiles.take(constant(0), chunk, layout));
-  return buildPlain(steps, initial, body);
+  return buildPlain(initial, body);
 }
 
 SmallVector<Value> StreamLoop::build(ValueRange initial, Body body) {
-  Value steps = arith::CeilDivUIOp::create(
-      builder, emitter.getSize("k"), constant(emitter.getExtents().streamed));
+  range = emitStepRange(builder, emitter, conditions);
   copyWhole();
-  SmallVector<Value> totals = groups.empty() ? buildPlain(steps, initial, body)
+  SmallVector<Value> totals = groups.empty() ? buildPlain(initial, body)
                               : groups.size() == 1
-                                  ? buildOfOneGroup(steps, initial, body)
-                                  : buildOfGroups(steps, initial, body);
+                                  ? buildOfOneGroup(initial, body)
+                                  : buildOfGroups(initial, body);
   emitter.loop = nullptr;
   emitter.stream = Value();
   emitter.clearStreamed();

@@ -14,7 +14,7 @@
 #ifndef BASTILE_PASSES_PRODUCTS_STREAMLOOP_H
 #define BASTILE_PASSES_PRODUCTS_STREAMLOOP_H
 
-#include "passes/products/SpaceEmitter.h"
+#include "passes/products/MaskBounds.h"
 #include "passes/products/StagedTiles.h"
 
 namespace bastile {
@@ -34,6 +34,9 @@ public:
   /// operands.
   void stage(llvm::ArrayRef<tile::DotOp> dots,
              llvm::ArrayRef<unsigned> elements);
+
+  /// Leaves out the steps in which no element fulfils `visited`.
+  void bound(const MaskConditions &visited) { conditions = visited; }
 
   using Body = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::ValueRange before)>;
@@ -63,12 +66,12 @@ private:
   void copyWhole();
   void copyStep(llvm::ArrayRef<Copied> group, mlir::Value step);
   void enter(size_t group);
-  llvm::SmallVector<mlir::Value>
-  buildPlain(mlir::Value steps, mlir::ValueRange initial, Body body);
-  llvm::SmallVector<mlir::Value>
-  buildOfOneGroup(mlir::Value steps, mlir::ValueRange initial, Body body);
-  llvm::SmallVector<mlir::Value>
-  buildOfGroups(mlir::Value steps, mlir::ValueRange initial, Body body);
+  llvm::SmallVector<mlir::Value> buildPlain(mlir::ValueRange initial,
+                                            Body body);
+  llvm::SmallVector<mlir::Value> buildOfOneGroup(mlir::ValueRange initial,
+                                                 Body body);
+  llvm::SmallVector<mlir::Value> buildOfGroups(mlir::ValueRange initial,
+                                               Body body);
   void setStep(mlir::Value newStep);
 
   mlir::ImplicitLocOpBuilder &builder;
@@ -84,6 +87,10 @@ private:
   /// The fragments of what is copied once, by operand.
   llvm::DenseMap<unsigned, llvm::SmallVector<mlir::Value>> wholeTiles;
   int64_t sharedBytes = 0;
+  /// What holds for the elements that the loop is for, and the steps that have
+  /// such.
+  MaskConditions conditions;
+  StepRange range;
   /// The current step, the stage that holds its operands, and the first group
   /// that it has not waited for.
   mlir::Value step, slot;

@@ -1,0 +1,35 @@
+//===- MaskBounds.h - Which steps of a loop a mask leaves -------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_MASKBOUNDS_H
+#define BASTILE_PASSES_PRODUCTS_MASKBOUNDS_H
+
+#include "passes/products/MaskConditions.h"
+#include "passes/products/SpaceEmitter.h"
+
+namespace bastile {
+
+/// The steps of a loop over k that a program makes: from `first` on, ahead of
+/// `end`.
+struct StepRange {
+  mlir::Value first, end;
+};
+
+/// Emits, ahead of the loop, the fewest steps that neighbour each other and
+/// that have all elements for which `conditions` hold in some row of the tile.
+StepRange emitStepRange(mlir::ImplicitLocOpBuilder &builder,
+                        SpaceEmitter &emitter,
+                        const MaskConditions &conditions);
+
+/// Emits, inside of the loop, whether `conditions` hold for all elements of the
+/// tile.
+mlir::Value emitIsShown(mlir::ImplicitLocOpBuilder &builder,
+                        SpaceEmitter &emitter,
+                        const MaskConditions &conditions);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_MASKBOUNDS_H

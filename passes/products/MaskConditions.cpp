@@ -1,0 +1,311 @@
+//===- MaskConditions.cpp - Which elements a mask leaves ------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/MaskConditions.h"
+
+#include "dialect/KernelSpace.h"
+#include "dialect/Rows.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace bastile;
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+/// The number that all elements of `value` are; none if it is no constant.
+static std::optional<int64_t> getInteger(Value value) {
+  if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>())
+    value = broadcast.getSource();
+  APInt number;
+  if (!matchPattern(value, m_ConstantInt(&number)) ||
+      number.getSignificantBits() > 64)
+    return std::nullopt;
+  return number.getSExtValue();
+}
+
+static std::optional<double> getFloat(Value value) {
+  if (auto broadcast = value.getDefiningOp<tile::BroadcastOp>())
+    value = broadcast.getSource();
+  APFloat number(0.0);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToDouble();
+}
+
+/// Whether `number` and a few like it, or numbers of rows or columns, add up to
+/// an integer of 32 bits.
+static bool isSmall(int64_t number) {
+  constexpr int64_t most = int64_t{1} << 28;
+  return -most < number && number < most;
+}
+
+namespace {
+
+/// Finds integers that are linear in the numbers of a row and a column.
+class PositionFinder {
+public:
+  std::optional<MaskCondition> find(Value value) {
+    constexpr unsigned kMostVisits = 16;
+    Operation *op = value.getDefiningOp();
+    if (!op || ++numVisits > kMostVisits)
+      return std::nullopt;
+    std::optional<MaskCondition> position = visit(op);
+    if (!position || !isSmall(position->constant) ||
+        std::abs(position->row) > 1 || std::abs(position->column) > 1)
+      return std::nullopt;
+    return position;
+  }
+
+private:
+  std::optional<MaskCondition> visit(Operation *op);
+
+  unsigned numVisits = 0;
+};
+
+} // namespace
+
+static MaskCondition addScaled(MaskCondition to, const MaskCondition &from,
+                               int64_t factor) {
+  to.row += factor * from.row;
+  to.column += factor * from.column;
+  to.constant += factor * from.constant;
+  return to;
+}
+
+/// The number of an element in its row, or of the row in its matrix.
+static std::optional<MaskCondition> getPosition(tile::IotaOp iota) {
+  MaskCondition position;
+  std::optional<ArrayRef<int64_t>> over = iota.getOver();
+  const int64_t rank = iota.getType().getRank();
+  if (!over) {
+    position.column = KernelSpace::hasColumns(iota.getResult()) ? 1 : 0;
+    return position;
+  }
+  for (int64_t dimension : *over) {
+    if (iota.getType().getDimSize(dimension) == 1)
+      continue;
+    if (dimension != rank - 2)
+      return std::nullopt;
+    position.row = 1;
+  }
+  return position;
+}
+
+std::optional<MaskCondition> PositionFinder::visit(Operation *op) {
+  if (std::optional<int64_t> number = getInteger(op->getResult(0)))
+    return MaskCondition{0, 0, *number};
+  if (auto iota = dyn_cast<tile::IotaOp>(op))
+    return getPosition(iota);
+  if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+    return find(broadcast.getSource());
+  if (!isa<arith::AddIOp, arith::SubIOp>(op))
+    return std::nullopt;
+  std::optional<MaskCondition> lhs = find(op->getOperand(0));
+  std::optional<MaskCondition> rhs = find(op->getOperand(1));
+  if (!lhs || !rhs)
+    return std::nullopt;
+  return addScaled(*lhs, *rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions
+//===----------------------------------------------------------------------===//
+
+/// Adds what the comparison of two positions says.
+static bool addComparison(arith::CmpIPredicate predicate, Value lhs, Value rhs,
+                          MaskConditions &conditions) {
+  using Predicate = arith::CmpIPredicate;
+  std::optional<MaskCondition> left = PositionFinder().find(lhs);
+  std::optional<MaskCondition> right = PositionFinder().find(rhs);
+  if (!left || !right)
+    return false;
+  auto addOrder = [&](const MaskCondition &less, const MaskCondition &more,
+                      int64_t distance) {
+    MaskCondition condition = addScaled(more, less, -1);
+    condition.constant -= distance;
+    if (!llvm::is_contained(conditions, condition))
+      conditions.push_back(condition);
+  };
+  switch (predicate) {
+  case Predicate::eq:
+    addOrder(*left, *right, 0);
+    addOrder(*right, *left, 0);
+    return true;
+  case Predicate::sle:
+    addOrder(*left, *right, 0);
+    return true;
+  case Predicate::slt:
+    addOrder(*left, *right, 1);
+    return true;
+  case Predicate::sge:
+    addOrder(*right, *left, 0);
+    return true;
+  case Predicate::sgt:
+    addOrder(*right, *left, 1);
+    return true;
+  default:
+    return false;
+  }
+}
+
+bool bastile::findConditions(Value condition, bool isTrue,
+                             MaskConditions &conditions) {
+  constexpr unsigned kMostVisits = 32;
+  SmallVector<std::pair<Value, bool>> pending{{condition, isTrue}};
+  bool isAll = true;
+  for (unsigned visits = 0; !pending.empty(); ++visits) {
+    auto [value, holds] = pending.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || visits == kMostVisits)
+      return false;
+    auto compare = dyn_cast<arith::CmpIOp>(op);
+    if (auto broadcast = dyn_cast<tile::BroadcastOp>(op))
+      pending.push_back({broadcast.getSource(), holds});
+    else if (holds ? isa<arith::AndIOp>(op) : isa<arith::OrIOp>(op))
+      pending.append({{op->getOperand(0), holds}, {op->getOperand(1), holds}});
+    else if (isa<arith::XOrIOp>(op) && getInteger(op->getOperand(1)) == -1)
+      pending.push_back({op->getOperand(0), !holds});
+    else if (!compare)
+      isAll = false;
+    else
+      isAll &=
+          addComparison(holds ? compare.getPredicate()
+                              : arith::invertPredicate(compare.getPredicate()),
+                        compare.getLhs(), compare.getRhs(), conditions);
+  }
+  return isAll;
+}
+
+std::optional<Mask> Mask::get(arith::SelectOp select) {
+  const bool isTrue = getFloat(select.getFalseValue()).has_value();
+  if (!isTrue && !getFloat(select.getTrueValue()))
+    return std::nullopt;
+  Mask mask;
+  mask.shown = isTrue ? select.getTrueValue() : select.getFalseValue();
+  if (!findConditions(select.getCondition(), isTrue, mask.conditions))
+    return std::nullopt;
+  return mask;
+}
+
+//===----------------------------------------------------------------------===//
+// What sums do not see
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Finds out where the terms of one sum do not count.
+class HiddenFinder {
+public:
+  HiddenFinder(const FollowingSum *sum) : sum(sum) {}
+
+  MaskConditions find(Operation *op);
+
+private:
+  MaskConditions visit(Value value, double hidden);
+  MaskConditions visitSelect(arith::SelectOp select, double hidden);
+  MaskConditions visitOp(Operation *op, double hidden);
+  MaskConditions visitPower(Value power);
+
+  const FollowingSum *sum;
+  unsigned numVisits = 0;
+};
+
+} // namespace
+
+static void append(MaskConditions &to, const MaskConditions &from) {
+  for (const MaskCondition &condition : from)
+    if (!llvm::is_contained(to, condition))
+      to.push_back(condition);
+}
+
+/// The conditions such that `value` is the number `hidden` where one of them
+/// does not hold.
+MaskConditions HiddenFinder::visit(Value value, double hidden) {
+  constexpr unsigned kMostVisits = 64;
+  Operation *op = value.getDefiningOp();
+  if (!op || ++numVisits > kMostVisits)
+    return {};
+  if (auto select = dyn_cast<arith::SelectOp>(op))
+    return visitSelect(select, hidden);
+  return visitOp(op, hidden);
+}
+
+MaskConditions HiddenFinder::visitSelect(arith::SelectOp select,
+                                         double hidden) {
+  const bool isTrue = getFloat(select.getFalseValue()) == hidden;
+  if (!isTrue && getFloat(select.getTrueValue()) != hidden)
+    return {};
+  MaskConditions conditions =
+      visit(isTrue ? select.getTrueValue() : select.getFalseValue(), hidden);
+  findConditions(select.getCondition(), isTrue, conditions);
+  return conditions;
+}
+
+/// A product of 0 is 0 here, whatever the other factor is.
+MaskConditions HiddenFinder::visitOp(Operation *op, double hidden) {
+  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
+    return visit(op->getOperand(0), hidden);
+  auto product = dyn_cast<arith::MulFOp>(op);
+  if (hidden != 0) {
+    if (!product || getFloat(product.getRhs()).value_or(0) <= 0)
+      return {};
+    return visit(product.getLhs(), hidden);
+  }
+  if (isa<math::ExpOp>(op))
+    return visitPower(op->getResult(0));
+  if (isa<arith::NegFOp>(op))
+    return visit(op->getOperand(0), hidden);
+  if (product) {
+    MaskConditions conditions = visit(product.getLhs(), hidden);
+    append(conditions, visit(product.getRhs(), hidden));
+    return conditions;
+  }
+  // What divides all terms divides the sum.
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  if (quotient && sum && llvm::is_contained(sum->divisors, quotient.getRhs()))
+    return visit(quotient.getLhs(), hidden);
+  return {};
+}
+
+/// A power of minus infinity is 0 in a sum that follows a maximum, also where
+/// that is minus infinity. Where the sum counts its terms, such a power counts.
+MaskConditions HiddenFinder::visitPower(Value power) {
+  if (!sum || sum->mayBeEmpty())
+    return {};
+  for (const Power &own : sum->powers)
+    if (own.result == power)
+      return visit(own.exponent, -INFINITY);
+  return {};
+}
+
+MaskConditions HiddenFinder::find(Operation *op) {
+  auto reduce = dyn_cast<tile::ReduceOp>(op);
+  if (!reduce || reduce.getKind() == tile::ReduceKind::Add)
+    return visit(op->getOperand(0), 0);
+  if (reduce.getKind() == tile::ReduceKind::Max)
+    return visit(op->getOperand(0), -INFINITY);
+  return {};
+}
+
+MaskConditions bastile::findVisited(ArrayRef<Operation *> sums,
+                                    const FollowingSums &following) {
+  MaskConditions common;
+  for (auto [index, op] : llvm::enumerate(sums)) {
+    MaskConditions own = HiddenFinder(following.lookup(op)).find(op);
+    if (index == 0)
+      common = own;
+    else
+      llvm::erase_if(common, [&](const MaskCondition &condition) {
+        return !llvm::is_contained(own, condition);
+      });
+  }
+  return common;
+}

@@ -1,0 +1,64 @@
+//===- MaskConditions.h - Which elements a mask leaves ----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// A mask is a select on comparisons of positions. What it hides adds nothing to
+// the sums of a loop over k:
+//
+//   x = select(k <= r, s, -inf)      a maximum of x sees no x of k > r,
+//   e = exp(x - max(x))              and e is 0 there, so that no sum or
+//   product
+//                                    of e sees it either
+//
+// Where all elements of a tile are hidden, the loop leaves it out; where none
+// is, the tile of s is that of x.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
+#define BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/analysis/FollowingSums.h"
+
+namespace bastile {
+
+/// That row * r + column * k + constant is not negative, for the element of row
+/// r that has the streamed number k.
+struct MaskCondition {
+  int64_t row = 0, column = 0, constant = 0;
+
+  bool operator==(const MaskCondition &other) const {
+    return row == other.row && column == other.column &&
+           constant == other.constant;
+  }
+};
+
+using MaskConditions = llvm::SmallVector<MaskCondition, 4>;
+
+/// Adds to `conditions` such that hold wherever `condition`, of an op on
+/// tensors, is `isTrue`. Returns whether it is so wherever they hold, too.
+bool findConditions(mlir::Value condition, bool isTrue,
+                    MaskConditions &conditions);
+
+/// A select that hides elements: elsewhere it has those of `shown`.
+struct Mask {
+  mlir::Value shown;
+  /// What has to hold where elements are shown, and nothing else.
+  MaskConditions conditions;
+
+  /// The mask that `select` is; none if anything but linear conditions of
+  /// positions decides.
+  static std::optional<Mask> get(mlir::arith::SelectOp select);
+};
+
+/// The conditions that hold for every element that adds something to one of
+/// `sums`: reductions and products in a loop over k.
+MaskConditions findVisited(llvm::ArrayRef<mlir::Operation *> sums,
+                           const FollowingSums &following);
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H

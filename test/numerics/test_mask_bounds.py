@@ -1,0 +1,136 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %pytest %s
+"""Which tiles of keys the loop of softmax(mask(q k^T)) v visits: those of which a row of
+the program's sees a key, and no others where a mask is made of positions.
+
+A product of 0 and NaN is NaN. So each matrix of the batch has NaN in the values of one
+tile of keys, and rows of the result are NaN where the program has visited that tile."""
+
+import os
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import floats
+from runner import Files, execute, find_tool, target
+
+SOURCE = """
+func.func @f(%q: tensor<?x?x16x{t}>, %k: tensor<?x?x16x{t}>, %v: tensor<?x?x16x{t}>)
+    -> tensor<?x?x16xf32> {{
+  %s = tile.dot %q, %k contract [1, 1]
+      : tensor<?x?x16x{t}>, tensor<?x?x16x{t}> -> tensor<?x?x?xf32>
+  %key = tile.iota like %s : tensor<?x?x?xi32>, tensor<?x?x?xf32>
+  %row = tile.iota over [1] like %s : tensor<?x?x1xi32>, tensor<?x?x?xf32>
+  %query = tile.broadcast %row like %s
+      : tensor<?x?x1xi32>, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
+  {mask}
+  %never = arith.constant 0xFF800000 : f32
+  %hidden = tile.broadcast %never like %s : f32, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %x = arith.select %seen, %s, %hidden : tensor<?x?x?xi1>, tensor<?x?x?xf32>
+  %m = tile.reduce max %x : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %ms = tile.broadcast %m like %s
+      : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %d = arith.subf %x, %ms : tensor<?x?x?xf32>
+  %e = math.exp %d : tensor<?x?x?xf32>
+  %l = tile.reduce add %e : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %ls = tile.broadcast %l like %s
+      : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %p = arith.divf %e, %ls : tensor<?x?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0]
+      : tensor<?x?x?xf32>, tensor<?x?x16x{t}> -> tensor<?x?x16xf32>
+  return %o : tensor<?x?x16xf32>
+}}
+"""
+SHIFT = """%c{name} = arith.constant {by} : i32
+  %b{name} = tile.broadcast %c{name} like %s : i32, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
+  %{name} = arith.addi %query, %b{name} : tensor<?x?x?xi32>
+"""
+CAUSAL = "%seen = arith.cmpi sle, %key, %query : tensor<?x?x?xi32>"
+LAST = (
+    SHIFT.format(name="end", by=37)
+    + "%seen = arith.cmpi sge, %end, %key : tensor<?x?x?xi32>"
+)
+WINDOW = (
+    SHIFT.format(name="left", by=-40)
+    + SHIFT.format(name="right", by=9)
+    + """%after = arith.cmpi sgt, %key, %left : tensor<?x?x?xi32>
+  %before = arith.cmpi slt, %key, %right : tensor<?x?x?xi32>
+  %seen = arith.andi %after, %before : tensor<?x?x?xi1>"""
+)
+#: The first queries see all keys, of which no bound is derived.
+OTHERS = """%c = arith.constant 5 : i32
+  %few = tile.broadcast %c like %s : i32, tensor<?x?x?xf32> -> tensor<?x?x?xi32>
+  %first = arith.cmpi slt, %query, %few : tensor<?x?x?xi32>
+  %before = arith.cmpi sle, %key, %query : tensor<?x?x?xi32>
+  %seen = arith.ori %first, %before : tensor<?x?x?xi1>"""
+MASKS = {
+    "causal": (CAUSAL, lambda query, key: key <= query),
+    "aligned to the end": (LAST, lambda query, key: key <= query + 37),
+    "window": (WINDOW, lambda query, key: (key > query - 40) & (key < query + 9)),
+    "all": (OTHERS, None),
+}
+
+
+def find_tiles(source, where):
+    """The rows and the streamed elements of a program's tile."""
+    tilec = os.path.join(os.path.dirname(find_tool()), "tilec")
+    done = subprocess.run(
+        [tilec, "-", "--emit=scheduled", "-o", "-", *where],
+        input=source,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    fields = dict(re.findall(r"(rows|depth) = (\d+)", done.stdout))
+    return int(fields["rows"]), int(fields["depth"])
+
+
+def split(length, size):
+    return [slice(i, min(i + size, length)) for i in range(0, length, size)]
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize("name", MASKS)
+@pytest.mark.parametrize("is_emulated", [False, True])
+def test_visited_tiles(name, kind, is_emulated):
+    if is_emulated and target() != "host":
+        pytest.skip("the GPU itself runs the test")
+    mask, sees = MASKS[name]
+    source = SOURCE.format(t=kind, mask=mask)
+    where = (f"--target={target()}",)
+    if is_emulated or target() != "host":
+        threads, rows = (64, 32) if kind == "bf16" else (256, 16)
+        where = (
+            "--target=sm_90" if is_emulated else where[0],
+            f"--schedule=#tile.matmul<rows = {rows}, threads = {threads}, depth = 16>",
+        )
+    queries, keys = 90, 120
+    rows, depth = find_tiles(source, where)
+    tiles = split(keys, depth)
+    values = floats.random(kind, (len(tiles), keys, 16), 3)
+    for matrix, tile in enumerate(tiles):
+        values[matrix, tile] = np.nan
+    inputs = {
+        "q": (kind, floats.random(kind, (len(tiles), queries, 16), 1)),
+        "k": (kind, floats.random(kind, (len(tiles), keys, 16), 2)),
+        "v": (kind, values),
+    }
+    with Files() as files:
+        done = execute(
+            source,
+            *files.inputs(inputs),
+            f"--output=result0={files.path('result0')}",
+            *(["--emulate"] if is_emulated else []),
+            *where,
+        )
+        assert done.returncode == 0, done.stderr
+        result = floats.decode("f32", files.load("result0", "f32"))
+    seen = np.ones((queries, keys), bool)
+    if sees:
+        seen = sees(np.arange(queries)[:, None], np.arange(keys)[None])
+    for part in split(queries, rows):
+        visited = np.isnan(result[:, part]).all((1, 2))
+        assert (visited == np.isnan(result[:, part]).any((1, 2))).all()
+        assert visited.tolist() == [seen[part, tile].any() for tile in tiles]
