@@ -51,6 +51,8 @@ public:
     return !mlir::isa<mlir::BlockArgument>(dot.getA());
   }
 
+  bool hasComputedLeft() const { return llvm::any_of(dots, isLeftComputed); }
+
   /// Whether `value`, of an op, has an element for each k.
   bool isStreamed(mlir::Value value) const {
     return hasColumns(value) && mlir::isa<mlir::OpResult>(value) &&

@@ -9,18 +9,24 @@
 #include "dialect/ElementBytes.h"
 #include "passes/products/Epilogue.h"
 #include "passes/products/StagedTiles.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace bastile;
 
 BoxShape bastile::getFactorTile(const Operand &operand,
                                 const Extents &extents) {
-  auto getSize = [&](Axis axis) {
+  // Products on tensor cores sum so many elements at once.
+  constexpr int64_t unit = 16;
+  auto getSize = [&](Axis axis, unsigned ahead) {
+    const int64_t place = operand.type.getRank() - 1 - ahead;
     return axis == Axis::Rows      ? extents.rows
            : axis == Axis::Columns ? extents.columns
+           : axis == Axis::Whole   ? static_cast<int64_t>(llvm::alignTo(
+                                         operand.type.getDimSize(place), unit))
                                    : extents.streamed;
   };
-  return {getSize(operand.row), getSize(operand.column)};
+  return {getSize(operand.row, 1), getSize(operand.column, 0)};
 }
 
 BoxShape bastile::getFactorBox(const Operand &operand, const Extents &extents,

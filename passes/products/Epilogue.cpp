@@ -46,8 +46,10 @@ EpilogueShape EpilogueShape::get(const ProgramFrame &frame) {
   // leave registers for what is loaded.
   constexpr int64_t few = 40, narrow = 32, wide = 64;
   const bool isLoop = instructions > few;
-  return {std::min(columns, isLoop || loads || storesWide ? narrow : wide),
-          isLoop};
+  int64_t part = isLoop || loads || storesWide ? narrow : wide;
+  while (columns % part != 0)
+    part /= 2;
+  return {part, isLoop};
 }
 
 void Epilogue::emitElements() {

@@ -44,7 +44,8 @@ int64_t ProgramFrame::getAlignment(const Operand &operand) const {
   if (!schedule.isStaged() || operand.column == Axis::None)
     return bytes;
   if (operand.isFactor || isStoredStaged(operand) ||
-      (!operand.isResult && operand.column == Axis::Streamed && bytes == 2))
+      (!operand.isResult && operand.column == Axis::Streamed && bytes == 2 &&
+       !schedule.isSpecialized()))
     return copyBytes;
   return !operand.isResult && bytes == 2 ? pairBytes : bytes;
 }
@@ -184,11 +185,28 @@ void ProgramFrame::findPlace(Value number, Value blockRow) {
   emitter.setColumns(
       arith::MulIOp::create(builder, columnTile, constant(extents.columns)),
       extents.columns);
+  findMatrix(number);
+}
+
+/// Lets the emitter compute matrix `number` of the batch.
+void ProgramFrame::findMatrix(Value number) {
   for (StringAttr name : getBatch()) {
     Value size = emitter.getSize(name);
     emitter.batch[name] = arith::RemUIOp::create(builder, number, size);
     number = arith::DivUIOp::create(builder, number, size);
   }
+}
+
+void ProgramFrame::findPlaceOfRows(Value number) {
+  Value matrices = constant(1);
+  for (StringAttr name : getBatch())
+    matrices = arith::MulIOp::create(builder, matrices, emitter.getSize(name));
+  Value rowTile = arith::SubIOp::create(
+      builder, arith::SubIOp::create(builder, rowTiles, constant(1)),
+      arith::DivUIOp::create(builder, number, matrices));
+  emitter.row = arith::MulIOp::create(builder, rowTile, constant(extents.rows));
+  emitter.setColumns(constant(0), extents.columns);
+  findMatrix(arith::RemUIOp::create(builder, number, matrices));
 }
 
 //===----------------------------------------------------------------------===//

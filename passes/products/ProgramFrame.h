@@ -29,6 +29,9 @@ public:
   /// run at the same time, or one after the other, share what they read of both
   /// operands in the cache.
   void findPlace(mlir::Value number, mlir::Value blockRow = mlir::Value());
+  /// The same where a program has all columns, with the last rows of all
+  /// matrices first.
+  void findPlaceOfRows(mlir::Value number);
 
   /// The dimensions of the batch over which products are added up.
   llvm::SmallVector<mlir::StringAttr> getSummedBatch();
@@ -62,6 +65,7 @@ private:
   void addOperandType(const Operand &operand);
   mlir::DictionaryAttr getParts();
   llvm::SmallVector<mlir::StringAttr> getBatch();
+  void findMatrix(mlir::Value number);
 
   const llvm::SetVector<mlir::Attribute> names;
   llvm::SmallVector<mlir::Type> types;

@@ -12,57 +12,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "passes/products/Boxes.h"
+#include "passes/products/BoxStages.h"
+#include "passes/products/BoxStores.h"
 #include "passes/products/Epilogue.h"
 #include "passes/products/FactorPipeline.h"
 #include "passes/products/ProductProgram.h"
-#include "passes/products/StagedTiles.h"
-#include <map>
+#include "passes/products/StreamPipeline.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// The registers of each thread that copies, and of each that multiplies.
-static constexpr int64_t kRegisters[] = {40, 232};
+/// The registers of each thread that copies, and of each of `warps` that
+/// multiply: a multiprocessor has as many for all of them.
+static ArrayRef<int64_t> getRegisters(int64_t warps) {
+  static constexpr int64_t few[] = {40, 232}, many[] = {32, 160};
+  constexpr int64_t most = 8;
+  return warps > most ? ArrayRef(many) : ArrayRef(few);
+}
 
 namespace {
-
-/// Writes tiles of results by copies of boxes, each warp the rows that it
-/// holds. A slot of shared memory is written once the copy out of it has read
-/// it.
-class BoxStores {
-public:
-  BoxStores(ProgramFrame &frame, int64_t offset);
-
-  void store(unsigned result, Value tile);
-  /// Waits until all slots have been read.
-  void finish() { wait(0); }
-
-private:
-  /// A slot, and the number of the last store out of it.
-  struct Slot {
-    int64_t offset;
-    std::optional<int64_t> last;
-  };
-  void wait(int64_t pending) {
-    tile::WaitStoresOp::create(builder, static_cast<uint64_t>(pending),
-                               /*warp=*/true);
-  }
-  int64_t getRowBytes(Type element) const {
-    return columns * getElementBytes(element);
-  }
-
-  ProgramFrame &frame;
-  ImplicitLocOpBuilder &builder;
-  const int64_t columns;
-  /// By the bytes of a row: where rows have other lengths, warps have other
-  /// bytes of a slot.
-  std::map<int64_t, SmallVector<Slot, 2>> slots;
-  int64_t count = 0;
-};
 
 class SpecializedBuilder {
 public:
@@ -73,7 +43,8 @@ public:
 
 private:
   void buildOverTiles(llvm::function_ref<Value(Value at, Value turn)> body);
-  Value computeTile(FactorPipeline &pipeline, Value at);
+  Value computeTile(Value at, Value turn);
+  Value getTile(Value place, Value turn);
   void synchronize() {
     tile::SynchronizeOp::create(builder,
                                 /*cluster=*/frame.schedule.getBlocks() > 1);
@@ -81,6 +52,7 @@ private:
 
   ProgramFrame frame;
   ImplicitLocOpBuilder &builder;
+  std::unique_ptr<TilePipeline> pipeline;
   Value first, programs, tiles, blockRow;
   /// Where sums wait in the stages' memory: a barrier whose phases are tiles
   /// that all blocks of the cluster have stored. Null elsewhere.
@@ -88,51 +60,6 @@ private:
 };
 
 } // namespace
-
-BoxStores::BoxStores(ProgramFrame &frame, int64_t offset)
-    : frame(frame), builder(frame.builder),
-      columns(EpilogueShape::get(frame).columns) {
-  for (const Operand &operand : frame.operands.getAll())
-    if (frame.isStoredStaged(operand))
-      slots[getRowBytes(operand.type.getElementType())];
-  // All of the slots take as much memory as two with the longest rows.
-  constexpr int64_t longest = 128, count = 2;
-  int64_t left = count * longest;
-  for (auto &[rowBytes, own] : slots)
-    for (int64_t number = 0,
-                 most = slots.size() == 1 || rowBytes < longest ? count : 1;
-         number < most && rowBytes <= left; ++number) {
-      own.push_back({offset, std::nullopt});
-      offset += rowBytes * frame.extents.rows;
-      left -= rowBytes;
-    }
-}
-
-void BoxStores::store(unsigned result, Value tile) {
-  const unsigned operand = frame.operands.getResult(result);
-  if (!frame.isStoredStaged(frame.operands.getAll()[operand]))
-    return frame.emitter.emitStore(operand, tile);
-  auto type = cast<RankedTensorType>(tile.getType());
-  // The slot of which the last copy is longest ago.
-  Slot &slot = *llvm::min_element(
-      slots.at(getRowBytes(type.getElementType())),
-      [](const Slot &lhs, const Slot &rhs) { return lhs.last < rhs.last; });
-  // The slots of the last tile, or of the last turn of a loop, were copied
-  // before all stores of this one.
-  wait(slot.last ? count - 1 - *slot.last : count);
-  slot.last = count++;
-  Value memory = tile::BufferOp::create(
-      builder,
-      getSlotsType(builder.getContext(), /*slots=*/1, type.getDimSize(0),
-                   type.getDimSize(1), type.getElementType()),
-      builder.getI64IntegerAttr(slot.offset));
-  Value zero = frame.constant(0);
-  tile::KeepOp::create(builder, tile, memory, zero);
-  tile::FenceSharedOp::create(builder);
-  tile::StoreBoxOp::create(builder, memory, zero,
-                           frame.emitter.getMemory(operand),
-                           frame.emitter.getIndices(operand), /*warp=*/true);
-}
 
 /// Builds `body`, which carries a number of steps, for each tile of the
 /// program, the first of which has the number 0 as its `turn`.
@@ -142,22 +69,42 @@ void SpecializedBuilder::buildOverTiles(
       scf::ForOp::create(builder, first, tiles, programs, frame.constant(0));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  frame.findPlace(loop.getInductionVar(), blockRow);
   Value turn =
       arith::DivUIOp::create(builder, loop.getInductionVar(), programs);
+  pipeline->findPlace(getTile(loop.getInductionVar(), turn), blockRow);
   scf::YieldOp::create(builder, body(loop.getRegionIterArgs().front(), turn));
 }
 
-/// Computes a tile of each result. `at` steps were multiplied before, and as
-/// many behind it are the result.
-Value SpecializedBuilder::computeTile(FactorPipeline &pipeline, Value at) {
-  FactorPipeline::Sums sums = pipeline.multiply(at);
-  for (auto [dot, tile] : llvm::zip_equal(frame.space.getDots(), sums.tiles))
-    frame.emitter.map(tile::DotOp(dot).getResult(), tile);
+/// The tile that a program computes at `place`, its own number and as many
+/// times the number of programs as it has had a turn. Of uneven tiles, the
+/// first program would have the longest of each round. So every other round
+/// goes the other way, unless it is the last one and has not a tile for each
+/// program.
+Value SpecializedBuilder::getTile(Value place, Value turn) {
+  if (!pipeline->isUneven())
+    return place;
+  Value parity = arith::RemUIOp::create(builder, turn, frame.constant(2));
+  Value isBack = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                       parity, frame.constant(1));
+  Value end = arith::AddIOp::create(
+      builder, place, arith::SubIOp::create(builder, programs, first));
+  Value isWhole =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ule, end, tiles);
+  Value mirrored = arith::SubIOp::create(
+      builder, end, arith::AddIOp::create(builder, first, frame.constant(1)));
+  return arith::SelectOp::create(
+      builder, arith::AndIOp::create(builder, isBack, isWhole), mirrored,
+      place);
+}
+
+/// Computes a tile of each result. `at` steps were taken before, and as many
+/// behind it are the result.
+Value SpecializedBuilder::computeTile(Value at, Value turn) {
+  Value next = pipeline->compute(at, turn);
   // No warpgroup reads the factors any more where sums wait in their place.
   if (stored)
     tile::SynchronizeOp::create(builder, /*cluster=*/false);
-  BoxStores stores(frame, pipeline.getBytes());
+  BoxStores stores(frame, pipeline->getBytes());
   int64_t keptBytes = 0;
   Epilogue(frame, keptBytes, [&](unsigned result, Value tile) {
     stores.store(result, tile);
@@ -169,7 +116,7 @@ Value SpecializedBuilder::computeTile(FactorPipeline &pipeline, Value at) {
     tile::ArriveOp::create(builder, stored, frame.constant(0),
                            /*cluster=*/frame.schedule.getBlocks() > 1);
   }
-  return sums.next;
+  return next;
 }
 
 tile::ProgramOp SpecializedBuilder::build(StringRef name) {
@@ -183,11 +130,14 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
     blockRow = arith::MulIOp::create(builder, rank,
                                      frame.constant(frame.extents.rows));
   }
-  FactorPipeline pipeline(frame, rank);
+  if (frame.space.hasComputedLeft())
+    pipeline = std::make_unique<StreamPipeline>(frame);
+  else
+    pipeline = std::make_unique<FactorPipeline>(frame, rank);
   if (EpilogueShape::get(frame).isLoop)
     stored = tile::MakeBarriersOp::create(
         builder, tile::BarriersType::get(builder.getContext(), 1),
-        pipeline.getReaders());
+        BoxStages::getReaders(schedule));
   synchronize();
   first = tile::ProgramIdOp::create(builder);
   programs = tile::ProgramCountOp::create(builder);
@@ -197,7 +147,7 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
   auto roles = tile::RolesOp::create(
       builder, ArrayRef<int64_t>{schedule.getCopyWarps(), warps},
       ArrayRef<int64_t>{1, warps * warp},
-      builder.getDenseI64ArrayAttr(kRegisters),
+      builder.getDenseI64ArrayAttr(getRegisters(warps)),
       /*rolesCount=*/2);
   auto enter = [&](unsigned role) {
     builder.createBlock(&roles.getRoles()[role]);
@@ -211,10 +161,10 @@ tile::ProgramOp SpecializedBuilder::build(StringRef name) {
               builder, arith::AddIOp::create(builder, turn, frame.constant(1)),
               frame.constant(2)),
           ValueRange());
-    return pipeline.copy(at);
+    return pipeline->copy(at, turn);
   });
   enter(1);
-  buildOverTiles([&](Value at, Value) { return computeTile(pipeline, at); });
+  buildOverTiles([&](Value at, Value turn) { return computeTile(at, turn); });
   BoxStores(frame, /*offset=*/0).finish();
   builder.setInsertionPointAfter(roles);
   // A block must not end while another may still arrive at its barriers.

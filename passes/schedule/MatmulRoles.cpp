@@ -14,8 +14,6 @@ using namespace bastile;
 
 /// Threads of a warpgroup, and rows that it multiplies.
 static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
-/// Past this, the sums of a thread leave no registers for what follows them.
-static constexpr int64_t kMostSums = 128;
 
 /// Bytes of shared memory: the stages of the factors, and two slots for
 /// results, whose rows have at most as many bytes.
@@ -25,8 +23,15 @@ static int64_t getSharedBytes(const MatmulFields &fields,
   return getStagedBytes(fields, shape) + slots * fields.rows * rowBytes;
 }
 
-static int64_t getSums(const MatmulFields &fields, const MatmulShape &shape) {
-  return fields.columns * shape.numDots * kRows / kWarpgroup;
+/// The numbers of 32 bits that a thread holds: sums, and what is streamed, once
+/// more as a factor of half as many bits.
+static int64_t getHeld(const MatmulFields &fields, const MatmulShape &shape) {
+  const int64_t streamed = shape.isStreaming ? fields.depth * 3 / 2 : 0;
+  return (fields.columns * shape.numDots + streamed) * kRows / kWarpgroup;
+}
+
+static int64_t getWarpgroups(const MatmulFields &fields) {
+  return fields.threads / kWarpgroup - 1;
 }
 
 void bastile::completeSpecialized(MatmulFields &fields,
@@ -56,7 +61,8 @@ void bastile::completeSpecialized(MatmulFields &fields,
   while (!hasStages && fields.stages > 2 && !hasRoom())
     --fields.stages;
   constexpr int64_t leastColumns = 64;
-  while (!hasColumns && fields.columns > leastColumns && !hasRoom())
+  while (!hasColumns && !shape.isStreaming && fields.columns > leastColumns &&
+         !hasRoom())
     fields.columns /= 2;
 }
 
@@ -74,28 +80,38 @@ bastile::verifySpecialized(function_ref<InFlightDiagnostic()> error,
   if (fields.stages < 2)
     return error() << "warpgroups multiply what was copied ahead; use 2 or "
                       "more 'stages'";
-  constexpr int64_t mostWarpgroups = 2;
-  if (const int64_t warpgroups = fields.threads / kWarpgroup - 1;
-      fields.threads % kWarpgroup != 0 || warpgroups < 1 ||
+  const int64_t warpgroups = getWarpgroups(fields);
+  const int64_t mostWarpgroups = shape.isStreaming ? 3 : 2;
+  if (fields.threads % kWarpgroup != 0 || warpgroups < 1 ||
       warpgroups > mostWarpgroups || fields.rows != warpgroups * kRows)
     return error() << fields.threads << " threads and " << fields.rows
-                   << " rows are not one or two warpgroups of " << kWarpgroup
-                   << " threads with " << kRows << " rows each, and "
-                   << kWarpgroup << " threads that copy; use " << 2 * kRows
+                   << " rows are not 1 to " << mostWarpgroups
+                   << " warpgroups of " << kWarpgroup << " threads with "
+                   << kRows << " rows each, and " << kWarpgroup
+                   << " threads that copy; use " << 2 * kRows
                    << " 'rows' and leave out 'threads'";
+  if (shape.isStreaming && fields.cluster != 1)
+    return error() << "a cluster of " << fields.cluster
+                   << " blocks shares no factors where left factors are "
+                      "computed; leave out 'cluster'";
   if (fields.cluster != 1 && fields.cluster != 2 && fields.cluster != 4)
     return error() << "'cluster' is " << fields.cluster
                    << ", not 1, 2 or 4 blocks";
-  constexpr int64_t panel = 64;
+  const int64_t unit = shape.isStreaming ? 16 : 64;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})
-    if (size % panel != 0)
-      return error() << "'" << name << "' is " << size
-                     << ", no multiple of the " << panel
-                     << " elements of a row in shared memory";
-  if (int64_t sums = getSums(fields, shape); sums > kMostSums)
-    return error() << sums << " sums a thread are more than the " << kMostSums
-                   << " that registers hold; use fewer 'columns'";
+    if (size % unit != 0)
+      return error() << "'" << name << "' is " << size << ", no multiple of "
+                     << unit << " elements, "
+                     << (shape.isStreaming ? "as products sum them"
+                                           : "a row in shared memory");
+  // Sums of two warpgroups may take most of the registers, if nothing is
+  // streamed beside them.
+  const int64_t most = warpgroups > 2 || !shape.isStreaming ? 128 : 176;
+  if (int64_t held = getHeld(fields, shape); held > most)
+    return error() << held << " numbers a thread are more than the " << most
+                   << " that registers hold; use "
+                   << (shape.isStreaming ? "less 'depth'" : "fewer 'columns'");
   if (int64_t bytes = getSharedBytes(fields, shape);
       bytes > target.maxSharedBytesPerBlock)
     return error() << bytes << " bytes of the factors in " << fields.stages

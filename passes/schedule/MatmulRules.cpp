@@ -17,6 +17,9 @@ static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kWarpRows = tile::MmaAttr::kWarpRows;
 /// Past this, the sums of a thread leave no registers for what it multiplies.
 static constexpr int64_t kMostSums = 128;
+/// The same with the scores of a step among them, whose factors are there only
+/// while the scores are computed: heads of 256 elements take as many.
+static constexpr int64_t kMostStreamedSums = 144;
 /// The same where each thread multiplies by itself.
 static constexpr int64_t kMostOwnSums = 64;
 /// Rows of threads that share a tile where each thread multiplies by itself.
@@ -170,8 +173,9 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> error,
     return error() << warps << " warps do not divide the rows of a factor that "
                    << "is summed over its rows; use 1, 2 or a multiple of "
                    << warpsOfPanel << " warps of 32 'threads'";
-  if (int64_t sums = fields.getSumsPerThread(shape); sums > kMostSums)
-    return error() << sums << " sums a thread are more than the " << kMostSums
+  const int64_t most = shape.whole ? kMostStreamedSums : kMostSums;
+  if (int64_t sums = fields.getSumsPerThread(shape); sums > most)
+    return error() << sums << " sums a thread are more than the " << most
                    << " that registers hold; use fewer 'rows' or 'columns', or "
                       "more 'threads'";
   if (int64_t bytes = getStagedBytes(fields, shape);

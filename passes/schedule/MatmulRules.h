@@ -28,9 +28,11 @@ struct MatmulShape {
   /// How many elements inner products sum over; 0 if there are none.
   int64_t whole = 0;
   bool usesFloat64 = false;
-  /// Whether copies of boxes take all factors and results, as far as static
-  /// sizes tell.
-  bool fitsBoxes = false;
+  /// Whether warps may have roles: copies of boxes take all factors and
+  /// results, as far as static sizes tell, and one loop over k is enough.
+  bool mayHaveRoles = false;
+  /// How many ops compute what is streamed.
+  int64_t numStreamed = 0;
 
   /// Whether the program goes along k, `depth` elements at a time. Otherwise
   /// each product takes its factors whole.

@@ -9,6 +9,7 @@
 #include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
+#include "passes/analysis/FollowingSums.h"
 #include "passes/schedule/ThreadGrid.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,24 +20,79 @@ static constexpr int64_t kWarp = ThreadGrid::kWarp, kThreadRows = 16;
 /// As many products share the sums of a warpgroup.
 static constexpr int64_t kMostSpecializedDots = 4;
 
-/// Whether copies of boxes may take every factor and every result of 16 or 32
-/// bits of `kernel`: they take five dimensions, and rows that lie 16 bytes
-/// apart or a multiple of them.
-static bool mayCopyBoxes(tile::KernelOp kernel, const KernelSpace &space) {
-  auto fits = [](Type type) {
-    constexpr int64_t mostDimensions = 5, unit = 16;
-    auto tensor = cast<RankedTensorType>(type);
-    const int64_t size = tensor.getShape().back();
-    return tensor.getRank() <= mostDimensions &&
-           (ShapedType::isDynamic(size) || size == 1 ||
-            size * getElementBytes(tensor) % unit == 0);
+/// Whether copies of boxes may take `type`: they take five dimensions, and rows
+/// that lie 16 bytes apart or a multiple of them.
+static bool fitsBoxes(Type type) {
+  constexpr int64_t mostDimensions = 5, unit = 16;
+  auto tensor = cast<RankedTensorType>(type);
+  const int64_t size = tensor.getShape().back();
+  return tensor.getRank() <= mostDimensions &&
+         (ShapedType::isDynamic(size) || size == 1 ||
+          size * getElementBytes(tensor) % unit == 0);
+}
+
+/// Whether products are added up over a dimension of the batch of `dot`.
+static bool sumsBatch(tile::DotOp dot) {
+  auto getBatch = [](Type type) {
+    return cast<RankedTensorType>(type).getShape().drop_back(2);
   };
-  return llvm::all_of(space.getDots(),
-                      [&](tile::DotOp dot) {
-                        return fits(dot.getA().getType()) &&
-                               fits(dot.getB().getType());
-                      }) &&
-         llvm::all_of(kernel.getResultTypes(), fits);
+  ArrayRef<int64_t> sum = getBatch(dot.getSumType());
+  return llvm::any_of(dot.getOperands().take_front(2), [&](Value factor) {
+    ArrayRef<int64_t> own = getBatch(factor.getType());
+    const size_t common = std::min(own.size(), sum.size());
+    return own.size() > sum.size() ||
+           llvm::any_of(llvm::zip(own.take_back(common), sum.take_back(common)),
+                        [](auto sizes) {
+                          auto [size, ofSum] = sizes;
+                          return ofSum == 1 && size != 1;
+                        });
+  });
+}
+
+/// Whether the warps of a block of `kernel` may part: boxes take its factors
+/// and results, the program makes one loop over k, and nothing but products
+/// reads the factors there.
+static bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
+  Block &body = kernel.getBody().front();
+  if (!space.getDot() || !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
+      llvm::any_of(body.getTerminator()->getOperands(),
+                   [&](Value value) { return space.isStreamed(value); }))
+    return false;
+  DenseSet<Value> factors;
+  for (auto dot : body.getOps<tile::DotOp>()) {
+    const bool isComputed = KernelSpace::isLeftComputed(dot);
+    for (Value factor : dot.getOperands().take_front(2))
+      if (isa<BlockArgument>(factor)) {
+        factors.insert(factor);
+        if (!fitsBoxes(factor.getType()))
+          return false;
+      }
+    const bool isInner = space.isInner(dot);
+    if ((isInner || isComputed) &&
+        (sumsBatch(dot) || dot.getContract()[0] != 1))
+      return false;
+    if (space.hasComputedLeft() && isInner == isComputed)
+      return false;
+  }
+  const FollowingSums following(body);
+  DenseMap<Value, int64_t> depths;
+  following.noteDepths(depths);
+  for (Operation &op : body.without_terminator()) {
+    if (isa<tile::DotOp>(op))
+      continue;
+    for (OpOperand &use : op.getOpOperands())
+      if (factors.contains(use.get()) && space.readsStream(use))
+        return false;
+    if (!space.reducesStream(&op))
+      continue;
+    if (!space.hasComputedLeft() ||
+        getReductionDepth(op.getResult(0), depths) > 1)
+      return false;
+  }
+  return llvm::all_of(space.getDots(), [&](tile::DotOp dot) {
+    return !KernelSpace::isLeftComputed(dot) ||
+           getReductionDepth(dot.getResult(), depths) <= 1;
+  });
 }
 
 MatmulShape MatmulShape::get(tile::KernelOp kernel) {
@@ -48,11 +104,13 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
       llvm::any_of(space.getDots(), KernelSpace::isLeftComputed);
   if (shape.isStreaming)
     shape.columns = shape.dot.getSumType().getShape().back();
-  shape.fitsBoxes = mayCopyBoxes(kernel, space);
+  shape.mayHaveRoles = fitsRoles(kernel, space);
   for (Operation &op : kernel.getBody().front()) {
     for (Type type : op.getResultTypes())
       shape.usesFloat64 |= getElementTypeOrSelf(type).isF64();
     auto dot = dyn_cast<tile::DotOp>(op);
+    shape.numStreamed +=
+        op.getNumResults() == 1 && !dot && space.isStreamed(op.getResult(0));
     if (!dot || !space.isInner(dot))
       continue;
     for (unsigned index : {0, 1})
@@ -152,6 +210,24 @@ static void chooseSpecialized(MatmulFields &fields, const MatmulShape &shape) {
   fields.stages = 4;
 }
 
+/// The same where left factors are computed. A step's streamed values take
+/// registers beside the sums; where both are few, three warpgroups have enough.
+static void chooseSpecializedStream(MatmulFields &fields,
+                                    const MatmulShape &shape) {
+  constexpr int64_t unit = 16, narrow = 64, wide = 128, few = 16;
+  constexpr int64_t warpgroup = 4 * kWarp, rows = 64;
+  fields.roles = 2;
+  fields.cluster = 1;
+  fields.columns = getAllColumns(shape, unit);
+  const int64_t sums = fields.columns * shape.numDots;
+  const int64_t warpgroups = sums <= narrow && shape.numStreamed <= few ? 3 : 2;
+  fields.rows = warpgroups * rows;
+  fields.threads = (warpgroups + 1) * warpgroup;
+  fields.vector = 2;
+  fields.depth = sums <= wide ? 128 : 64;
+  fields.stages = 2;
+}
+
 static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
   if (!shape.dot) {
     // A warp has a row at a time.
@@ -205,11 +281,13 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
     return fields;
   }
   const bool hasRoles = target.hasWarpgroupProducts() && shape.dot &&
-                        !shape.isStreaming && shape.fitsBoxes &&
-                        fitsTensorCores(shape.dot) &&
+                        shape.mayHaveRoles && fitsTensorCores(shape.dot) &&
                         shape.numDots <= kMostSpecializedDots;
   if (hasRoles && roles != 1) {
-    chooseSpecialized(fields, shape);
+    if (shape.isStreaming)
+      chooseSpecializedStream(fields, shape);
+    else
+      chooseSpecialized(fields, shape);
     return fields;
   }
   chooseForGPU(fields, shape);

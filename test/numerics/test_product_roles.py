@@ -9,6 +9,7 @@ import random
 import pytest
 from runner import target
 from test_dots import EPILOGUES, MLP, PACKED, Product, check
+from test_streamed_factors import Case
 
 #: Rows of 16 bytes or a multiple, less than a tile and more than one.
 SIZES = (8, 24, 64, 72, 136, 264)
@@ -115,3 +116,11 @@ def test_schedules(schedule):
     check(SEVERAL, "--shape=x=300x72", pinned, *WHERE)
     product = Boxed(5)
     check(product.source(), *product.shapes(), pinned, *WHERE)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_streamed_factors(seed):
+    case = Case(1000 + seed)
+    if case.element not in ("bf16", "f16"):
+        pytest.skip("products of 16 bits have roles")
+    check(case.source, *case.shapes(), *(["--grad"] if seed % 4 == 0 else []), *WHERE)

@@ -1,6 +1,6 @@
 // RUN: tile-opt %s --schedule=target=sm_90a -split-input-file -verify-diagnostics
 
-// expected-error@+1 {{schedule #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 256, vector = 2, stages = 4, roles = 2, cluster = 2> does not fit sm_90a: 256 threads and 128 rows are not one or two warpgroups of 128 threads with 64 rows each, and 128 threads that copy; use 128 'rows' and leave out 'threads'}}
+// expected-error@+1 {{schedule #tile.matmul<rows = 128, columns = 256, depth = 64, threads = 256, vector = 2, stages = 4, roles = 2, cluster = 2> does not fit sm_90a: 256 threads and 128 rows are not 1 to 2 warpgroups of 128 threads with 64 rows each, and 128 threads that copy; use 128 'rows' and leave out 'threads'}}
 tile.kernel @threads(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<rows = 128, threads = 256>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
@@ -9,7 +9,7 @@ tile.kernel @threads(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?
 
 // -----
 
-// expected-error@+1 {{'columns' is 96, no multiple of the 64 elements of a row in shared memory}}
+// expected-error@+1 {{'columns' is 96, no multiple of 64 elements, a row in shared memory}}
 tile.kernel @columns(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<columns = 96>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>
@@ -18,7 +18,7 @@ tile.kernel @columns(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?
 
 // -----
 
-// expected-error@+1 {{256 sums a thread are more than the 128 that registers hold; use fewer 'columns'}}
+// expected-error@+1 {{256 numbers a thread are more than the 128 that registers hold; use fewer 'columns'}}
 tile.kernel @sums(%x: tensor<?x64xbf16>, %w: tensor<512x64xbf16>) -> tensor<?x512xf32>
     attributes {schedule = #tile.matmul<columns = 512, stages = 2>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<512x64xbf16> -> tensor<?x512xf32>

@@ -70,3 +70,45 @@ func.func @short(%x: tensor<?x60xbf16>, %w: tensor<512x60xbf16>) -> tensor<?x512
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x60xbf16>, tensor<512x60xbf16> -> tensor<?x512xf32>
   return %0 : tensor<?x512xf32>
 }
+
+// -----
+
+// Where the left factor is computed, the rows of inner products are copied once
+// for a tile, and both right factors have stages of their own. Three warpgroups
+// have 64 rows each.
+// CHECK-LABEL: tile.program @attention_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 192, columns = 64, depth = 128, threads = 512, vector = 2, stages = 2, roles = 2, cluster = 1>
+// CHECK:         %[[Q:.*]] = tile.buffer {offset = 0 : i64} : memref<1x192x64xbf16
+// CHECK:         %[[K:.*]] = tile.buffer {offset = 24576 : i64} : memref<2x128x64xbf16
+// CHECK:         %[[V:.*]] = tile.buffer {offset = 57344 : i64} : memref<2x128x64xbf16
+// CHECK:         tile.roles warps [4, 12] threads [1, 384] registers [32, 160]
+// CHECK:           tile.copy_box {{.*}} to %[[Q]]
+// CHECK:           scf.for
+// CHECK:             tile.copy_box {{.*}} to %[[K]]
+// CHECK:             tile.copy_box {{.*}} to %[[V]]
+// CHECK:         }, {
+// CHECK:           %[[ROWS:.*]] = tile.await {{.*}} of %[[Q]]
+// CHECK:           scf.for
+// CHECK:             %[[KEYS:.*]] = tile.await {{.*}} of %[[K]]
+// CHECK:             tile.dot %[[ROWS]], %[[KEYS]] contract [1, 1]
+// CHECK:             tile.wait_dots 0
+// CHECK:             tile.arrive
+// CHECK:             tile.reduce max
+// CHECK:             math.exp
+// CHECK:             %[[P:.*]] = arith.truncf
+// CHECK:             %[[VALUES:.*]] = tile.await {{.*}} of %[[V]]
+// CHECK:             tile.dot %[[P]], %[[VALUES]], %{{.*}} contract [1, 0]
+// CHECK:           tile.store_box
+func.func @attention(%q: tensor<?x?x64xbf16>, %k: tensor<?x?x64xbf16>, %v: tensor<?x?x64xbf16>) -> tensor<?x?x64xbf16> {
+  %s = tile.dot %q, %k contract [1, 1] : tensor<?x?x64xbf16>, tensor<?x?x64xbf16> -> tensor<?x?x?xf32>
+  %m = tile.reduce max %s : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %ms = tile.broadcast %m like %s : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %d = arith.subf %s, %ms : tensor<?x?x?xf32>
+  %e = math.exp %d : tensor<?x?x?xf32>
+  %l = tile.reduce add %e : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  %ls = tile.broadcast %l like %s : tensor<?x?x1xf32>, tensor<?x?x?xf32> -> tensor<?x?x?xf32>
+  %p = arith.divf %e, %ls : tensor<?x?x?xf32>
+  %o = tile.dot %p, %v contract [1, 0] : tensor<?x?x?xf32>, tensor<?x?x64xbf16> -> tensor<?x?x64xf32>
+  %r = arith.truncf %o : tensor<?x?x64xf32> to tensor<?x?x64xbf16>
+  return %r : tensor<?x?x64xbf16>
+}

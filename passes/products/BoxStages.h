@@ -1,0 +1,70 @@
+//===- BoxStages.h - Stages of shared memory for boxes ----------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+//
+// One thread copies boxes into a stage once all warpgroups of the cluster have
+// read what it held, and warpgroups multiply what is in it once it is full.
+// Both count the copies from the program's start on, over all tiles that it
+// computes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_BOXSTAGES_H
+#define BASTILE_PASSES_PRODUCTS_BOXSTAGES_H
+
+#include "passes/products/ProgramFrame.h"
+
+namespace bastile {
+
+/// The stages of factors that are needed at the same time.
+class BoxStages {
+public:
+  /// Creates slots for `stages` tiles of each of the operands `factors`, from
+  /// byte `offset` of the shared memory on, and barriers, ahead of the roles.
+  /// `rank` is the number of the block in its cluster, null without one.
+  BoxStages(ProgramFrame &frame, llvm::ArrayRef<unsigned> factors,
+            int64_t stages, mlir::Value rank, int64_t offset);
+  /// The bytes of all slots.
+  int64_t getBytes() const { return stages * stageBytes; }
+  /// The warpgroups of the cluster, all of which read what a block copies.
+  static int64_t getReaders(tile::MatmulAttr schedule) {
+    return schedule.getDotWarps() / 4 * schedule.getBlocks();
+  }
+
+  /// Begins copy `number` of all factors, where the emitter is.
+  void copy(mlir::Value number);
+  /// Waits for copy `number`; the tile of factor `operand` is there then.
+  void await(mlir::Value number);
+  mlir::Value getTile(unsigned operand) const;
+  /// Says that the warpgroup has read copy `number`.
+  void release(mlir::Value number);
+
+private:
+  struct Factor {
+    unsigned operand;
+    mlir::Value slots;
+    mlir::Type type;
+    /// The first row that the block copies, of a factor that the cluster
+    /// shares; null otherwise.
+    mlir::Value firstRow;
+    /// What was awaited last.
+    mlir::Value tile;
+  };
+  mlir::Value constant(int64_t value) { return frame.constant(value); }
+  void addFactor(unsigned operand, mlir::Value rank, int64_t offset);
+  mlir::Value getSlot(mlir::Value number);
+  mlir::Value getParity(mlir::Value number, int64_t ahead);
+
+  ProgramFrame &frame;
+  mlir::ImplicitLocOpBuilder &builder;
+  const int64_t stages;
+  llvm::SmallVector<Factor> factors;
+  mlir::Value full, empty;
+  int64_t stageBytes = 0;
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_BOXSTAGES_H

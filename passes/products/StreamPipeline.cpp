@@ -1,0 +1,170 @@
+//===- StreamPipeline.cpp - Streamed values between products --------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/StreamPipeline.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/products/StreamSums.h"
+
+using namespace mlir;
+using namespace bastile;
+
+/// The products whose results are streamed.
+static SmallVector<tile::DotOp> getInnerDots(const ProgramFrame &frame) {
+  SmallVector<tile::DotOp> dots;
+  for (auto dot : frame.getBody().getOps<tile::DotOp>())
+    if (frame.space.isInner(dot))
+      dots.push_back(dot);
+  return dots;
+}
+
+static SmallVector<unsigned> getFactors(const ProgramFrame &frame,
+                                        ArrayRef<tile::DotOp> dots,
+                                        unsigned index) {
+  SmallVector<unsigned> factors;
+  for (tile::DotOp dot : dots)
+    factors.push_back(frame.operands.findFactor(dot, index));
+  return factors;
+}
+
+StreamPipeline::StreamPipeline(ProgramFrame &frame)
+    : frame(frame), builder(frame.builder), following(frame.getBody()),
+      innerDots(getInnerDots(frame)),
+      whole(frame, getFactors(frame, innerDots, 0), /*stages=*/1,
+            /*rank=*/Value(), /*offset=*/0),
+      inner(frame, getFactors(frame, innerDots, 1), frame.schedule.getStages(),
+            /*rank=*/Value(), whole.getBytes()),
+      outer(frame, getFactors(frame, frame.space.getDots(), 1),
+            frame.schedule.getStages(), /*rank=*/Value(),
+            whole.getBytes() + inner.getBytes()) {
+  for (Operation &op : frame.getBody().without_terminator())
+    if (frame.space.reducesStream(&op))
+      sums.push_back(&op);
+  conditions = findVisited(sums, following);
+}
+
+bool StreamPipeline::isUneven() const {
+  return llvm::any_of(conditions, [](const MaskCondition &condition) {
+    return condition.column < 0 && condition.row > 0;
+  });
+}
+
+void StreamPipeline::findPlace(Value tile, Value blockRow) {
+  if (isUneven())
+    frame.findPlaceOfRows(tile);
+  else
+    frame.findPlace(tile, blockRow);
+}
+
+//===----------------------------------------------------------------------===//
+// The roles
+//===----------------------------------------------------------------------===//
+
+Value StreamPipeline::copy(Value at, Value turn) {
+  whole.copy(turn);
+  const StepRange range = emitStepRange(builder, frame.emitter, conditions);
+  auto loop =
+      scf::ForOp::create(builder, range.first, range.end, constant(1), at);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  frame.emitter.stream = arith::MulIOp::create(
+      builder, loop.getInductionVar(), constant(frame.extents.streamed));
+  Value step = loop.getRegionIterArgs().front();
+  inner.copy(step);
+  outer.copy(step);
+  scf::YieldOp::create(
+      builder, arith::AddIOp::create(builder, step, constant(1)).getResult());
+  return loop.getResult(0);
+}
+
+Value StreamPipeline::compute(Value at, Value turn) {
+  SpaceEmitter &emitter = frame.emitter;
+  StreamSums streamSums(builder, emitter, following);
+  for (Operation *op : sums)
+    streamSums.add(op);
+  whole.await(turn);
+  SmallVector<Value> initial = streamSums.createInitial();
+  initial.push_back(at);
+  const StepRange range = emitStepRange(builder, emitter, conditions);
+  auto loop =
+      scf::ForOp::create(builder, range.first, range.end, constant(1), initial);
+  emitter.loop = loop;
+  emitter.emitInner = [&](tile::DotOp dot) { return emitInner(dot); };
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    emitter.stream = arith::MulIOp::create(builder, loop.getInductionVar(),
+                                           constant(frame.extents.streamed));
+    SmallVector<Value> before(loop.getRegionIterArgs());
+    number = before.pop_back_val();
+    innerLeft = innerDots.size();
+    outerLeft = frame.space.getDots().size();
+    SmallVector<Value> after =
+        streamSums.combine(before, [&](tile::DotOp dot, Value left, Value sum) {
+          return addProducts(dot, left, sum);
+        });
+    after.push_back(arith::AddIOp::create(builder, number, constant(1)));
+    scf::YieldOp::create(builder, after);
+  }
+  emitter.emitInner = nullptr;
+  emitter.loop = nullptr;
+  emitter.stream = Value();
+  emitter.clearStreamed();
+  whole.release(turn);
+  SmallVector<Value> totals(loop.getResults());
+  Value next = totals.pop_back_val();
+  streamSums.finish(totals);
+  return next;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Waits for `sum`, which is there then.
+static Value waitFor(ImplicitLocOpBuilder &builder, Value sum) {
+  return tile::WaitDotsOp::create(
+             builder,
+             TypeRange(cast<tile::PendingType>(sum.getType()).getTile()),
+             builder.getI64IntegerAttr(0), sum, ValueRange())
+      .getResult(0);
+}
+
+Value StreamPipeline::emitInner(tile::DotOp dot) {
+  if (innerLeft == innerDots.size())
+    inner.await(number);
+  RankedTensorType type =
+      frame.emitter.getTileType(dot.getSumType(), /*isStreamed=*/true);
+  Value sum = tile::DotOp::create(
+      builder, tile::PendingType::get(builder.getContext(), type),
+      whole.getTile(frame.operands.findFactor(dot, 0)),
+      inner.getTile(frame.operands.findFactor(dot, 1)), /*accumulator=*/Value(),
+      dot.getContract());
+  Value tile = waitFor(builder, sum);
+  if (--innerLeft == 0)
+    inner.release(number);
+  return tile;
+}
+
+Value StreamPipeline::addProducts(tile::DotOp dot, Value left, Value sum) {
+  if (auto type = cast<RankedTensorType>(left.getType());
+      type.getElementType() != dot.getFactorType())
+    left =
+        arith::TruncFOp::create(builder, type.clone(dot.getFactorType()), left);
+  if (outerLeft == frame.space.getDots().size())
+    outer.await(number);
+  auto pending = tile::PendingType::get(builder.getContext(),
+                                        cast<RankedTensorType>(sum.getType()));
+  Value begun = tile::BeginDotsOp::create(builder, pending, sum);
+  Value more = tile::DotOp::create(
+      builder, pending, left, outer.getTile(frame.operands.findFactor(dot, 1)),
+      begun, ArrayRef<int64_t>{1, dot.getContract()[1]});
+  Value total = waitFor(builder, more);
+  if (--outerLeft == 0)
+    outer.release(number);
+  return total;
+}

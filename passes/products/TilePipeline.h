@@ -1,0 +1,36 @@
+//===- TilePipeline.h - How the sums of a tile come about -------*- C++ -*-===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef BASTILE_PASSES_PRODUCTS_TILEPIPELINE_H
+#define BASTILE_PASSES_PRODUCTS_TILEPIPELINE_H
+
+#include "passes/products/ProgramFrame.h"
+
+namespace bastile {
+
+/// What the roles of a program do for one tile: one copies factors through
+/// shared memory, the other computes the sums of the tile of them. Both begin
+/// with the number of steps along k that the tiles before have taken, and
+/// return it with their own. `turn` is the number of the tile in the program.
+class TilePipeline {
+public:
+  virtual ~TilePipeline() = default;
+
+  /// The bytes of shared memory that it takes, from byte 0 on.
+  virtual int64_t getBytes() const = 0;
+  virtual mlir::Value copy(mlir::Value at, mlir::Value turn) = 0;
+  /// Gives the emitter the tiles of the sums.
+  virtual mlir::Value compute(mlir::Value at, mlir::Value turn) = 0;
+  /// Lets the emitter compute tile `number` of the program's.
+  virtual void findPlace(mlir::Value number, mlir::Value blockRow) = 0;
+  /// Whether tiles that are computed at the same time take unequal times, the
+  /// first ones the longest.
+  virtual bool isUneven() const { return false; }
+};
+
+} // namespace bastile
+
+#endif // BASTILE_PASSES_PRODUCTS_TILEPIPELINE_H
