@@ -183,8 +183,12 @@ Expected<GraphBuilder::Id> GraphBuilder::expandAs(Id operand, Id like) {
   auto type = shape.getType().clone(value.getType().getElementType());
   if (type == value.getType())
     return operand;
+  // Nothing has to number rows for the sake of their sizes.
+  Value source = shape.value;
+  if (auto iota = source.getDefiningOp<tile::IotaOp>())
+    source = iota.getLike();
   value.value =
-      tile::BroadcastOp::create(graph.builder, type, value.value, shape.value);
+      tile::BroadcastOp::create(graph.builder, type, value.value, source);
   value.sizes = shape.sizes;
   return graph.add(std::move(value));
 }

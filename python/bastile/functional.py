@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from bastile import ops
+from bastile._attention.flex import flex_attention as flex_attention
 from bastile._attention.sdpa import (
     scaled_dot_product_attention as scaled_dot_product_attention,
 )

@@ -56,9 +56,15 @@ class Heads(NamedTuple):
         values = values.expand(*shape[:-1], self.keys)
         if values.stride(-1) != 1 and self.keys != 1:
             values = values.contiguous()
-        if shape[1] == 1:
+        return self.split_heads(values.reshape(*shape[:-1], self.keys))
+
+    def split_heads(self, values):
+        """What has the dimensions of scores, or sizes of 1, with those of heads apart."""
+        if values.shape[1] == 1:
             return values.unsqueeze(1)
-        return values.reshape(shape[0], self.key_heads, self.group, shape[2], self.keys)
+        return values.reshape(
+            values.shape[0], self.key_heads, self.group, *values.shape[2:]
+        )
 
     def of_keys(self, name, values):
         """What belongs to each key of a sequence, or of all."""

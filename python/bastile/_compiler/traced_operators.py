@@ -36,12 +36,16 @@ class TracedOperator:
             differentiated.
         any_length: names of operands whose rows have a length that is no part of the
             code, unless it is 1.
+        key: a name that no other operator has, by default the function's.
     """
 
-    def __init__(self, function, check=None, differentiated=(), any_length=()):
+    def __init__(
+        self, function, check=None, differentiated=(), any_length=(), key=None
+    ):
         parameters = inspect.signature(function).parameters.values()
+        self.name = function.__name__
         #: The name that programs have which PyTorch traced.
-        self.key = self.name = function.__name__
+        self.key = key or self.name
         is_operand = {p.name: p.default in (p.empty, None) for p in parameters}
         self.operands = [name for name, holds in is_operand.items() if holds]
         self.attributes = [name for name, holds in is_operand.items() if not holds]
