@@ -95,7 +95,12 @@ def take_offset(heads, offset, device):
     if isinstance(offset, torch.Tensor):
         heads.check("offset", offset, offset.numel() == 1, "one number")
         return heads_of.one_number(offset.to(device, torch.int32))
-    if offset == 0:
+    return one_offset(offset, device)
+
+
+def one_offset(offset, device):
+    """A number as an operand; None for 0."""
+    if not offset:
         return None
     return torch.full((1, 1, 1, 1, 1), offset, dtype=torch.int32, device=device)
 

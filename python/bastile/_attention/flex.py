@@ -99,23 +99,22 @@ def attend_by(
     seed=None,
     return_lse=False,
 ):
-    """Attention with `Functions` in it. ``offsets`` has, by axis, where the indices begin
-    that the functions get: a number, or a tensor of one for axes that are unknown."""
+    """Attention with `Functions` in it. ``offsets`` has, by axis, the number at which the
+    indices begin that the functions get."""
     call = functions.what
     query, key, value = checks.cast(query, key, value)
     heads = heads_of.find(call, query, key, value)
     offsets = offsets or {}
     reads, compute = operators.find(functions)
-    begin = {axis: x for axis, x in offsets.items() if not isinstance(x, Tensor)}
     tensors = functions.captured.tensors
     operands = (
         heads.split_query(query),
         key.unsqueeze(2),
         value.unsqueeze(2),
-        *(_offset(offsets.get(axis), query.device) for axis in ("query", "key")),
+        *(api.one_offset(offsets.get(axis), query.device) for axis in ("query", "key")),
         heads.of_heads("sinks", sinks),
         api.take_seed(call, dropout, seed, query.device),
-        *(_read(heads, tensors[i], places, begin) for i, places in reads),
+        *(_read(heads, tensors[i], places, offsets) for i, places in reads),
     )
     numbers = (
         query.shape[-1] ** -0.5 if scale is None else float(scale),
@@ -126,15 +125,7 @@ def attend_by(
     return api.finish(heads, compute(operands, numbers), return_lse)
 
 
-def _offset(offset, device):
-    if offset is None:
-        return None
-    if isinstance(offset, Tensor):
-        return heads_of.one_number(offset.to(device, torch.int32))
-    return torch.full((1, 1, 1, 1, 1), offset, dtype=torch.int32, device=device)
-
-
-def _read(heads, tensor, places, begin):
+def _read(heads, tensor, places, offsets):
     """What a function reads of a captured tensor at ``places``, with the dimensions of
     scores."""
     count = heads.key_heads * heads.group
@@ -145,7 +136,7 @@ def _read(heads, tensor, places, begin):
         if axis is None:
             tensor = tensor.select(dimension, shift)
             continue
-        first, size = begin.get(axis, 0) + shift, sizes[axis]
+        first, size = offsets.get(axis, 0) + shift, sizes[axis]
         if first < 0 or first + size > tensor.shape[dimension]:
             raise ValueError(
                 f"{heads.call}: a captured tensor of shape {list(tensor.shape)} is indexed "

@@ -26,16 +26,16 @@ class Functions:
     they capture.
 
     ``offsets`` are the axes, out of "query" and "key", whose indices begin at a number
-    that a call gives; for the ``unknown`` among these, the number is on the device.
+    that a call gives.
     """
 
-    def __init__(self, what, score_mod, mask_mod, offsets=(), unknown=()):
+    def __init__(self, what, score_mod, mask_mod, offsets=()):
         self.what = what
         self.score_mod, self.mask_mod = score_mod, mask_mod
-        self.offsets, self.unknown = tuple(offsets), tuple(unknown)
+        self.offsets = tuple(offsets)
         self.captured = Captured()
         functions = self.captured.key_of((score_mod, mask_mod))
-        self.key = what, self.offsets, self.unknown, functions
+        self.key = what, self.offsets, functions
 
     def formula(self) -> "Formula":
         """The formula of all functions that differ in nothing but captured tensors."""
@@ -50,7 +50,7 @@ class Functions:
     def apply(self, scores, take, offsets):
         """Scores, and the condition that says which are seen, None for all of them."""
         trace = values.Trace(self.what, scores, self.captured, take)
-        indices = trace.indices(offsets, self.unknown)
+        indices = trace.indices(offsets)
         if self.score_mod is not None:
             scores = trace.run_of_score(self.score_mod, indices)
         if self.mask_mod is None:
@@ -138,7 +138,7 @@ def find(functions):
     function of the operands and the numbers that computes the results."""
     if torch.compiler.is_dynamo_compiling():
         arguments = functions.what, functions.score_mod, functions.mask_mod
-        key, reads = _find_constants(*arguments, functions.offsets, functions.unknown)
+        key, reads = _find_constants(*arguments, functions.offsets)
         return reads, functools.partial(capture.call_traced, _Named(key))
     formula = functions.formula()
     return formula.reads, lambda operands, numbers: formula.operator(

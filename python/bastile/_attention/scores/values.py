@@ -168,10 +168,9 @@ class Trace(TorchFunctionMode):
         is_tensor = isinstance(x, torch.Tensor)
         return is_tensor and not x.dim() and self._captured.find(x) is not None
 
-    def indices(self, offsets, unknown=()):
+    def indices(self, offsets):
         """The indices that functions get: of the batch, the head, the query and the key.
-        ``offsets`` has, by axis, what is added to all of them; where the axis is
-        ``unknown``, nobody knows how much that is before the call."""
+        ``offsets`` has, by axis, what is added to all of them."""
         symbols = [
             functions.iota(self.scores, 0),
             functions.iota(self.scores, (1, 2)),
@@ -182,8 +181,7 @@ class Trace(TorchFunctionMode):
         for axis, symbol in zip(AXES, symbols):
             if axis in offsets:
                 symbol = symbol + offsets[axis]
-            place = None if axis in unknown else Place(axis, 0)
-            made.append(Value(self, symbol, place))
+            made.append(Value(self, symbol, Place(axis, 0)))
         return made
 
     def run(self, function, *operands):
