@@ -4,6 +4,7 @@
 written out in PyTorch: results, log-sum-exps and gradients."""
 
 import json
+import pathlib
 
 import bastile
 import pytest
@@ -292,6 +293,18 @@ def test_one_kernel(named):
 def test_one_key():
     mask = torch.tensor([[True], [False]])
     check_case(5, 1, {"key_mask": mask}, {"seen": mask[:, None, None]})
+
+
+def test_examples_of_the_guide():
+    root = pathlib.Path(__file__).resolve().parents[3]
+    blocks = (root / "docs/attention.md").read_text().split("```python\n")[1:]
+    examples = [x.split("```")[0] for x in blocks if "from_pretrained" not in x]
+    assert len(examples) == 2
+    for example in examples:
+        names = {}
+        exec(example, names)
+        assert names["result"].shape == (2, 8, 100, 64)
+    assert names["slopes"].grad.isfinite().all()
 
 
 def test_gradcheck():
