@@ -276,7 +276,12 @@ def is_proven(function):
     except probes.Mismatch as problem:
         _channel.info("%s.%s stays: %s", function.__module__, _EAGER, problem)
         return False
+    wrapped[function] = _wrap(function)
     return True
+
+
+#: By modules' own attention that is proven, what runs in its place.
+wrapped = {}
 
 
 def prove(function):
@@ -329,7 +334,7 @@ def features(function):
     return found
 
 
-def eager(own):
+def _wrap(own):
     """A module's own attention, or the kernel where it gets a `Mask`."""
     uses = features(own)
 
@@ -337,7 +342,7 @@ def eager(own):
     def attend(module, query, key, value, attention_mask, *operands, **named):
         if not isinstance(attention_mask, Mask):
             return own(module, query, key, value, attention_mask, *operands, **named)
-        if operands or cannot(named) is not None or not is_proven(own):
+        if operands or cannot(named) is not None:
             mask = attention_mask.own()
             return own(module, query, key, value, mask, *operands, **named)
         if "softcap" not in uses:

@@ -100,8 +100,8 @@ registry.on_undo_of_all.append(_remove)
 
 
 def _get_interface(_):
-    """The method of the registry, which is on its class, with functions of modules as
-    `kernels.eager` has them."""
+    """The method of the registry, which is on its class, with modules' own functions as
+    `kernels.wrapped` has them."""
 
     @functools.wraps(type(ALL_ATTENTION_FUNCTIONS).get_interface)
     def get_interface(implementation, default):
@@ -109,12 +109,9 @@ def _get_interface(_):
             ALL_ATTENTION_FUNCTIONS, implementation, default
         )
         # A layer may run again in a backward, long after the forward of its decoder.
-        return _eager(found) if implementation == "eager" else found
+        return kernels.wrapped.get(found, found)
 
     return get_interface
-
-
-_eager = functools.cache(kernels.eager)
 
 
 def _kernel_mask(implementation, original):
