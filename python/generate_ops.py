@@ -230,6 +230,7 @@ STUB_IMPORTS = """\
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from bastile._attention.functions import attention as attention
 from bastile._losses.divergence.functions import (
     linear_jsd as linear_jsd,
     linear_kl as linear_kl,

@@ -86,6 +86,10 @@ public:
   /// other, counted together; then each row has one number, in one column.
   runtime::Expected<Id> iota(Id like, const std::vector<int64_t> &dimensions);
 
+  /// Repeats a value along the dimensions in which it has a size of 1 and
+  /// `like` another one, to the shape of `like`.
+  runtime::Expected<Id> expandAs(Id operand, Id like);
+
   /// Repeats each column `count` times.
   runtime::Expected<Id> repeatColumns(Id operand, int64_t count);
 

@@ -34,10 +34,9 @@ GraphBuilder::addArgument(const std::string &name, const std::string &text,
   Graph &graph = *implementation;
   auto type =
       dyn_cast_or_null<RankedTensorType>(parseType(text, &graph.context));
-  if (!type || type.getRank() == 0 ||
-      ShapedType::isDynamic(type.getShape().back()))
+  if (!type || type.getRank() == 0)
     return graph.messages.fail("argument '" + name + "' of type '" + text +
-                               "' is no tensor with rows of a known length");
+                               "' is no tensor with rows");
   SmallVector<int64_t> example(sizes.begin(), sizes.end());
   if (example.empty())
     example = llvm::map_to_vector(type.getShape(), [](int64_t size) {
@@ -164,6 +163,34 @@ GraphBuilder::iota(Id like, const std::vector<int64_t> &dimensions) {
       graph.builder, RankedTensorType::get(shape, element), value.value,
       isOfColumns ? ArrayRef<int64_t>() : ArrayRef(dimensions));
   return graph.add({numbers, sizes, element});
+}
+
+Expected<GraphBuilder::Id> GraphBuilder::expandAs(Id operand, Id like) {
+  Graph &graph = *implementation;
+  GraphValue value = graph.values[operand];
+  const GraphValue &shape = graph.values[like];
+  if (value.isNumber() || shape.isNumber())
+    return Error("takes tensors, but got a number");
+  const bool fits =
+      value.sizes.size() == shape.sizes.size() &&
+      llvm::all_of(llvm::zip_equal(value.sizes, shape.sizes), [](auto sizes) {
+        auto [mine, wanted] = sizes;
+        return mine == 1 || mine == wanted || mine < 0 || wanted < 0;
+      });
+  if (!fits)
+    return Error("shape " + print(value.sizes) + " cannot be repeated to " +
+                 print(shape.sizes));
+  auto type = shape.getType().clone(value.getType().getElementType());
+  if (type == value.getType())
+    return operand;
+  // Nothing has to number rows for the sake of their sizes.
+  Value source = shape.value;
+  if (auto iota = source.getDefiningOp<tile::IotaOp>())
+    source = iota.getLike();
+  value.value =
+      tile::BroadcastOp::create(graph.builder, type, value.value, source);
+  value.sizes = shape.sizes;
+  return graph.add(std::move(value));
 }
 
 Expected<GraphBuilder::Id> GraphBuilder::repeatColumns(Id operand,

@@ -96,8 +96,16 @@ void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
   for (auto [result, seed] :
        llvm::zip_equal(func.front().getTerminator()->getOperands(), seeds)) {
     auto type = cast<RankedTensorType>(result.getType());
-    if (seed && !seed.use_empty() && type.getRank() >= 2)
-      sources.try_emplace(getSizeRoot(result), seed);
+    if (!seed || seed.use_empty() || type.getRank() < 2)
+      continue;
+    // A statistic says nothing of the number of columns, where only a call
+    // knows that.
+    Value root = getSizeRoot(result);
+    if (ShapedType::isDynamic(
+            cast<RankedTensorType>(root.getType()).getShape().back()) &&
+        !ShapedType::isDynamic(type.getShape().back()))
+      continue;
+    sources.try_emplace(root, seed);
   }
   replaceSizeSources(func.front(), [&](Value root) {
     Value source = sources.lookup(root);

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         apply_to_model,
         get_patched_ops,
         list_patches,
+        register_attention,
         register_patch,
         reset,
     )
@@ -68,6 +69,7 @@ __all__ = [
     "ops",
     "optim",
     "patching",
+    "register_attention",
     "register_patch",
     "reset",
     "set_thread_count",
@@ -84,6 +86,7 @@ _LATER = {
             "apply_to_model",
             "get_patched_ops",
             "list_patches",
+            "register_attention",
             "register_patch",
             "reset",
         ),

@@ -16,6 +16,10 @@ from typing import Any
 
 import torch
 from bastile import ops
+from bastile._attention.flex import flex_attention as flex_attention
+from bastile._attention.sdpa import (
+    scaled_dot_product_attention as scaled_dot_product_attention,
+)
 from bastile._compiler import tensor_types
 from bastile._formulas.dropout import dropout as _dropout
 from bastile._formulas.rope import rope_half_angles, rope_neighbours

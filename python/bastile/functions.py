@@ -37,6 +37,7 @@ __all__ = [
     "erfc",
     "exp",
     "exp2",
+    "expand_as",
     "expm1",
     "floor",
     "gather",
@@ -358,6 +359,14 @@ def iota(x: Symbol, dim: int | tuple[int, ...]) -> Symbol:
     rows. Numbers from 2^31 on wrap around.
     """
     return symbols.iota(x, dim, "iota")
+
+
+def expand_as(x: Symbol, like: Symbol) -> Symbol:
+    """x repeated to the shape of ``like``, where its own sizes are 1. What is combined
+    with a larger tensor is repeated by itself; two tensors that go along different
+    dimensions, such as the documents of queries [..., queries, 1] and of keys
+    [..., 1, keys], need one of them repeated."""
+    return symbols.expand_as(x, like, "expand_as")
 
 
 def gather(x: Symbol, index: Symbol) -> Symbol:

@@ -10,6 +10,7 @@ from bastile._patching.api import (
     apply_to_model,
     get_patched_ops,
     list_patches,
+    register_attention,
     register_patch,
     reset,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "apply_to_model",
     "get_patched_ops",
     "list_patches",
+    "register_attention",
     "register_patch",
     "reset",
 ]

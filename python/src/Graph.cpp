@@ -73,6 +73,12 @@ void bastile::python::bindGraph(py::module_ &module) {
           },
           "like"_a, "dimensions"_a)
       .def(
+          "expand_as",
+          [](GraphBuilder &graph, Id operand, Id like) {
+            return take(graph.expandAs(operand, like));
+          },
+          "operand"_a, "like"_a)
+      .def(
           "repeat_columns",
           [](GraphBuilder &graph, Id operand, int64_t count) {
             return take(graph.repeatColumns(operand, count));

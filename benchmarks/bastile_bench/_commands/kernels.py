@@ -31,6 +31,8 @@ from bastile_bench._report import (
 )
 
 DIRECTIONS = ("inference", "forward", "backward", "both")
+#: The preset that is no shapes of ops.
+_ATTENTION = "attention"
 
 
 def add_arguments(parser) -> None:
@@ -46,10 +48,10 @@ def add_arguments(parser) -> None:
     shapes.add_argument(
         "--preset",
         nargs="+",
-        choices=_ops.PRESETS,
+        choices=[*_ops.PRESETS, _ATTENTION],
         default=["models"],
         help="; ".join(f"{name}: {what}" for name, what in _ops.PRESETS.items())
-        + " (models)",
+        + f"; {_ATTENTION}, alone: what the command of this name measures (models)",
     )
     parser.add_argument(
         "--directions",
@@ -58,6 +60,9 @@ def add_arguments(parser) -> None:
         default=["forward", "backward", "both"],
         help="forward records gradients, inference does not; both is a forward and "
         "its backward (forward backward both)",
+    )
+    parser.add_argument(
+        "--forward-only", action="store_true", help="as --directions forward"
     )
     parser.add_argument(
         "--budget-seconds",
@@ -72,6 +77,14 @@ def add_arguments(parser) -> None:
 
 def run(arguments) -> int:
     """Measures, prints and writes; 1 if a kernel of Bastile's failed."""
+    if _ATTENTION in arguments.preset:
+        from bastile_bench._commands import attention
+
+        if arguments.preset != [_ATTENTION] or arguments.ops:
+            raise ValueError(f"--preset {_ATTENTION} stands alone, without --ops")
+        return attention.run(attention.of_preset(arguments))
+    if arguments.forward_only:
+        arguments.directions = ["forward"]
     cases = find_cases(arguments)
     device, providers, dtype = _options.open_all(arguments)
     environment = _environment.describe(arguments.device)

@@ -467,6 +467,13 @@ def iota(like, dimensions, name):
     return _make(graph, name, lambda: graph.iota(like._id, places), [like])
 
 
+def expand_as(operand, like, name):
+    graph = require_symbols(name, [operand, like])
+    ids = operand._id, like._id
+    _fix_sizes(graph, ids)
+    return _make(graph, name, lambda: graph.expand_as(*ids), [operand, like])
+
+
 def repeat_columns(operand, count, name):
     graph = require_symbols(name, [operand])
     return _make(

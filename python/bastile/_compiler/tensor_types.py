@@ -53,14 +53,15 @@ def row_type(buffer) -> str:
     return "x".join(map(str, [*sizes, buffer["type"]]))
 
 
-def row_types(shapes, elements, fixed=()):
+def row_types(shapes, elements, fixed=(), free=()):
     """Types of operands whose leading sizes are free, but those in ``fixed``: pairs of
     the operand's number and the dimension.
 
     ``shapes`` are full shapes, ``elements`` the element types, either ``None``
-    for an operand that is absent. The last size is part of the type. A leading
-    size of 1 is part of it where another operand of the same rank has another
-    size: the operand repeats its rows there.
+    for an operand that is absent. The last size is part of the type, but of the
+    operands whose numbers are in ``free``, unless it is 1. A leading size of 1 is part
+    of it where another operand of the same rank has another size: the operand repeats
+    its rows there.
     """
     types = []
     for number, (shape, element) in enumerate(zip(shapes, elements)):
@@ -78,7 +79,9 @@ def row_types(shapes, elements, fixed=()):
             else None
             for i, size in enumerate(leading)
         ]
-        types.append(tensor_type([*sizes, int(length)], element))
+        is_free = number in free and length != 1
+        sizes.append(None if is_free else int(length))
+        types.append(tensor_type(sizes, element))
     return types
 
 

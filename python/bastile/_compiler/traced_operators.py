@@ -14,13 +14,15 @@ from bastile._compiler import (
     operators,
     schedules,
     tensor_types,
+    traced_graph,
     tracing,
 )
 
 
 class TracedOperator:
     """An operator made of a Python function. The function's parameters without a
-    default are operands; the others are numbers, which become constants of the kernels.
+    default are operands, and so are those with the default None, which a call may leave
+    out by giving None; the others are numbers, which become constants of the kernels.
 
     A call computes the gradients of those operands that require them.
 
@@ -32,14 +34,22 @@ class TracedOperator:
             result: it returns the other results and, behind them, the gradients of the
             sum of the first one with respect to these operands. Such a call cannot be
             differentiated.
+        any_length: names of operands whose rows have a length that is no part of the
+            code, unless it is 1.
+        key: a name that no other operator has, by default the function's.
     """
 
-    def __init__(self, function, check=None, differentiated=()):
+    def __init__(
+        self, function, check=None, differentiated=(), any_length=(), key=None
+    ):
         parameters = inspect.signature(function).parameters.values()
+        self.name = function.__name__
         #: The name that programs have which PyTorch traced.
-        self.key = self.name = function.__name__
-        self.operands = [p.name for p in parameters if p.default is p.empty]
-        self.attributes = [p.name for p in parameters if p.default is not p.empty]
+        self.key = key or self.name
+        is_operand = {p.name: p.default in (p.empty, None) for p in parameters}
+        self.operands = [name for name, holds in is_operand.items() if holds]
+        self.attributes = [name for name, holds in is_operand.items() if not holds]
+        self._free = frozenset(map(self.operands.index, any_length))
         self._function = function
         self._check = check
         self._differentiated = tuple(differentiated)
@@ -60,15 +70,18 @@ class TracedOperator:
         its gradient is wanted, or is None for none."""
         if self._check:
             self._check(*operands)
-        shapes = [tuple(x.shape) for x in operands]
-        elements = [tensor_types.element_type(x.dtype) for x in operands]
+        shapes = [None if x is None else tuple(x.shape) for x in operands]
+        elements = [
+            None if x is None else tensor_types.element_type(x.dtype) for x in operands
+        ]
         wanted = tuple(x for x, want in zip(self.operands, gradients or ()) if want)
         if self._differentiated:
             if wanted:
                 raise ValueError(f"{self.name}: its results are gradients already")
             wanted = self._differentiated
         # Code depends on the last size, and on which leading sizes repeat.
-        key = tuple(tensor_types.row_types(shapes, elements)), attributes, wanted
+        types = tensor_types.row_types(shapes, elements, free=self._free)
+        key = tuple(types), attributes, wanted
         request = self._requests.get(key)
         if request is None:
             source = self._trace(shapes, elements, attributes)
@@ -84,15 +97,23 @@ class TracedOperator:
         return request
 
     def _trace(self, shapes, elements, attributes):
+        present = [i for i, shape in enumerate(shapes) if shape is not None]
+        names = [self.operands[i] for i in present]
+        free = {n for n, i in enumerate(present) if i in self._free}
+        patterns = [pattern(shapes[i], is_free=i in self._free) for i in present]
         try:
             _, source, _ = tracing.trace(
                 self._function,
-                dict(zip(self.operands, map(pattern, shapes))),
-                dict(zip(self.operands, elements)),
+                dict(zip(names, patterns)),
+                dict(zip(names, (elements[i] for i in present))),
                 dict(zip(self.attributes, attributes)),
+                free=free,
             )
+        except traced_graph.FreeSizes as sizes:
+            # Nothing here can be fixed: it is the function that went wrong.
+            raise sizes.__cause__ or sizes from None
         except ValueError as error:
-            given = (f"'{x}' {list(s)}" for x, s in zip(self.operands, shapes))
+            given = (f"'{x}' {list(shapes[i])}" for x, i in zip(names, present))
             raise ValueError(
                 f"{self.name}: {error}; the shapes are {', '.join(given)}"
             ) from None
@@ -106,12 +127,13 @@ class TracedOperator:
         return loading.load(request).kernel()
 
 
-def pattern(shape, fixed=()) -> tuple:
+def pattern(shape, fixed=(), is_free=False) -> tuple:
     """A shape that the same code is for, without the sizes that may change from call to
-    call: 2 stands for all leading sizes but 1 and those of the dimensions ``fixed``."""
+    call: 2 stands for all leading sizes but 1 and those of the dimensions ``fixed``, and,
+    where that ``is_free``, for the length of rows."""
     *leading, length = shape
     sizes = (
         int(size) if place in fixed else 1 if size == 1 else 2
         for place, size in enumerate(leading)
     )
-    return (*sizes, int(length))
+    return (*sizes, (1 if length == 1 else 2) if is_free else int(length))

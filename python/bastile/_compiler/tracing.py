@@ -12,7 +12,7 @@ from bastile._compiler import symbols, tensor_types, traced_graph
 from bastile._compiler.symbols import Symbol
 
 
-def trace(function, shape, dtype, attributes, places=(), fixed=()):
+def trace(function, shape, dtype, attributes, places=(), fixed=(), free=()):
     """The name of ``function``, a module with what it computes, and the sizes of
     operands that products have for their columns and that are still free.
 
@@ -21,15 +21,16 @@ def trace(function, shape, dtype, attributes, places=(), fixed=()):
     defaults, and become constants, as everything does that the function finds in
     its closure. Of each result, ``places`` has the name of the tensor whose memory it
     takes, or None. Equal functions, shapes, types, attributes and places give equal
-    texts. Leading sizes are free but those in ``fixed``, as in
-    `tensor_types.row_types`; raises `traced_graph.FreeSizes` where more have to be fixed.
+    texts. Leading sizes are free but those in ``fixed``, and the lengths of rows are fixed
+    but those in ``free``, as in `tensor_types.row_types`; raises `traced_graph.FreeSizes`
+    where more have to be fixed.
     """
     name = name_of(function)
     tensors, values = parameters(function, name, shape, dtype, attributes)
     shapes = read_shapes(name, tensors, shape)
     elements = read_elements(name, tensors, dtype)
     graph = _bastile.Graph(name)
-    types = tensor_types.row_types(shapes, elements, fixed)
+    types = tensor_types.row_types(shapes, elements, fixed, free)
     given = {
         tensor: Symbol(graph, graph.argument(tensor, type, sizes))
         for tensor, type, sizes in zip(tensors, types, shapes)

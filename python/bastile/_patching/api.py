@@ -38,7 +38,7 @@ def apply(
     moe: bool = True,
     add_rms_norm: bool = True,
     norm_rope: bool = True,
-    attention: bool = True,
+    attention: bool | str = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
     linear_log_probs: bool = True,
@@ -63,8 +63,10 @@ def apply(
         add_rms_norm: sums with the residual, each in one kernel with the norms that
             stand beside it.
         norm_rope: norms of queries and keys in one kernel with their rotation.
-        attention: masks that the host does not wait for, and attention within a
-            window by PyTorch's flash kernel.
+        attention: masks that the host does not wait for, attention within a window by
+            PyTorch's flash kernel, and Bastile's kernel where the model's own attention
+            is Transformers' "eager" one; with ``"bastile"``, in the place of PyTorch's
+            attention, too.
         cross_entropy: the loss on logits.
         fused_linear_cross_entropy: the loss of hidden states while training, which
             makes no logits unless ``skip_logits=False`` is given to a forward or the
@@ -86,15 +88,16 @@ def apply(
             else than its entries say, and as ``strict`` says. Nothing is patched then.
     """
     wanted = _wanted(locals())
-    replacements = _import_replacements()
+    _import_replacements()
     if model_type == trainers.NAME:
         trainers.check_installed()
         return trainers.patch(wanted, strict)
+    asks = _asks_for_kernel(attention)
     if model_type is None:
-        patched = _apply_everywhere(wanted, strict)
+        patched = _apply_everywhere(wanted, strict, asks)
     elif isinstance(model_type, str):
         found, left = _prepare(_find(model_type), wanted, strict)
-        patched = registry.patch_classes(found)
+        patched = _patch_classes(found, asks)
     else:
         raise TypeError(
             "apply takes a model type as in 'qwen3', but got a "
@@ -119,7 +122,7 @@ def apply_to_model(
     moe: bool = True,
     add_rms_norm: bool = True,
     norm_rope: bool = True,
-    attention: bool = True,
+    attention: bool | str = True,
     cross_entropy: bool = False,
     fused_linear_cross_entropy: bool = True,
     strict: bool = False,
@@ -134,6 +137,7 @@ def apply_to_model(
     """
     wanted = _wanted(locals())
     _import_replacements()
+    asks = _asks_for_kernel(attention)
     base = _unwrapped(model)
     config = getattr(base, "config", None)
     if not hasattr(config, "model_type"):
@@ -146,7 +150,12 @@ def apply_to_model(
 
     sources = model_types.of_classes(type(x) for x in base.modules())
     found, left = _prepare(sources, wanted, strict)
-    return registry.patch_instance(base, found)
+    patched = registry.patch_instance(base, found)
+    if asks:
+        from bastile._patching.attention import kernels
+
+        patched.on_reset(kernels.ask_for(base))
+    return patched
 
 
 def _unwrapped(model):
@@ -261,6 +270,18 @@ def register_patch(
     table.MODELS[model_type] = table.Model(module, tuple(patches), tuple(aliases))
 
 
+def register_attention() -> None:
+    """Registers Bastile's attention with Transformers, for models that are configured for
+    it by ``attn_implementation="bastile"``. `apply` and `apply_to_model` do so as well.
+
+    Raises ``RuntimeError`` for Transformers 4.
+    """
+    _import_replacements()
+    from bastile._patching.attention import kernels
+
+    kernels.register()
+
+
 def _wanted(arguments):
     return {op for op in OPS if arguments.get(op)}
 
@@ -365,16 +386,40 @@ def _version():
     return transformers.__version__
 
 
-def _apply_everywhere(wanted, strict):
+def _asks_for_kernel(attention):
+    """Whether the argument of this name asks for Bastile's kernel in the place of
+    PyTorch's attention. Registers that kernel with Transformers."""
+    if isinstance(attention, str) and attention != "bastile":
+        raise ValueError(
+            f"attention must be True, False or 'bastile', but is {attention!r}"
+        )
+    from bastile._patching.attention import kernels
+
+    if kernels.is_supported():
+        kernels.register()
+    return attention == "bastile"
+
+
+def _patch_classes(found, asks):
+    patched = registry.patch_classes(found)
+    if asks:
+        from bastile._patching.attention import kernels
+
+        owners = [x.owner for x in found if x.op == "attention"]
+        patched.on_reset(kernels.ask(owners))
+    return patched
+
+
+def _apply_everywhere(wanted, strict, asks):
     """Patches models whose modules have been imported, and others as they are made."""
     from bastile._patching import everywhere, model_types
 
     found, left = _prepare(model_types.loaded(), wanted, strict)
-    patched = registry.patch_classes(found)
+    patched = _patch_classes(found, asks)
 
     def patch(source):
         more, _ = _prepare([source], wanted, strict)
-        patched.add(registry.patch_classes(more))
+        patched.add(_patch_classes(more, asks))
 
     patched.on_reset(everywhere.watch(patch))
     return patched

@@ -132,6 +132,7 @@ class Patched:
         """Takes the patches of ``other`` as well."""
         with _lock:
             self._places = self._places + other._places
+            self._undo = self._undo + other._undo
 
     def on_reset(self, undo: Callable[[], None]) -> None:
         """Has ``undo()`` called when the patches are undone."""

@@ -100,3 +100,19 @@ func.func @rounded_too(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>) -> tensor<?x4
   %4 = arith.mulf %3, %0 : tensor<?x4xf32>
   return %4 : tensor<?x4xf32>
 }
+
+// -----
+
+// Only an operand with the columns of a product says how many there are, where a call
+// alone knows that: the gradient of a statistic of them does not.
+// CHECK-LABEL: func @statistic_backward(
+// CHECK:         tile.iota like {{.*}} : tensor<?x?x?xi32>, tensor<?x?x?xf32>
+func.func @statistic(%x: tensor<?x?x8xf32>, %y: tensor<?x?x8xf32>) -> tensor<?x?x1xf32> {
+  %0 = tile.dot %x, %y contract [1, 1] : tensor<?x?x8xf32>, tensor<?x?x8xf32> -> tensor<?x?x?xf32>
+  %1 = tile.iota like %0 : tensor<?x?x?xi32>, tensor<?x?x?xf32>
+  %2 = arith.sitofp %1 : tensor<?x?x?xi32> to tensor<?x?x?xf32>
+  %3 = arith.mulf %0, %2 : tensor<?x?x?xf32>
+  %4 = math.exp %3 : tensor<?x?x?xf32>
+  %5 = tile.reduce add %4 : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
+  return %5 : tensor<?x?x1xf32>
+}

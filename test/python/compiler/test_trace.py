@@ -92,7 +92,7 @@ def test_all_functions_are_tested():
     }
     special |= {"max_of_rows", "sum_of_rows", "repeat_interleave"}
     special |= {"row_max", "row_mean", "row_min", "row_sum"}
-    special |= {"stop_gradient", "where"}
+    special |= {"expand_as", "stop_gradient", "where"}
     special |= {"dot", "linear", "matmul"}  # test_products.py
     special |= {"iota", "random_bits", "uniform", "dropout"}  # test_random.py
     special |= {"gather"}  # test_gather.py
@@ -193,6 +193,25 @@ def test_reductions_of_groups():
         return (x.reshape(3, 4, 4) / groups.mean(-1, keepdims=True)).reshape(3, 16)
 
     check(scale, reference, random(3, 16))
+
+
+def test_rows_and_columns_that_are_repeated():
+    check(
+        lambda x, rows, columns: (
+            x * F.exp(F.expand_as(rows, x) + columns) * F.expand_as(rows, rows)
+        ),
+        lambda x, rows, columns: x * np.exp(rows + columns) * rows,
+        random(2, 3, 16),
+        random(2, 1, 16, seed=1),
+        random(2, 3, 1, seed=2),
+    )
+    with pytest.raises(ValueError, match=r"expand_as: shape \(2, 3, 16\) cannot be"):
+        check(
+            lambda x, y: F.expand_as(x, y) + y,
+            None,
+            random(2, 3, 16),
+            random(2, 1, 16, seed=1),
+        )
 
 
 def test_numbers_of_columns():

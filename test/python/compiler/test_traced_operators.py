@@ -3,11 +3,14 @@
 """Functions over symbolic tensors that are called like ops, under all that PyTorch
 does with calls."""
 
+import functools
+
+import bastile
 import pytest
 import references
 import torch
 from bastile._compiler.traced_operators import TracedOperator
-from bastile.functions import op, sigmoid, split
+from bastile.functions import expand_as, op, sigmoid, softmax, split, where
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 
@@ -120,3 +123,54 @@ def test_shapes_that_disagree():
     x, _ = operands()
     with pytest.raises(ValueError, match=r"gated: .*; the shapes are .* 'bias' \[30\]"):
         gated(x, torch.randn(30))
+
+
+@functools.partial(TracedOperator, any_length=("weights", "seen"))
+def weighted(q, k, v, weights=None, seen=None, scale=1.0):
+    scores = q @ k.mT * scale
+    if weights is not None:
+        scores = scores + weights
+    if seen is not None:
+        scores = where(expand_as(seen, scores) != 0, scores, -1e30)
+    return softmax(scores) @ v
+
+
+@pytest.mark.parametrize("present", [(), ("weights",), ("weights", "seen")])
+def test_operands_that_calls_leave_out(present):
+    for keys in (7, 12):
+        q, k, v = (torch.randn(2, n, 8, requires_grad=True) for n in (5, keys, keys))
+        weights = torch.randn(2, 5, keys, requires_grad=True)
+        seen = (torch.rand(1, 1, keys) < 0.8).to(torch.int8)
+        scores = 0.5 * q @ k.mT
+        if "weights" in present:
+            scores = scores + weights
+        if "seen" in present:
+            scores = scores.masked_fill(seen == 0, -1e30)
+        given = [weights if "weights" in present else None]
+        given.append(seen if "seen" in present else None)
+        result = weighted(q, k, v, *given, attributes=(0.5,))
+        expected = torch.softmax(scores, -1) @ v
+        torch.testing.assert_close(result, expected)
+        wanted = [q, k, v, *given[: len(present[:1])]]
+        found, other = (
+            torch.autograd.grad(x.sin().sum(), wanted) for x in (result, expected)
+        )
+        torch.testing.assert_close(found, other, rtol=1e-4, atol=1e-5)
+
+
+def test_rows_of_any_length_are_one_kernel():
+    def run(keys):
+        q, k, v = (torch.randn(2, n, 8) for n in (5, keys, keys))
+        return weighted(q, k, v, torch.randn(2, 5, keys))
+
+    assert run(1).shape == (2, 5, 8)
+    run(3)
+    count = bastile.compilations()
+    run(40)
+    compiled = torch.compile(weighted, fullgraph=True, dynamic=True)
+    for keys in (6, 9):
+        q, k, v = (torch.randn(2, n, 8) for n in (5, keys, keys))
+        weights = torch.randn(2, 5, keys)
+        expected = torch.softmax(q @ k.mT + weights, -1) @ v
+        torch.testing.assert_close(compiled(q, k, v, weights), expected)
+    assert bastile.compilations() == count

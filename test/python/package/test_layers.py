@@ -22,6 +22,7 @@ ORDER = (
     "_formulas",
     "_torch",
     "_losses",
+    "_attention",
     "_optim",
     "ops",
     "losses",

@@ -54,6 +54,29 @@ TEST_F(GraphBuilderTest, RoundsOnceToTheTypeOfTheFirstArgument) {
   EXPECT_EQ(text.find("truncf"), text.rfind("truncf"));
 }
 
+TEST_F(GraphBuilderTest, RowsOfAnyLengthGoWithThoseOfAProduct) {
+  Id x = argument("x", "tensor<?x?x64xf32>"),
+     y = argument("y", "tensor<?x?x64xf32>"),
+     z = argument("z", "tensor<?x1x?xi32>");
+  auto product = graph.multiply(x, y, 1, 1);
+  ASSERT_TRUE(bool(product));
+  std::string text = finish({apply("add", {*product, z})});
+  EXPECT_TRUE(contains(text, "-> tensor<?x?x?xf32>"));
+}
+
+TEST_F(GraphBuilderTest, RepeatsToAnotherShape) {
+  Id x = argument("x", "tensor<?x?x64xf32>", {2, 5, 64}),
+     y = argument("y", "tensor<?x1x64xi32>", {2, 1, 64});
+  auto repeated = graph.expandAs(y, x);
+  ASSERT_TRUE(bool(repeated));
+  EXPECT_EQ(graph.describe(*repeated).sizes, (Sizes{2, 5, 64}));
+  EXPECT_TRUE(contains(finish({*repeated}),
+                       "tile.broadcast %arg1 like %arg0 : tensor<?x1x64xi32>, "
+                       "tensor<?x?x64xf32> -> tensor<?x?x64xi32>"));
+  EXPECT_EQ(graph.expandAs(x, y).takeError().message(),
+            "shape (2, 5, 64) cannot be repeated to (2, 1, 64)");
+}
+
 TEST_F(GraphBuilderTest, ArgumentsHaveNames) {
   Id x = argument("gate", "tensor<?x64xf32>");
   argument("up", "tensor<?x64xf32>");
@@ -188,7 +211,7 @@ TEST_F(GraphBuilderTest, RejectsWhatThereIsNot) {
   EXPECT_EQ(error("add", {x}), "'add' takes 2 operands, but got 1");
   EXPECT_FALSE(bool(graph.reduce("rowProduct", x)));
   EXPECT_FALSE(bool(graph.applyOp("exp", {x}, {})));
-  EXPECT_FALSE(bool(graph.addArgument("y", "tensor<?x?xf32>")));
+  EXPECT_FALSE(bool(graph.addArgument("y", "tensor<f32>")));
   EXPECT_FALSE(bool(graph.addArgument("y", "vector<4xf32>")));
 }
 

@@ -10,7 +10,7 @@ import torch
 import transformers
 
 from bastile._patching import code, kind, probes, table
-from bastile._patching.attention import masks
+from bastile._patching.attention import kernels, masks
 
 _POSITIONS = "position_ids"
 _MAKERS = {"create_causal_mask", "create_sliding_window_causal_mask"}
@@ -32,7 +32,9 @@ def _replace(original, patch):
             return original(self, *operands, **named)
         given = {**dict(zip(names, operands)), **named}
         is_own = all(given.get(name) is None for name in patch.positions)
-        with masks.within(is_own and _is_alone(self)):
+        is_alone = _is_alone(self)
+        replaced = kernels.takes(self, given) if is_alone else None
+        with masks.within(is_own and is_alone, replaced):
             return original(self, *operands, **named)
 
     return forward

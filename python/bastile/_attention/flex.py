@@ -1,0 +1,160 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""`flex_attention`, with PyTorch's arguments and more."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from bastile._attention import api
+from bastile._attention import heads as heads_of
+from bastile._attention.scores import operators
+from bastile._attention.scores.values import AXES
+from bastile._losses import checks
+from torch import Tensor
+
+_NAME = "flex_attention"
+
+
+def flex_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable[..., Any] | None = None,
+    block_mask: Any = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: dict[str, Any] | None = None,
+    *,
+    return_aux: Any = None,
+    mask_mod: Callable[..., Any] | None = None,
+    softcap: float = 0.0,
+    sinks: Tensor | None = None,
+    dropout: float = 0.0,
+    seed: Tensor | None = None,
+) -> Any:
+    """As ``torch.nn.attention.flex_attention.flex_attention``: ``query`` is [B, H, Q, D],
+    ``key`` [B, H, K, D] and ``value`` [B, H, K, E]; with ``enable_gqa``, keys and values
+    may have fewer heads.
+
+    ``score_mod(score, b, h, q_idx, kv_idx)`` says what becomes of each score, and
+    ``mask_mod(b, h, q_idx, kv_idx)`` which scores count; it may be given as
+    ``block_mask``, which a kernel reads nothing else of. The functions are run once and
+    become a part of the kernel; they compute with PyTorch's functions of one number, and
+    with captured tensors indexed by b, h, q_idx and kv_idx, or of one number. Captured
+    tensors may change from call to call, and have gradients; captured numbers of Python
+    are part of the code. ``TypeError`` names what a function does that no kernel can.
+
+    ``kernel_options`` have no effect. ``return_aux`` may ask for the log-sum-exp alone.
+    ``softcap``, ``sinks``, ``dropout`` and ``seed`` are those of
+    ``bastile.ops.attention``; the cap comes ahead of ``score_mod``.
+    """
+    if return_aux is not None:
+        if getattr(return_aux, "max_scores", False):
+            raise NotImplementedError(
+                f"{_NAME}: 'return_aux' asks for maxima of scores"
+            )
+        return_lse = return_aux.lse
+    if mask_mod is None:
+        mask_mod = getattr(block_mask, "mask_mod", block_mask)
+    elif block_mask is not None:
+        raise ValueError(f"{_NAME}: 'mask_mod' and 'block_mask' say the same")
+    if not enable_gqa and query.dim() == key.dim() and query.shape[1] != key.shape[1]:
+        raise ValueError(
+            f"{_NAME}: {query.shape[1]} heads of queries and {key.shape[1]} of keys need "
+            "enable_gqa=True"
+        )
+    result = attend_by(
+        operators.Functions(_NAME, score_mod, mask_mod),
+        query,
+        key,
+        value,
+        scale=scale,
+        softcap=softcap,
+        sinks=sinks,
+        dropout=dropout,
+        seed=seed,
+        return_lse=return_lse,
+    )
+    if return_aux is None:
+        return result
+    from torch.nn.attention.flex_attention import AuxOutput
+
+    if not return_lse:
+        return result, AuxOutput()
+    return result[0], AuxOutput(lse=result[1])
+
+
+def attend_by(
+    functions,
+    query,
+    key,
+    value,
+    *,
+    offsets=None,
+    scale=None,
+    softcap=0.0,
+    sinks=None,
+    dropout=0.0,
+    seed=None,
+    return_lse=False,
+):
+    """Attention with `Functions` in it. ``offsets`` has, by axis, the number at which the
+    indices begin that the functions get."""
+    call = functions.what
+    query, key, value = checks.cast(query, key, value)
+    heads = heads_of.find(call, query, key, value)
+    offsets = offsets or {}
+    reads, compute = operators.find(functions)
+    tensors = functions.captured.tensors
+    operands = (
+        heads.split_query(query),
+        key.unsqueeze(2),
+        value.unsqueeze(2),
+        *(api.one_offset(offsets.get(axis), query.device) for axis in ("query", "key")),
+        heads.of_heads("sinks", sinks),
+        api.take_seed(call, dropout, seed, query.device),
+        *(_read(heads, tensors[i], places, offsets) for i, places in reads),
+    )
+    numbers = (
+        query.shape[-1] ** -0.5 if scale is None else float(scale),
+        float(softcap),
+        float(dropout),
+        float(bool(return_lse)),
+    )
+    return api.finish(heads, compute(operands, numbers), return_lse)
+
+
+def _read(heads, tensor, places, offsets):
+    """What a function reads of a captured tensor at ``places``, with the dimensions of
+    scores."""
+    count = heads.key_heads * heads.group
+    sizes = dict(zip(AXES, (heads.batch, count, heads.queries, heads.keys)))
+    axes = []
+    for axis, shift in places:
+        dimension = len(axes)
+        if axis is None:
+            tensor = tensor.select(dimension, shift)
+            continue
+        first, size = offsets.get(axis, 0) + shift, sizes[axis]
+        if first < 0 or first + size > tensor.shape[dimension]:
+            raise ValueError(
+                f"{heads.call}: a captured tensor of shape {list(tensor.shape)} is indexed "
+                f"from {first} to {first + size - 1} in dimension {dimension}"
+            )
+        tensor = tensor.narrow(dimension, first, size)
+        axes.append(axis)
+    order = sorted(range(len(axes)), key=lambda i: AXES.index(axes[i]))
+    tensor = tensor.permute(order)
+    for dimension, axis in enumerate(AXES):
+        if axis not in axes:
+            tensor = tensor.unsqueeze(dimension)
+    if tensor.dtype == torch.bool:
+        tensor = tensor.view(torch.int8)
+    if "key" in axes:
+        if tensor.requires_grad and torch.is_grad_enabled():
+            # As for a bias, PyTorch sums the gradient.
+            tensor = tensor.expand(*sizes.values())
+        if tensor.stride(-1) != 1:
+            tensor = tensor.contiguous()
+    return heads.split_heads(tensor)

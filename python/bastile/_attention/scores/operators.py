@@ -1,0 +1,166 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Operators of attention with functions of scores and of positions in their formula."""
+
+import functools
+import inspect
+import itertools
+from typing import NamedTuple
+
+import torch
+from bastile import _bastile
+from bastile._attention.scores import values
+from bastile._attention.scores.captured import Captured
+from bastile._compiler import capture, tensor_types, traced_graph
+from bastile._compiler.symbols import Symbol
+from bastile._compiler.traced_operators import TracedOperator
+from bastile._formulas.attention import attend, scores_of
+
+_OPERANDS = ("query", "key", "value")
+_OPTIONS = ("query_offset", "key_offset", "sinks", "seed")
+_NUMBERS = {"scale": 1.0, "softcap": 0.0, "dropout": 0.0, "with_lse": 0.0}
+_known = {}
+
+
+class Functions:
+    """A function of scores and one of a mask, each of which may be None, with what
+    they capture.
+
+    ``offsets`` are the axes, out of "query" and "key", whose indices begin at a number
+    that a call gives.
+    """
+
+    def __init__(self, what, score_mod, mask_mod, offsets=()):
+        self.what = what
+        self.score_mod, self.mask_mod = score_mod, mask_mod
+        self.offsets = tuple(offsets)
+        self.captured = Captured()
+        functions = self.captured.key_of((score_mod, mask_mod))
+        self.key = what, self.offsets, functions
+
+    def formula(self) -> "Formula":
+        """The formula of all functions that differ in nothing but captured tensors."""
+        found = _known.get(self.key)
+        if found is None:
+            found = _known[self.key] = Formula(self)
+        # Code for other types and shapes is traced from functions of a later call, so
+        # that tensors of an earlier one do not live on.
+        found.functions = self
+        return found
+
+    def apply(self, scores, take, offsets):
+        """Scores, and the condition that says which are seen, None for all of them."""
+        trace = values.Trace(self.what, scores, self.captured, take)
+        indices = trace.indices(offsets)
+        if self.score_mod is not None:
+            scores = trace.run_of_score(self.score_mod, indices)
+        if self.mask_mod is None:
+            return scores, None
+        seen = values.condition_of(trace.run(self.mask_mod, *indices))
+        if not isinstance(seen, Symbol):
+            # A constant of all scores.
+            seen = indices[-1].content >= (0 if seen else 2**31 - 1)
+        return scores, seen
+
+
+class Formula:
+    """Attention with functions in it, as an operator."""
+
+    def __init__(self, functions):
+        self.functions = functions
+        #: What the functions read: numbers of captured tensors and the places of their
+        #: elements.
+        self.reads = []
+        self._find_reads()
+        names = [f"captured{i}" for i in range(len(self.reads))]
+        along_keys = [
+            name
+            for name, (_, places) in zip(names, self.reads)
+            if any(place.axis == "key" for place in places)
+        ]
+
+        def flex_attention(*operands):
+            return self._compute(*operands)
+
+        flex_attention.__signature__ = inspect.Signature(
+            [
+                *map(_parameter, _OPERANDS),
+                *(_parameter(name, None) for name in (*_OPTIONS, *names)),
+                *itertools.starmap(_parameter, _NUMBERS.items()),
+            ]
+        )
+        self.operator = TracedOperator(
+            flex_attention, any_length=along_keys, key=f"flex_attention_{len(_known)}"
+        )
+
+    def _find_reads(self):
+        graph = _bastile.Graph("functions")
+        scores = Symbol(graph, graph.argument("scores", "tensor<?x?x?x?x?xf32>", ()))
+
+        def take(number, places):
+            if (number, places) not in self.reads:
+                self.reads.append((number, places))
+            axes = {place.axis for place in places}
+            batch, head, query, key = (
+                None if axis in axes else 1 for axis in values.AXES
+            )
+            dtype = self.functions.captured.tensors[number].dtype
+            element = "i8" if dtype == torch.bool else tensor_types.element_type(dtype)
+            type = tensor_types.tensor_type([batch, head, head, query, key], element)
+            return Symbol(graph, graph.argument(f"read{len(self.reads)}", type, ()))
+
+        with traced_graph.tracing_into(graph):
+            offsets = dict.fromkeys(self.functions.offsets, 0)
+            self.functions.apply(scores, take, offsets)
+
+    def _compute(self, query, key, value, query_offset, key_offset, sinks, seed, *rest):
+        captured, numbers = rest[: len(self.reads)], rest[len(self.reads) :]
+        scale, softcap, dropout, with_lse = numbers
+        offsets = {"query": query_offset, "key": key_offset}
+        scores, seen = self.functions.apply(
+            scores_of(query, key, scale, softcap),
+            lambda *read: captured[self.reads.index(read)],
+            {axis: x for axis, x in offsets.items() if x is not None},
+        )
+        return attend(
+            scores,
+            value,
+            seen=seen,
+            sink=sinks,
+            may_be_empty=self.functions.score_mod is not None,
+            drop=(dropout, seed),
+            with_lse=with_lse,
+            dtype=query.dtype,
+        )
+
+
+def find(functions):
+    """What a call by `Functions` needs: what they read, as `Formula.reads` has it, and a
+    function of the operands and the numbers that computes the results."""
+    if torch.compiler.is_dynamo_compiling():
+        arguments = functions.what, functions.score_mod, functions.mask_mod
+        key, reads = _find_constants(*arguments, functions.offsets)
+        return reads, functools.partial(capture.call_traced, _Named(key))
+    formula = functions.formula()
+    return formula.reads, lambda operands, numbers: formula.operator(
+        *operands, attributes=numbers
+    )
+
+
+class _Named(NamedTuple):
+    """An operator as torch.compile knows it."""
+
+    key: str
+
+
+@torch._dynamo.assume_constant_result
+def _find_constants(*arguments):
+    """The key of the operator and what it reads. torch.compile does not look into this:
+    it follows from the functions' code, which does not change."""
+    formula = Functions(*arguments).formula()
+    reads = [(number, tuple(map(tuple, places))) for number, places in formula.reads]
+    return formula.operator.key, tuple(reads)
+
+
+def _parameter(name, default=inspect.Parameter.empty):
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(name, kind, default=default)

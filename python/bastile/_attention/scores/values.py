@@ -1,0 +1,284 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Symbols that behave as PyTorch's tensors of one number, which is what functions of
+scores compute with."""
+
+from typing import Any, NamedTuple
+
+import torch
+from bastile import functions
+from bastile._attention.scores import calls
+from bastile._compiler.symbols import Symbol
+from torch.overrides import TorchFunctionMode
+
+#: The dimensions of scores [B, H, Q, K], by the names of the indices that go along them.
+AXES = ("batch", "head", "query", "key")
+
+
+class Refused(TypeError):
+    """What a function does is no part of a kernel."""
+
+
+class Place(NamedTuple):
+    """An index into a dimension of a captured tensor: the index along one of `AXES`, plus
+    ``shift``; or the number ``shift`` itself."""
+
+    axis: str | None
+    shift: int
+
+
+class Value:
+    """A number of each score: a symbol, or a number of Python. An index of a dimension
+    has a `Place` as well."""
+
+    __slots__ = ("_place", "_trace", "content")
+
+    def __init__(self, trace, content, place=None):
+        self._trace = trace
+        self.content = content
+        self._place = place
+
+    @classmethod
+    def __torch_function__(cls, function, types, operands=(), named=None):
+        trace = next(x._trace for x in operands if isinstance(x, Value))
+        return trace.call(function.__name__, operands, named or {})
+
+    def __getattr__(self, name):
+        if name in calls.CALLS:
+            return lambda *operands, **named: self._trace.call(
+                name, (self, *operands), named
+            )
+        raise Refused(f"'{name}' of a tensor")
+
+    @property
+    def dtype(self):
+        if isinstance(self.content, Symbol):
+            return getattr(torch, self.content.dtype)
+        return torch.bool if isinstance(self.content, bool) else torch.float32
+
+    @property
+    def device(self):
+        # Whatever is moved there stays where it is.
+        return torch.device("cpu")
+
+    @property
+    def shape(self):
+        return torch.Size([])
+
+    def __bool__(self):
+        raise Refused(
+            "a choice by a condition in Python, as of 'if', 'and' or 'min'; there are "
+            "torch.where, '&' and torch.minimum"
+        )
+
+    def _convert(self, what):
+        raise Refused(f"a conversion to a number of Python by {what}")
+
+    def __float__(self):
+        return self._convert("float")
+
+    def __int__(self):
+        return self._convert("int")
+
+    def __index__(self):
+        return self._convert("int")
+
+    def __iter__(self):
+        raise Refused("iteration over a tensor of one number")
+
+    def __getitem__(self, index):
+        raise Refused("an index of what the function has computed")
+
+    # Comparisons make conditions.
+    __hash__ = object.__hash__
+
+    def __add__(self, other):
+        return self._move("add", other, 1)
+
+    def __radd__(self, other):
+        return self._move("add", other, 1)
+
+    def __sub__(self, other):
+        return self._move("sub", other, -1)
+
+    def _move(self, call, other, sign):
+        """The sum or the difference; that of an index and a number of Python is an index,
+        too."""
+        moved = self._trace.call(call, (self, other), {})
+        if self._place is None or type(other) is not int:
+            return moved
+        axis, shift = self._place
+        return Value(self._trace, moved.content, Place(axis, shift + sign * other))
+
+    def place(self):
+        """The `Place` of an index; None for anything else."""
+        if self._place is None and type(self.content) is int:
+            return Place(None, self.content)
+        return self._place
+
+
+def _define_operators():
+    def define(name, call, swaps=False):
+        def operate(self, *others):
+            operands = (*others, self) if swaps else (self, *others)
+            return self._trace.call(call, operands, {})
+
+        setattr(Value, name, operate)
+
+    for name in ("mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"):
+        define(f"__{name}__", name)
+        define(f"__r{name}__", name, swaps=True)
+    for name in ("lt", "le", "gt", "ge", "eq", "ne", "neg", "invert", "abs", "pos"):
+        define(f"__{name}__", name)
+    define("__rsub__", "sub", swaps=True)
+
+
+_define_operators()
+
+
+class Trace(TorchFunctionMode):
+    """Follows functions of scores while they run.
+
+    Args:
+        what: what the functions are called in messages.
+        scores: the symbol of all scores.
+        captured: what the functions capture (`captured.Captured`).
+        take: gives the symbol, with five dimensions, of what a function reads of a
+            captured tensor, given its number and a tuple of places.
+    """
+
+    def __init__(self, what, scores, captured, take):
+        super().__init__()
+        self.what, self.scores = what, scores
+        self._captured, self._take = captured, take
+        #: The score of a function that has not looked at it yet.
+        self._score = None
+        #: What each query has a number of, so that all else can be repeated to it.
+        self.column = functions.iota(scores, -2)
+
+    def __torch_function__(self, function, types, operands=(), named=None):
+        name = function.__name__
+        if name == "__getitem__" and _has_values(operands[1]):
+            return self.read(*operands)
+        if any(isinstance(x, Value) or self._is_number(x) for x in operands):
+            return self.call(name, operands, named or {})
+        return function(*operands, **(named or {}))
+
+    def _is_number(self, x):
+        """Whether ``x`` is a captured tensor of one number."""
+        is_tensor = isinstance(x, torch.Tensor)
+        return is_tensor and not x.dim() and self._captured.find(x) is not None
+
+    def indices(self, offsets):
+        """The indices that functions get: of the batch, the head, the query and the key.
+        ``offsets`` has, by axis, what is added to all of them."""
+        symbols = [
+            functions.iota(self.scores, 0),
+            functions.iota(self.scores, (1, 2)),
+            self.column,
+            functions.iota(self.scores, -1),
+        ]
+        made = []
+        for axis, symbol in zip(AXES, symbols):
+            if axis in offsets:
+                symbol = symbol + offsets[axis]
+            made.append(Value(self, symbol, Place(axis, 0)))
+        return made
+
+    def run(self, function, *operands):
+        """What ``function`` makes of values, a symbol or a number.
+
+        Raises `Refused` for what cannot be followed.
+        """
+        try:
+            with self:
+                result = function(*operands)
+        except Refused as error:
+            raise Refused(
+                f"{self.what}: a kernel cannot do what '{_name_of(function)}' does: "
+                f"{error}"
+            ) from None
+        return self.content_of(result)
+
+    def run_of_score(self, function, indices):
+        """What a function of scores makes of them."""
+        score = Value(self, self.scores)
+        self._score = score
+        result = self.run(function, score, *indices)
+        if self._score is not None:
+            raise Refused(
+                f"{self.what}: '{_name_of(function)}' makes nothing of the score"
+            )
+        return number_of(result, self.scores)
+
+    def call(self, name, operands, named):
+        """What PyTorch's function of this name computes."""
+        name = name.strip("_") if name.endswith("__") else name
+        call = calls.CALLS.get(name)
+        if call is None:
+            raise Refused(f"a call of '{name}'; there are {', '.join(calls.NAMES)}")
+        contents = [self.content_of(x) for x in operands]
+        named = {key: self.content_of(x) for key, x in named.items()}
+        try:
+            return Value(self, call(*contents, **named))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise Refused(f"a call of '{name}' ({error})") from None
+
+    def content_of(self, operand) -> Any:
+        if isinstance(operand, Value):
+            if operand is self._score:
+                self._score = None
+            return operand.content
+        if not isinstance(operand, torch.Tensor):
+            return operand
+        return self.read(operand, ()).content
+
+    def read(self, tensor, index):
+        """The numbers of a captured tensor at some places."""
+        items = index if isinstance(index, tuple) else (index,)
+        places = []
+        for item in items:
+            place = Place(None, item) if type(item) is int else None
+            if isinstance(item, Value):
+                place = item.place()
+            if place is None:
+                raise Refused("an index of a tensor that is no index of a score")
+            places.append(place)
+        axes = [axis for axis, _ in places if axis]
+        if len(places) != tensor.dim() or len(set(axes)) != len(axes):
+            raise Refused(
+                f"an index of a tensor of {tensor.dim()} dimensions by {len(places)} "
+                f"places along {', '.join(axes) or 'nothing'}"
+            )
+        number = self._captured.find(tensor)
+        if number is None:
+            raise Refused(
+                "a tensor that it neither closes over nor finds by a global name"
+            )
+        symbol = self._take(number, tuple(places))
+        like = self.scores if "key" in axes else self.column
+        symbol = functions.expand_as(symbol, like)
+        # Conditions are bytes to kernels.
+        return Value(self, symbol != 0 if tensor.dtype == torch.bool else symbol)
+
+
+def _has_values(index):
+    items = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(item, Value) for item in items)
+
+
+def _name_of(function):
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def condition_of(content) -> Any:
+    """A condition of what a function of a mask returned: a symbol, or True or False."""
+    if isinstance(content, Symbol):
+        return content if content.dtype == "bool" else content != 0
+    return bool(content)
+
+
+def number_of(content, like) -> Any:
+    """Floats of what a function of scores returned, in the shape of ``like``."""
+    if content.dtype != like.dtype:
+        content = content.to(like.dtype)
+    return functions.expand_as(content, like)

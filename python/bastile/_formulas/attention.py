@@ -1,0 +1,137 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+"""Attention, the one formula that all its forms are made of."""
+
+import functools
+import math
+import operator
+
+from bastile._compiler.traced_operators import TracedOperator
+from bastile.functions import (
+    abs,
+    dropout as dropout_of,
+    exp,
+    expand_as,
+    iota,
+    log,
+    maximum,
+    row_max,
+    row_sum,
+    stop_gradient,
+    tanh,
+    where,
+)
+
+#: The lowest number of float32. Every row of a mask has it as a sink: where a row sees
+#: no key, all powers are 0 and their sum is that of the sink, 1; beside any other score
+#: the sink's power is 0.
+LOWEST = -3.4028234663852886e38
+
+
+def scores_of(query, key, scale, softcap):
+    """The scores of queries and keys, kept below ``softcap`` where that is not 0."""
+    scores = query @ key.mT * scale
+    return softcap * tanh(scores / softcap) if softcap else scores
+
+
+def attend(scores, value, *, seen, sink, may_be_empty, drop, with_lse, dtype):
+    """The product of the softmax of ``scores`` [..., queries, keys] with ``value``
+    [..., keys, size], as ``dtype``, and, ``with_lse``, the log-sum-exp of each row of
+    scores, [..., queries, 1].
+
+    ``seen`` says which scores count, or is None. ``sink``, [..., 1, 1] or None, is one
+    more score of each row, without a value. ``may_be_empty`` says that all scores of a
+    row may be minus infinity, without ``seen`` as well. A row that sees nothing has the
+    result 0 and the log-sum-exp `LOWEST`. ``drop`` is the probability with which elements
+    of the softmax become 0, and the seed that says which.
+
+    For one kernel to do it all, the maximum and the sum have to be reductions of
+    ``scores``, or follow from these and from what the maximum is limited by.
+    """
+    floors = [] if sink is None else [sink]
+    if seen is not None:
+        scores = where(seen, scores, -math.inf)
+    if seen is not None or may_be_empty:
+        floors.append(LOWEST)
+    largest = row_max(scores)
+    for floor in floors:
+        largest = maximum(largest, floor)
+    largest = stop_gradient(largest)
+    powers = exp(scores - largest)
+    total = row_sum(powers)
+    for floor in floors:
+        total = total + exp(floor - largest)
+    weights = powers / total
+    probability, seed = drop
+    if probability:
+        weights = dropout_of(weights, probability, seed)
+    result = (weights @ value).to(dtype)
+    if not with_lse:
+        return result
+    lse = largest + log(total)
+    return result, lse.to(lse.dtype)
+
+
+@functools.partial(
+    TracedOperator, any_length=("seen", "seen_keys", "bias", "key_documents")
+)
+def attention(
+    query,
+    key,
+    value,
+    offset=None,
+    sinks=None,
+    seen=None,
+    seen_keys=None,
+    bias=None,
+    query_documents=None,
+    key_documents=None,
+    slopes=None,
+    seed=None,
+    scale=1.0,
+    causal=0.0,
+    left=-1.0,
+    right=-1.0,
+    softcap=0.0,
+    dropout=0.0,
+    with_lse=0.0,
+):
+    """Attention of ``query`` [B, heads of keys, queries of each, Q, size] to ``key`` and
+    ``value`` [B, heads of keys, 1, K, size].
+
+    All operands have five dimensions, of which each may be 1: ``sinks`` and ``slopes``
+    go along both dimensions of heads, documents along the batch and along queries or
+    keys, ``seen``, of int8, and ``bias`` along all. Query i is at position i +
+    ``offset``, or i where there is no offset. ``left`` and ``right`` are how far before
+    and behind a position keys are seen; -1 stands for no limit. ``seed`` is one number.
+    """
+    scores = scores_of(query, key, scale, softcap)
+    if bias is not None:
+        scores = scores + bias
+    position, place = iota(scores, -2), iota(scores, -1)
+    if offset is not None:
+        position = position + offset
+    if slopes is not None:
+        distance = abs(position.to(scores.dtype) - place.to(scores.dtype))
+        scores = scores - slopes * distance
+    conditions = []
+    if causal:
+        conditions.append(place <= position)
+    if left >= 0:
+        conditions.append(place >= position - int(left))
+    if right >= 0:
+        conditions.append(place <= position + int(right))
+    if query_documents is not None:
+        conditions.append(query_documents == expand_as(key_documents, scores))
+    for flags in (seen, seen_keys):
+        if flags is not None:
+            conditions.append(expand_as(flags, scores) != 0)
+    return attend(
+        scores,
+        value,
+        seen=functools.reduce(operator.and_, conditions) if conditions else None,
+        sink=sinks,
+        may_be_empty=bias is not None,
+        drop=(dropout, seed),
+        with_lse=with_lse,
+        dtype=query.dtype,
+    )

@@ -1,0 +1,259 @@
+# Part of Bastile, under the MIT License. See LICENSE.
+# RUN: %package-test %s
+"""Functions of scores and masks in attention, beside the same functions of whole tensors
+in PyTorch: results, log-sum-exps and gradients, of captured tensors, too."""
+
+import gc
+import weakref
+
+import bastile
+import pytest
+import torch
+from attention import attend, make_heads
+from bastile.functional import flex_attention
+from torch.nn.attention import flex_attention as pytorch
+
+BATCH, HEADS, QUERIES, KEYS = 2, 6, 7, 9
+DOCUMENTS = torch.tensor([0, 0, 1, 1, 1, 2, 2, 2, 2])
+PADDING = torch.rand(BATCH, KEYS, generator=torch.Generator().manual_seed(0)) < 0.7
+
+
+def parameter(*shape):
+    generator = torch.Generator().manual_seed(len(shape))
+    x = torch.randn(shape, dtype=torch.float64, generator=generator)
+    return x.requires_grad_()
+
+
+SLOPES, PER_QUERY = parameter(HEADS), parameter(QUERIES)
+PER_KEY, TEMPERATURE = parameter(HEADS, KEYS), parameter()
+BIAS = parameter(BATCH, HEADS, QUERIES, KEYS)
+
+
+def indices():
+    sizes = BATCH, HEADS, QUERIES, KEYS
+    for dimension, size in enumerate(sizes):
+        shape = [1, 1, 1, 1]
+        shape[dimension] = size
+        yield torch.arange(size).reshape(shape)
+
+
+def written(query, key, value, score_mod, mask_mod):
+    repeats = query.shape[1] // key.shape[1]
+    scores = query @ key.repeat_interleave(repeats, 1).mT * query.shape[-1] ** -0.5
+    changed = score_mod(scores, *indices()) if score_mod else scores
+    seen = mask_mod(*indices()) if mask_mod else None
+    return attend(query, key, value, bias=changed - scores, seen=seen)
+
+
+def check(score_mod=None, mask_mod=None, captured=()):
+    operands = [*make_heads(QUERIES, KEYS), *captured]
+    results = flex_attention(
+        *operands[:3], score_mod, mask_mod, enable_gqa=True, return_lse=True
+    )
+    expected = written(*operands[:3], score_mod, mask_mod)
+    torch.testing.assert_close(results, expected)
+    found, wanted = (
+        torch.autograd.grad(x.sin().sum() + lse.clamp(min=-50).sum(), operands)
+        for x, lse in (results, expected)
+    )
+    torch.testing.assert_close(found, wanted)
+
+
+def alibi(score, b, h, q, kv):
+    return score + SLOPES[h] * (q - kv)
+
+
+def soft_cap(score, b, h, q, kv):
+    return 2 * torch.tanh(score / 2)
+
+
+def relative(score, b, h, q, kv):
+    return score + BIAS[b, h, q, kv]
+
+
+def several(score, b, h, q, kv):
+    score = score * torch.exp(PER_QUERY[q]) / (1 + TEMPERATURE**2)
+    return torch.where(q >= kv - 1, score + PER_KEY[h, kv], -float("inf"))
+
+
+def parity(score, b, h, q, kv):
+    return torch.where((q % 2 == kv % 2) ^ (h < 3), score, score - (q - kv).abs())
+
+
+def causal(b, h, q, kv):
+    return q + KEYS - QUERIES >= kv
+
+
+def window(b, h, q, kv):
+    return (q - kv < 3) & (kv - q <= 2)
+
+
+def documents(b, h, q, kv):
+    return DOCUMENTS[q] == DOCUMENTS[kv]
+
+
+def padding(b, h, q, kv):
+    return PADDING[b, kv]
+
+
+def prefix(b, h, q, kv):
+    return kv < 2
+
+
+def later(b, h, q, kv):
+    """Documents of tokens that lie two behind."""
+    return DOCUMENTS[q + 2] == DOCUMENTS[kv]
+
+
+@pytest.mark.parametrize(
+    "score_mod, captured",
+    [
+        (alibi, [SLOPES]),
+        (soft_cap, []),
+        (relative, [BIAS]),
+        (several, [PER_QUERY, PER_KEY, TEMPERATURE]),
+        (parity, []),
+        (lambda score, *_: score.clamp(min=-0.5, max=0.5).float() * score, []),
+        (lambda score, b, h, q, kv: (score > 0) & (h > 1), []),
+    ],
+)
+def test_functions_of_scores(score_mod, captured):
+    if captured or score_mod in (soft_cap, parity):
+        check(score_mod, causal, captured)
+        return
+    heads = [x.detach() for x in make_heads(QUERIES, KEYS)]
+    result = flex_attention(*heads, score_mod, enable_gqa=True)
+    repeats = heads[0].shape[1] // heads[1].shape[1]
+    key, value = (x.repeat_interleave(repeats, 1) for x in heads[1:])
+    scores = heads[0] @ key.mT * heads[0].shape[-1] ** -0.5
+    changed = torch.as_tensor(score_mod(scores, *indices()), dtype=torch.float64)
+    weights = torch.softmax(changed.expand_as(scores), -1)
+    torch.testing.assert_close(result, weights @ value, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "mask_mod",
+    [
+        documents,
+        padding,
+        later,
+        pytorch.and_masks(causal, window, documents),
+        pytorch.or_masks(pytorch.and_masks(causal, padding), prefix),
+        lambda b, h, q, kv: torch.logical_not(torch.where(h % 2 == 0, q >= kv, b > 0)),
+        lambda b, h, q, kv: q // 3 == torch.div(kv, 3, rounding_mode="floor"),
+        pytorch.and_masks(),
+        pytorch.or_masks(),
+    ],
+)
+def test_masks(mask_mod):
+    check(None, mask_mod)
+
+
+def test_both():
+    check(alibi, pytorch.and_masks(documents, padding), [SLOPES])
+
+
+def test_a_block_mask_is_its_function():
+    heads = [x.detach() for x in make_heads(KEYS, KEYS)]
+    mask = pytorch.create_block_mask(documents, None, None, KEYS, KEYS, device="cpu")
+    result = flex_attention(*heads, block_mask=mask, enable_gqa=True)
+    expected = flex_attention(*heads, mask_mod=documents, enable_gqa=True)
+    assert torch.equal(result, expected)
+
+
+def test_pytorch_computes_the_same():
+    heads = [x.detach().float() for x in make_heads(KEYS, KEYS, key_heads=6)]
+    mask = pytorch.create_block_mask(documents, None, None, KEYS, KEYS, device="cpu")
+    named = {"block_mask": mask, "return_aux": pytorch.AuxRequest(lse=True)}
+    found, expected = (
+        function(*heads, soft_cap, **named)
+        for function in (flex_attention, pytorch.flex_attention)
+    )
+    torch.testing.assert_close(found[0], expected[0])
+    torch.testing.assert_close(found[1].lse, expected[1].lse)
+
+
+def make_mask(tokens, width):
+    def mask(b, h, q, kv):
+        return (tokens[q] == tokens[kv]) & (q - kv < width)
+
+    return mask
+
+
+def test_functions_that_are_made_anew_compile_nothing():
+    heads = [x.detach() for x in make_heads(KEYS, KEYS)]
+    results = []
+    for tokens in (DOCUMENTS, DOCUMENTS.flip(0), torch.zeros_like(DOCUMENTS)):
+        mask = make_mask(tokens, 3)
+        results.append(flex_attention(*heads, mask_mod=mask, enable_gqa=True))
+        if len(results) == 1:
+            count = bastile.compilations()
+    assert bastile.compilations() == count
+    assert not torch.equal(results[0], results[1])
+    other = flex_attention(*heads, mask_mod=make_mask(DOCUMENTS, 2), enable_gqa=True)
+    assert not torch.equal(other, results[0])
+
+
+def test_captured_tensors_do_not_live_on():
+    heads = [x.detach() for x in make_heads(KEYS, KEYS)]
+    tokens = DOCUMENTS.clone()
+    alive = weakref.ref(tokens)
+    flex_attention(*heads, mask_mod=make_mask(tokens, 4), enable_gqa=True)
+    del tokens
+    flex_attention(*heads, mask_mod=make_mask(DOCUMENTS, 4), enable_gqa=True)
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize(
+    "score_mod, message",
+    [
+        (lambda s, *_: torch.sort(s)[0], "a call of 'sort'"),
+        (lambda s, *_: s.cumsum(0), "'cumsum' of a tensor"),
+        (lambda s, b, h, q, kv: s if q > kv else -s, "a choice by a condition"),
+        (lambda s, b, h, q, kv: s + DOCUMENTS[q - kv], "no index of a score"),
+        (lambda s, b, h, q, kv: s + BIAS[b, h, q], "4 dimensions by 3 places"),
+        (lambda s, b, h, q, kv: s * float(q), "a number of Python by float"),
+        (lambda s, *_: s + torch.ones(()), "neither closes over nor finds"),
+    ],
+)
+def test_what_cannot_be_followed(score_mod, message):
+    heads = make_heads(QUERIES, KEYS)
+    with pytest.raises(
+        TypeError, match=f"flex_attention: .*'<lambda>' does: .*{message}"
+    ):
+        flex_attention(*heads, score_mod, enable_gqa=True)
+
+
+@pytest.mark.parametrize("result", [1.5, BIAS[0, 0, 0, 0]])
+def test_functions_that_do_not_look_at_the_score(result):
+    heads = make_heads(QUERIES, KEYS)
+    with pytest.raises(TypeError, match="flex_attention: '<lambda>' makes nothing of"):
+        flex_attention(*heads, lambda *_: result, enable_gqa=True)
+
+
+def test_captured_tensors_that_are_too_short():
+    def mask(b, h, q, kv):
+        return DOCUMENTS[kv + 2] == 0
+
+    heads = make_heads(QUERIES, KEYS)
+    with pytest.raises(ValueError, match=r"shape \[9\] is indexed from 2 to 10"):
+        flex_attention(*heads, mask_mod=mask, enable_gqa=True)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_compiled_without_a_graph_break(dynamic):
+    def step(query, key, value):
+        return flex_attention(
+            query, key, value, alibi, mask_mod=documents, enable_gqa=True
+        )
+
+    compiled = torch.compile(step, fullgraph=True, dynamic=dynamic)
+    for length in (KEYS, KEYS - 1):
+        operands = [*make_heads(length, length), SLOPES]
+        found, expected = (function(*operands[:3]) for function in (compiled, step))
+        torch.testing.assert_close(found, expected)
+        gradients = (
+            torch.autograd.grad(x.sin().sum(), operands) for x in (found, expected)
+        )
+        torch.testing.assert_close(*gradients)
