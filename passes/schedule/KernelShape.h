@@ -15,7 +15,7 @@ namespace bastile {
 /// What the `schedule` pass knows of a kernel on whole tensors: the rows that
 /// its programs go through, and what is computed on them.
 struct KernelShape {
-  /// How many columns the kernel has (see KernelColumns); 1 for none.
+  /// How many columns the kernel has, those of its space; 1 for none.
   int64_t rowLength = 1;
   /// Leading dimensions of the row tensors; 0 where the kernel has row vectors
   /// alone, which are a single row.
@@ -107,10 +107,6 @@ struct KernelShape {
     return isMisaligned(vector) ? rowLength + vector - 1 : rowLength;
   }
 };
-
-/// Whether `argument` of a kernel on tensors is read, rather than only there
-/// for its sizes.
-bool isRead(mlir::BlockArgument argument);
 
 } // namespace bastile
 

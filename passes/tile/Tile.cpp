@@ -7,6 +7,7 @@
 #include "passes/Passes.h"
 
 #include "dialect/KernelSpace.h"
+#include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -33,6 +34,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   void runOnOperation() override {
     const Target *target = lookupTarget(getOperation(), this->target);
     if (!target)
+      return signalPassFailure();
+    if (failed(completeSpaces(getOperation())))
       return signalPassFailure();
     SymbolTable symbols(getOperation());
     // Kernels are erased, which a walk over them would not survive.
