@@ -52,7 +52,7 @@ static IntegerAttr getBand(BlockArgument argument) {
 /// Whether the kernel only takes sizes from `value`: its rows are never read.
 static bool givesOnlySizes(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
-  return argument && !argument.use_empty() && !isRead(argument);
+  return argument && !isRead(argument);
 }
 
 void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
