@@ -103,7 +103,14 @@ bool KernelSpace::isWhole(Value value) const {
 
 int64_t KernelSpace::getGroup(Value value) const {
   const tile::SpaceDimension *own = getColumns(value);
+  if (own && own->pieces > 1)
+    own = space.lookup(own->base);
   return own ? own->group : 1;
+}
+
+int64_t KernelSpace::getPieces(Value value) const {
+  const tile::SpaceDimension *own = getColumns(value);
+  return own ? own->pieces : 1;
 }
 
 SmallVector<int64_t> KernelSpace::getGroups() const {

@@ -252,6 +252,8 @@ def KeepRows : Pass<"keep-rows", "::mlir::ModuleOp"> {
     Where a schedule says `reread = shared`, a row that a later loop reads again
     is copied to shared memory first: the first loop that loads a tile of the
     row also leaves the tile in a buffer, and later loops take it from there.
+    The pass `tile` numbers the tiles that loops load: those of loads with one
+    `tile.row_tiles` are the same.
 
     Where a schedule says `stages` = n > 2, rows are copied to shared memory
     ahead of their use, into n slots that take turns: while the program computes

@@ -202,9 +202,8 @@ static int64_t countHostOps(Operation *op) {
   return isFunction || isa<arith::RemFOp>(op) ? 64 : 1;
 }
 
-KernelShape KernelShape::get(tile::KernelOp kernel) {
+KernelShape KernelShape::get(tile::KernelOp kernel, const KernelSpace &space) {
   KernelShape shape;
-  const KernelSpace space(kernel);
   DenseMap<Value, int64_t> depths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
@@ -232,8 +231,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
         continue;
       if (reduce.keepsRows()) {
         shape.combinedDimensions = reduce.getCombinedDimensions();
-        shape.keptSizes =
-            SmallVector<int64_t>(reduce.getType().getShape().drop_back());
+        shape.keptRows =
+            SmallVector<Attribute>(space.getProjection(reduce).drop_back());
       }
     }
     if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
