@@ -26,18 +26,12 @@ public:
       name = (stem + llvm::Twine(number)).str();
     return builder.getStringAttr(name);
   }
-  void add(const tile::SpaceDimension &dimension) {
-    indices[dimension.name] = dimensions.size();
-    dimensions.push_back(dimension);
-  }
   /// The dimension with this name, which is added if there is none yet.
   tile::SpaceDimension &get(mlir::StringAttr name) {
-    if (!indices.contains(name)) {
-      tile::SpaceDimension dimension;
-      dimension.name = name;
-      add(dimension);
-    }
-    return dimensions[indices.at(name)];
+    auto [it, isNew] = indices.try_emplace(name, dimensions.size());
+    if (isNew)
+      dimensions.emplace_back().name = name;
+    return dimensions[it->second];
   }
   /// Notes that a tensor has `size` elements along dimension `name`.
   void noteSize(mlir::StringAttr name, int64_t size) {
@@ -45,7 +39,19 @@ public:
         mlir::ShapedType::isDynamic(dimension.size))
       dimension.size = size;
   }
-  llvm::ArrayRef<tile::SpaceDimension> get() const { return dimensions; }
+  /// Notes that dimension `name` follows from `base`, which has a size.
+  void noteBase(mlir::StringAttr name, mlir::StringAttr base, int64_t group,
+                int64_t pieces) {
+    const int64_t size = get(base).size / group * pieces;
+    tile::SpaceDimension &dimension = get(name);
+    dimension.size = size;
+    dimension.base = base;
+    dimension.group = group;
+    dimension.pieces = pieces;
+  }
+  /// All dimensions, each behind the one that it follows from, otherwise in the
+  /// order in which projections name them. Empties the list.
+  llvm::SmallVector<tile::SpaceDimension> takeSorted();
 
 private:
   mlir::Builder builder;

@@ -228,7 +228,7 @@ tile::SpaceAttr ProductSpace::find() {
       body, [&](Value value) { return project(value, /*isResult=*/true); },
       [&](Value value) { return project(value, /*isResult=*/false); });
   markReductions(arguments);
-  return tile::SpaceAttr::get(kernel.getContext(), list.get(),
+  return tile::SpaceAttr::get(kernel.getContext(), list.takeSorted(),
                               builder.getArrayAttr(arguments), results, values);
 }
 

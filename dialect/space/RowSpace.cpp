@@ -175,7 +175,6 @@ StringAttr RowSpace::getName(Dimension dimension, StringRef stem) {
 /// The name of `dimension`, the kernel's columns or groups of these.
 StringAttr RowSpace::getColumnName(Dimension dimension, int64_t length) {
   const Dimension ofWhole = *dimensions.getColumns(whole);
-  const bool isNew = !names.contains(dimension);
   if (dimension == ofWhole) {
     StringAttr name = getName(dimension, "c");
     list.noteSize(name, length);
@@ -184,9 +183,7 @@ StringAttr RowSpace::getColumnName(Dimension dimension, int64_t length) {
   const int64_t ofRow = getTensor(whole).getShape().back();
   StringAttr base = getColumnName(ofWhole, ofRow);
   StringAttr name = getName(dimension, "g");
-  if (isNew)
-    list.add({name, length, /*isReduction=*/false, base, ofRow / length,
-              /*pieces=*/1});
+  list.noteBase(name, base, ofRow / length, /*pieces=*/1);
   return name;
 }
 
@@ -204,12 +201,8 @@ Attribute RowSpace::projectColumns(Value value) {
   StringAttr name = getColumnName(*columns, ofPiece);
   if (piece == value)
     return name;
-  const Dimension ofRows = *dimensions.getColumns(value);
-  const bool isNew = !names.contains(ofRows);
-  StringAttr rows = getName(ofRows, "w");
-  if (isNew)
-    list.add({rows, length, /*isReduction=*/false, name, /*group=*/1,
-              length / ofPiece});
+  StringAttr rows = getName(*dimensions.getColumns(value), "w");
+  list.noteBase(rows, name, /*group=*/1, length / ofPiece);
   return rows;
 }
 
@@ -248,7 +241,7 @@ FailureOr<tile::SpaceAttr> RowSpace::find() {
   auto ofValue = [&](Value value) { return project(value); };
   auto [results, ofValues] = collectProjections(body, ofValue, ofValue);
   markReductions();
-  return tile::SpaceAttr::get(kernel.getContext(), list.get(),
+  return tile::SpaceAttr::get(kernel.getContext(), list.takeSorted(),
                               builder.getArrayAttr(arguments), results,
                               ofValues);
 }

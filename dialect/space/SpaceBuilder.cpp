@@ -14,6 +14,23 @@ using namespace mlir;
 using namespace bastile;
 
 /// The projections of what `block` returns, and of the results of its ops.
+SmallVector<tile::SpaceDimension> DimensionList::takeSorted() {
+  auto getDepth = [&](const tile::SpaceDimension &dimension) {
+    int64_t depth = 0;
+    for (StringAttr base = dimension.base; base; base = get(base).base)
+      ++depth;
+    return depth;
+  };
+  SmallVector<tile::SpaceDimension> sorted(dimensions);
+  llvm::stable_sort(sorted, [&](const tile::SpaceDimension &lhs,
+                                const tile::SpaceDimension &rhs) {
+    return getDepth(lhs) < getDepth(rhs);
+  });
+  dimensions.clear();
+  indices.clear();
+  return sorted;
+}
+
 std::pair<ArrayAttr, ArrayAttr>
 bastile::collectProjections(Block &block,
                             function_ref<ArrayAttr(Value)> ofResult,

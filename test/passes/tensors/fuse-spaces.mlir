@@ -34,6 +34,18 @@ func.func @groups(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
+// The product makes one of the rows and of the groups.
+// CHECK-LABEL: tile.kernel @groups_of_rows_kernel0(
+// CHECK-SAME:    space = #tile.space<[reduction c = 64, r = groups(c, 8)],
+// CHECK-SAME:      arguments = [(r, c)], results = [(r, r)], values = [(r, r)]>
+func.func @groups_of_rows(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %0 = tile.reduce max %x : tensor<8x64xf32> -> tensor<8x8xf32>
+  %1 = tile.dot %0, %x contract [1, 0] : tensor<8x8xf32>, tensor<8x64xf32> -> tensor<8x64xf32>
+  return %1 : tensor<8x64xf32>
+}
+
+// -----
+
 // Of the argument only pieces are read, which go along the columns.
 // CHECK-LABEL: tile.kernel @pieces_kernel(
 // CHECK-SAME:    space = #tile.space<[r = ?, c = 32, w = pieces(c, 2)],
