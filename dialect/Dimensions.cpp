@@ -21,7 +21,7 @@ static unsigned getRank(Value value) {
   return static_cast<unsigned>(getTensor(value).getRank());
 }
 
-ValueDimensions::ValueDimensions(Block &block) {
+ValueDimensions::ValueDimensions(Block &block, ArrayRef<Numbers> known) {
   for (BlockArgument argument : block.getArguments())
     addValue(argument);
   for (Operation &op : block)
@@ -29,6 +29,7 @@ ValueDimensions::ValueDimensions(Block &block) {
       addValue(result);
   dimensions.grow(numPlaces);
   joinNamed(block);
+  joinKnown(block, known);
   for (Operation &op : block)
     visit(op);
   joinParts();
@@ -108,6 +109,24 @@ void ValueDimensions::joinNamed(Value value, ArrayAttr given) {
     if (!isNew)
       join(it->second.first, it->second.second, value, place);
   }
+}
+
+/// Makes one dimension of the places of arguments and results that have the
+/// same number elsewhere.
+void ValueDimensions::joinKnown(Block &block, ArrayRef<Numbers> known) {
+  if (known.empty())
+    return;
+  SmallVector<Value> values(block.getArguments());
+  llvm::append_range(values, block.getTerminator()->getOperands());
+  DenseMap<Dimension, std::pair<Value, unsigned>> first;
+  for (auto [value, numbers] : llvm::zip_equal(values, known))
+    for (auto [place, number] : llvm::enumerate(numbers)) {
+      if (!number || !get(value, place))
+        continue;
+      auto [it, isNew] = first.try_emplace(*number, value, place);
+      if (!isNew)
+        join(it->second.first, it->second.second, value, place);
+    }
 }
 
 /// Makes one dimension of two places, unless one of them has nothing to go
@@ -273,75 +292,19 @@ void ValueDimensions::visit(Operation &op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Columns of kernels
+// What ops do along dimensions
 //===----------------------------------------------------------------------===//
 
-/// The piece whose columns the rows of `value` have, if only pieces of it are
-/// loaded or stored; null if only its sizes are of use; otherwise `value`.
-static Value getPiece(Value value) {
-  if (auto join = value.getDefiningOp<tile::JoinOp>())
-    return join.getPieces().front();
-  Value piece;
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    if (getSizeOperand(user) == &use)
-      continue;
-    auto split = dyn_cast<tile::SplitOp>(user);
-    if (!split)
-      return value;
-    piece = split.getPieces().front();
-  }
-  return piece;
-}
-
-KernelColumns::KernelColumns(tile::KernelOp kernel)
-    : dimensions(kernel.getBody().front()) {
-  Block &body = kernel.getBody().front();
-  auto add = [&](Value value) {
-    if (dimensions.getColumns(value) && getPiece(value) == value)
-      values.push_back(value);
-  };
-  auto addInMemory = [&](Value value) {
-    if (auto columns = dimensions.getColumns(value))
-      inMemory.insert(*columns);
-  };
-  llvm::for_each(body.getArguments(), add);
-  llvm::for_each(body.getArguments(), addInMemory);
-  for (Operation &op : body) {
-    llvm::for_each(op.getResults(), add);
-    if (isa<tile::SplitOp>(op))
-      llvm::for_each(op.getResults(), addInMemory);
-    if (isa<tile::JoinOp, tile::ReturnOp>(op))
-      llvm::for_each(op.getOperands(), addInMemory);
-  }
-  auto findWhole = [&](bool isInMemory) {
-    for (Value value : values) {
-      ValueDimensions::Dimension columns = *dimensions.getColumns(value);
-      if (isInMemory && !inMemory.contains(columns))
-        continue;
-      if (!whole ||
-          dimensions.isOfGroups(*dimensions.getColumns(whole), columns))
-        whole = value;
-    }
-  };
-  findWhole(/*isInMemory=*/true);
-  findWhole(/*isInMemory=*/false);
-}
-
-bool KernelColumns::isWhole(Value value) const {
-  Value piece = getPiece(value);
-  auto columns = piece ? dimensions.getColumns(piece) : std::nullopt;
-  if (!columns || !whole)
-    return false;
-  return columns == dimensions.getColumns(whole) ||
-         (!inMemory.contains(*columns) &&
-          getTensor(piece).getShape().back() ==
-              getTensor(whole).getShape().back());
-}
-
-bool KernelColumns::contain(Value value) const {
-  return isWhole(value) || dimensions.isOfGroups(*dimensions.getColumns(value),
-                                                 *dimensions.getColumns(whole));
+void bastile::visitReductions(Operation &op,
+                              function_ref<void(Value, unsigned)> visit) {
+  auto getLastPlace = [](Value value) { return getRank(value) - 1; };
+  if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+    return visit(reduce.getInput(), getLastPlace(reduce.getInput()));
+  if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
+    return visit(reduce.getInput(), getLastPlace(reduce.getInput()) - 1);
+  if (auto reduce = dyn_cast<tile::ReduceRowsOp>(op))
+    for (int64_t place : reduce.getCombinedDimensions())
+      visit(reduce.getInput(), place);
 }
 
 tile::DotOp bastile::getDot(tile::KernelOp kernel) {

@@ -25,8 +25,15 @@ class ValueDimensions {
 public:
   /// The number of a dimension, which means nothing beyond this block.
   using Dimension = unsigned;
+  /// For each dimension of a tensor its number elsewhere; none where that is
+  /// not known.
+  using Numbers = llvm::SmallVector<std::optional<Dimension>>;
 
-  explicit ValueDimensions(mlir::Block &block);
+  /// `known` has such numbers for the arguments of `block`, and then for what
+  /// its terminator returns: where two have a number in common, they are one
+  /// dimension, whether the ops of the block show it or not.
+  explicit ValueDimensions(mlir::Block &block,
+                           llvm::ArrayRef<Numbers> known = {});
 
   /// The dimension of `value`, a tensor of the block, at `place`; none where it
   /// has the static size 1, as there is nothing to go along.
@@ -43,11 +50,10 @@ public:
   mlir::StringAttr getName(Dimension dimension) const {
     return names.lookup(dimension);
   }
-  /// Whether they give `name` to any dimension.
-  bool isName(mlir::StringAttr name) const { return named.contains(name); }
 
 private:
   void addValue(mlir::Value value);
+  void joinKnown(mlir::Block &block, llvm::ArrayRef<Numbers> known);
   void joinNamed(mlir::Block &block);
   void joinNamed(mlir::Value value, mlir::ArrayAttr given);
   void join(mlir::Value lhs, unsigned left, mlir::Value rhs, unsigned right);
@@ -85,33 +91,11 @@ private:
   llvm::DenseMap<Dimension, mlir::StringAttr> names;
 };
 
-/// The dimensions along the rows that a kernel computes. There is one of
-/// columns, and others of groups of these columns. So within a kernel, rows of
-/// one length have the same columns.
-class KernelColumns {
-public:
-  explicit KernelColumns(tile::KernelOp kernel);
-
-  /// The values that have columns of their own: no statistics, and no tensors
-  /// of which only pieces are read or written, or only the sizes, or nothing.
-  llvm::ArrayRef<mlir::Value> getValues() const { return values; }
-  /// A value that goes along whole rows; null if there is none.
-  mlir::Value getWhole() const { return whole; }
-  /// Whether the rows of `value` go along all columns: rows of which only
-  /// pieces are read or written do so if the pieces do. Where a value is
-  /// repeated along columns that nothing in memory has, to be summed, any
-  /// columns of that length will do.
-  bool isWhole(mlir::Value value) const;
-  /// Whether `value` goes along the kernel's columns, or groups of them.
-  bool contain(mlir::Value value) const;
-
-private:
-  ValueDimensions dimensions;
-  llvm::SmallVector<mlir::Value> values;
-  /// The dimensions of what is loaded or stored.
-  llvm::DenseSet<ValueDimensions::Dimension> inMemory;
-  mlir::Value whole;
-};
+/// Calls `visit` with each operand of `op`, no product, and its dimensions
+/// along which `op` combines elements.
+void visitReductions(
+    mlir::Operation &op,
+    llvm::function_ref<void(mlir::Value operand, unsigned place)> visit);
 
 /// The product that `kernel` computes; null if it computes on rows. No kernel
 /// has two.

@@ -5,12 +5,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "bastile/runtime/TensorView.h"
-#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
 #include "dialect/KernelSpace.h"
 #include "dialect/OperandMemory.h"
 #include "dialect/RowLength.h"
 #include "dialect/Tile.h"
+#include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
@@ -174,8 +174,7 @@ LogicalResult KernelOp::verify() {
     return failure();
   const KnownAttribute ofArguments[] = {
       {TileDialect::kInPlaceAttrName, /*least=*/0},
-      {TileDialect::kFactorAttrName, std::nullopt},
-      {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true}};
+      {TileDialect::kFactorAttrName, std::nullopt}};
   for (auto [index, type] : llvm::enumerate(getArgumentTypes())) {
     if (!isa<RankedTensorType>(type))
       return emitOpError("argument ")
@@ -186,8 +185,7 @@ LogicalResult KernelOp::verify() {
       return failure();
   }
   const KnownAttribute ofResults[] = {
-      {TileDialect::kApproximateAttrName, std::nullopt},
-      {ProgramOp::kDimensionsAttrName, std::nullopt, /*isOther=*/true}};
+      {TileDialect::kApproximateAttrName, std::nullopt}};
   for (unsigned index = 0; index < getNumResults(); ++index)
     if (failed(verifyAttributes(*this, "result", index,
                                 getResultAttrDict(index), ofResults)))
@@ -197,8 +195,7 @@ LogicalResult KernelOp::verify() {
         (!reduce->hasOneUse() || !isa<ReturnOp>(*reduce->user_begin())))
       return reduce.emitOpError("is a partial result, which its kernel has to "
                                 "return once and use for nothing else");
-  if (failed(verifyInPlace(*this)) ||
-      failed(bastile::verifyDimensionNames(*this)))
+  if (failed(verifyInPlace(*this)))
     return failure();
   for (BlockArgument argument : getArguments()) {
     auto isOfBands = [](OpOperand &use) {
@@ -226,23 +223,7 @@ LogicalResult KernelOp::verifyRegions() {
       return iota.emitOpError("numbers rows in a kernel that combines some of "
                               "them, which goes through them in another order; "
                               "number them in a kernel of its own");
-  if (bastile::isOverDimensions(*this))
-    return bastile::verifySpace(*this);
-  bastile::KernelColumns columns(*this);
-  for (Value value : columns.getValues()) {
-    if (columns.contain(value))
-      continue;
-    InFlightDiagnostic error =
-        emitOpError("goes along two dimensions of columns; a kernel has one, "
-                    "and groups of its columns. If they are one, name it in '")
-        << ProgramOp::kDimensionsAttrName << "'; otherwise make two kernels";
-    error.attachNote(columns.getWhole().getLoc())
-        << "the columns of " << columns.getWhole().getType() << " are one";
-    error.attachNote(value.getLoc())
-        << "and those of " << value.getType() << " are another";
-    return error;
-  }
-  return success();
+  return bastile::verifySpace(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 #define BASTILE_DIALECT_KERNELOPS_TD
 
 include "dialect/AsyncOps.td"
+include "dialect/SpaceAttributes.td"
 include "dialect/ThreadOps.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
@@ -49,12 +50,11 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
     operands of any alignment. The pass `tile` then replaces the kernel by its
     programs (`tile.program`).
 
-    All row operands of a kernel have the same leading sizes. Its rows go along
-    one dimension of columns, and groups of these. What is the same dimension
-    follows from the ops and from `tile.dimensions`, never from sizes: a name
-    for each dimension of an operand or result, or 1 where it has the size 1.
-    The pass `fuse` gives names where the ops that it has put into the kernel do
-    not show which dimensions are one.
+    All row operands of a kernel have the same leading sizes. The `space` says
+    which dimensions it goes along, and which of them each of its tensors has
+    (`#tile.space`). The pass `fuse` writes it, which knows of the whole function
+    what dataflow makes one. A kernel that was written by hand may leave it out:
+    `schedule` or `tile` then adds what the kernel's ops show.
 
     The argument attribute `tile.in_place` is the number of the result that may
     take the operand's place in memory. Where the number that has `tile.factor`
@@ -68,6 +68,7 @@ def Tile_KernelOp : Tile_LaunchedOp<"kernel"> {
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs,
                        OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<Tile_SpaceAttr>:$space,
                        OptionalAttr<Tile_ScheduleInterface>:$schedule,
                        OptionalAttr<Tile_ScheduleInterface>:$unaligned_schedule);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,

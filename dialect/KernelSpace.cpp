@@ -13,18 +13,17 @@
 using namespace mlir;
 using namespace bastile;
 
-static bool hasDynamicColumns(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && tensor.getRank() > 0 &&
-         ShapedType::isDynamic(tensor.getShape().back());
-}
-
 bool bastile::isOverDimensions(tile::KernelOp kernel) {
+  auto isOfAnyLength = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() > 0 &&
+           ShapedType::isDynamic(tensor.getShape().back());
+  };
   Block &body = kernel.getBody().front();
-  return llvm::any_of(body.getArgumentTypes(), hasDynamicColumns) ||
-         llvm::any_of(body, [](Operation &op) {
+  return llvm::any_of(body.getArgumentTypes(), isOfAnyLength) ||
+         llvm::any_of(body, [&](Operation &op) {
            return isa<tile::DotOp>(op) ||
-                  llvm::any_of(op.getResultTypes(), hasDynamicColumns);
+                  llvm::any_of(op.getResultTypes(), isOfAnyLength);
          });
 }
 
@@ -52,34 +51,108 @@ llvm::SetVector<Operation *> bastile::getComputedFactor(tile::DotOp dot) {
   return ops;
 }
 
+KernelSpace::KernelSpace(tile::KernelOp kernel, tile::SpaceAttr space)
+    : space(space) {
+  Block &body = kernel.getBody().front();
+  unsigned index = 0;
+  auto noteColumns = [&](Value value) {
+    if (columns)
+      return;
+    const tile::SpaceDimension *own = getColumns(value);
+    while (own && own->base)
+      own = space.lookup(own->base);
+    columns = own;
+  };
+  llvm::for_each(body.getArguments(), noteColumns);
+  for (Operation &op : body.without_terminator()) {
+    for (Value result : op.getResults()) {
+      values[result] = space.getOfValue(index++);
+      noteColumns(result);
+    }
+    if (auto dot = dyn_cast<tile::DotOp>(op); dot && !isInner(dot))
+      dots.push_back(dot);
+  }
+}
+
+ArrayRef<Attribute> KernelSpace::getProjection(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return cast<ArrayAttr>(space.getOfArgument(argument.getArgNumber()).front())
+        .getValue();
+  return values.at(value).getValue();
+}
+
+const tile::SpaceDimension *KernelSpace::getColumns(Value value) const {
+  ArrayRef<Attribute> projection = getProjection(value);
+  return projection.empty() ? nullptr : space.lookup(projection.back());
+}
+
 bool KernelSpace::hasColumns(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getRank() > 0 && type.getShape().back() != 1;
 }
 
-KernelSpace::KernelSpace(tile::KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  for (auto dot : body.getOps<tile::DotOp>())
-    for (Operation *op : getComputedFactor(dot))
-      streamed.insert(op);
-  for (auto dot : body.getOps<tile::DotOp>())
-    if (!isInner(dot))
-      dots.push_back(dot);
-  // Without products, everything is streamed.
-  if (dots.empty())
-    for (Operation &op : body.without_terminator())
-      streamed.insert(&op);
+//===----------------------------------------------------------------------===//
+// Kernels on rows
+//===----------------------------------------------------------------------===//
+
+bool KernelSpace::isWhole(Value value) const {
+  const tile::SpaceDimension *own = getColumns(value);
+  return own &&
+         (own == columns || (own->pieces > 1 && own->base == columns->name));
+}
+
+int64_t KernelSpace::getGroup(Value value) const {
+  const tile::SpaceDimension *own = getColumns(value);
+  if (own && own->pieces > 1)
+    own = space.lookup(own->base);
+  return own ? own->group : 1;
+}
+
+int64_t KernelSpace::getPieces(Value value) const {
+  const tile::SpaceDimension *own = getColumns(value);
+  return own ? own->pieces : 1;
+}
+
+SmallVector<int64_t> KernelSpace::getGroups() const {
+  SmallVector<int64_t> groups;
+  for (const tile::SpaceDimension &dimension : space.getDimensions())
+    if (dimension.group > 1 && !llvm::is_contained(groups, dimension.group))
+      groups.push_back(dimension.group);
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels over m, n and k
+//===----------------------------------------------------------------------===//
+
+static bool endsInStream(ArrayRef<Attribute> projection) {
+  auto name =
+      projection.empty() ? nullptr : dyn_cast<StringAttr>(projection.back());
+  return name && name.getValue() == "k";
+}
+
+bool KernelSpace::isAlongStream(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return llvm::any_of(
+        space.getOfArgument(argument.getArgNumber()), [](Attribute projection) {
+          return endsInStream(cast<ArrayAttr>(projection).getValue());
+        });
+  return endsInStream(getProjection(value));
 }
 
 bool KernelSpace::readsStream(OpOperand &use) const {
-  return streamed.contains(use.getOwner()) &&
-         !isa<tile::DotOp>(use.getOwner()) && hasColumns(use.get());
+  Operation *op = use.getOwner();
+  if (!hasColumns(use.get()) || op->getNumResults() != 1 ||
+      isa<tile::DotOp>(op))
+    return false;
+  return isRowReduction(op) ? reducesStream(op)
+                            : isAlongStream(op->getResult(0));
 }
 
 bool KernelSpace::reducesStream(Operation *op) const {
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return !isInner(dot);
-  return isRowReduction(op) && streamed.contains(op);
+  return isRowReduction(op) && isAlongStream(op->getOperand(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,8 +193,9 @@ static LogicalResult verifyRows(Operation *op, ArrayRef<int64_t> shape,
   return error;
 }
 
-LogicalResult bastile::verifySpace(tile::KernelOp kernel) {
-  const KernelSpace space(kernel);
+LogicalResult bastile::verifyComputes(tile::KernelOp kernel,
+                                      tile::SpaceAttr attribute) {
+  const KernelSpace space(kernel, attribute);
   Block &body = kernel.getBody().front();
   tile::DotOp first = space.getDot();
   Operation *leader = first;

@@ -4,11 +4,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
+// A kernel has a space of named dimensions (`#tile.space`), and each of its
+// values a projection of it. A kernel on rows goes through rows of any leading
+// dimensions, along one dimension of columns and groups of these.
+//
 // A kernel that multiplies, or whose rows have a length that only a call knows,
-// goes along named dimensions: those of a batch, m along rows, n along columns,
-// and k, which its products and reductions sum over, a part at a time. What has
-// an element for each k is *streamed*: it is computed inside of the loop over k
-// and never lies in memory as a whole.
+// goes along those of a batch, m along rows, n along columns, and k, which its
+// products and reductions sum over, a part at a time. What has an element for
+// each k is *streamed*: it is computed inside of the loop over k and never lies
+// in memory as a whole.
 //
 //   product         y[m, n] += a[m, k] b[n, k]
 //   row reductions  s[m]    += x[m, k]           x is streamed
@@ -25,8 +29,7 @@
 
 namespace bastile {
 
-/// Whether `kernel` goes along named dimensions, not along rows of one static
-/// length.
+/// Whether `kernel` goes along m, n and k, not along rows of one static length.
 bool isOverDimensions(tile::KernelOp kernel);
 
 /// The ops that the left factor of `dot` is computed of, and those that compute
@@ -34,10 +37,44 @@ bool isOverDimensions(tile::KernelOp kernel);
 /// lie in memory, and at row statistics.
 llvm::SetVector<mlir::Operation *> getComputedFactor(tile::DotOp dot);
 
-/// What a kernel over named dimensions computes where.
+/// Reads the space of a kernel, which has to have one.
 class KernelSpace {
 public:
-  explicit KernelSpace(tile::KernelOp kernel);
+  explicit KernelSpace(tile::KernelOp kernel)
+      : KernelSpace(kernel, kernel.getSpaceAttr()) {}
+  KernelSpace(tile::KernelOp kernel, tile::SpaceAttr space);
+
+  /// The projection of `value`: of an argument the one in which it is read
+  /// first.
+  llvm::ArrayRef<mlir::Attribute> getProjection(mlir::Value value) const;
+  /// The dimension of `value` along its rows; null if there is none.
+  const tile::SpaceDimension *getColumns(mlir::Value value) const;
+
+  /// Whether `value` has more than one column.
+  static bool hasColumns(mlir::Value value);
+
+  //===--------------------------------------------------------------------===//
+  // Kernels on rows
+  //===--------------------------------------------------------------------===//
+
+  /// The kernel's dimension of columns; null if all of its values are numbers
+  /// of rows.
+  const tile::SpaceDimension *getColumns() const { return columns; }
+  /// Whether the rows of `value` go along all columns: rows of which only
+  /// pieces are read or written do so if the pieces do.
+  bool isWhole(mlir::Value value) const;
+  /// How many columns an element of `value` stands for; 1 where it goes along
+  /// the columns, or has one number for each row.
+  int64_t getGroup(mlir::Value value) const;
+  /// How many pieces the rows of `value` consist of; 1 where they go along the
+  /// columns themselves.
+  int64_t getPieces(mlir::Value value) const;
+  /// The sizes of the groups of columns that values have elements for.
+  llvm::SmallVector<int64_t> getGroups() const;
+
+  //===--------------------------------------------------------------------===//
+  // Kernels over m, n and k
+  //===--------------------------------------------------------------------===//
 
   /// The products whose sums are complete behind the loop over k. All of them
   /// have the same shape.
@@ -45,7 +82,7 @@ public:
   /// The first of them; null if the kernel only reduces.
   tile::DotOp getDot() const { return dots.empty() ? tile::DotOp() : dots[0]; }
   /// Whether the result of `dot` is streamed: it has k for its columns.
-  bool isInner(tile::DotOp dot) const { return streamed.contains(dot); }
+  bool isInner(tile::DotOp dot) const { return isAlongStream(dot); }
   /// Whether `dot` multiplies what the kernel computes.
   static bool isLeftComputed(tile::DotOp dot) {
     return !mlir::isa<mlir::BlockArgument>(dot.getA());
@@ -56,24 +93,27 @@ public:
   /// Whether `value`, of an op, has an element for each k.
   bool isStreamed(mlir::Value value) const {
     return hasColumns(value) && mlir::isa<mlir::OpResult>(value) &&
-           streamed.contains(value.getDefiningOp());
+           isAlongStream(value);
   }
   /// Whether the owner of `use` reads an element of it for each k.
   bool readsStream(mlir::OpOperand &use) const;
   /// Whether `op` reduces along k: its result is there behind the loop.
   bool reducesStream(mlir::Operation *op) const;
 
-  /// Whether `value` has more than one column.
-  static bool hasColumns(mlir::Value value);
-
 private:
+  bool isAlongStream(mlir::Value value) const;
+
+  tile::SpaceAttr space;
+  /// The projections of values that ops compute.
+  llvm::DenseMap<mlir::Value, mlir::ArrayAttr> values;
+  const tile::SpaceDimension *columns = nullptr;
   llvm::SmallVector<tile::DotOp> dots;
-  /// The ops whose results are streamed or follow from what is.
-  llvm::DenseSet<mlir::Operation *> streamed;
 };
 
-/// Checks that `kernel`, over named dimensions, computes what one program can.
-mlir::LogicalResult verifySpace(tile::KernelOp kernel);
+/// Checks that `kernel`, over m, n and k, computes in `space` what one program
+/// can.
+mlir::LogicalResult verifyComputes(tile::KernelOp kernel,
+                                   tile::SpaceAttr space);
 
 } // namespace bastile
 

@@ -44,6 +44,12 @@ ValueRange bastile::getValueOperands(Operation *op) {
   return getSizeOperand(op) ? operands.drop_back() : operands;
 }
 
+bool bastile::isRead(BlockArgument argument) {
+  return !llvm::all_of(argument.getUses(), [](OpOperand &use) {
+    return getSizeOperand(use.getOwner()) == &use;
+  });
+}
+
 Value bastile::buildRowCount(OpBuilder &builder, Location loc,
                              tile::ProgramOp program, int64_t space) {
   ArrayRef<BlockArgument> sizes = program.getSizes(space);

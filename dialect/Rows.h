@@ -29,6 +29,10 @@ mlir::OpOperand *getSizeOperand(mlir::Operation *op);
 /// The other operands of `op`: those on whose values its result depends.
 mlir::ValueRange getValueOperands(mlir::Operation *op);
 
+/// Whether `argument` of a kernel on tensors is read, rather than only there
+/// for its sizes.
+bool isRead(mlir::BlockArgument argument);
+
 /// Builds the number of rows of row space `space` that a launch of `program`
 /// goes through.
 mlir::Value buildRowCount(mlir::OpBuilder &builder, mlir::Location loc,

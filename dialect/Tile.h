@@ -7,6 +7,7 @@
 #ifndef BASTILE_DIALECT_TILE_H
 #define BASTILE_DIALECT_TILE_H
 
+#include "dialect/space/SpaceDimension.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinAttributes.h"

@@ -109,8 +109,8 @@ def Fuse : Pass<"fuse", "::mlir::ModuleOp"> {
     reads every input once and writes every output once; the function keeps the
     launches. Dimensions are the same where ops carry them from one value to
     the other, or where the function's arguments and results give them one
-    name: `["b", "s", "d"]` as an argument's `tile.dimensions`. A kernel whose
-    ops do not show which dimensions are one gets such names, too. Ops on row
+    name: `["b", "s", "d"]` as an argument's `tile.dimensions`. Each kernel gets
+    its `#tile.space`, which says so for the passes behind this one. Ops on row
     vectors and scalars are repeated in each kernel that needs their results. A
     row vector that the function returns and that depends on no rows gets a
     kernel of a single row.
@@ -252,6 +252,8 @@ def KeepRows : Pass<"keep-rows", "::mlir::ModuleOp"> {
     Where a schedule says `reread = shared`, a row that a later loop reads again
     is copied to shared memory first: the first loop that loads a tile of the
     row also leaves the tile in a buffer, and later loops take it from there.
+    The pass `tile` numbers the tiles that loops load: those of loads with one
+    `tile.row_tiles` are the same.
 
     Where a schedule says `stages` = n > 2, rows are copied to shared memory
     ahead of their use, into n slots that take turns: while the program computes

@@ -85,13 +85,13 @@ void ProgramFrame::addOperandType(const Operand &operand) {
 /// The lengths of the parts of dimensions of which each combination has a
 /// program.
 DictionaryAttr ProgramFrame::getParts() {
-  Operand leader = operands.getAll()[operands.getResult(0)];
-  if (tile::DotOp dot = space.getDot())
-    leader = {dot.getSumType(), Axis::Rows, Axis::Columns, 0,
-              /*isResult=*/true};
+  tile::DotOp dot = space.getDot();
+  ArrayRef<Attribute> leader =
+      dot ? space.getProjection(dot)
+          : operands.getAll()[operands.getResult(0)].projection.getValue();
   NamedAttrList parts;
-  for (unsigned place = 0; place < leader.type.getRank(); ++place) {
-    auto name = dyn_cast<StringAttr>(operands.getDimension(leader, place));
+  for (Attribute place : leader) {
+    auto name = dyn_cast<StringAttr>(place);
     if (!name || name == "k")
       continue;
     const int64_t length = name == "m"   ? extents.rows * schedule.getBlocks()

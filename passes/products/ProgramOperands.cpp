@@ -15,37 +15,62 @@ std::string bastile::getBatchName(unsigned ahead) {
   return "b" + std::to_string(ahead);
 }
 
+/// The axis that a projection names, `otherwise` for a number.
+static Axis getAxis(Attribute place, Axis otherwise) {
+  auto name = dyn_cast<StringAttr>(place);
+  if (!name)
+    return otherwise;
+  if (name.getValue() == "m")
+    return Axis::Rows;
+  if (name.getValue() == "n")
+    return Axis::Columns;
+  if (name.getValue() == "k")
+    return Axis::Streamed;
+  return name.getValue().starts_with("d") ? Axis::Whole : Axis::None;
+}
+
+/// The operand that has `projection`.
+static Operand getOperand(Type type, unsigned index, ArrayAttr projection,
+                          bool isRead) {
+  ArrayRef<Attribute> places = projection.getValue();
+  return {cast<RankedTensorType>(type),
+          places.size() < 2 ? Axis::Rows
+                            : getAxis(places[places.size() - 2], Axis::Rows),
+          isRead ? getAxis(places.back(), Axis::Columns) : Axis::None,
+          index,
+          /*isResult=*/false,
+          /*isFactor=*/false,
+          projection};
+}
+
 ProgramOperands::ProgramOperands(tile::KernelOp kernel,
                                  const KernelSpace &space)
     : kernel(kernel), space(space) {
   Block &body = kernel.getBody().front();
+  const tile::SpaceAttr attribute = kernel.getSpaceAttr();
+  auto add = [&](BlockArgument argument, Attribute projection) {
+    operands.push_back(getOperand(argument.getType(), argument.getArgNumber(),
+                                  cast<ArrayAttr>(projection),
+                                  isRead(argument)));
+  };
   for (BlockArgument argument : body.getArguments())
-    operands.push_back({cast<RankedTensorType>(argument.getType()), Axis::Rows,
-                        Axis::None, argument.getArgNumber()});
-  for (Operation &op : body.without_terminator()) {
-    auto dot = dyn_cast<tile::DotOp>(op);
-    OpOperand *sizes = getSizeOperand(&op);
-    for (OpOperand &use : op.getOpOperands()) {
-      auto argument = dyn_cast<BlockArgument>(use.get());
-      if (!argument || &use == sizes)
-        continue;
-      if (dot) {
-        auto [row, column] = getAxes(dot, use.getOperandNumber());
-        add(argument, row, column, /*isFactor=*/true);
-        continue;
-      }
-      add(argument, Axis::Rows,
-          space.readsStream(use) ? Axis::Streamed : Axis::Columns,
-          /*isFactor=*/false);
+    add(argument, attribute.getOfArgument(argument.getArgNumber()).front());
+  for (BlockArgument argument : body.getArguments())
+    for (Attribute projection :
+         attribute.getOfArgument(argument.getArgNumber()).drop_front()) {
+      add(argument, projection);
+      repeated.push_back(argument);
     }
-  }
   numInputs = operands.size();
-  for (auto [index, value] :
-       llvm::enumerate(body.getTerminator()->getOperands()))
-    operands.push_back(
-        {cast<RankedTensorType>(value.getType()), Axis::Rows,
-         space.isStreamed(value) ? Axis::Streamed : Axis::Columns,
-         static_cast<unsigned>(index), /*isResult=*/true});
+  for (auto dot : body.getOps<tile::DotOp>())
+    for (unsigned index : {0, 1})
+      if (isa<BlockArgument>(dot.getOperand(index)))
+        operands[findFactor(dot, index)].isFactor = true;
+  for (auto [index, type] : llvm::enumerate(kernel.getResultTypes())) {
+    operands.push_back(getOperand(type, index, attribute.getOfResult(index),
+                                  /*isRead=*/true));
+    operands.back().isResult = true;
+  }
 }
 
 /// The axes of the matrices of a factor of `dot`.
@@ -58,29 +83,6 @@ std::pair<Axis, Axis> ProgramOperands::getAxes(tile::DotOp dot,
                                : Axis::Columns;
   return dot.getContract()[index] == 1 ? std::pair(free, contracted)
                                        : std::pair(contracted, free);
-}
-
-void ProgramOperands::add(BlockArgument argument, Axis row, Axis column,
-                          bool isFactor) {
-  for (Operand &operand : operands)
-    if (operand.index == argument.getArgNumber() && operand.row == row &&
-        operand.column == column) {
-      operand.isFactor |= isFactor;
-      return;
-    }
-  // The kernel's own operand takes the first axes.
-  const Operand operand{cast<RankedTensorType>(argument.getType()),
-                        row,
-                        column,
-                        argument.getArgNumber(),
-                        /*isResult=*/false,
-                        isFactor};
-  if (Operand &own = operands[operand.index]; own.column == Axis::None) {
-    own = operand;
-    return;
-  }
-  operands.push_back(operand);
-  repeated.push_back(argument);
 }
 
 unsigned ProgramOperands::find(Value argument, Axis row, Axis column) const {
@@ -98,39 +100,16 @@ unsigned ProgramOperands::findFactor(tile::DotOp dot, unsigned index) const {
   return find(dot.getOperand(index), row, column);
 }
 
-/// A size of 1 has no name, unless other tensors may have the dimension with a
-/// size that only a call knows.
+/// A dimension that a program has as a whole has no name where its size is
+/// static.
 Attribute ProgramOperands::getDimension(const Operand &operand,
                                         unsigned place) const {
-  Builder builder(operand.type.getContext());
   const unsigned ahead = operand.type.getRank() - 1 - place;
   const int64_t size = operand.type.getDimSize(place);
-  if (operand.isFactor && ahead < 2) {
-    switch (ahead == 0 ? operand.column : operand.row) {
-    case Axis::Rows:
-      return builder.getStringAttr("m");
-    case Axis::Columns:
-      return builder.getStringAttr("n");
-    case Axis::Whole:
-      if (!ShapedType::isDynamic(size))
-        return builder.getI64IntegerAttr(size);
-      return builder.getStringAttr("d");
-    default:
-      return builder.getStringAttr("k");
-    }
-  }
-  if (size == 1)
-    return builder.getI64IntegerAttr(1);
-  if (ahead >= 2)
-    return builder.getStringAttr(getBatchName(ahead - 2));
-  if (ahead == 1)
-    return builder.getStringAttr("m");
-  if (operand.column == Axis::None)
-    return ShapedType::isDynamic(size)
-               ? Attribute(
-                     builder.getStringAttr("s" + std::to_string(operand.index)))
-               : builder.getI64IntegerAttr(size);
-  return builder.getStringAttr(operand.column == Axis::Streamed ? "k" : "n");
+  if (ahead < 2 && (ahead == 0 ? operand.column : operand.row) == Axis::Whole &&
+      !ShapedType::isDynamic(size))
+    return Builder(operand.type.getContext()).getI64IntegerAttr(size);
+  return operand.projection[place];
 }
 
 llvm::SetVector<Attribute> ProgramOperands::getNames() const {

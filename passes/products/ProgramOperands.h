@@ -29,6 +29,8 @@ struct Operand {
   bool isResult = false;
   /// Whether it is a factor of a product.
   bool isFactor = false;
+  /// What the kernel's space says of its dimensions.
+  mlir::ArrayAttr projection;
 
   bool isOf(Axis axis) const { return row == axis || column == axis; }
 };
@@ -58,7 +60,6 @@ public:
   llvm::SetVector<mlir::Attribute> getNames() const;
 
 private:
-  void add(mlir::BlockArgument argument, Axis row, Axis column, bool isFactor);
   std::pair<Axis, Axis> getAxes(tile::DotOp dot, unsigned index) const;
 
   tile::KernelOp kernel;

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/StreamSums.h"
+#include "passes/schedule/MatmulRules.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -34,7 +35,8 @@ static SmallVector<unsigned> getFactors(const ProgramFrame &frame,
 StreamPipeline::StreamPipeline(ProgramFrame &frame)
     : frame(frame), builder(frame.builder), following(frame.getBody()),
       innerDots(getInnerDots(frame)),
-      whole(frame, getFactors(frame, innerDots, 0), /*stages=*/1,
+      whole(frame, getFactors(frame, innerDots, 0),
+            getWholeStages(MatmulShape::get(frame.kernel).whole),
             /*rank=*/Value(), /*offset=*/0),
       inner(frame, getFactors(frame, innerDots, 1), frame.schedule.getStages(),
             /*rank=*/Value(), whole.getBytes()),

@@ -8,7 +8,7 @@
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/products/SumTiles.h"
 #include <cmath>
 
 using namespace mlir;
@@ -31,15 +31,11 @@ size_t StreamSums::getNumber(Value result) const {
 }
 
 Value StreamSums::splat(Type type, double number) {
-  auto tensor = cast<RankedTensorType>(type);
-  Attribute element = builder.getFloatAttr(tensor.getElementType(), number);
-  return arith::ConstantOp::create(builder,
-                                   DenseElementsAttr::get(tensor, element));
+  return createSplat(builder, builder.getLoc(), type, number);
 }
 
 Value StreamSums::isEqual(Value tile, double number) {
-  return arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, tile,
-                               splat(tile.getType(), number));
+  return createIsEqual(builder, builder.getLoc(), tile, number);
 }
 
 /// `tile` with each row multiplied by the number that `row` has for it.
@@ -55,10 +51,8 @@ SmallVector<Value> StreamSums::createInitial() {
   for (Operation *op : ops) {
     RankedTensorType type = emitter.getTileType(
         cast<RankedTensorType>(op->getResult(0).getType()), false);
-    TypedAttr neutral =
-        tile::ReduceOp::getNeutral(getKind(op), type.getElementType());
-    initial.push_back(arith::ConstantOp::create(
-        builder, DenseElementsAttr::get(type, Attribute(neutral))));
+    initial.push_back(
+        createNeutralTile(builder, builder.getLoc(), type, getKind(op)));
   }
   for (Operation *op : counted) {
     auto type = cast<RankedTensorType>(following.lookup(op)->maximum.getType());
@@ -71,9 +65,7 @@ SmallVector<Value> StreamSums::createInitial() {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Where only minus infinity has been seen, terms are relative to 0, as powers
-/// relative to minus infinity would be NaN. Where the maximum stays the same,
-/// infinite or not, sums stay as they are.
+/// Where the maximum stays the same, infinite or not, sums stay as they are.
 StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
                                       ValueRange before, ValueRange after) {
   for (Step &step : steps)
@@ -82,14 +74,8 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   const size_t number = getNumber(sum.maximum);
   Value from = emitter.emitFrom(sum.subtracted, sum.maximum, before[number]);
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
-  Value base = arith::SelectOp::create(builder, isEqual(to, -INFINITY),
-                                       splat(to.getType(), 0), to);
-  Value isSame =
-      arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, from, to);
-  Value power = math::ExpOp::create(
-      builder, arith::SubFOp::create(builder, from, to).getResult());
-  Value factor =
-      arith::SelectOp::create(builder, isSame, splat(to.getType(), 1), power);
+  Value base = createBase(builder, builder.getLoc(), to);
+  Value factor = createScaleOfEqual(builder, builder.getLoc(), from, to);
   steps.push_back({sum.subtracted, base, factor});
   return steps.back();
 }
@@ -155,17 +141,12 @@ Value StreamSums::emitTerms(Operation *op, const FollowingSum *sum) {
 Value StreamSums::emitCount(const FollowingSum &sum) {
   auto tensor = cast<RankedTensorType>(sum.exponent.getType());
   RankedTensorType type = emitter.getTileType(tensor, true);
-  Value zero = splat(type, 0), some = zero;
-  for (const Power &power : sum.powers) {
-    Value one = splat(type, 1);
-    for (const Branch &branch : power.branches) {
-      Value condition = emitter.emit(branch.condition, true);
-      one = arith::SelectOp::create(builder, condition,
-                                    branch.isTrue ? one : zero,
-                                    branch.isTrue ? zero : one);
-    }
-    some = arith::MaximumFOp::create(builder, some, one);
-  }
+  Value some = splat(type, 0);
+  for (const Power &power : sum.powers)
+    some = arith::MaximumFOp::create(
+        builder, some,
+        createCounts(builder, builder.getLoc(), type, power,
+                     [&](Value value) { return emitter.emit(value, true); }));
   auto statistic = cast<RankedTensorType>(sum.maximum.getType());
   return tile::ReduceOp::create(builder, emitter.getTileType(statistic, false),
                                 tile::ReduceKind::Max,

@@ -6,8 +6,8 @@
 
 #include "passes/schedule/KernelShape.h"
 
-#include "dialect/Dimensions.h"
 #include "dialect/ElementBytes.h"
+#include "dialect/KernelSpace.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,20 +21,14 @@ using namespace mlir;
 
 namespace bastile {
 
-bool isRead(BlockArgument argument) {
-  return !llvm::all_of(argument.getUses(), [](OpOperand &use) {
-    return getSizeOperand(use.getOwner()) == &use;
-  });
-}
-
 namespace {
 
 /// Counts the sweeps over a row that several threads share.
 class Sweeps {
 public:
-  Sweeps(tile::KernelOp kernel, const KernelColumns &columns,
+  Sweeps(tile::KernelOp kernel, const KernelSpace &space,
          const FollowingSums &following)
-      : columns(columns), following(following) {
+      : space(space), following(following) {
     Block &body = kernel.getBody().front();
     following.noteDepths(depths);
     for (Operation &op : body)
@@ -88,7 +82,7 @@ private:
     if (!visited.insert({value, sweep}).second)
       return;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (type.getRank() >= 2 && columns.isWhole(value))
+      if (type.getRank() >= 2 && space.isWhole(value))
         readers[argument].insert(sweep);
       return;
     }
@@ -96,7 +90,7 @@ private:
       read(operand, sweep);
   }
 
-  const KernelColumns &columns;
+  const KernelSpace &space;
   const FollowingSums &following;
   int64_t last = 0;
   DenseMap<Value, int64_t> depths;
@@ -109,27 +103,27 @@ private:
 /// Finds the sums of `kernel` that follow a maximum. Sums of anything but
 /// powers do so only where that saves a sweep.
 static FollowingSums findFollowingSums(tile::KernelOp kernel,
-                                       const KernelColumns &columns) {
+                                       const KernelSpace &space) {
   FollowingSums all(kernel.getBody().front());
   if (all.areAllPlain())
     return all;
   FollowingSums plain = all;
   plain.keepPlain();
-  const bool savesSweep = Sweeps(kernel, columns, all).getCount() <
-                          Sweeps(kernel, columns, plain).getCount();
+  const bool savesSweep = Sweeps(kernel, space, all).getCount() <
+                          Sweeps(kernel, space, plain).getCount();
   return savesSweep ? all : plain;
 }
 
 /// Whether `kernel` computes each column from the same column, or reduces whole
 /// rows, and its elements have whole bytes. A combination of rows, unless of
 /// statistics, adds columns of one row to columns of another.
-static bool isAlongRows(tile::KernelOp kernel, const KernelColumns &columns,
+static bool isAlongRows(tile::KernelOp kernel, const KernelSpace &space,
                         const KernelShape &shape) {
   OperandRange results =
       kernel.getBody().front().getTerminator()->getOperands();
   // The operands may be row vectors alone.
   auto isRow = [&](Value value) {
-    return isRowTensor(value) && columns.isWhole(value);
+    return isRowTensor(value) && space.isWhole(value);
   };
   auto isReadRow = [&](BlockArgument argument) {
     return isRow(argument) && isRead(argument);
@@ -140,7 +134,7 @@ static bool isAlongRows(tile::KernelOp kernel, const KernelColumns &columns,
   auto isOperand = [&](Value value) {
     auto tensor = cast<RankedTensorType>(value.getType());
     auto argument = dyn_cast<BlockArgument>(value);
-    return (tensor.getShape().back() == 1 || columns.isWhole(value) ||
+    return (tensor.getShape().back() == 1 || space.isWhole(value) ||
             (argument && !isRead(argument))) &&
            tensor.getElementTypeBitWidth() % 8 == 0;
   };
@@ -162,15 +156,14 @@ static bool isAlongRows(tile::KernelOp kernel, const KernelColumns &columns,
 /// Bytes of each column that registers keep past a reduction: of values that do
 /// not wait for the reduction but are needed together with values that do. A
 /// number that is widened after it is loaded is kept narrow.
-static int64_t getKeptBytes(tile::KernelOp kernel,
-                            const KernelColumns &columns) {
+static int64_t getKeptBytes(tile::KernelOp kernel, const KernelSpace &space) {
   DenseMap<Value, int64_t> depths;
   DenseSet<Value> kept;
   int64_t bytes = 0;
   auto keep = [&](Value value) {
     while (auto widened = value.getDefiningOp<arith::ExtFOp>())
       value = widened.getIn();
-    bool isRow = isRowTensor(value) && columns.isWhole(value) &&
+    bool isRow = isRowTensor(value) && space.isWhole(value) &&
                  !value.getDefiningOp<tile::BroadcastOp>();
     if (isRow && kept.insert(value).second)
       bytes += getElementBytes(cast<RankedTensorType>(value.getType()));
@@ -209,9 +202,8 @@ static int64_t countHostOps(Operation *op) {
   return isFunction || isa<arith::RemFOp>(op) ? 64 : 1;
 }
 
-KernelShape KernelShape::get(tile::KernelOp kernel) {
+KernelShape KernelShape::get(tile::KernelOp kernel, const KernelSpace &space) {
   KernelShape shape;
-  const KernelColumns columns(kernel);
   DenseMap<Value, int64_t> depths;
   auto visitValue = [&](Value value) {
     auto tensor = dyn_cast<RankedTensorType>(value.getType());
@@ -239,8 +231,8 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
         continue;
       if (reduce.keepsRows()) {
         shape.combinedDimensions = reduce.getCombinedDimensions();
-        shape.keptSizes =
-            SmallVector<int64_t>(reduce.getType().getShape().drop_back());
+        shape.keptRows =
+            SmallVector<Attribute>(space.getProjection(reduce).drop_back());
       }
     }
     if (auto reduce = dyn_cast<tile::ReduceBandsOp>(op))
@@ -251,33 +243,27 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
     ++shape.numOps;
     shape.numHostOps += countHostOps(&op);
   }
-  auto getLength = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getShape().back();
-  };
-  if (Value whole = columns.getWhole())
-    shape.rowLength = getLength(whole);
+  if (const tile::SpaceDimension *columns = space.getColumns())
+    shape.rowLength = columns->size;
   for (auto reduce : kernel.getBody().front().getOps<tile::ReduceOp>())
     if (reduce.isOfGroups())
-      shape.reducedGroups.push_back(shape.rowLength / getLength(reduce));
-  for (Value value : columns.getValues())
-    if (int64_t group = shape.rowLength / getLength(value);
-        !columns.isWhole(value) && !llvm::is_contained(shape.groups, group))
-      shape.groups.push_back(group);
+      shape.reducedGroups.push_back(space.getGroup(reduce));
+  shape.groups = space.getGroups();
 
   if (shape.numReductions > 0) {
-    shape.following = findFollowingSums(kernel, columns);
-    Sweeps sweeps(kernel, columns, shape.following);
+    shape.following = findFollowingSums(kernel, space);
+    Sweeps sweeps(kernel, space, shape.following);
     shape.numSweeps = sweeps.getCount();
     shape.rereadBytes = sweeps.getRereadBytes();
     shape.startsWithShared = sweeps.startsWithShared();
-    shape.keptBytes = getKeptBytes(kernel, columns);
+    shape.keptBytes = getKeptBytes(kernel, space);
   }
   for (BlockArgument argument : kernel.getArguments())
     (isRowTensor(argument) ? shape.loadedBytes : shape.sharedBytes) +=
         getRowBytes(cast<RankedTensorType>(argument.getType())) /
         shape.rowLength;
   auto visitOperand = [&](Value value) {
-    if (columns.isWhole(value))
+    if (space.isWhole(value))
       shape.minElementBytes =
           std::min(shape.minElementBytes,
                    getElementBytes(cast<RankedTensorType>(value.getType())));
@@ -285,7 +271,7 @@ KernelShape KernelShape::get(tile::KernelOp kernel) {
   llvm::for_each(kernel.getArguments(), visitOperand);
   llvm::for_each(kernel.getBody().front().getTerminator()->getOperands(),
                  visitOperand);
-  shape.isAlongRows = ::bastile::isAlongRows(kernel, columns, shape);
+  shape.isAlongRows = ::bastile::isAlongRows(kernel, space, shape);
   return shape;
 }
 

@@ -7,7 +7,7 @@
 #ifndef BASTILE_PASSES_SCHEDULE_KERNELSHAPE_H
 #define BASTILE_PASSES_SCHEDULE_KERNELSHAPE_H
 
-#include "dialect/Rows.h"
+#include "dialect/KernelSpace.h"
 #include "passes/analysis/FollowingSums.h"
 
 namespace bastile {
@@ -15,7 +15,7 @@ namespace bastile {
 /// What the `schedule` pass knows of a kernel on whole tensors: the rows that
 /// its programs go through, and what is computed on them.
 struct KernelShape {
-  /// How many columns the kernel has (see KernelColumns); 1 for none.
+  /// How many columns the kernel has, those of its space; 1 for none.
   int64_t rowLength = 1;
   /// Leading dimensions of the row tensors; 0 where the kernel has row vectors
   /// alone, which are a single row.
@@ -57,8 +57,9 @@ struct KernelShape {
   /// some dimensions.
   int64_t numCombinedRows = 0;
   /// Where rows are combined over some leading dimensions: those dimensions,
-  /// and the sizes of the dimensions that are left.
-  llvm::SmallVector<int64_t> combinedDimensions, keptSizes;
+  /// and what the kernel's space says of the dimensions of rows that are left.
+  llvm::SmallVector<int64_t> combinedDimensions;
+  llvm::SmallVector<mlir::Attribute> keptRows;
   /// Whether there may be nothing to do (a scaling by 1 in place), which every
   /// program finds out by itself.
   bool hasFactor = false;
@@ -72,18 +73,14 @@ struct KernelShape {
     return numLongPartialRows > 0 || numCombinedRows > 0;
   }
 
-  /// Whether `type` is that of the rows that are left where rows are combined
-  /// over some dimensions.
-  bool isKept(mlir::RankedTensorType type) const {
-    return !combinedDimensions.empty() && type.getRank() > 1 &&
-           type.getShape().drop_back() == llvm::ArrayRef(keptSizes);
-  }
-
   /// The fewest columns that hold a whole number of groups of each size; 1
   /// where there are no groups. They divide the row.
   int64_t getGroupColumns() const;
 
-  static KernelShape get(tile::KernelOp kernel);
+  static KernelShape get(tile::KernelOp kernel, const KernelSpace &space);
+  static KernelShape get(tile::KernelOp kernel) {
+    return get(kernel, KernelSpace(kernel));
+  }
 
   /// The largest power of two of elements, up to `bytes` of the narrowest
   /// type, that divides the row and its groups.
@@ -107,10 +104,6 @@ struct KernelShape {
     return isMisaligned(vector) ? rowLength + vector - 1 : rowLength;
   }
 };
-
-/// Whether `argument` of a kernel on tensors is read, rather than only there
-/// for its sizes.
-bool isRead(mlir::BlockArgument argument);
 
 } // namespace bastile
 

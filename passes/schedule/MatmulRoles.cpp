@@ -15,6 +15,11 @@ using namespace bastile;
 /// Threads of a warpgroup, and rows that it multiplies.
 static constexpr int64_t kWarpgroup = 4 * ThreadGrid::kWarp, kRows = 64;
 
+int64_t bastile::getWholeStages(int64_t whole) {
+  constexpr int64_t wide = 128;
+  return whole <= wide ? 2 : 1;
+}
+
 /// Bytes of shared memory: the stages of the factors, and two slots for
 /// results, whose rows have at most as many bytes.
 static int64_t getSharedBytes(const MatmulFields &fields,

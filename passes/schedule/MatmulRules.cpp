@@ -44,7 +44,9 @@ int64_t bastile::getStagedBytes(const MatmulFields &fields,
   // The rows of inner products are there once, their other factors in stages.
   constexpr int64_t unit = 16;
   const auto whole = static_cast<int64_t>(llvm::alignTo(shape.whole, unit));
-  return (fields.rows * whole +
+  const int64_t wholeStages =
+      fields.isSpecialized() ? getWholeStages(shape.whole) : 1;
+  return (fields.rows * whole * wholeStages +
           (whole + right) * fields.depth * fields.stages) *
          bytes;
 }

@@ -99,6 +99,11 @@ verifySpecialized(llvm::function_ref<mlir::InFlightDiagnostic()> error,
                   const MatmulFields &fields, const MatmulShape &shape,
                   const Target &target);
 
+/// How many tiles of rows that inner products have as a whole, `whole` elements
+/// of each, are there at once where warps have roles: with two, those of the
+/// next tile come ahead of time.
+int64_t getWholeStages(int64_t whole);
+
 /// Bytes of the parts of factors that a block has in shared memory.
 int64_t getStagedBytes(const MatmulFields &fields, const MatmulShape &shape);
 

@@ -7,6 +7,7 @@
 #include "passes/Passes.h"
 
 #include "dialect/KernelSpace.h"
+#include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
@@ -32,6 +33,8 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     FailureOr<SchedulePins> pins =
         SchedulePins::parse(schedule, getOperation());
     if (failed(pins))
+      return signalPassFailure();
+    if (failed(completeSpaces(getOperation())))
       return signalPassFailure();
     shapes.clear();
     for (auto kernel : getOperation().getOps<tile::KernelOp>())

@@ -13,6 +13,7 @@
 
 #include "dialect/Rows.h"
 #include "dialect/Tile.h"
+#include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -43,93 +44,6 @@ std::string getEntryName(StringRef name) {
     entry.insert(entry.begin(), '_');
   return entry;
 }
-
-/// Names the dimensions of a kernel's operands and results, as the function
-/// does or with a number, where the kernel lacks the ops that show which are
-/// one.
-class DimensionNames {
-public:
-  DimensionNames(tile::KernelOp kernel, const ValueDimensions &dimensions)
-      : kernel(kernel), dimensions(dimensions), shown(kernel.getBody().front()),
-        builder(kernel.getContext()) {}
-
-  /// Notes that the next of the operands, and then of the results, stands for
-  /// `value` of the function.
-  void add(Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<std::optional<Dimension>> list;
-    for (unsigned place = 0; place < type.getRank(); ++place)
-      list.push_back(dimensions.get(value, place));
-    add(list);
-  }
-  /// The same for the partial results of `reduce`, one row a program.
-  void addPartialRows(tile::ReduceRowsOp reduce) {
-    add({std::nullopt, dimensions.getColumns(reduce.getInput())});
-  }
-  void setAttributes() {
-    if (isShown)
-      return;
-    ArrayRef<DictionaryAttr> attributes(list);
-    kernel.setAllArgAttrs(attributes.take_front(kernel.getNumArguments()));
-    kernel.setAllResultAttrs(attributes.drop_front(kernel.getNumArguments()));
-  }
-
-private:
-  using Dimension = ValueDimensions::Dimension;
-
-  void add(ArrayRef<std::optional<Dimension>> given) {
-    const size_t index = list.size(), count = kernel.getNumArguments();
-    Operation *terminator = kernel.getBody().front().getTerminator();
-    Value value = index < count ? Value(kernel.getArgument(index))
-                                : terminator->getOperand(index - count);
-    SmallVector<Attribute> placeNames;
-    for (auto [place, dimension] : llvm::enumerate(given)) {
-      std::optional<Dimension> own = shown.get(value, place);
-      if (!own) {
-        placeNames.push_back(builder.getI64IntegerAttr(1));
-      } else if (!dimension) {
-        if (!programs)
-          programs = createName();
-        placeNames.push_back(programs);
-      } else {
-        auto it = found.try_emplace(*dimension, *own).first;
-        isShown &= it->second == *own;
-        placeNames.push_back(getName(*dimension));
-      }
-    }
-    list.push_back(builder.getDictionaryAttr(
-        builder.getNamedAttr(tile::ProgramOp::kDimensionsAttrName,
-                             builder.getArrayAttr(placeNames))));
-  }
-  StringAttr createName() {
-    StringAttr name;
-    do
-      name = builder.getStringAttr("d" + Twine(numNames++));
-    while (dimensions.isName(name));
-    return name;
-  }
-  StringAttr getName(Dimension dimension) {
-    StringAttr &name = names[dimension];
-    if (!name)
-      name = dimensions.getName(dimension);
-    if (!name)
-      name = createName();
-    return name;
-  }
-
-  tile::KernelOp kernel;
-  const ValueDimensions &dimensions;
-  /// The dimensions as the kernel's ops show them, by those of the function.
-  const ValueDimensions shown;
-  DenseMap<Dimension, Dimension> found;
-  bool isShown = true;
-  Builder builder;
-  DenseMap<Dimension, StringAttr> names;
-  /// The name of the programs that leave partial results.
-  StringAttr programs;
-  int64_t numNames = 0;
-  SmallVector<DictionaryAttr> list;
-};
 
 /// Turns the groups of one function into kernels and launches.
 class FunctionFuser {
@@ -215,19 +129,38 @@ tile::KernelOp FunctionFuser::buildKernel(const Group &group, StringRef name) {
   return kernel;
 }
 
-/// Names the dimensions of `kernel`, which is made of `group`.
-static void nameDimensions(tile::KernelOp kernel, const Group &group,
-                           const ValueDimensions &dimensions) {
-  DimensionNames names(kernel, dimensions);
-  for (Value input : group.inputs)
-    names.add(input);
-  for (tile::ReduceRowsOp reduce : group.combined)
-    names.addPartialRows(reduce);
-  for (Value output : group.outputs)
-    names.add(output);
-  for (tile::ReduceRowsOp reduce : group.partials)
-    names.addPartialRows(reduce);
-  names.setAttributes();
+/// Gives `kernel`, which is made of `group`, its space: the function has ops
+/// that make dimensions one which the kernel's own do not.
+static LogicalResult setSpace(tile::KernelOp kernel, const Group &group,
+                              const ValueDimensions &dimensions) {
+  KnownDimensions known;
+  auto note = [&](std::optional<ValueDimensions::Dimension> dimension) {
+    known.numbers.back().push_back(dimension);
+    if (StringAttr name = dimension ? dimensions.getName(*dimension) : nullptr)
+      known.names[*dimension] = name;
+  };
+  auto add = [&](Value value) {
+    known.numbers.emplace_back();
+    auto type = cast<RankedTensorType>(value.getType());
+    for (unsigned place = 0; place < type.getRank(); ++place)
+      note(dimensions.get(value, place));
+  };
+  // There is one row a program, for all partial results.
+  auto addPartialRows = [&](tile::ReduceRowsOp reduce) {
+    constexpr auto programs =
+        std::numeric_limits<ValueDimensions::Dimension>::max() / 2;
+    known.numbers.push_back({programs});
+    note(dimensions.getColumns(reduce.getInput()));
+  };
+  llvm::for_each(group.inputs, add);
+  llvm::for_each(group.combined, addPartialRows);
+  llvm::for_each(group.outputs, add);
+  llvm::for_each(group.partials, addPartialRows);
+  FailureOr<tile::SpaceAttr> space = findSpace(kernel, known);
+  if (failed(space))
+    return failure();
+  kernel.setSpaceAttr(*space);
+  return success();
 }
 
 /// Whether the launches so far compute all that `group` reads.
@@ -500,7 +433,8 @@ LogicalResult FunctionFuser::run() {
     std::string name = getEntryName(func.getName()) + "_kernel";
     if (groups->size() > 1)
       name += std::to_string(index++);
-    nameDimensions(launch(*next, name), *next, dimensions);
+    if (failed(setSpace(launch(*next, name), *next, dimensions)))
+      return failure();
     llvm::erase(pending, next);
   }
 

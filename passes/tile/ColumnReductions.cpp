@@ -7,7 +7,7 @@
 #include "passes/tile/ColumnReductions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/products/SumTiles.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -43,9 +43,8 @@ Value bastile::reduceColumns(ImplicitLocOpBuilder &builder,
                              Value tile) {
   const int64_t blocks = tiling.getBlocks();
   Location loc = reduce.getLoc();
-  Value total =
-      tile::ReduceOp::create(builder, loc, tiling.getTileType(reduce.getType()),
-                             reduce.getKind(), tile);
+  Value total = tile::ReduceOp::create(builder, loc, tiling.getTileType(reduce),
+                                       reduce.getKind(), tile);
   if (blocks == 1 || reduce.isOfGroups())
     return total;
   return combineAll(builder, reduce, exchange(builder, loc, blocks, total));
@@ -59,7 +58,7 @@ Value bastile::reduceColumns(ImplicitLocOpBuilder &builder,
 /// along the row. On the host, which has vectors to fill, it has as many
 /// elements as the tile.
 RankedTensorType ColumnReductions::getPartialType(tile::ReduceOp reduce) const {
-  RankedTensorType type = tiling.getTileType(reduce.getInput().getType());
+  RankedTensorType type = tiling.getTileType(reduce.getInput());
   if (!tiling.isFolded())
     return type;
   const ThreadGrid &grid = *tiling.variant.grid;
@@ -115,57 +114,16 @@ SmallVector<Value> ColumnReductions::combine(ValueRange partials) {
 // Sums that follow a maximum
 //===----------------------------------------------------------------------===//
 
-/// The constant tile of `type`, each element of which is `number`.
-static Value createSplat(OpBuilder &builder, Location loc, Type type,
-                         double number) {
-  auto tensor = cast<RankedTensorType>(type);
-  Attribute element = builder.getFloatAttr(tensor.getElementType(), number);
-  return arith::ConstantOp::create(builder, loc,
-                                   DenseElementsAttr::get(tensor, element));
-}
-
-/// Whether each element of `tile` is `number`.
-static Value createIsEqual(OpBuilder &builder, Location loc, Value tile,
-                           double number) {
-  return arith::CmpFOp::create(
-      builder, loc, arith::CmpFPredicate::OEQ, tile,
-      createSplat(builder, loc, tile.getType(), number));
-}
-
-/// The factor that makes a sum relative to `from` one relative to `to`. As in
-/// the formula, it is NaN if both are infinite.
-Value ColumnReductions::getScale(Location loc, Value from, Value to) {
-  return math::ExpOp::create(builder, loc,
-                             arith::SubFOp::create(builder, loc, from, to));
-}
-
-/// The same factor, which is 1 where both are equal, infinite or not, and where
-/// there is a `count` of terms, which is 0.
+/// The factor that makes a sum relative to `from` one relative to `to`, which
+/// is 1 where there is a `count` of terms, which is 0.
 Value ColumnReductions::getScaleOfEqual(Location loc, Value from, Value to,
                                         Value count) {
-  Value one = createSplat(builder, loc, to.getType(), 1);
-  Value isSame =
-      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, from, to);
-  Value scale = arith::SelectOp::create(builder, loc, isSame, one,
-                                        getScale(loc, from, to));
+  Value scale = createScaleOfEqual(builder, loc, from, to);
   if (!count)
     return scale;
   return arith::SelectOp::create(
-      builder, loc, createIsEqual(builder, loc, count, 0), one, scale);
-}
-
-/// The number that a sum is relative to: the maximum so far or, where only
-/// minus infinity has been seen, 0, as powers relative to minus infinity would
-/// be NaN.
-Value ColumnReductions::getBase(Location loc, Value maximum) {
-  auto type = cast<RankedTensorType>(maximum.getType());
-  Value none =
-      createNeutralTile(builder, builder.getLoc(), type, tile::ReduceKind::Max);
-  Value zero =
-      createNeutralTile(builder, builder.getLoc(), type, tile::ReduceKind::Add);
-  Value isNone = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                       maximum, none);
-  return arith::SelectOp::create(builder, loc, isNone, zero, maximum);
+      builder, loc, createIsEqual(builder, loc, count, 0),
+      createSplat(builder, loc, to.getType(), 1), scale);
 }
 
 /// A constant of `type` by which terms with coefficients are multiplied: a
@@ -184,9 +142,7 @@ Value ColumnReductions::getTermScale(Type type, bool isInverse) const {
 /// of m. In place of l there is the constant that the terms are scaled by.
 Value ColumnReductions::emitTerms(tile::ReduceOp reduce,
                                   const FollowingSum &sum, Value base) {
-  auto getTileType = [&](Value value) {
-    return tiling.getTileType(cast<RankedTensorType>(value.getType()));
-  };
+  auto getTileType = [&](Value value) { return tiling.getTileType(value); };
   for (const Power &power : sum.powers)
     emitter.map(power.subtracted,
                 tile::SpreadOp::create(builder, reduce.getLoc(),
@@ -219,17 +175,13 @@ Value ColumnReductions::emitTerms(tile::ReduceOp reduce,
 Value ColumnReductions::emitCount(tile::ReduceOp reduce,
                                   const FollowingSum &sum) {
   Location loc = reduce.getLoc();
-  RankedTensorType type = tiling.getTileType(reduce.getInput().getType());
-  Value zero = createSplat(builder, loc, type, 0), count;
+  RankedTensorType type = tiling.getTileType(reduce.getInput());
+  Value count;
   for (const Power &power : sum.powers) {
-    Value one = createSplat(builder, loc, type, 1);
-    for (const Branch &branch : power.branches) {
-      Value condition = emitter.emit(branch.condition);
-      one = arith::SelectOp::create(builder, loc, condition,
-                                    branch.isTrue ? one : zero,
-                                    branch.isTrue ? zero : one);
-    }
-    count = count ? arith::AddFOp::create(builder, loc, count, one) : one;
+    Value counts = createCounts(builder, loc, type, power, [&](Value value) {
+      return emitter.emit(value);
+    });
+    count = count ? arith::AddFOp::create(builder, loc, count, counts) : counts;
   }
   return emitter.mask(reduce, count);
 }
@@ -242,7 +194,7 @@ Value ColumnReductions::combineFollowing(tile::ReduceOp reduce,
                                          Value count, Value oldMaximum,
                                          Value newMaximum) {
   Location loc = reduce.getLoc();
-  Value base = getBase(loc, newMaximum);
+  Value base = createBase(builder, loc, newMaximum);
   Value added = fold(reduce, emitTerms(reduce, sum, base));
   Value scale = getScaleOfEqual(loc, oldMaximum, newMaximum, count);
   return arith::AddFOp::create(
@@ -304,8 +256,8 @@ SmallVector<Value> ColumnReductions::combineThreads(ValueRange partials) {
   const bool isLast = tiling.getBlocks() == 1;
   auto combine = [&](tile::ReduceOp reduce, Value partial) -> Value {
     return tile::ReduceOp::create(builder, reduce.getLoc(),
-                                  tiling.getTileType(reduce.getType()),
-                                  reduce.getKind(), partial);
+                                  tiling.getTileType(reduce), reduce.getKind(),
+                                  partial);
   };
   SmallVector<Value> totals;
   for (auto [index, reduction] : llvm::enumerate(reductions)) {
@@ -316,14 +268,14 @@ SmallVector<Value> ColumnReductions::combineThreads(ValueRange partials) {
     if (const FollowingSum *sum = tiling.getFollowing(reduce)) {
       size_t followed = getFollowed(*sum);
       Value to = isLast ? emitter.emit(sum->subtracted)
-                        : getBase(loc, totals[followed]);
+                        : createBase(builder, loc, totals[followed]);
       to = tile::BroadcastOp::create(builder, loc, partial.getType(), to,
                                      Value());
       Value from = partials[followed];
       partial = arith::MulFOp::create(
           builder, loc, partial,
           count ? getScaleOfEqual(loc, from, to, partials[*count])
-                : getScale(loc, from, to));
+                : createScale(builder, loc, from, to));
     }
     totals.push_back(combine(reduce, partial));
     if (isLast)
@@ -355,7 +307,7 @@ void ColumnReductions::combineBlocks(ValueRange parts) {
       Value to = emitter.emit(sum->subtracted);
       for (auto [part, from] : llvm::enumerate(getParts(getFollowed(*sum)))) {
         Value scale = counts.empty()
-                          ? getScale(loc, from, to)
+                          ? createScale(builder, loc, from, to)
                           : getScaleOfEqual(loc, from, to, counts[part]);
         values[part] = arith::MulFOp::create(builder, loc, values[part], scale);
       }

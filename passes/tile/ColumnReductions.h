@@ -66,10 +66,8 @@ private:
   mlir::Value emitTerms(tile::ReduceOp reduce, const FollowingSum &sum,
                         mlir::Value base);
   mlir::Value emitCount(tile::ReduceOp reduce, const FollowingSum &sum);
-  mlir::Value getScale(mlir::Location loc, mlir::Value from, mlir::Value to);
   mlir::Value getScaleOfEqual(mlir::Location loc, mlir::Value from,
                               mlir::Value to, mlir::Value count);
-  mlir::Value getBase(mlir::Location loc, mlir::Value maximum);
   mlir::Value getTermScale(mlir::Type type, bool isInverse) const;
   mlir::Value finishFollowing(tile::ReduceOp reduce, const FollowingSum &sum,
                               mlir::Value total, mlir::Value count);

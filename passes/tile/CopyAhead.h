@@ -12,6 +12,11 @@
 
 namespace bastile {
 
+/// Attribute that `tile` leaves at loads for `keep-rows`, where a schedule says
+/// that rows which several sweeps read stay in shared memory: a number. Loads
+/// with one number load the same tiles of rows, each in a loop of its own.
+constexpr llvm::StringLiteral kRowTilesAttrName = "tile.row_tiles";
+
 /// A tile that a loop over the columns of a row loads, and the buffer in shared
 /// memory that has a slot for each turn of the loop.
 struct CopiedTile {

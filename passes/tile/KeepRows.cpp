@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/tile/CopyAhead.h"
 #include "llvm/ADT/MapVector.h"
@@ -28,44 +27,6 @@ namespace {
 /// Loads of the same tiles in loops that run one after the other.
 using Loads = SmallVector<tile::LoadOp>;
 
-/// Whether two values follow in the same way from the variables of their loops.
-bool areAlike(Value lhs, scf::ForOp left, Value rhs, scf::ForOp right) {
-  if (lhs == rhs)
-    return true;
-  if (lhs == left.getInductionVar() || rhs == right.getInductionVar())
-    return lhs == left.getInductionVar() && rhs == right.getInductionVar();
-  std::optional<int64_t> constant = getConstantIntValue(lhs);
-  if (constant)
-    return constant == getConstantIntValue(rhs);
-  Operation *one = lhs.getDefiningOp(), *other = rhs.getDefiningOp();
-  return one && other && isPure(one) && one->getNumRegions() == 0 &&
-         one->getName() == other->getName() &&
-         one->getAttrDictionary() == other->getAttrDictionary() &&
-         one->getNumResults() == 1 &&
-         one->getNumOperands() == other->getNumOperands() &&
-         llvm::all_of(llvm::zip(one->getOperands(), other->getOperands()),
-                      [&](auto pair) {
-                        return areAlike(std::get<0>(pair), left,
-                                        std::get<1>(pair), right);
-                      });
-}
-
-bool areSameTiles(tile::LoadOp lhs, tile::LoadOp rhs) {
-  scf::ForOp left = getLoop(lhs), right = getLoop(rhs);
-  auto isAlike = [&](auto pair) {
-    return areAlike(std::get<0>(pair), left, std::get<1>(pair), right);
-  };
-  return left != right && left->getBlock() == right->getBlock() &&
-         lhs.getMemref() == rhs.getMemref() && lhs.getType() == rhs.getType() &&
-         lhs.getMisalignment() == rhs.getMisalignment() &&
-         lhs->getAttrDictionary() == rhs->getAttrDictionary() &&
-         getConstantIntValue(left.getStep()) ==
-             getConstantIntValue(right.getStep()) &&
-         getConstantIntValue(left.getUpperBound()) ==
-             getConstantIntValue(right.getUpperBound()) &&
-         llvm::all_of(llvm::zip(lhs.getIndices(), rhs.getIndices()), isAlike);
-}
-
 struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
   void runOnOperation() override {
     for (auto program : getOperation().getOps<tile::ProgramOp>()) {
@@ -79,30 +40,19 @@ struct KeepRowsPass : public bastile::impl::KeepRowsBase<KeepRowsPass> {
     }
   }
 
-  /// The loads of operands that the kernel does not write, each with the loads
-  /// that repeat it. Loads of statistics are left out, because each number is
-  /// held by several threads.
+  /// The loads of rows that several sweeps read, each with the loads that
+  /// repeat it: `tile` has said which these are.
   static SmallVector<Loads> findRepeated(tile::ProgramOp program) {
-    DenseSet<Value> written;
-    program.walk(
-        [&](tile::StoreOp store) { written.insert(store.getMemref()); });
-    int64_t columns = program.getRowsSchedule().getColumns();
-    SmallVector<Loads> groups;
+    llvm::MapVector<Attribute, Loads> loads;
     program.walk([&](tile::LoadOp load) {
-      scf::ForOp loop = getLoop(load);
-      if (!loop || !getTripCount(loop) || written.contains(load.getMemref()) ||
-          cast<MemRefType>(load.getMemref().getType()).getRank() < 2 ||
-          cast<RankedTensorType>(load.getType()).getDimSize(1) < columns)
-        return;
-      auto *same = llvm::find_if(groups, [&](const Loads &group) {
-        return areSameTiles(group.front(), load);
-      });
-      if (same == groups.end())
-        groups.push_back({load});
-      else
-        same->push_back(load);
+      Attribute tiles = load->removeAttr(kRowTilesAttrName);
+      if (scf::ForOp loop = getLoop(load); tiles && loop && getTripCount(loop))
+        loads[tiles].push_back(load);
     });
-    llvm::erase_if(groups, [](const Loads &group) { return group.size() < 2; });
+    SmallVector<Loads> groups;
+    for (auto &[tiles, group] : loads)
+      if (group.size() > 1)
+        groups.push_back(std::move(group));
     return groups;
   }
 

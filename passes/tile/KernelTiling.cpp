@@ -7,7 +7,7 @@
 #include "passes/tile/KernelTiling.h"
 
 #include "dialect/ElementBytes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "dialect/Rows.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -16,26 +16,21 @@ using namespace bastile;
 /// The widest access that any target has.
 static constexpr int64_t kMaxAlignment = 16;
 
-int64_t KernelTiling::getLength(Type type) {
-  return cast<RankedTensorType>(type).getShape().back();
-}
-
 bool KernelTiling::hasColumns(Value value) const {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  return type && (shape.rowLength == 1 || getLength(type) != 1);
+  return isa<RankedTensorType>(value.getType()) &&
+         (!space.getColumns() || space.getColumns(value));
 }
 
-RankedTensorType KernelTiling::getTileType(RankedTensorType type) const {
+RankedTensorType KernelTiling::getTileType(Value value, int64_t parts) const {
+  auto type = cast<RankedTensorType>(value.getType());
   // Where rows are misaligned, a column of a row vector is at another place in
   // each row of the tile, so its tile has all rows.
-  bool hasRows =
-      (type.getRank() >= 2 && !shape.isKept(type)) || isMisaligned(type);
+  bool hasRows = (type.getRank() >= 2 && !isKept(value)) || isMisaligned(value);
   int64_t rows = hasRows ? schedule.getRows() : 1;
-  int64_t length = getLength(type), columns = schedule.getColumns();
+  int64_t columns = schedule.getColumns(), group = space.getGroup(value);
   // Where groups do not divide the tile, the layout holds the size of a group,
   // which does not follow from the shape.
-  if (int64_t group = shape.rowLength / length;
-      length != 1 && group > 1 && columns % group != 0) {
+  if (columns % group != 0) {
     const ThreadGrid grid = variant.grid.value_or(ThreadGrid{1, 1, 1});
     return RankedTensorType::get(
         {rows, static_cast<int64_t>(llvm::divideCeil(columns, group))},
@@ -44,49 +39,45 @@ RankedTensorType KernelTiling::getTileType(RankedTensorType type) const {
                                grid.rows, grid.columns, grid.blocks, group,
                                columns));
   }
-  columns = shape.rowLength == 1 || length != 1
-                ? columns * length / shape.rowLength
-                : 1;
+  columns =
+      hasColumns(value) ? columns / group * space.getPieces(value) / parts : 1;
   return RankedTensorType::get({rows, columns}, type.getElementType());
 }
 
 bool KernelTiling::hasPhase(Value value) const {
-  auto type = cast<RankedTensorType>(value.getType());
   auto argument = dyn_cast<BlockArgument>(value);
-  return isMisaligned(type) && type.getRank() >= 2 &&
+  return isMisaligned(value) && isRowTensor(value) &&
          (!argument || isRead(argument));
 }
 
-int64_t KernelTiling::getAccessAlignment(RankedTensorType type) const {
-  int64_t bytes = getElementBytes(type);
-  if (isMisaligned(type) && type.getRank() >= 2)
-    return std::min(kMaxAlignment, schedule.getVector() * bytes);
-  return getAlignment(type);
+int64_t KernelTiling::getAccessAlignment(Value value) const {
+  if (isMisaligned(value) && isRowTensor(value))
+    return std::min(kMaxAlignment, schedule.getVector() *
+                                       getElementBytes(cast<RankedTensorType>(
+                                           value.getType())));
+  return getAlignment(value);
 }
 
-int64_t KernelTiling::getAlignment(RankedTensorType type) const {
-  int64_t bytes = getElementBytes(type);
-  bool vectorized = getLength(type) != 1 && getLength(type) >= shape.rowLength;
+int64_t KernelTiling::getAlignment(Value value) const {
+  int64_t bytes = getElementBytes(cast<RankedTensorType>(value.getType()));
+  bool vectorized = space.getColumns(value) && space.getGroup(value) == 1;
   if (!variant.aligned || !vectorized)
     return bytes;
   return std::min(kMaxAlignment, schedule.getVector() * bytes);
 }
 
-IntegerAttr KernelTiling::getSpace(RankedTensorType type) const {
-  return shape.isKept(type) ? Builder(type.getContext()).getI64IntegerAttr(1)
-                            : nullptr;
+bool KernelTiling::isKept(Value value) const {
+  return !shape.keptRows.empty() && isRowTensor(value) &&
+         space.getProjection(value).drop_back() == ArrayRef(shape.keptRows);
+}
+
+IntegerAttr KernelTiling::getSpace(Value value) const {
+  return isKept(value) ? Builder(value.getContext()).getI64IntegerAttr(1)
+                       : nullptr;
 }
 
 bool KernelTiling::isLoadedAhead(BlockArgument argument) const {
-  auto type = cast<RankedTensorType>(argument.getType());
-  return schedule.getStages() > 1 && type.getRank() >= 2 &&
-         !shape.isKept(type) &&
+  return schedule.getStages() > 1 && isRowTensor(argument) &&
+         !isKept(argument) &&
          (schedule.getStages() == 2 || !hasColumns(argument));
-}
-
-Value bastile::createNeutralTile(OpBuilder &builder, Location loc,
-                                 RankedTensorType type, tile::ReduceKind kind) {
-  Attribute neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());
-  return arith::ConstantOp::create(builder, loc,
-                                   DenseElementsAttr::get(type, neutral));
 }

@@ -7,6 +7,7 @@
 #ifndef BASTILE_PASSES_TILE_KERNELTILING_H
 #define BASTILE_PASSES_TILE_KERNELTILING_H
 
+#include "dialect/KernelSpace.h"
 #include "passes/schedule/KernelShape.h"
 #include "passes/schedule/ThreadGrid.h"
 
@@ -32,31 +33,32 @@ struct TileVariant {
 /// and how operands lie in memory. It is known before a program is built.
 class KernelTiling {
 public:
-  KernelTiling(tile::KernelOp kernel, const KernelShape &shape,
-               const TileVariant &variant)
-      : variant(variant), shape(shape), schedule(variant.schedule),
-        kernel(kernel) {}
+  KernelTiling(tile::KernelOp kernel, const KernelSpace &space,
+               const KernelShape &shape, const TileVariant &variant)
+      : variant(variant), space(space), shape(shape),
+        schedule(variant.schedule), kernel(kernel) {}
 
   tile::KernelOp getKernel() const { return kernel; }
   mlir::Block &getBody() const { return getKernel().getBody().front(); }
   mlir::Operation *getReturn() const { return getBody().getTerminator(); }
 
-  /// The columns of a row of `type`. Within a kernel, they tell whole rows from
-  /// groups of columns.
-  static int64_t getLength(mlir::Type type);
   /// Whether `value` differs between the columns of a row.
   bool hasColumns(mlir::Value value) const;
-  /// The tile type of a value of `type`. A row that is split in registers has a
-  /// tile as many times wider as it has pieces, a group statistic a tile as
-  /// many times narrower as a group has columns.
-  mlir::RankedTensorType getTileType(mlir::RankedTensorType type) const;
+  /// The tile type of `value`, or of one of `parts` contiguous parts of its
+  /// rows. A row that is split in registers has a tile as many times wider as
+  /// it has pieces, a group statistic a tile as many times narrower as a group
+  /// has columns.
+  mlir::RankedTensorType getTileType(mlir::Value value,
+                                     int64_t parts = 1) const;
+  /// Whether `value` has one number for each row of several columns.
+  bool isStatistic(mlir::Value value) const { return !hasColumns(value); }
 
   /// Whether rows are misaligned: the columns of tiles count from an aligned
   /// address ahead of each row.
   bool isMisaligned() const { return shape.isMisaligned(schedule.getVector()); }
-  /// Whether tiles of a value of `type` are misaligned.
-  bool isMisaligned(mlir::RankedTensorType type) const {
-    return isMisaligned() && getLength(type) == shape.rowLength;
+  /// Whether tiles of `value` are misaligned.
+  bool isMisaligned(mlir::Value value) const {
+    return isMisaligned() && space.isWhole(value);
   }
   /// Whether `value` is an operand whose rows must have the same misalignment
   /// as those of the other operands.
@@ -68,13 +70,16 @@ public:
     return shape.numReductions == 0 || schedule.getColumns() >= getSpan();
   }
 
-  /// The bytes that the address of an operand of `type` is a multiple of.
-  int64_t getAlignment(mlir::RankedTensorType type) const;
-  /// The bytes that an access to rows of `type` is aligned to: where rows are
+  /// The bytes that the address of `value` in memory is a multiple of.
+  int64_t getAlignment(mlir::Value value) const;
+  /// The bytes that an access to rows of `value` is aligned to: where rows are
   /// misaligned, accesses are aligned to the vector all the same.
-  int64_t getAccessAlignment(mlir::RankedTensorType type) const;
-  /// The row space of an access to rows of `type`; null for the first.
-  mlir::IntegerAttr getSpace(mlir::RankedTensorType type) const;
+  int64_t getAccessAlignment(mlir::Value value) const;
+  /// Whether `value` has the rows that are left where rows are combined over
+  /// some dimensions.
+  bool isKept(mlir::Value value) const;
+  /// The row space of an access to rows of `value`; null for the first.
+  mlir::IntegerAttr getSpace(mlir::Value value) const;
   /// Whether `argument` is loaded into registers one group of rows ahead of its
   /// use. Where a schedule has more than two stages, whole rows are copied to
   /// shared memory instead. An assembler moves a load of memory that never
@@ -94,18 +99,13 @@ public:
   }
 
   const TileVariant &variant;
+  const KernelSpace &space;
   const KernelShape &shape;
   const tile::RowsAttr schedule;
 
 private:
   const tile::KernelOp kernel;
 };
-
-/// The constant tile of `type` that leaves any tile unchanged when combined
-/// under `kind`.
-mlir::Value createNeutralTile(mlir::OpBuilder &builder, mlir::Location loc,
-                              mlir::RankedTensorType type,
-                              tile::ReduceKind kind);
 
 } // namespace bastile
 

@@ -9,6 +9,7 @@
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/products/SumTiles.h"
 #include "passes/tile/ColumnReductions.h"
 #include "passes/tile/ProgramSignature.h"
 #include "passes/tile/RowReductions.h"
@@ -29,9 +30,9 @@ struct RowRange {
 /// the emitter and of the reductions.
 class ProgramBuilder {
 public:
-  ProgramBuilder(tile::KernelOp kernel, const KernelShape &shape,
-                 const TileVariant &variant)
-      : tiling(kernel, shape, variant), builder(kernel.getLoc(), kernel),
+  ProgramBuilder(tile::KernelOp kernel, const KernelSpace &space,
+                 const KernelShape &shape, const TileVariant &variant)
+      : tiling(kernel, space, shape, variant), builder(kernel.getLoc(), kernel),
         columnBlocks(countColumnBlocks()),
         program(createProgram(builder, tiling, columnBlocks)),
         emitter(builder, tiling, program), sums(builder, tiling, emitter) {}
@@ -372,8 +373,7 @@ void ProgramBuilder::buildBandSweep(Value first, Value end,
   auto initial =
       llvm::map_to_vector(reductions, [&](tile::ReduceBandsOp reduce) {
         return createNeutralTile(builder, builder.getLoc(),
-                                 tiling.getTileType(reduce.getType()),
-                                 reduce.getKind());
+                                 tiling.getTileType(reduce), reduce.getKind());
       });
   auto loop = buildBandLoop(first, end, initial);
   SmallVector<Value> combined;
@@ -491,7 +491,8 @@ void ProgramBuilder::buildSweep(int64_t number) {
 }
 
 tile::ProgramOp bastile::buildProgram(tile::KernelOp kernel,
+                                      const KernelSpace &space,
                                       const KernelShape &shape,
                                       const TileVariant &variant) {
-  return ProgramBuilder(kernel, shape, variant).run();
+  return ProgramBuilder(kernel, space, shape, variant).run();
 }

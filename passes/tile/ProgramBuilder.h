@@ -13,7 +13,8 @@ namespace bastile {
 
 /// Builds the program of `variant` of `kernel`, a kernel on tensors of `shape`,
 /// in front of the kernel.
-tile::ProgramOp buildProgram(tile::KernelOp kernel, const KernelShape &shape,
+tile::ProgramOp buildProgram(tile::KernelOp kernel, const KernelSpace &space,
+                             const KernelShape &shape,
                              const TileVariant &variant);
 
 } // namespace bastile

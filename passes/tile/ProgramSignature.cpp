@@ -52,7 +52,7 @@ static IntegerAttr getBand(BlockArgument argument) {
 /// Whether the kernel only takes sizes from `value`: its rows are never read.
 static bool givesOnlySizes(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
-  return argument && !argument.use_empty() && !isRead(argument);
+  return argument && !isRead(argument);
 }
 
 void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
@@ -62,7 +62,7 @@ void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
     marks.set(tile::ProgramOp::kPhaseAttrName,
               builder.getI64IntegerAttr(tiling.schedule.getVector()));
   MemRefLayoutAttrInterface layout;
-  SmallVector<int64_t> sizes{KernelTiling::getLength(type)};
+  SmallVector<int64_t> sizes{type.getShape().back()};
   if (isWithoutGaps) {
     sizes.insert(sizes.begin(), ShapedType::kDynamic);
   } else if (type.getRank() >= 2) {
@@ -73,12 +73,12 @@ void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
     layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
   }
   types.push_back(MemRefType::get(sizes, type.getElementType(), layout));
-  if (IntegerAttr space = tiling.getSpace(type))
+  if (IntegerAttr space = tiling.getSpace(value))
     marks.set(tile::ProgramOp::kSpaceAttrName, space);
   marks.set(tile::ProgramOp::kAlignmentAttrName,
             builder.getI64IntegerAttr(givesOnlySizes(value)
                                           ? getElementBytes(type)
-                                          : tiling.getAlignment(type)));
+                                          : tiling.getAlignment(value)));
   attributes.push_back(marks.getDictionary(builder.getContext()));
 }
 

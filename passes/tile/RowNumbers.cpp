@@ -55,7 +55,7 @@ Value bastile::numberRows(ImplicitLocOpBuilder &builder,
                           const KernelTiling &tiling, tile::ProgramOp program,
                           tile::IotaOp iota, Value row) {
   const NumberedRows rows(iota);
-  RankedTensorType type = tiling.getTileType(iota.getType());
+  RankedTensorType type = tiling.getTileType(iota);
   if (!rows.haveOthersBehind() && !rows.haveOthersAhead())
     return tile::IotaRowsOp::create(builder, type, row);
 

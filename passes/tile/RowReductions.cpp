@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/products/SumTiles.h"
 
 using namespace mlir;
 using namespace bastile;
@@ -25,7 +26,7 @@ Value bastile::combineTileRows(OpBuilder &builder, Value tile,
 Value bastile::combineBand(OpBuilder &builder, const KernelTiling &tiling,
                            tile::ReduceBandsOp reduce, Value tile) {
   Value row = combineTileRows(builder, tile, reduce.getKind());
-  RankedTensorType type = tiling.getTileType(reduce.getType());
+  RankedTensorType type = tiling.getTileType(reduce);
   if (row.getType() == type)
     return row;
   return tile::BroadcastOp::create(builder, row.getLoc(), type, row, Value());
@@ -63,7 +64,7 @@ bool RowAccumulators::areCompensated() const {
 SmallVector<Value> RowAccumulators::createInitial() {
   return llvm::map_to_vector(reductions, [&](tile::ReduceRowsOp reduce) {
     return createNeutralTile(builder, builder.getLoc(),
-                             tiling.getTileType(reduce.getInput().getType()),
+                             tiling.getTileType(reduce.getInput()),
                              reduce.getKind());
   });
 }
@@ -139,8 +140,7 @@ void RowAccumulators::finish(ValueRange totals, Value rowProgram) {
     tile::ReduceRowsOp reduce = reduction;
     Value tile = combineTileRows(builder, total, reduce.getKind());
     if (reduce.getPartial())
-      emitter.emitStore(tile, getMemory(reduce), rowProgram,
-                        reduce.getInput().getType());
+      emitter.emitStore(tile, getMemory(reduce), rowProgram, reduce.getInput());
     else
       emitter.map(reduce.getResult(), tile);
   }
@@ -164,20 +164,19 @@ void RowAccumulators::clearInMemory(Value rowProgram) {
                                    constantIndex(tiling.schedule.getColumns()));
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    RankedTensorType type = tiling.getTileType(reduce.getInput().getType());
+    RankedTensorType type = tiling.getTileType(reduce.getInput());
     Value neutral = createNeutralTile(builder, builder.getLoc(),
                                       type.clone({1, type.getDimSize(1)}),
                                       reduce.getKind());
     Value column = emitter.getColumn();
     emitter.setColumn(loop.getInductionVar());
     emitter.emitStore(neutral, getMemory(reduce), rowProgram,
-                      reduce.getInput().getType());
+                      reduce.getInput());
     emitter.setColumn(column);
   }
 }
 
 void RowAccumulators::addInMemory(tile::ReduceRowsOp reduce, Value rowProgram) {
-  RankedTensorType type = reduce.getInput().getType();
   Value tile = combineTileRows(
       builder, emitter.emitRowMasked(reduce.getInput(), reduce.getKind()),
       reduce.getKind());
@@ -185,10 +184,10 @@ void RowAccumulators::addInMemory(tile::ReduceRowsOp reduce, Value rowProgram) {
   Value before = tile::LoadOp::create(
       builder, reduce.getLoc(), tile.getType(), memory,
       ValueRange{rowProgram, emitter.getColumn()}, /*misalignment=*/Value(),
-      builder.getI64IntegerAttr(tiling.getAlignment(type)),
+      builder.getI64IntegerAttr(tiling.getAlignment(reduce.getInput())),
       /*invariant=*/nullptr, /*offset=*/nullptr, /*length=*/nullptr,
       /*space=*/nullptr, /*band=*/nullptr);
   Value after = tile::ReduceOp::combine(builder, reduce.getLoc(),
                                         reduce.getKind(), before, tile);
-  emitter.emitStore(after, memory, rowProgram, type);
+  emitter.emitStore(after, memory, rowProgram, reduce.getInput());
 }

@@ -7,6 +7,7 @@
 #include "passes/Passes.h"
 
 #include "dialect/KernelSpace.h"
+#include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,6 +35,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     const Target *target = lookupTarget(getOperation(), this->target);
     if (!target)
       return signalPassFailure();
+    if (failed(completeSpaces(getOperation())))
+      return signalPassFailure();
     SymbolTable symbols(getOperation());
     // Kernels are erased, which a walk over them would not survive.
     SmallVector<tile::LaunchOp> launches;
@@ -60,12 +63,13 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
         return failure();
     if (isOverDimensions(kernel))
       return tileProduct(launch, kernel, symbols, target);
-    KernelShape shape = KernelShape::get(kernel);
+    const KernelSpace space(kernel);
+    const KernelShape shape = KernelShape::get(kernel, space);
     SmallVector<tile::ProgramOp> programs;
     for (TileVariant &variant : getVariants(kernel, shape, target.isHost())) {
       if (!target.isHost())
         variant.grid = *ThreadGrid::get(variant.schedule);
-      programs.push_back(buildProgram(kernel, shape, variant));
+      programs.push_back(buildProgram(kernel, space, shape, variant));
     }
     replaceKernel(launch, kernel, programs, symbols);
     return success();
@@ -104,18 +108,22 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
   }
 
   /// Whether some operand's rows serve several of another's or of a result's.
-  static bool repeatsRows(tile::KernelOp kernel) {
-    SmallVector<ArrayRef<int64_t>> shapes;
-    for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
-                                              kernel.getResultTypes()))
-      if (auto shape = cast<RankedTensorType>(type).getShape();
-          shape.size() > 1)
-        shapes.push_back(shape.drop_back());
-    return llvm::any_of(shapes, [&](ArrayRef<int64_t> shape) {
-      return shape.size() > 1 && shape != shapes.front() &&
-             llvm::any_of(llvm::zip(shape, shapes.front()), [](auto sizes) {
-               auto [lhs, rhs] = sizes;
-               return (lhs == 1) != (rhs == 1);
+  static bool repeatsRows(tile::SpaceAttr space) {
+    SmallVector<ArrayRef<Attribute>> rows;
+    auto add = [&](ArrayAttr projection) {
+      if (projection.size() > 1)
+        rows.push_back(projection.getValue().drop_back());
+    };
+    for (unsigned index = 0; index < space.getArguments().size(); ++index)
+      add(cast<ArrayAttr>(space.getOfArgument(index).front()));
+    for (unsigned index = 0; index < space.getResults().size(); ++index)
+      add(space.getOfResult(index));
+    auto goesAlong = llvm::IsaPred<StringAttr>;
+    return llvm::any_of(rows, [&](ArrayRef<Attribute> own) {
+      return own.size() > 1 &&
+             llvm::any_of(llvm::zip(own, rows.front()), [&](auto places) {
+               auto [lhs, rhs] = places;
+               return goesAlong(lhs) != goesAlong(rhs);
              });
     });
   }
@@ -136,7 +144,8 @@ struct TilePass : public bastile::impl::TileBase<TilePass> {
     // Leading dimensions do not merge where rows are repeated, whose strides
     // differ from those of other rows, or where rows are combined over some of
     // the dimensions.
-    bool merges = !repeatsRows(kernel) && shape.combinedDimensions.empty();
+    bool merges =
+        !repeatsRows(*kernel.getSpace()) && shape.combinedDimensions.empty();
     if (leading <= 1 || merges)
       variants.push_back({name,
                           std::min<int64_t>(leading, 1),

@@ -4,17 +4,17 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/tile/CopyAhead.h"
 #include "passes/tile/TileEmitter.h"
 
 using namespace mlir;
 using namespace bastile;
 
-/// The type of one of `count` contiguous parts of a row of `type`.
-static RankedTensorType getPartType(RankedTensorType type, int64_t count) {
-  SmallVector<int64_t> sizes(type.getShape());
-  sizes.back() /= count;
-  return type.clone(sizes);
+/// The elements of one of `count` contiguous parts of a row of `value`.
+static int64_t getPartLength(Value value, int64_t count) {
+  return cast<RankedTensorType>(value.getType()).getShape().back() / count;
 }
 
 /// How many neighbouring pieces of `op` are interleaved, element by element, in
@@ -37,14 +37,13 @@ void TileEmitter::emitStore(unsigned index) {
   if (auto reduce = value.getDefiningOp<tile::ReduceRowsOp>();
       reduce && reduce.getPartial())
     return;
-  auto type = cast<RankedTensorType>(value.getType());
   Value memory = getResultMemory(index);
   if (auto pack = value.getDefiningOp<tile::PackBandsOp>())
-    return emitStore(emit(pack.getInput()), memory, row, type, /*piece=*/0,
+    return emitStore(emit(pack.getInput()), memory, row, value, /*piece=*/0,
                      /*pieces=*/1, pack.getBand());
   auto join = value.getDefiningOp<tile::JoinOp>();
   if (!join)
-    return emitStore(emit(value), memory, row, type);
+    return emitStore(emit(value), memory, row, value);
   SmallVector<Value> pieces = llvm::map_to_vector(
       join.getPieces(), [&](Value piece) { return emit(piece); });
   int64_t strands = getStrands(join);
@@ -53,10 +52,10 @@ void TileEmitter::emitStore(unsigned index) {
     auto some = ArrayRef(pieces).slice(part * strands, strands);
     Value tile = some.front();
     if (strands > 1)
-      tile = tile::JoinOp::create(builder, join.getLoc(),
-                                  tiling.getTileType(getPartType(type, parts)),
-                                  strands, some);
-    emitStore(tile, memory, row, type, part, parts);
+      tile =
+          tile::JoinOp::create(builder, join.getLoc(),
+                               tiling.getTileType(value, parts), strands, some);
+    emitStore(tile, memory, row, value, part, parts);
   }
 }
 
@@ -67,23 +66,22 @@ void TileEmitter::emitStores() {
 }
 
 void TileEmitter::emitStore(Value tile, Value memory, Value firstRow,
-                            RankedTensorType type, int64_t piece,
-                            int64_t pieces, std::optional<int64_t> band) {
-  RankedTensorType part = getPartType(type, pieces);
-  int64_t length = KernelTiling::getLength(part);
-  bool isStatistic = tiling.shape.rowLength != 1 && length == 1;
+                            Value value, int64_t piece, int64_t pieces,
+                            std::optional<int64_t> band) {
+  int64_t length = getPartLength(value, pieces);
   int64_t width = cast<RankedTensorType>(tile.getType()).getDimSize(1);
-  SmallVector<Value> indices{isStatistic ? constantIndex(0)
-                                         : getFirstColumn(width)};
+  SmallVector<Value> indices{tiling.isStatistic(value) ? constantIndex(0)
+                                                       : getFirstColumn(width)};
   if (cast<MemRefType>(memory.getType()).getRank() >= 2)
     indices.insert(indices.begin(), firstRow);
   tile::StoreOp::create(
       builder, tile.getLoc(), tile, memory, indices,
-      tiling.isMisaligned(part) ? misalignment : Value(),
-      builder.getI64IntegerAttr(tiling.getAccessAlignment(part)),
+      tiling.isMisaligned(value) ? misalignment : Value(),
+      builder.getI64IntegerAttr(tiling.getAccessAlignment(value)),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      tiling.getSpace(type), band ? builder.getI64IntegerAttr(*band) : nullptr);
+      tiling.getSpace(value),
+      band ? builder.getI64IntegerAttr(*band) : nullptr);
 }
 
 /// The first column of a tile that is `width` wide.
@@ -119,27 +117,43 @@ Value TileEmitter::emitLoad(BlockArgument argument, int64_t piece,
 
 Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
                               int64_t pieces, std::optional<int64_t> band) {
-  auto type = cast<RankedTensorType>(argument.getType());
-  RankedTensorType part = getPartType(type, pieces);
-  int64_t length = KernelTiling::getLength(part);
-  RankedTensorType tileType = tiling.getTileType(part);
+  int64_t length = getPartLength(argument, pieces);
+  RankedTensorType tileType = tiling.getTileType(argument, pieces);
   unsigned index = argument.getArgNumber();
-  bool isStatistic = tiling.shape.rowLength != 1 && length == 1;
-  SmallVector<Value> indices{
-      isStatistic ? constantIndex(0) : getFirstColumn(tileType.getDimSize(1))};
-  if (type.getRank() >= 2)
+  SmallVector<Value> indices{tiling.isStatistic(argument)
+                                 ? constantIndex(0)
+                                 : getFirstColumn(tileType.getDimSize(1))};
+  if (isRowTensor(argument))
     indices.insert(indices.begin(), row);
   bool mayChange = tiling.getKernel().getArgAttr(
                        index, tile::TileDialect::kInPlaceAttrName) ||
                    tiling.isLoadedAhead(argument);
-  return tile::LoadOp::create(
+  auto load = tile::LoadOp::create(
       builder, argument.getLoc(), tileType, getMemory(index), indices,
-      tiling.isMisaligned(part) ? misalignment : Value(),
-      builder.getI64IntegerAttr(tiling.getAccessAlignment(part)),
+      tiling.isMisaligned(argument) ? misalignment : Value(),
+      builder.getI64IntegerAttr(tiling.getAccessAlignment(argument)),
       mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      tiling.getSpace(type), band ? builder.getI64IntegerAttr(*band) : nullptr);
+      tiling.getSpace(argument),
+      band ? builder.getI64IntegerAttr(*band) : nullptr);
+  markRowTiles(load, argument, piece, pieces);
+  return load;
+}
+
+/// Says of `load`, in a loop along the row, which tiles it loads, if the
+/// schedule has rows stay in shared memory for the next sweep. Several threads
+/// hold each statistic, which is left out.
+void TileEmitter::markRowTiles(tile::LoadOp load, BlockArgument argument,
+                               int64_t piece, int64_t pieces) {
+  if (!columnLoop || tiling.schedule.getReread() != tile::Reread::Shared ||
+      !isRowTensor(argument) || tiling.isStatistic(argument) ||
+      tiling.space.getGroup(argument) > 1)
+    return;
+  const std::tuple tiles(argument.getArgNumber(), piece, pieces);
+  loadedTiles.insert(tiles);
+  const auto number = llvm::find(loadedTiles, tiles) - loadedTiles.begin();
+  load->setAttr(kRowTilesAttrName, builder.getI64IntegerAttr(number));
 }
 
 /// Loads the interleaved pieces of a part together, other pieces one by one.
@@ -150,8 +164,8 @@ Value TileEmitter::emitSplit(tile::SplitOp split, int64_t piece) {
   Value load = emitLoad(argument, part, split.getNumResults() / strands);
   if (strands == 1)
     return load;
-  auto type = cast<RankedTensorType>(split.getResultTypes().front());
-  SmallVector<Type> types(strands, tiling.getTileType(type));
+  SmallVector<Type> types(strands,
+                          tiling.getTileType(split.getPieces().front()));
   auto tiles =
       tile::SplitOp::create(builder, split.getLoc(), types, strands, load);
   for (auto [value, tile] : llvm::zip_equal(

@@ -134,11 +134,13 @@ Value TileEmitter::emitOp(Operation *op, OpResult result) {
     return emitIota(iota);
   return emitElements(
       builder, result, [&](Value operand) { return emit(operand); },
-      [&](RankedTensorType tensor) { return tiling.getTileType(tensor); });
+      [&](RankedTensorType tensor) {
+        return tiling.getTileType(result).clone(tensor.getElementType());
+      });
 }
 
 Value TileEmitter::emitIota(tile::IotaOp iota) {
-  RankedTensorType type = tiling.getTileType(iota.getType());
+  RankedTensorType type = tiling.getTileType(iota);
   if (iota.getOver())
     return numberRows(builder, tiling, program, iota, row);
   // The only element of a row of length 1 has the number 0, wherever the
@@ -158,7 +160,7 @@ void TileEmitter::emitArguments() {
   for (BlockArgument argument : tiling.getBody().getArguments()) {
     // Rows that are left after a combination are read behind the loop that
     // combines.
-    if (tiling.shape.isKept(cast<RankedTensorType>(argument.getType())))
+    if (tiling.isKept(argument))
       continue;
     bool isRead = false;
     for (OpOperand &use : argument.getUses()) {

@@ -98,11 +98,9 @@ public:
   void emitStore(unsigned index);
   /// Stores all results of the kernel, except partial ones.
   void emitStores();
-  /// Stores `tile`, of a value of `type`, in the rows of `memory` from
-  /// `firstRow` on.
+  /// Stores `tile`, of `value`, in the rows of `memory` from `firstRow` on.
   void emitStore(mlir::Value tile, mlir::Value memory, mlir::Value firstRow,
-                 mlir::RankedTensorType type, int64_t piece = 0,
-                 int64_t pieces = 1,
+                 mlir::Value value, int64_t piece = 0, int64_t pieces = 1,
                  std::optional<int64_t> band = std::nullopt);
 
   /// The kernel's operand and result `index` in memory.
@@ -121,6 +119,8 @@ private:
                        std::optional<int64_t> band = std::nullopt);
   mlir::Value createLoad(mlir::BlockArgument argument, int64_t piece,
                          int64_t pieces, std::optional<int64_t> band);
+  void markRowTiles(tile::LoadOp load, mlir::BlockArgument argument,
+                    int64_t piece, int64_t pieces);
   mlir::Value emitSplit(tile::SplitOp split, int64_t piece);
   mlir::Value getFirstColumn(int64_t width);
   mlir::Value constantIndex(int64_t value);
@@ -140,6 +140,9 @@ private:
   /// The loop along the row, ahead of which tiles of rows are built; null
   /// outside of such loops.
   mlir::Operation *columnLoop = nullptr;
+  /// What loops along the row load of rows: the argument, the piece, and how
+  /// many pieces there are. The place of each is its number.
+  llvm::SetVector<std::tuple<unsigned, int64_t, int64_t>> loadedTiles;
 
   /// Loads of a group of rows, in the order in which the program makes them.
   /// `collected` receives the loads that are made ahead; `ahead` holds those

@@ -616,7 +616,7 @@ tile.kernel @condition(%c: tensor<?x8xi1>, %x: tensor<?x8xf32>) -> tensor<?x8xf3
 // -----
 
 // A row is scaled by the sum of another of the same length.
-// expected-error @below {{'tile.kernel' op goes along two dimensions of columns; a kernel has one, and groups of its columns. If they are one, name it in 'tile.dimensions'; otherwise make two kernels}}
+// expected-error @below {{'tile.kernel' op goes along two dimensions of columns; a kernel has one, and groups of its columns. If they are one, give the kernel a 'space' that says so; otherwise make two kernels}}
 tile.kernel @columns_of_one_length(
     // expected-note @below {{the columns of 'tensor<?x8xf32>' are one}}
     %x: tensor<?x8xf32>,
@@ -673,10 +673,11 @@ tile.kernel @repeated_along_rows(%x: tensor<?x8xf32>) -> tensor<?x1xf32> {
 // expected-error @below {{'tile.kernel' op goes along two dimensions of columns}}
 tile.kernel @square_weights(
     // expected-note @below {{the columns of 'tensor<8x8xf32>' are one}}
-    %w: tensor<8x8xf32> {tile.dimensions = ["n", "k"]},
+    %w: tensor<8x8xf32>,
     // expected-note @below {{and those of 'tensor<8x8xf32>' are another}}
-    %t: tensor<8x8xf32> {tile.dimensions = ["k", "n"]})
-    -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+    %t: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>)
+    attributes {space = #tile.space<[n = 8, k = 8], arguments = [(n, k), (k, n)],
+        results = [(n, k), (k, n)], values = [(n, k), (k, n)]>} {
   %0 = arith.negf %w : tensor<8x8xf32>
   %1 = arith.negf %t : tensor<8x8xf32>
   tile.return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
@@ -687,9 +688,11 @@ tile.kernel @square_weights(
 // Contiguous halves and interleaved ones.
 // expected-error @below {{'tile.kernel' op goes along two dimensions of columns}}
 tile.kernel @halves(
-    %x: tensor<?x8xf32> {tile.dimensions = ["r", "c"]},
-    %y: tensor<?x8xf32> {tile.dimensions = ["r", "c"]})
-    -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+    %x: tensor<?x8xf32>, %y: tensor<?x8xf32>)
+    -> (tensor<?x4xf32>, tensor<?x4xf32>)
+    attributes {space = #tile.space<[r = ?, c = 4, w = pieces(c, 2), e = 4],
+        arguments = [(r, w), (r, w)], results = [(r, c), (r, e)],
+        values = [(r, c), (r, c), (r, e), (r, e), (r, c), (r, e)]>} {
   // expected-note @below {{the columns of 'tensor<?x4xf32>' are one}}
   %low, %high = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
   // expected-note @below {{and those of 'tensor<?x4xf32>' are another}}
@@ -697,15 +700,6 @@ tile.kernel @halves(
   %0 = arith.addf %low, %high : tensor<?x4xf32>
   %1 = arith.addf %even, %odd : tensor<?x4xf32>
   tile.return %0, %1 : tensor<?x4xf32>, tensor<?x4xf32>
-}
-
-// -----
-
-// expected-error @below {{'tile.kernel' op result 0 of type 'tensor<?x4xf32>' has 'tile.dimensions' ["r", "c"], but "c" has the size 8}}
-tile.kernel @two_sizes(%x: tensor<?x8xf32> {tile.dimensions = ["r", "c"]})
-    -> (tensor<?x4xf32> {tile.dimensions = ["r", "c"]}) {
-  %0 = tile.reduce add %x : tensor<?x8xf32> -> tensor<?x4xf32>
-  tile.return %0 : tensor<?x4xf32>
 }
 
 // -----

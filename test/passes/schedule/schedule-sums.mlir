@@ -65,7 +65,7 @@ tile.kernel @rows_of_320(%x: tensor<?x2560xbf16>) -> tensor<?x2560xf32> {
 
 // A row that no vector divides is held by elements, as many of them as of others.
 // CHECK-LABEL: @odd_row
-// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 2, stages = 2>}
+// CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 416, vector = 1, columns = 2912, persistent = 2, stages = 2>, space = #tile.space<{{[^>]*}}>}
 tile.kernel @odd_row(%x: tensor<?x2881xbf16>) -> (tensor<?x2881xf32>, tensor<?x1xf32>) {
   %0 = arith.extf %x : tensor<?x2881xbf16> to tensor<?x2881xf32>
   %1 = tile.reduce add %0 : tensor<?x2881xf32> -> tensor<?x1xf32>
@@ -131,9 +131,11 @@ tile.kernel @statistics(%x: tensor<?x4096xf32>) -> tensor<?x1xf32> {
 // Where registers hold two sums, three stages go through shared memory.
 // CHECK-LABEL: @two_sums
 // CHECK-SAME:  schedule = #tile.rows<rows = 1, threads = 512, vector = 8, columns = 4096, persistent = 2, stages = 3>,
-tile.kernel @two_sums(%x: tensor<?x4096xbf16> {tile.dimensions = ["rows", "columns"]},
-                      %y: tensor<?x4096xbf16> {tile.dimensions = ["rows", "columns"]})
-    -> (tensor<?x4096xf32>, tensor<?x4096xf32>) {
+tile.kernel @two_sums(%x: tensor<?x4096xbf16>, %y: tensor<?x4096xbf16>)
+    -> (tensor<?x4096xf32>, tensor<?x4096xf32>)
+    attributes {space = #tile.space<[reduction r = ?, c = 4096, r1 = ?],
+        arguments = [(r, c), (r, c)], results = [(r1, c), (r1, c)],
+        values = [(r, c), (r, c), (r1, c), (r1, c)]>} {
   %0 = arith.extf %x : tensor<?x4096xbf16> to tensor<?x4096xf32>
   %1 = arith.extf %y : tensor<?x4096xbf16> to tensor<?x4096xf32>
   %2 = tile.reduce_rows add %0 partial : tensor<?x4096xf32> -> tensor<?x4096xf32>

@@ -85,12 +85,14 @@ tile.kernel @sum_of_what_rows_share(%x: tensor<?x65536xbf16>, %w: tensor<65536xf
 }
 
 // A sum of rows of their own comes first: other rows are loaded meanwhile. The
-// names say that both have the same columns.
+// space says that both have the same columns.
 // CHECK-LABEL: @sum_of_other_rows
 // CLUSTER-SAME: #tile.rows<rows = 1, threads = 512, vector = 8, columns = 65536, cluster = 8>
-tile.kernel @sum_of_other_rows(%x: tensor<?x65536xbf16> {tile.dimensions = ["rows", "columns"]},
-                               %y: tensor<?x65536xbf16> {tile.dimensions = ["rows", "columns"]})
-    -> tensor<?x65536xbf16> {
+tile.kernel @sum_of_other_rows(%x: tensor<?x65536xbf16>, %y: tensor<?x65536xbf16>)
+    -> tensor<?x65536xbf16>
+    attributes {space = #tile.space<[r = ?, reduction c = 65536],
+        arguments = [(r, c), (r, c)], results = [(r, c)],
+        values = [(r, c), (r, 1), (r, c), (r, c), (r, c), (r, c)]>} {
   %0 = arith.extf %y : tensor<?x65536xbf16> to tensor<?x65536xf32>
   %1 = tile.reduce add %0 : tensor<?x65536xf32> -> tensor<?x1xf32>
   %2 = tile.broadcast %1 like %x : tensor<?x1xf32>, tensor<?x65536xbf16> -> tensor<?x65536xf32>

@@ -17,10 +17,11 @@ func.func @of_one_length(%x: tensor<?x8xf32>, %y: tensor<?x8xf32>) -> tensor<?x8
 
 // -----
 
-// The function's arguments say that the columns are one dimension, and so do the
-// kernel's, whose ops do not show it.
+// The function's arguments say that the columns are one dimension, and so does the
+// space of the kernel, whose ops do not show it.
 // CHECK-LABEL: tile.kernel @of_one_name_kernel(
-// CHECK-SAME:      tensor<?x8xf32> {tile.dimensions = ["rows", "columns"]}, %{{.*}}: tensor<?x8xf32> {tile.dimensions = ["rows", "columns"]}) -> (tensor<?x8xf32> {tile.dimensions = ["rows", "columns"]})
+// CHECK-SAME:      #tile.space<[rows = ?, reduction columns = 8]
+// CHECK-SAME:      arguments = [(rows, columns), (rows, columns)], results = [(rows, columns)]
 // CHECK-NOT:   tile.kernel
 func.func @of_one_name(%x: tensor<?x8xf32> {tile.dimensions = ["rows", "columns"]},
                        %y: tensor<?x8xf32> {tile.dimensions = ["rows", "columns"]})
@@ -88,9 +89,9 @@ func.func @square(%w: tensor<8x8xf32> {tile.dimensions = ["m", "k"]},
 // The second kernel combines partial rows of as many programs, a dimension for
 // which a name is left that the function does not give to another.
 // CHECK-LABEL: tile.kernel @names_kernel1(
-// CHECK-SAME:      tensor<?x8xf32> {tile.dimensions = ["d1", "d0"]}, %{{.*}}: tensor<?x8xf32> {tile.dimensions = ["d1", "d0"]})
-// CHECK-SAME:      -> (tensor<8xf32> {tile.dimensions = ["d0"]}, tensor<8xf32> {tile.dimensions = ["d0"]})
-func.func @names(%x: tensor<?x8xf32> {tile.dimensions = ["rows", "d0"]})
+// CHECK-SAME:      #tile.space<[reduction r1 = ?, r = 8]
+// CHECK-SAME:      arguments = [(r1, r), (r1, r)], results = [(r), (r)]
+func.func @names(%x: tensor<?x8xf32> {tile.dimensions = ["rows", "r"]})
     -> (tensor<8xf32>, tensor<8xf32>) {
   %0 = tile.reduce_rows add %x : tensor<?x8xf32> -> tensor<8xf32>
   %1 = tile.reduce_rows max %x : tensor<?x8xf32> -> tensor<8xf32>

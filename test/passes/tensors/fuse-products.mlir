@@ -155,7 +155,7 @@ func.func @computed_of_number(%x: tensor<?x1xbf16>, %y: tensor<?x8xbf16>)
 // has to leave no more for it: of a norm, the residual's sum is left, not its
 // squares beside it.
 // CHECK-LABEL: tile.kernel @norm_behind_product_kernel0(
-// CHECK-SAME:      -> tensor<?x8xf32> {
+// CHECK-SAME:      -> tensor<?x8xf32> attributes
 // CHECK-NEXT:    tile.dot
 // CHECK-NEXT:    %[[H:.*]] = arith.addf
 // CHECK-NEXT:    tile.return %[[H]]
@@ -224,7 +224,7 @@ func.func @vector_of_two(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8x
 // CHECK-LABEL: tile.kernel @vector_as_factor_kernel0(
 // CHECK:         tile.broadcast
 // CHECK-LABEL: tile.kernel @vector_as_factor_kernel1(
-// CHECK-SAME:      %[[B:[^:]*]]: tensor<?x8xf32>, %{{[^:]*}}: tensor<8x8xf32>) -> tensor<?x8xf32> {
+// CHECK-SAME:      %[[B:[^:]*]]: tensor<?x8xf32>, %{{[^:]*}}: tensor<8x8xf32>) -> tensor<?x8xf32> attributes
 // CHECK-NEXT:    %[[P:.*]] = tile.dot %[[B]],
 // CHECK-NEXT:    arith.mulf %[[P]], %[[B]]
 // CHECK-LABEL: func @vector_as_factor(
@@ -240,7 +240,7 @@ func.func @vector_as_factor(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>, %v: tensor
 // CHECK-LABEL: tile.kernel @widened_factor_kernel0(
 // CHECK:         arith.extf
 // CHECK-LABEL: tile.kernel @widened_factor_kernel1(
-// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>, %{{[^:]*}}: tensor<8x8xf32>) -> tensor<?x8xf32> {
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>, %{{[^:]*}}: tensor<8x8xf32>) -> tensor<?x8xf32> attributes
 // CHECK-NEXT:    %[[P:.*]] = tile.dot %[[X]],
 // CHECK-NEXT:    arith.mulf %[[P]], %[[X]]
 // CHECK-LABEL: func @widened_factor(

@@ -194,7 +194,7 @@ func.func @"0.layer norm-2"(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // The schedule that a user pins reaches the kernels.
 // CHECK-LABEL: tile.kernel @pinned_kernel(
-// CHECK-SAME:      attributes {schedule = #tile.rows<threads = 64>}
+// CHECK-SAME:      attributes {schedule = #tile.rows<threads = 64>,
 func.func @pinned(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
     attributes {tile.schedule = #tile.rows<threads = 64>} {
   %0 = arith.addf %x, %x : tensor<?x8xf32>
@@ -248,8 +248,8 @@ func.func @sum_of_rows(%x: tensor<?x8xbf16>) -> tensor<8xbf16> {
 // CHECK-DAG:     tile.reduce_rows max %{{.*}} partial : tensor<?x8xf32>
 // CHECK-DAG:     tile.reduce_rows add %{{.*}} partial : tensor<?x1xf32>
 // CHECK:       tile.kernel @several_sums_kernel1(
-// CHECK-SAME:      tensor<?x8xf32> {tile.dimensions = ["d0", "d1"]}, %{{[^:]*}}: tensor<?x8xf32> {tile.dimensions = ["d0", "d1"]})
-// CHECK-SAME:      -> (tensor<8xf32> {tile.dimensions = ["d1"]}, tensor<8xf32> {tile.dimensions = ["d1"]})
+// CHECK-SAME:      tensor<?x8xf32>, %{{[^:]*}}: tensor<?x8xf32>) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK-SAME:      arguments = [(r, c), (r, c)], results = [(c), (c)]
 // CHECK-NEXT:    tile.reduce_rows add
 // CHECK-NEXT:    tile.reduce_rows max
 // CHECK:       tile.kernel @several_sums_kernel2(

@@ -1,8 +1,16 @@
 // RUN: tile-opt %s --tile --keep-rows --canonicalize --cse -split-input-file | FileCheck %s
+// RUN: tile-opt %s --tile -split-input-file | FileCheck %s --check-prefix=TILED
 
 // Tiles of the row are copied to slots of their own, three ahead of the one that
 // the first sweep computes on, and the second sweep takes them from there. The padding
-// is kept as well. What all rows share stays in the caches.
+// is kept as well. The pass `tile` says which loads are of the same tiles. What all rows share stays in the caches.
+// TILED-LABEL: tile.program @kept(
+// TILED-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref<1000xbf16>
+// TILED:         scf.for
+// TILED:           tile.load %[[X]]{{.*}} tile.row_tiles = 0 : i64
+// TILED:         scf.for
+// TILED:           tile.load %[[X]]{{.*}} tile.row_tiles = 0 : i64
+// TILED:           tile.load %[[W]]{{.*}} {alignment = 16 : i64, invariant}
 // CHECK-LABEL: tile.program @kept(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[W:[^:]*]]: memref<1000xbf16>
 // CHECK-DAG:     %[[STEP:.*]] = arith.constant 256 : index
@@ -79,6 +87,10 @@ func.func @f(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> {
 // Operands that only one sweep reads are not kept, nor are statistics of groups,
 // which several threads hold. A block of a cluster has its part of each tile: a
 // buffer begins behind those parts of the one before.
+// TILED-LABEL: tile.program @two_operands(
+// TILED-COUNT-2: tile.row_tiles = {{[01]}} : i64
+// TILED:         tile.reduce
+// TILED-COUNT-3: tile.row_tiles = {{[012]}} : i64
 // CHECK-LABEL: tile.program @two_operands(
 // CHECK-SAME:      %{{[^:]*}}: index, %[[X:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Y:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[S:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}}, %[[Z:[^:]*]]: memref<{{[^:]*}}> {tile{{[^}]*}}},
 // CHECK-DAG:     %[[XKEPT:.*]] = tile.buffer {offset = 0 : i64} : memref<2x1x512xf32, #gpu.address_space<workgroup>>

@@ -1,0 +1,71 @@
+//===- SumTiles.cpp - Tiles of sums and their factors ---------------------===//
+//
+// Part of Bastile, under the MIT License. See LICENSE.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/products/SumTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace bastile;
+
+Value bastile::createNeutralTile(OpBuilder &builder, Location loc,
+                                 RankedTensorType type, tile::ReduceKind kind) {
+  Attribute neutral = tile::ReduceOp::getNeutral(kind, type.getElementType());
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(type, neutral));
+}
+
+Value bastile::createSplat(OpBuilder &builder, Location loc, Type type,
+                           double number) {
+  auto tensor = cast<RankedTensorType>(type);
+  Attribute element = builder.getFloatAttr(tensor.getElementType(), number);
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(tensor, element));
+}
+
+Value bastile::createIsEqual(OpBuilder &builder, Location loc, Value tile,
+                             double number) {
+  return arith::CmpFOp::create(
+      builder, loc, arith::CmpFPredicate::OEQ, tile,
+      createSplat(builder, loc, tile.getType(), number));
+}
+
+Value bastile::createBase(OpBuilder &builder, Location loc, Value maximum) {
+  Value isNone = createIsEqual(builder, loc, maximum, -INFINITY);
+  Value zero = createSplat(builder, loc, maximum.getType(), 0);
+  return arith::SelectOp::create(builder, loc, isNone, zero, maximum);
+}
+
+Value bastile::createScale(OpBuilder &builder, Location loc, Value from,
+                           Value to) {
+  return math::ExpOp::create(builder, loc,
+                             arith::SubFOp::create(builder, loc, from, to));
+}
+
+Value bastile::createScaleOfEqual(OpBuilder &builder, Location loc, Value from,
+                                  Value to) {
+  Value one = createSplat(builder, loc, to.getType(), 1);
+  Value isSame =
+      arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ, from, to);
+  return arith::SelectOp::create(builder, loc, isSame, one,
+                                 createScale(builder, loc, from, to));
+}
+
+Value bastile::createCounts(OpBuilder &builder, Location loc, Type type,
+                            const Power &power,
+                            llvm::function_ref<Value(Value)> emit) {
+  Value zero = createSplat(builder, loc, type, 0);
+  Value counts = createSplat(builder, loc, type, 1);
+  for (const Branch &branch : power.branches) {
+    Value condition = emit(branch.condition);
+    counts = arith::SelectOp::create(builder, loc, condition,
+                                     branch.isTrue ? counts : zero,
+                                     branch.isTrue ? zero : counts);
+  }
+  return counts;
+}
