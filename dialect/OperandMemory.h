@@ -18,6 +18,19 @@ inline mlir::MemRefType getMemoryType(mlir::Type operand) {
   return mlir::dyn_cast<mlir::MemRefType>(operand);
 }
 
+/// The type of an operand with `sizes`: its rows are contiguous, and may lie
+/// any strides apart.
+inline mlir::MemRefType getStridedType(llvm::ArrayRef<int64_t> sizes,
+                                       mlir::Type element) {
+  if (sizes.size() < 2)
+    return mlir::MemRefType::get(sizes, element);
+  llvm::SmallVector<int64_t> strides(sizes.size(), mlir::ShapedType::kDynamic);
+  strides.back() = 1;
+  return mlir::MemRefType::get(
+      sizes, element,
+      mlir::StridedLayoutAttr::get(element.getContext(), 0, strides));
+}
+
 /// The swizzle of a buffer or tile in shared memory; none elsewhere.
 inline std::optional<int64_t> getSwizzle(mlir::Type type) {
   auto memory = mlir::dyn_cast<mlir::MemRefType>(type);

@@ -7,6 +7,7 @@
 #include "passes/products/ProgramFrame.h"
 
 #include "dialect/ElementBytes.h"
+#include "dialect/OperandMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/Boxes.h"
@@ -51,17 +52,10 @@ int64_t ProgramFrame::getAlignment(const Operand &operand) const {
 }
 
 void ProgramFrame::addOperandType(const Operand &operand) {
-  const int64_t rank = operand.type.getRank();
-  MemRefLayoutAttrInterface memoryLayout;
-  if (rank > 1) {
-    SmallVector<int64_t> strides(rank, ShapedType::kDynamic);
-    strides.back() = 1;
-    memoryLayout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
-  }
-  const auto memory = MemRefType::get(
-      operand.type.getShape(), operand.type.getElementType(), memoryLayout);
+  const MemRefType memory = tile::getStridedType(
+      operand.type.getShape(), operand.type.getElementType());
   SmallVector<Attribute> dimensions;
-  for (unsigned place = 0; place < rank; ++place)
+  for (unsigned place = 0; place < operand.type.getRank(); ++place)
     dimensions.push_back(operands.getDimension(operand, place));
   NamedAttrList marks;
   marks.set(tile::ProgramOp::kDimensionsAttrName,

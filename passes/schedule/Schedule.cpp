@@ -7,12 +7,12 @@
 #include "passes/Passes.h"
 
 #include "dialect/KernelSpace.h"
+#include "dialect/Rows.h"
 #include "dialect/space/SpaceBuilder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/TargetLookup.h"
 #include "passes/schedule/KernelSchedule.h"
-#include "passes/schedule/KernelShape.h"
 #include "passes/schedule/SchedulePins.h"
 
 namespace bastile {
@@ -36,16 +36,39 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
       return signalPassFailure();
     if (failed(completeSpaces(getOperation())))
       return signalPassFailure();
-    shapes.clear();
-    for (auto kernel : getOperation().getOps<tile::KernelOp>())
-      if (!isOverDimensions(kernel))
-        shapes.try_emplace(kernel, KernelShape::get(kernel));
     findAuxiliary();
     for (auto kernel : getOperation().getOps<tile::KernelOp>()) {
       const bool isOwn(pins->getOwn(kernel.getSymName()));
       if (failed(getPinned(kernel, *pins).assign(kernel, isOwn, *target)))
         return signalPassFailure();
     }
+  }
+
+  /// Whether `kernel` scales in place, by a factor that is mostly 1.
+  static bool isScaling(tile::KernelOp kernel) {
+    return llvm::any_of(
+        llvm::seq(kernel.getNumArguments()), [&](unsigned index) {
+          return bool(
+              kernel.getArgAttr(index, tile::TileDialect::kFactorAttrName));
+        });
+  }
+
+  /// How long the rows are that `kernel` goes through; 0 if it has none, or
+  /// finishes what others began.
+  static int64_t getRowLength(tile::KernelOp kernel) {
+    Block &body = kernel.getBody().front();
+    auto isOfRows = [](Operation &op) {
+      return llvm::any_of(op.getResults(), isRowTensor);
+    };
+    auto combinesRows = [](tile::ReduceRowsOp reduce) {
+      return !reduce.getPartial();
+    };
+    if ((llvm::none_of(body.getArguments(), isRowTensor) &&
+         llvm::none_of(body, isOfRows)) ||
+        llvm::any_of(body.getOps<tile::ReduceRowsOp>(), combinesRows))
+      return 0;
+    const tile::SpaceDimension *columns = KernelSpace(kernel).getColumns();
+    return columns ? columns->size : 1;
   }
 
   /// Finds the kernels that fields pinned for every kernel do not mean: those
@@ -62,13 +85,9 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
           auto kernel = symbols.lookup<tile::KernelOp>(name.getValue());
           if (!kernel || isOverDimensions(kernel))
             continue;
-          const KernelShape &shape = shapes.at(kernel);
-          if (shape.hasFactor)
+          if (isScaling(kernel))
             auxiliary.insert(kernel);
-          kernels.push_back(
-              {kernel, shape.numCombinedRows > 0 || shape.leading == 0
-                           ? 0
-                           : shape.rowLength});
+          kernels.push_back({kernel, getRowLength(kernel)});
           longest = std::max(longest, kernels.back().second);
         }
       for (auto [kernel, length] : kernels)
@@ -94,7 +113,6 @@ struct SchedulePass : public bastile::impl::ScheduleBase<SchedulePass> {
     return open;
   }
 
-  DenseMap<Operation *, KernelShape> shapes;
   DenseSet<Operation *> auxiliary;
 };
 

@@ -7,6 +7,7 @@
 #include "passes/tile/ProgramSignature.h"
 
 #include "dialect/ElementBytes.h"
+#include "dialect/OperandMemory.h"
 #include "dialect/Rows.h"
 #include "passes/tile/RowNumbers.h"
 
@@ -61,18 +62,13 @@ void SignatureBuilder::addOperand(Value value, bool isWithoutGaps,
   if (tiling.hasPhase(value))
     marks.set(tile::ProgramOp::kPhaseAttrName,
               builder.getI64IntegerAttr(tiling.schedule.getVector()));
-  MemRefLayoutAttrInterface layout;
   SmallVector<int64_t> sizes{type.getShape().back()};
-  if (isWithoutGaps) {
-    sizes.insert(sizes.begin(), ShapedType::kDynamic);
-  } else if (type.getRank() >= 2) {
-    const int64_t leading = tiling.variant.leading;
-    sizes.insert(sizes.begin(), leading, ShapedType::kDynamic);
-    SmallVector<int64_t> strides(leading, ShapedType::kDynamic);
-    strides.push_back(1);
-    layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
-  }
-  types.push_back(MemRefType::get(sizes, type.getElementType(), layout));
+  if (isWithoutGaps || type.getRank() >= 2)
+    sizes.insert(sizes.begin(), isWithoutGaps ? 1 : tiling.variant.leading,
+                 ShapedType::kDynamic);
+  types.push_back(isWithoutGaps
+                      ? MemRefType::get(sizes, type.getElementType())
+                      : tile::getStridedType(sizes, type.getElementType()));
   if (IntegerAttr space = tiling.getSpace(value))
     marks.set(tile::ProgramOp::kSpaceAttrName, space);
   marks.set(tile::ProgramOp::kAlignmentAttrName,
