@@ -40,6 +40,8 @@ class Mask:
 
     def __init__(self, functions, offsets, make_own):
         self.functions, self.offsets = functions, offsets
+        #: What the layers share of their calls.
+        self.known = {}
         self._make_own = make_own
         self._own = None
 
@@ -104,9 +106,8 @@ def run(mask, module, query, key, value, named):
         "dropout": named.get("dropout") or 0.0,
     }
     if isinstance(mask, Mask):
-        result = flex.attend_by(
-            mask.functions, query, key, value, offsets=mask.offsets, **options
-        )
+        options.update(offsets=mask.offsets, known=mask.known)
+        result = flex.attend_by(mask.functions, query, key, value, **options)
     else:
         is_causal = named.get("is_causal")
         if is_causal is None:
