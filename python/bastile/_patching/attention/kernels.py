@@ -22,6 +22,7 @@ from bastile._attention import api, flex
 from bastile._attention.scores.operators import Functions
 from bastile._attention.scores.values import Refused
 from bastile._patching import code, kind, probes
+from bastile._patching.attention import packing
 
 _channel = _log.Channel("patching")
 #: The name of this attention in Transformers' registry.
@@ -76,7 +77,7 @@ def make_mask(make_own, named):
     """The `Mask` for the arguments by name of a function of Transformers that makes masks;
     ``make_own`` makes the model's own, which is the result where no kernel can have the
     mask."""
-    function = named["mask_function"]
+    function = packing.by_places(named["mask_function"], named.get("local_size"))
     padding, length = named.get("attention_mask"), named["kv_length"]
     offsets = {"query": named.get("q_offset", 0), "key": named.get("kv_offset", 0)}
     if any(isinstance(x, torch.Tensor) for x in offsets.values()):
