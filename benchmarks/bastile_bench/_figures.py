@@ -53,6 +53,38 @@ def draw_op(rows) -> plt.Figure:
     return figure
 
 
+def draw_over_lengths(rows) -> plt.Figure:
+    """Operations in a second over the length of sequences, a line for each kernel; one
+    below the other, forward and backward."""
+    directions = [x for x in _DIRECTIONS if any(row["direction"] == x for row in rows)]
+    kernels = list(dict.fromkeys(row["kernel"] for row in rows))
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(
+            len(directions),
+            1,
+            figsize=(8, 0.6 + 3 * len(directions)),
+            squeeze=False,
+            layout="constrained",
+        )
+        for axis, direction in zip(axes[:, 0], directions):
+            for kernel in kernels:
+                points = sorted(
+                    (row["shape"][1], row["tflops"])
+                    for row in _done(rows)
+                    if (row["direction"], row["kernel"]) == (direction, kernel)
+                )
+                is_own = kernel == PROVIDERS["bastile"].title
+                color = PROVIDERS["bastile"].color if is_own else None
+                axis.plot(*zip(*points), marker="o", label=kernel, color=color)
+            axis.set_xscale("log", base=2)
+            axis.set_ylim(bottom=0)
+            axis.set_ylabel("TFLOP/s\n(more is better)")
+            axis.set_xlabel("length of a sequence")
+            axis.set_title(_DIRECTIONS[direction], loc="left", fontweight="bold")
+        axes[0, 0].legend(frameon=False)
+    return figure
+
+
 def _draw_speed(axis, rows, shapes):
     _draw_bars(axis, rows, shapes, lambda row: row.get("gb_per_s"))
     for index, shape in enumerate(shapes):

@@ -152,9 +152,9 @@ def run(arguments) -> int:
             report.add(*rows)
             progress.print(format_table(rows, COLUMNS))
             progress.step()
-    print(f"\nresults: {report.path} and {report.path.with_suffix('.csv')}")
-    failed = [row for row in report.rows if row["status"] == "failed"]
-    return 1 if any(row["provider"] == "bastile" for row in failed) else 0
+    if not arguments.lengths:
+        arguments.no_plots = True
+    return _options.finish(report, arguments)
 
 
 def _cases(arguments, make):

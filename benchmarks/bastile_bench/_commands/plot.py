@@ -61,6 +61,7 @@ def _sections(figures, document):
     command = document["command"].split()[0]
     drawers = {
         "kernels": _kernel_sections,
+        "attention": _attention_sections,
         "host": _host_sections,
         "compile-time": _compile_sections,
     }
@@ -87,6 +88,18 @@ def _kernel_sections(figures, rows, summary):
         about = OPS[op].about if op in OPS else ""
         own = [row for row in rows if row["op"] == op]
         yield op, op, about, figures.draw_op(own)
+
+
+def _attention_sections(figures, rows, summary):
+    lengths = [row for row in rows if row["op"] == "length" and row["status"] == "ok"]
+    if lengths:
+        yield (
+            "lengths",
+            "Causal attention over lengths",
+            "As many sequences as make 16384 tokens, of 32 heads of queries and 8 of keys "
+            "with 128 elements.",
+            figures.draw_over_lengths(lengths),
+        )
 
 
 def _host_sections(figures, rows, summary):

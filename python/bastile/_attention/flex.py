@@ -92,6 +92,7 @@ def attend_by(
     value,
     *,
     offsets=None,
+    known=None,
     scale=None,
     softcap=0.0,
     sinks=None,
@@ -100,21 +101,24 @@ def attend_by(
     return_lse=False,
 ):
     """Attention with `Functions` in it. ``offsets`` has, by axis, the number at which the
-    indices begin that the functions get."""
+    indices begin that the functions get. Calls with the same functions and offsets, as
+    those of a model's layers, may share ``known``, a dictionary."""
     call = functions.what
     query, key, value = checks.cast(query, key, value)
     heads = heads_of.find(call, query, key, value)
-    offsets = offsets or {}
-    reads, compute = operators.find(functions)
-    tensors = functions.captured.tensors
+    place = heads, query.device
+    known = {} if known is None else known
+    if place not in known:
+        known[place] = _prepare(functions, *place, offsets or {})
+    compute, shifts, captured = known[place]
     operands = (
         heads.split_query(query),
         key.unsqueeze(2),
         value.unsqueeze(2),
-        *(api.one_offset(offsets.get(axis), query.device) for axis in ("query", "key")),
+        *shifts,
         heads.of_heads("sinks", sinks),
         api.take_seed(call, dropout, seed, query.device),
-        *(_read(heads, tensors[i], places, offsets) for i, places in reads),
+        *captured,
     )
     numbers = (
         query.shape[-1] ** -0.5 if scale is None else float(scale),
@@ -123,6 +127,18 @@ def attend_by(
         float(bool(return_lse)),
     )
     return api.finish(heads, compute(operands, numbers), return_lse)
+
+
+def _prepare(functions, heads, device, offsets):
+    """A function of all operands and the numbers, and the operands that follow from the
+    functions: where indices begin, and what is read of captured tensors."""
+    reads, compute = operators.find(functions)
+    tensors = functions.captured.tensors
+    return (
+        compute,
+        [api.one_offset(offsets.get(axis), device) for axis in ("query", "key")],
+        [_read(heads, tensors[i].to(device), places, offsets) for i, places in reads],
+    )
 
 
 def _read(heads, tensor, places, offsets):

@@ -41,6 +41,17 @@ def test_rows(tmp_path, capsys, tiny):
     assert "gpt-oss-window causal window 8 sinks" in text and "2x31x32x8x128" in text
 
 
+def test_a_plot_over_lengths(tmp_path, tiny, capsys):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("jinja2")
+    options = "--cases --lengths 8 15 --rounds 1 --forward-only --dtype f32"
+    assert run(tmp_path, f"attention {options}")[0] == 0
+    assert "1 PNG beside it" in capsys.readouterr().out
+    assert (tmp_path / "attention-lengths.png").stat().st_size > 1000
+    page = (tmp_path / "attention.html").read_text()
+    assert "length of a sequence" in page and "written out" in page
+
+
 def test_the_preset_of_kernels(tmp_path, tiny, monkeypatch):
     monkeypatch.setattr(command, "LENGTHS", ())
     words = "kernels --preset attention --forward-only --dtype f32"

@@ -9,8 +9,9 @@ import bastile
 import pytest
 import tiny_models
 import torch
+from bastile._attention.scores.captured import Captured
 from bastile._patching import probes
-from bastile._patching.attention import kernels, masks
+from bastile._patching.attention import kernels, masks, packing
 from transformers import masking_utils
 from transformers.models.gpt_oss import modeling_gpt_oss
 from transformers.models.llama import modeling_llama
@@ -252,6 +253,53 @@ def test_who_computes_with_a_mask_gets_the_models_own():
     assert torch.equal(scores + made, scores + own)
     assert torch.equal(torch.add(scores, other=made), scores + own)
     assert made.shape == own.shape and torch.equal(made[..., :3], own[..., :3])
+
+
+def packed(function):
+    positions = torch.cat([torch.arange(3), torch.arange(4)])[None]
+    documents = torch.tensor([[0, 0, 0, 1, 1, 1, 1]])
+    return masking_utils.packed_sequence_compatibility_function(
+        function, positions, documents
+    )
+
+
+def dense(function):
+    return masking_utils.sdpa_mask(
+        1, 7, 7, mask_function=function, allow_is_causal_skip=False
+    )
+
+
+@pytest.mark.parametrize(
+    "function, window",
+    [
+        (masking_utils.causal_mask_function, None),
+        (masking_utils.sliding_window_causal_mask_function(2), 2),
+        (masking_utils.bidirectional_mask_function, None),
+    ],
+)
+def test_packed_documents_are_compared_by_places(function, window):
+    original = packed(function)
+    found = packing.by_places(original, window)
+    assert found is not original
+    assert torch.equal(dense(found), dense(original))
+    # The positions are no operand.
+    captured = Captured()
+    captured.key_of(found)
+    assert len(captured.tensors) == 1
+
+
+@pytest.mark.parametrize(
+    "function, window",
+    [
+        (masking_utils.chunked_causal_mask_function(3, torch.zeros(1, dtype=int)), 3),
+        (masking_utils.sliding_window_causal_mask_function(2), 3),
+        (lambda b, h, q, kv: kv < 2, None),
+    ],
+)
+def test_what_depends_on_positions_in_documents_stays(function, window):
+    original = packed(function)
+    assert packing.by_places(original, window) is original
+    assert packing.by_places(function, window) is function
 
 
 def test_originals_are_proven():

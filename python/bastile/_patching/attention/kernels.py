@@ -22,6 +22,7 @@ from bastile._attention import api, flex
 from bastile._attention.scores.operators import Functions
 from bastile._attention.scores.values import Refused
 from bastile._patching import code, kind, probes
+from bastile._patching.attention import packing
 
 _channel = _log.Channel("patching")
 #: The name of this attention in Transformers' registry.
@@ -40,6 +41,8 @@ class Mask:
 
     def __init__(self, functions, offsets, make_own):
         self.functions, self.offsets = functions, offsets
+        #: What the layers share of their calls.
+        self.known = {}
         self._make_own = make_own
         self._own = None
 
@@ -74,7 +77,7 @@ def make_mask(make_own, named):
     """The `Mask` for the arguments by name of a function of Transformers that makes masks;
     ``make_own`` makes the model's own, which is the result where no kernel can have the
     mask."""
-    function = named["mask_function"]
+    function = packing.by_places(named["mask_function"], named.get("local_size"))
     padding, length = named.get("attention_mask"), named["kv_length"]
     offsets = {"query": named.get("q_offset", 0), "key": named.get("kv_offset", 0)}
     if any(isinstance(x, torch.Tensor) for x in offsets.values()):
@@ -104,9 +107,8 @@ def run(mask, module, query, key, value, named):
         "dropout": named.get("dropout") or 0.0,
     }
     if isinstance(mask, Mask):
-        result = flex.attend_by(
-            mask.functions, query, key, value, offsets=mask.offsets, **options
-        )
+        options.update(offsets=mask.offsets, known=mask.known)
+        result = flex.attend_by(mask.functions, query, key, value, **options)
     else:
         is_causal = named.get("is_causal")
         if is_causal is None:

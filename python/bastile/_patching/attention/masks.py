@@ -15,7 +15,6 @@ all models share. Outside of `within` they do what they did.
 import contextlib
 import functools
 import threading
-import types
 from typing import NamedTuple
 
 import torch
@@ -23,7 +22,7 @@ from transformers import masking_utils
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from bastile._patching import registry
-from bastile._patching.attention import kernels, windows
+from bastile._patching.attention import kernels, packing, windows
 
 
 class _Forward(NamedTuple):
@@ -191,7 +190,7 @@ def _window_of(named, has_own_positions):
     if length != named["kv_length"] or not _is_understood():
         return None
     expected = masking_utils.sliding_window_causal_mask_function(window)
-    return window if _is_same(named.get("mask_function"), expected) else None
+    return window if packing.is_same(named.get("mask_function"), expected) else None
 
 
 def _counts_all(padding):
@@ -210,22 +209,3 @@ def _is_understood():
     function = masking_utils.sliding_window_causal_mask_function(3)
     expected = (columns <= rows) & (columns > rows - 3)
     return torch.equal(function(0, 0, rows, columns), expected)
-
-
-def _is_same(a, b):
-    """Whether two functions have the same code and the same variables of it."""
-    if isinstance(a, types.FunctionType) and isinstance(b, types.FunctionType):
-        return (
-            a.__code__ is b.__code__
-            and a.__globals__ is b.__globals__
-            and _is_same(_contents(a), _contents(b))
-        )
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_is_same, a, b))
-    return isinstance(a, int) and a == b
-
-
-def _contents(function):
-    return tuple(cell.cell_contents for cell in function.__closure__ or ())
