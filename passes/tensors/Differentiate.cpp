@@ -88,6 +88,18 @@ DenseSet<Value> findActive(func::FuncOp func, ArrayRef<unsigned> arguments) {
   return active;
 }
 
+/// A value with the rows of `root`, a product: its left factor's. Null if there
+/// is none.
+Value getRowsOfProduct(Value root) {
+  auto dot = root.getDefiningOp<tile::DotOp>();
+  if (!dot || dot.getContract()[0] != 1)
+    return {};
+  auto left = cast<RankedTensorType>(dot.getA().getType());
+  const bool hasRows =
+      left.getShape().drop_back() == dot.getSumType().getShape().drop_back();
+  return hasRows ? getSizeRoot(dot.getA()) : Value();
+}
+
 /// Replaces values of `func` that are only read for their sizes by arguments of
 /// the same sizes, gradients of results where possible: no value should be kept
 /// or computed for its sizes alone.
@@ -97,11 +109,18 @@ void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
        llvm::zip_equal(func.front().getTerminator()->getOperands(), seeds)) {
     auto type = cast<RankedTensorType>(result.getType());
     if (seed && !seed.use_empty() && type.getRank() >= 2)
-      sources.try_emplace(getSizeRoot(result), seed);
+      for (Value root = getSizeRoot(result); root;
+           root = getRowsOfProduct(root))
+        sources.try_emplace(root, seed);
   }
   replaceSizeSources(func.front(), [&](Value root) {
-    Value source = sources.lookup(root);
-    return source ? source : root;
+    for (Value next = root; next; next = getRowsOfProduct(next)) {
+      if (Value source = sources.lookup(next))
+        return source;
+      if (isa<BlockArgument>(next))
+        return next;
+    }
+    return root;
   });
 }
 

@@ -174,6 +174,30 @@ def test_packed_gates(dtype):
     check(bastile.compile(packed), expected, dtype, (5, 16), (48, 16), (8, 48))
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_packed_weight(dtype, is_transposed, interleaved):
+    """Pieces of a product, of halves of a weight or of every second row or column."""
+
+    def apart(h):
+        return (h[..., ::2], h[..., 1::2]) if interleaved else h.chunk(2, -1)
+
+    def packed(x, w, b):
+        h = x @ (w.mT if is_transposed else w) + b
+        gate, up = F.split(h, 2, interleaved=interleaved)
+        return F.silu(gate) * up
+
+    def expected(x, w, b):
+        gate, up = apart(x @ (w.mT if is_transposed else w) + b)
+        return torch.nn.functional.silu(gate) * up
+
+    function = bastile.compile(packed)
+    for rows, columns in [(1, 2), (7, 48), (17, 66)]:
+        weight = (columns, 16) if is_transposed else (16, columns)
+        check(function, expected, dtype, (rows, 16), weight, (columns,))
+
+
 def test_example_of_the_guide():
     root = pathlib.Path(__file__).resolve().parents[3]
     text = (root / "docs/adding-an-op.md").read_text()
