@@ -60,6 +60,8 @@ struct Target {
   bool isHost() const { return computeCapability == 0; }
   /// Bulk asynchronous copies that complete on an mbarrier.
   bool hasBulkCopy() const { return computeCapability >= 90; }
+  /// Products of 8-bit floats on tensor cores, of each warp.
+  bool hasSmallProducts() const { return computeCapability >= 89; }
   /// Launches that start before the one that they depend on has ended.
   bool hasDependentLaunch() const { return computeCapability >= 90; }
 

@@ -198,6 +198,35 @@ def test_packed_weight(dtype, is_transposed, interleaved):
         check(function, expected, dtype, (rows, 16), weight, (columns,))
 
 
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_scaled_products_of_small_floats(dtype):
+    """Scales of rows and columns stand behind the product, as factors."""
+
+    def scaled(x, w, rows, columns):
+        return (x @ w.mT) * rows * columns
+
+    function = bastile.compile(scaled)
+    for m, n, k in [(1, 7, 17), (17, 24, 40)]:
+        x, w = (t.detach().to(dtype) for t in make(torch.float32, (m, k), (n, k)))
+        scales = make(torch.float32, (m, 1), (n,))
+        exact = [s.detach().double().requires_grad_() for s in scales]
+        result, wanted = function(x, w, *scales), scaled(x.double(), w.double(), *exact)
+        compare(result, wanted, torch.float32)
+        gradient = torch.randn_like(result)
+        result.backward(gradient)
+        wanted.backward(gradient.double())
+        for mine, other in zip(scales, exact):
+            compare(mine.grad, other.grad, torch.float32)
+
+
+def test_rounding_to_small_floats_behind_a_product():
+    x, w = (t.detach() for t in make(torch.bfloat16, (9, 40), (24, 40)))
+    scale = torch.tensor([3.0])
+    function = bastile.compile(lambda x, w, s: (x @ w.mT / s).to("float8_e4m3fn"))
+    expected = (x.double() @ w.double().mT / 3).float().to(torch.float8_e4m3fn)
+    torch.testing.assert_close(function(x, w, scale).float(), expected.float())
+
+
 def test_example_of_the_guide():
     root = pathlib.Path(__file__).resolve().parents[3]
     text = (root / "docs/adding-an-op.md").read_text()
@@ -307,6 +336,11 @@ def test_under_torch_compile():
         (lambda a, b: F.dot(a, b, (-1,)), ValueError, "1 dimensions, not one of each"),
         (lambda a, b: a.T @ b, AttributeError, "there is x.mT, for products"),
         (lambda a, b: (a > 0) @ b.mT, ValueError, "got a condition"),
+        (
+            lambda a, b: a.to("float8_e4m3fn") @ a.to("bf16").mT,
+            ValueError,
+            "cannot multiply .* of f8E4M3FN by .* of bf16; convert one of them",
+        ),
     ],
 )
 def test_messages(function, error, message):
