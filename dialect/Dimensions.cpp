@@ -175,6 +175,18 @@ void ValueDimensions::visitPieces(Value whole, ValueRange given,
                     static_cast<int64_t>(given.size()), strands});
 }
 
+/// The pieces of one tensor have the dimension in common that it is cut along.
+void ValueDimensions::visitPiece(tile::PieceOp piece) {
+  Value source = piece.getSource(), result = piece.getResult();
+  const auto cut = static_cast<unsigned>(piece.getDimension());
+  for (unsigned place = 0; place < getRank(source); ++place)
+    if (place != cut)
+      join(source, place, result, place);
+  const int64_t count = piece.getCount();
+  pieces.push_back({places.at(result) + cut, places.at(source) + cut, count,
+                    piece.getInterleaved() ? count : 1});
+}
+
 /// The result's rows are those of one operand and its columns those of the
 /// other one. Of the batch, whose dimensions count from the last one on, each
 /// has what it does not add up over.
@@ -272,6 +284,8 @@ void ValueDimensions::visit(Operation &op) {
   if (auto merge = dyn_cast<tile::JoinOp>(op))
     return visitPieces(merge.getResult(), merge.getPieces(),
                        merge.getStrands());
+  if (auto piece = dyn_cast<tile::PieceOp>(op))
+    return visitPiece(piece);
   if (auto dot = dyn_cast<tile::DotOp>(op))
     return visitDot(dot);
   // A band's rows and the row that stands for them are two dimensions.

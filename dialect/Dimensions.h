@@ -64,6 +64,7 @@ private:
   void visit(mlir::Operation &op);
   void visitBroadcast(tile::BroadcastOp broadcast);
   void visitDot(tile::DotOp dot);
+  void visitPiece(tile::PieceOp piece);
   void visitPieces(mlir::Value whole, mlir::ValueRange given, int64_t strands);
 
   /// By value, the number of its first place; the others follow.

@@ -40,6 +40,17 @@ inline std::optional<int64_t> getSwizzle(mlir::Type type) {
   return shared ? std::optional(shared.getSwizzle()) : std::nullopt;
 }
 
+/// Whether `op` says where operands or results of launches lie: pieces of a
+/// tensor, or what results are pieces of.
+inline bool isPlaceOfOperands(mlir::Operation *op) {
+  if (mlir::isa<PieceOp>(op))
+    return true;
+  return mlir::isa<JoinOp>(op) &&
+         llvm::all_of(op->getOperands(), [](mlir::Value piece) {
+           return piece.getDefiningOp<LaunchOp>();
+         });
+}
+
 } // namespace bastile::tile
 
 #endif // BASTILE_DIALECT_OPERANDMEMORY_H

@@ -307,6 +307,40 @@ LogicalResult JoinOp::verify() {
   return verifyPieces(*this, cast<RankedTensorType>(getType()));
 }
 
+void PieceOp::build(OpBuilder &builder, OperationState &state, Value source,
+                    int64_t dimension, int64_t index, int64_t count,
+                    bool interleaved) {
+  auto type = cast<RankedTensorType>(source.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dimension] /= count;
+  build(builder, state, type.clone(shape), source, dimension, index, count,
+        interleaved);
+}
+
+LogicalResult PieceOp::verify() {
+  auto type = cast<RankedTensorType>(getSource().getType());
+  const int64_t dimension = getDimension(), index = getIndex(),
+                count = getCount();
+  if (dimension < 0 || dimension >= type.getRank() || count < 2 || index < 0 ||
+      index >= count)
+    return emitOpError("takes piece ")
+           << index << " of " << count << " along dimension " << dimension
+           << " of " << type << ", which has none";
+  SmallVector<int64_t> shape(type.getShape());
+  if (ShapedType::isDynamic(shape[dimension]) || shape[dimension] % count != 0)
+    return emitOpError("cuts dimension ")
+           << dimension << " of " << type << " into " << count
+           << " pieces; its size must be static and a multiple of that";
+  if (getInterleaved() && dimension == type.getRank() - 1)
+    return emitOpError("interleaves pieces along the last dimension of ")
+           << type << ", whose elements must stay neighbours";
+  shape[dimension] /= count;
+  if (getType() != type.clone(shape))
+    return emitOpError("of ")
+           << type << " is a " << type.clone(shape) << ", not a " << getType();
+  return success();
+}
+
 void IotaOp::build(OpBuilder &builder, OperationState &state, Type type,
                    Value like, ArrayRef<int64_t> over) {
   build(builder, state, type, like, /*column=*/Value(),

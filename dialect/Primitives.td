@@ -277,6 +277,40 @@ def Tile_JoinOp : Tile_Op<"join", [Pure]> {
   }];
 }
 
+def Tile_PieceOp : Tile_Op<"piece", [Pure]> {
+  let summary = "a piece of a tensor in memory, along any dimension";
+  let description = [{
+    Dimension `dimension` of `source` is cut into `count` pieces of equal length,
+    of which the result is the one with the number `index`. With `interleaved`,
+    it holds every `count`-th element from `index` on. Nothing is computed: the
+    launch that reads the piece gets its address and its strides, and so elements
+    of the last dimension stay neighbours.
+
+    The passes make it, of factors of products (`split-rows`) and of what kernels
+    of products read (`fuse`).
+
+    Example:
+
+    ```mlir
+    %up = tile.piece %w dimension 0[1 of 2]
+        : tensor<6144x1024xbf16> -> tensor<3072x1024xbf16>
+    %odd = tile.piece %w dimension 0[1 of 2] interleaved
+        : tensor<6144x1024xbf16> -> tensor<3072x1024xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, I64Attr:$dimension,
+                       I64Attr:$index, I64Attr:$count, UnitAttr:$interleaved);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source `dimension` $dimension `[` $index `of` $count `]`
+    (`interleaved` $interleaved^)? attr-dict `:` type($source) `->` type($result)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "int64_t":$dimension,
+                                 "int64_t":$index, "int64_t":$count,
+                                 "bool":$interleaved)>];
+  let hasVerifier = 1;
+}
+
 def Tile_IotaOp : Tile_Op<"iota", [Pure, AttrSizedOperandSegments]> {
   let summary = "the number of each element in its row, or of each row, from 0";
   let description = [{

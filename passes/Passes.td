@@ -82,7 +82,9 @@ def SplitRows : Pass<"split-rows", "::mlir::func::FuncOp"> {
   let description = [{
     Moves every `tile.split` up to the function's arguments and products, and
     every `tile.join` down to its results and to products that multiply it, so
-    that all ops between them compute on pieces of rows:
+    that all ops between them compute on pieces of rows. A product in two pieces
+    becomes two products of pieces of its right factor, `tile.piece`, where these
+    are views of it:
 
     ```mlir
     %0 = arith.mulf %x, %cos : tensor<?x128xf32>

@@ -62,6 +62,8 @@ struct Target {
   bool hasBulkCopy() const { return computeCapability >= 90; }
   /// Products of warpgroups, out of shared memory.
   bool hasWarpgroupProducts() const { return name == "sm_90a"; }
+  /// Products of 8-bit floats on tensor cores, of each warp.
+  bool hasSmallProducts() const { return computeCapability >= 89; }
   /// Launches that start before the one that they depend on has ended.
   bool hasDependentLaunch() const { return computeCapability >= 90; }
 

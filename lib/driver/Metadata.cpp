@@ -8,8 +8,10 @@
 
 #include "bastile/Compiler.h"
 #include "bastile/Version.h"
+#include "dialect/OperandMemory.h"
 #include "dialect/Rows.h"
 #include "lib/driver/DimensionMetadata.h"
+#include "lib/driver/OperandPlaces.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/tensors/Names.h"
 #include "llvm/ADT/StringExtras.h"
@@ -96,7 +98,7 @@ class FunctionDescriber {
 public:
   FunctionDescriber(func::FuncOp func, SymbolTable &symbols,
                     const Target &target)
-      : func(func), symbols(symbols), target(target) {}
+      : func(func), symbols(symbols), target(target), places(func) {}
 
   json::Object describe();
 
@@ -104,7 +106,6 @@ private:
   json::Object describeBuffer(Value value);
   json::Object describeOperand(Value value, bool isPartial,
                                std::optional<int64_t> band, int64_t space);
-  json::Object describePlace(Value value);
   json::Object describeLaunch(tile::LaunchOp launch);
   json::Object describeDimensionLaunch(tile::LaunchOp launch);
   json::Object describeVariant(tile::LaunchOp launch, tile::ProgramOp program);
@@ -126,7 +127,7 @@ private:
   func::FuncOp func;
   SymbolTable &symbols;
   const Target &target;
-  DenseMap<Value, int64_t> outputs, temporaries;
+  OperandPlaces places;
 };
 
 /// An operand of the launch with the size of its `result` in `dimension`. All
@@ -181,6 +182,9 @@ json::Value FunctionDescriber::describeSize(Value value, int64_t dimension) {
     return json::Object{{"input", argument.getArgNumber()},
                         {"dimension", dimension}};
   auto result = cast<OpResult>(value);
+  // A piece has the sizes of the whole in other dimensions.
+  if (tile::isPlaceOfOperands(result.getOwner()))
+    return describeSize(result.getOwner()->getOperand(0), dimension);
   auto launch = cast<tile::LaunchOp>(result.getOwner());
   if (tile::ProgramOp program = getProgram(launch); program.getDimensions())
     return describeNamedSize(launch, program, getPosition(result), dimension);
@@ -238,8 +242,8 @@ unsigned FunctionDescriber::getPosition(OpResult result) {
 }
 
 bool FunctionDescriber::isPartial(OpResult result) {
-  tile::ProgramOp program = getProgram(cast<tile::LaunchOp>(result.getOwner()));
-  return program.isArgPartial(getPosition(result));
+  auto launch = dyn_cast<tile::LaunchOp>(result.getOwner());
+  return launch && getProgram(launch).isArgPartial(getPosition(result));
 }
 
 std::optional<int64_t> FunctionDescriber::getBand(OpResult result) {
@@ -269,24 +273,12 @@ json::Object FunctionDescriber::describeBuffer(Value value) {
 json::Object FunctionDescriber::describeOperand(Value value, bool isPartial,
                                                 std::optional<int64_t> band,
                                                 int64_t space) {
-  json::Object operand = describePlace(value);
+  json::Object operand = places.describe(value);
   operand["rows"] = isRowTensor(value) && !isPartial && !band;
   if (band)
     operand["band"] = *band;
   if (space != 0)
     operand["space"] = space;
-  return operand;
-}
-
-/// Which tensor of the function `value` is.
-json::Object FunctionDescriber::describePlace(Value value) {
-  json::Object operand;
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    operand["input"] = argument.getArgNumber();
-  else if (auto it = outputs.find(value); it != outputs.end())
-    operand["output"] = it->second;
-  else
-    operand["temporary"] = temporaries.lookup(value);
   return operand;
 }
 
@@ -401,7 +393,7 @@ json::Object FunctionDescriber::describeDimensionLaunch(tile::LaunchOp launch) {
   tile::ProgramOp first = getProgram(launch);
   json::Array operands, variants;
   auto describe = [&](Value value) {
-    json::Object operand = describePlace(value);
+    json::Object operand = places.describe(value);
     operand["map"] = describeMap(first, first.getNumSizes() + operands.size());
     operands.push_back(std::move(operand));
   };
@@ -468,22 +460,23 @@ json::Object FunctionDescriber::describe() {
   json::Array outputBuffers, temporaryBuffers, launches;
   for (Value value : returnOp.getOperands()) {
     json::Object buffer = describeBuffer(value);
-    unsigned index = outputs.size();
+    unsigned index = places.addOutput(value);
     buffer["name"] = getResultName(func, index);
     if (auto argument = func.getResultAttrOfType<IntegerAttr>(
             index, tile::TileDialect::kInPlaceAttrName))
       buffer["may_alias"] = argument.getInt();
-    outputs[value] = outputs.size();
     outputBuffers.push_back(std::move(buffer));
   }
-  for (auto launch : func.front().getOps<tile::LaunchOp>()) {
-    for (OpResult value : launch.getResults()) {
-      if (outputs.contains(value))
+  for (Operation &op : func.front().without_terminator()) {
+    auto launch = dyn_cast<tile::LaunchOp>(op);
+    if (!launch && !isa<tile::JoinOp>(op))
+      continue;
+    for (OpResult value : op.getResults()) {
+      if (!places.addTemporary(value))
         continue;
-      temporaries[value] = temporaries.size();
       json::Object buffer = describeBuffer(value);
       bool isZeroed =
-          bool(getProgram(launch).getArgCounters(getPosition(value)));
+          launch && getProgram(launch).getArgCounters(getPosition(value));
       buffer["zeroed_by"] = isZeroed ? "runtime" : "nobody";
       temporaryBuffers.push_back(std::move(buffer));
     }
@@ -495,6 +488,8 @@ json::Object FunctionDescriber::describe() {
                         {"outputs", std::move(outputBuffers)},
                         {"temporaries", std::move(temporaryBuffers)},
                         {"launches", std::move(launches)}};
+  if (json::Array pieces = places.takePieces(); !pieces.empty())
+    function["pieces"] = std::move(pieces);
   if (Attribute backward = func->getAttr(tile::TileDialect::kBackwardAttrName))
     function["backward"] = describeAttribute(backward);
   return function;
@@ -503,8 +498,13 @@ json::Object FunctionDescriber::describe() {
 /// The first version of the schema whose readers know every field of the
 /// document: launches that run without rows, variants for misaligned operands
 /// with one phase, grids that depend on how many clusters run at once, named
-/// dimensions, and sizes ahead of merging.
+/// dimensions, sizes ahead of merging, and pieces of tensors.
 int64_t getSchemaVersion(ModuleOp module, const Target &target) {
+  for (auto func : module.getOps<func::FuncOp>())
+    if (llvm::any_of(func.front().without_terminator(), [](Operation &op) {
+          return tile::isPlaceOfOperands(&op);
+        }))
+      return 6;
   int64_t version = 1;
   for (auto program : module.getOps<tile::ProgramOp>()) {
     if (program.getUnmergedSizes())

@@ -6,7 +6,7 @@
 
 #include "lib/driver/ProgramVerifier.h"
 
-#include "dialect/Tile.h"
+#include "dialect/OperandMemory.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -91,6 +91,8 @@ static LogicalResult verifyFunction(func::FuncOp func,
     return func.emitOpError("beside programs must have a body of one block");
   for (Operation &op : func.front().without_terminator()) {
     auto launch = dyn_cast<tile::LaunchOp>(op);
+    if (tile::isPlaceOfOperands(&op))
+      continue;
     if (!launch)
       return op.emitOpError("cannot stand beside programs: their functions "
                             "hold launches of them and nothing else");
@@ -100,7 +102,8 @@ static LogicalResult verifyFunction(func::FuncOp func,
   DenseSet<Value> returned;
   Operation *end = func.front().getTerminator();
   for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-    if (!value.getDefiningOp<tile::LaunchOp>())
+    if (!value.getDefiningOp<tile::LaunchOp>() &&
+        !value.getDefiningOp<tile::JoinOp>())
       return end->emitOpError("returns an argument of the function as result ")
              << index << "; results are those of launches";
     if (!returned.insert(value).second)

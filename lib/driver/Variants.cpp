@@ -6,7 +6,8 @@
 
 #include "lib/driver/Variants.h"
 
-#include "dialect/Tile.h"
+#include "dialect/ElementBytes.h"
+#include "dialect/OperandMemory.h"
 #include "passes/fragments/Fragments.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -23,10 +24,14 @@ static tile::ProgramOp copyFor(tile::ProgramOp program, int64_t alignment,
   const StringAttr name(
       StringAttr::get(copy.getContext(), tile::ProgramOp::kAlignmentAttrName));
   for (unsigned index = copy.getNumSizes(); index < copy.getNumArguments();
-       ++index)
-    if (copy.getArgAlignment(index) > alignment)
+       ++index) {
+    // Elements lie at multiples of their own bytes.
+    Type memory = tile::getMemoryType(copy.getArgumentTypes()[index]);
+    const int64_t own = std::max(alignment, getElementBytes(memory));
+    if (copy.getArgAlignment(index) > own)
       copy.setArgAttr(index, name,
-                      Builder(copy.getContext()).getI64IntegerAttr(alignment));
+                      Builder(copy.getContext()).getI64IntegerAttr(own));
+  }
   symbols.insert(copy);
   return copy;
 }

@@ -68,7 +68,8 @@ void Rounds::findRounds(Block &block) {
       round = std::max(round, afterRows);
     if (isRowReduction(&op))
       afterRows = std::max(afterRows, round + 1);
-    bool onRows = llvm::any_of(op.getResults(), isRowTensor);
+    bool onRows =
+        !isa<tile::PieceOp>(op) && llvm::any_of(op.getResults(), isRowTensor);
     if (onRows || combinesAllRows(&op)) {
       rounds[&op] = 0;
       last = std::max(last, round);

@@ -68,6 +68,16 @@ bool bastile::isPieceInMemory(Operation *op) {
   return split && isInMemory(split.getInput());
 }
 
+Value bastile::getWholeInMemory(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto piece = dyn_cast_if_present<tile::PieceOp>(op))
+    return piece.getSource();
+  auto split = dyn_cast_if_present<tile::SplitOp>(op);
+  return split && isPieceInMemory(op) && split.getStrands() == 1
+             ? split.getInput()
+             : Value();
+}
+
 bool bastile::repeatsVector(Operation *op) {
   auto broadcast = dyn_cast<tile::BroadcastOp>(op);
   return broadcast && !isRowTensor(broadcast.getSource());

@@ -37,6 +37,10 @@ bool isInMemory(mlir::Value value);
 /// Whether `op` computes nothing: a piece of what is in memory is an address.
 bool isPieceInMemory(mlir::Operation *op);
 
+/// The tensor in memory that `value` is a piece of, as a launch can take it:
+/// its elements are neighbours. Null for other values.
+mlir::Value getWholeInMemory(mlir::Value value);
+
 /// Whether `op` repeats a number or a vector for each row.
 bool repeatsVector(mlir::Operation *op);
 

@@ -194,11 +194,8 @@ static bool isAvailable(Operation *op, const Target &target) {
           tile::CopyTileOp, tile::StoreTileOp, tile::AwaitCountOp,
           tile::ReleaseCountOp, tile::ConvertLayoutOp>(op))
     return !target.isHost();
-  if (dot && getElementBytes(cast<ShapedType>(dot.getB().getType())) == 1) {
-    // The first GPUs whose warps multiply elements of 8 bits.
-    constexpr unsigned least = 89;
-    return target.computeCapability >= least;
-  }
+  if (dot && getElementBytes(cast<ShapedType>(dot.getB().getType())) == 1)
+    return target.hasSmallProducts();
   auto hasTile = [](Type type) { return bool(getFragmentLayout(type)); };
   if (llvm::any_of(op->getResultTypes(), hasTile) ||
       llvm::any_of(op->getOperandTypes(), hasTile))

@@ -18,17 +18,16 @@ BoxStores::BoxStores(ProgramFrame &frame, int64_t offset)
   for (const Operand &operand : frame.operands.getAll())
     if (frame.isStoredStaged(operand))
       slots[getRowBytes(operand.type.getElementType())];
-  // All of the slots take as much memory as two with the longest rows.
-  constexpr int64_t longest = 128, count = 2;
-  int64_t left = count * longest;
-  for (auto &[rowBytes, own] : slots)
-    for (int64_t number = 0,
-                 most = slots.size() == 1 || rowBytes < longest ? count : 1;
-         number < most && rowBytes <= left; ++number) {
+  // All of the slots take at most as much memory as two with the longest rows.
+  constexpr int64_t longest = 128;
+  for (auto &[rowBytes, own] : slots) {
+    const bool hasTwo =
+        slots.size() == 1 || (slots.size() == 2 && rowBytes < longest);
+    for (int64_t number = 0; number < (hasTwo ? 2 : 1); ++number) {
       own.push_back({offset, std::nullopt});
       offset += rowBytes * frame.extents.rows;
-      left -= rowBytes;
     }
+  }
 }
 
 void BoxStores::store(unsigned result, Value tile) {

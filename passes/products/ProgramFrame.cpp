@@ -111,8 +111,12 @@ tile::ProgramOp ProgramFrame::create(StringRef name) {
     if (kernel.getArgAttr(index, tile::TileDialect::kInPlaceAttrName))
       program.setInPlace(true);
   // Operands of any other alignment are copied in smaller parts.
-  if (schedule.isStaged() && !schedule.isSpecialized())
-    program.setAlignments(ArrayRef<int64_t>{4, 2});
+  if (schedule.isStaged() && !schedule.isSpecialized()) {
+    int64_t least = 2;
+    for (const Operand &operand : operands.getAll())
+      least = std::min(least, getElementBytes(operand.type));
+    program.setAlignments(ArrayRef<int64_t>{4, least});
+  }
   Block *body = builder.createBlock(&program.getBody());
   for (Type type : types)
     body->addArgument(type, builder.getLoc());

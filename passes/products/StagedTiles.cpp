@@ -77,8 +77,11 @@ Value StagedTiles::take(Value stage, int64_t chunk, Attribute layout) {
 
 bool bastile::isStagedStore(RankedTensorType type) {
   const int64_t bytes = getElementBytes(type);
-  return isa<FloatType>(type.getElementType()) && (bytes == 2 || bytes == 4) &&
-         type.getDimSize(0) != 1 && type.getDimSize(1) != 1;
+  // The least that is a row in shared memory.
+  constexpr int64_t rowBytes = 32;
+  return isa<FloatType>(type.getElementType()) && bytes <= 4 &&
+         type.getDimSize(0) != 1 && type.getDimSize(1) != 1 &&
+         type.getDimSize(1) * bytes % rowBytes == 0;
 }
 
 void bastile::emitStagedStore(ImplicitLocOpBuilder &builder, Value tile,

@@ -6,6 +6,7 @@
 
 #include "passes/products/StreamLoop.h"
 
+#include "dialect/ElementBytes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
@@ -14,10 +15,17 @@ using namespace mlir;
 using namespace bastile;
 
 /// How many elements of the summed dimension a fragment has: 32, or 16 where
-/// that wastes less.
-static int64_t getChunk(int64_t size) {
-  constexpr int64_t most = 32, least = 16;
+/// that wastes less and they have 16 bits, for which products need 32 bytes.
+static int64_t getChunk(int64_t size, Type element) {
+  constexpr int64_t most = 32, leastBytes = 32;
+  const int64_t least = leastBytes / getElementBytes(element);
   return llvm::alignTo(size, least) % most == 0 ? most : least;
+}
+
+/// How many neighbours of a factor are in one register.
+static int64_t getVector(tile::DotOp dot) {
+  constexpr int64_t bytes = 4;
+  return bytes / getElementBytes(dot.getFactorType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -46,7 +54,7 @@ void StreamLoop::addFactor(SmallVectorImpl<Copied> &copied, tile::DotOp dot,
   const int64_t free = index == 0 ? extents.rows
                        : isInner  ? extents.streamed
                                   : extents.columns;
-  const int64_t chunk = getChunk(summed);
+  const int64_t chunk = getChunk(summed, own.type);
   addCopied(copied, operand,
             {free, chunk, static_cast<int64_t>(llvm::divideCeil(summed, chunk)),
              dot.getContract()[index] == 1},
@@ -268,15 +276,23 @@ Value StreamLoop::addProducts(tile::DotOp dot, Value left, Value sum) {
   } else if (left) {
     pieces.push_back(left);
   }
-  Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), /*vector=*/2);
+  const int64_t vector = getVector(dot);
+  const bool isSmall = getElementBytes(dot.getFactorType()) == 1;
+  Attribute rhs = tile::MmaRhsAttr::get(builder.getContext(), vector);
+  Attribute lhs = tile::MmaAttr::get(
+      builder.getContext(), cast<tile::MmaAttr>(layout).getWarps(), vector);
   for (int64_t chunk = 0; chunk < chunks; ++chunk) {
     Value fragment =
-        left
-            ? pieces[chunk]
-            : find(operands.findFactor(dot, 0)).tiles.take(slot, chunk, layout);
-    sum = tile::DotOp::create(builder, sum.getType(), fragment,
-                              tiles.take(slot, chunk, rhs), sum,
-                              ArrayRef<int64_t>{1, 1});
+        left ? pieces[chunk]
+             : find(operands.findFactor(dot, 0)).tiles.take(slot, chunk, lhs);
+    Value columns = tiles.take(slot, chunk, rhs);
+    // Tensor cores add products of 8 bits with fewer bits than a float has, so
+    // that the sum over all of k is none of theirs.
+    Value product = tile::DotOp::create(
+        builder, sum.getType(), fragment, columns,
+        /*accumulator=*/isSmall ? Value() : sum, ArrayRef<int64_t>{1, 1});
+    sum = isSmall ? arith::AddFOp::create(builder, sum, product).getResult()
+                  : product;
   }
   return sum;
 }

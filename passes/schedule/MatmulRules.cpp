@@ -27,10 +27,10 @@ static constexpr int64_t kThreadRows = 16;
 /// Vectors of sums that a program of the host unrolls.
 static constexpr int64_t kMostHostVectors = 64;
 
-/// Whether so many elements of 16 bits are rows of a tile in shared memory:
-/// panels of 32, 64 or 128 bytes.
-static bool dividesIntoPanels(int64_t elements) {
-  return elements == 16 || elements == 32 || elements % 64 == 0;
+/// Whether so many bytes are rows of a tile in shared memory: panels of 32, 64
+/// or 128 bytes.
+static bool dividesIntoPanels(int64_t bytes) {
+  return bytes == 32 || bytes == 64 || bytes % 128 == 0;
 }
 
 int64_t bastile::getStagedBytes(const MatmulFields &fields,
@@ -150,23 +150,27 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> error,
                    << " for each of " << fields.threads / kWarp
                    << " warps; use "
                       "other 'rows' or 'threads'";
-  constexpr int64_t step = 16;
-  for (auto [name, size] :
-       {std::pair("depth", fields.depth), std::pair("columns", fields.columns)})
-    if (size % step != 0)
+  constexpr int64_t step = 16, stepBytes = 32;
+  const int64_t bytes = getElementBytes(tile::DotOp(shape.dot).getFactorType());
+  for (auto [name, size, least] :
+       {std::tuple("depth", fields.depth, stepBytes / bytes),
+        std::tuple("columns", fields.columns, step)})
+    if (size % least != 0)
       return error() << "'" << name << "' is " << size
-                     << ", no multiple of the " << step
+                     << ", no multiple of the " << least
                      << " that tensor cores take at once";
   // Of a left factor that is summed over its rows, a row of the tile in shared
   // memory has the elements of one column of the product.
   const bool hasRowsInRow = tile::DotOp(shape.dot).getContract()[0] == 0;
   for (auto [name, size] :
-       {std::pair("depth", fields.depth), std::pair("columns", fields.columns),
-        std::pair("rows", hasRowsInRow ? fields.rows : 16)})
+       {std::pair("depth", fields.depth * bytes),
+        std::pair("columns", fields.columns * bytes),
+        std::pair("rows", hasRowsInRow ? fields.rows * bytes : stepBytes)})
     if (!shape.isStreaming && !dividesIntoPanels(size))
-      return error() << "'" << name << "' is " << size
-                     << ", but rows in shared memory have 16, 32 or a multiple "
-                        "of 64 elements";
+      return error() << "'" << name << "' is " << size / bytes
+                     << ", but rows in shared memory have " << 32 / bytes
+                     << ", " << 64 / bytes << " or a multiple of "
+                     << 128 / bytes << " elements";
   // There, warps have a part of a row's panel each, or a number of panels
   // together.
   constexpr int64_t warpsOfPanel = 4;
@@ -239,9 +243,9 @@ LogicalResult bastile::verifyMatmul(function_ref<InFlightDiagnostic()> error,
   if (chooseMatmul(shape, target, fields.roles).isStaged())
     return verifyStaged(error, fields, shape, target);
   if (fields.stages > 1 || (fields.depth && !isStreamed))
-    return error() << "only products of 16-bit matrices run on tensor cores, "
-                      "which copy parts of them ahead; leave out 'stages' and "
-                      "'depth'";
+    return error() << "only products of 16-bit matrices, and of 8-bit floats "
+                      "along their rows, run on tensor cores, which copy parts "
+                      "of them ahead; leave out 'stages' and 'depth'";
   const int64_t threadRows = shape.dot ? kThreadRows : fields.threads / kWarp;
   const int64_t threadColumns = fields.threads / threadRows;
   for (int64_t columns : {fields.columns, isStreamed ? fields.depth : 1})

@@ -51,7 +51,8 @@ static bool sumsBatch(tile::DotOp dot) {
 
 /// Whether the warps of a block of `kernel` may part: boxes take its factors
 /// and results, the program makes one loop over k, and nothing but products
-/// reads the factors there.
+/// reads the factors there. Warpgroups add products of 8-bit floats with fewer
+/// bits than a float has.
 static bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
   Block &body = kernel.getBody().front();
   if (!space.getDot() || !llvm::all_of(kernel.getResultTypes(), fitsBoxes) ||
@@ -61,6 +62,8 @@ static bool fitsRoles(tile::KernelOp kernel, const KernelSpace &space) {
   DenseSet<Value> factors;
   for (auto dot : body.getOps<tile::DotOp>()) {
     const bool isComputed = KernelSpace::isLeftComputed(dot);
+    if (getElementBytes(dot.getFactorType()) != 2)
+      return false;
     for (Value factor : dot.getOperands().take_front(2))
       if (isa<BlockArgument>(factor)) {
         factors.insert(factor);
@@ -178,11 +181,15 @@ static void chooseForHost(MatmulFields &fields, const MatmulShape &shape,
 //===----------------------------------------------------------------------===//
 
 /// Whether the warps of a block can multiply on tensor cores: tiles with more
-/// than one row and column, of elements of 16 bits.
-static bool fitsTensorCores(tile::DotOp dot) {
+/// than one row and column, of elements of 16 bits. Those of 8 bits are summed
+/// along their rows, as nothing transposes them in shared memory.
+static bool fitsTensorCores(tile::DotOp dot, const Target &target) {
   Type element = dot.getFactorType();
   ArrayRef<int64_t> matrix = dot.getSumType().getShape().take_back(2);
-  return (element.isBF16() || element.isF16()) &&
+  const bool isSmall = getElementBytes(element) == 1 &&
+                       target.hasSmallProducts() &&
+                       dot.getContract() == ArrayRef<int64_t>{1, 1};
+  return (element.isBF16() || element.isF16() || isSmall) &&
          !llvm::is_contained(matrix, 1);
 }
 
@@ -228,7 +235,8 @@ static void chooseSpecializedStream(MatmulFields &fields,
   fields.stages = 2;
 }
 
-static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
+static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape,
+                         const Target &target) {
   if (!shape.dot) {
     // A warp has a row at a time.
     fields.threads = 256;
@@ -238,7 +246,7 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
     fields.depth = 512;
     return;
   }
-  if (fitsTensorCores(shape.dot) && shape.isStreaming) {
+  if (fitsTensorCores(shape.dot, target) && shape.isStreaming) {
     // A warp has 16 rows. Its sums take half of the registers, or the most that
     // there may be, so that a step has fewer elements beside wide ones.
     constexpr int64_t unit = 16, wide = 128;
@@ -250,15 +258,20 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
     fields.stages = 2;
     return;
   }
-  if (fitsTensorCores(shape.dot)) {
+  if (fitsTensorCores(shape.dot, target)) {
     // Two such blocks run on a multiprocessor: one multiplies while the other
     // one waits for copies, or stores. Two products share the registers that
-    // hold sums.
+    // hold sums. Beside those of 8-bit floats there are the products of a step,
+    // which are added to them.
     fields.threads = 128;
     fields.vector = 2;
     fields.rows = 128;
-    fields.columns = shape.numDots == 1 ? 128 : 64;
-    fields.depth = 32;
+    const bool isSmall =
+        getElementBytes(tile::DotOp(shape.dot).getFactorType()) == 1;
+    fields.columns = (isSmall ? 64 : 128) / (shape.numDots == 1 ? 1 : 2);
+    constexpr int64_t bytes = 64;
+    fields.depth =
+        bytes / getElementBytes(tile::DotOp(shape.dot).getFactorType());
     fields.stages = 4;
     return;
   }
@@ -281,7 +294,8 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
     return fields;
   }
   const bool hasRoles = target.hasWarpgroupProducts() && shape.dot &&
-                        shape.mayHaveRoles && fitsTensorCores(shape.dot) &&
+                        shape.mayHaveRoles &&
+                        fitsTensorCores(shape.dot, target) &&
                         shape.numDots <= kMostSpecializedDots;
   if (hasRoles && roles != 1) {
     if (shape.isStreaming)
@@ -290,7 +304,7 @@ MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
       chooseSpecialized(fields, shape);
     return fields;
   }
-  chooseForGPU(fields, shape);
+  chooseForGPU(fields, shape, target);
   if (hasRoles)
     fields.roles = fields.cluster = 1;
   return fields;

@@ -88,6 +88,18 @@ DenseSet<Value> findActive(func::FuncOp func, ArrayRef<unsigned> arguments) {
   return active;
 }
 
+/// A value with the rows of `root`, a product: its left factor's. Null if there
+/// is none.
+Value getRowsOfProduct(Value root) {
+  auto dot = root.getDefiningOp<tile::DotOp>();
+  if (!dot || dot.getContract()[0] != 1)
+    return {};
+  auto left = cast<RankedTensorType>(dot.getA().getType());
+  const bool hasRows =
+      left.getShape().drop_back() == dot.getSumType().getShape().drop_back();
+  return hasRows ? getSizeRoot(dot.getA()) : Value();
+}
+
 /// Replaces values of `func` that are only read for their sizes by arguments of
 /// the same sizes, gradients of results where possible: no value should be kept
 /// or computed for its sizes alone.
@@ -105,11 +117,17 @@ void takeSizesFromArguments(func::FuncOp func, ArrayRef<Value> seeds) {
             cast<RankedTensorType>(root.getType()).getShape().back()) &&
         !ShapedType::isDynamic(type.getShape().back()))
       continue;
-    sources.try_emplace(root, seed);
+    for (; root; root = getRowsOfProduct(root))
+      sources.try_emplace(root, seed);
   }
   replaceSizeSources(func.front(), [&](Value root) {
-    Value source = sources.lookup(root);
-    return source ? source : root;
+    for (Value next = root; next; next = getRowsOfProduct(next)) {
+      if (Value source = sources.lookup(next))
+        return source;
+      if (isa<BlockArgument>(next))
+        return next;
+    }
+    return root;
   });
 }
 

@@ -93,7 +93,7 @@ static LogicalResult verifyOp(Operation &op) {
   bool isTileOp =
       isa<tile::BroadcastOp, tile::ReduceOp, tile::ReduceRowsOp, tile::SplitOp,
           tile::JoinOp, tile::IotaOp, tile::ReduceBandsOp, tile::PackBandsOp,
-          tile::RepeatBandsOp, tile::DotOp>(op);
+          tile::RepeatBandsOp, tile::DotOp, tile::PieceOp>(op);
   // Pieces of rows are read from memory and written to memory.
   if (auto split = dyn_cast<tile::SplitOp>(op);
       split && !isInMemory(split.getInput()))
@@ -104,6 +104,10 @@ static LogicalResult verifyOp(Operation &op) {
       }))
     return op.emitOpError("joins rows that are computed with; run the pass "
                           "'split-rows' first");
+  if (isa<tile::PieceOp>(op) &&
+      !llvm::all_of(op.getUsers(), llvm::IsaPred<tile::DotOp>))
+    return op.emitOpError("is computed with; only factors of products are "
+                          "pieces, and 'tile.split' takes rows apart");
   bool isElementwise = OpTrait::hasElementwiseMappableTraits(&op) &&
                        isMemoryEffectFree(&op) && op.getNumRegions() == 0 &&
                        op.getNumResults() == 1;

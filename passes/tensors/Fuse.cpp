@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/analysis/RowClass.h"
 #include "passes/tensors/Conditions.h"
 #include "passes/tensors/FunctionVerifier.h"
 #include "passes/tensors/Grouping.h"
@@ -57,6 +58,8 @@ private:
   tile::KernelOp buildKernel(const Group &group, StringRef name);
   tile::KernelOp launch(const Group &group, StringRef name);
   bool isReady(const Group &group) const;
+  bool isReady(Value value) const;
+  Value getLaunched(Value value);
   void findOverwritten(func::ReturnOp returnOp);
   Group *chooseNext(ArrayRef<Group *> pending) const;
   std::optional<PlaceConflict> placeResult(unsigned index, OpResult value,
@@ -163,13 +166,53 @@ static LogicalResult setSpace(tile::KernelOp kernel, const Group &group,
   return success();
 }
 
+/// Whether `value` is in memory behind the launches so far.
+bool FunctionFuser::isReady(Value value) const {
+  if (isa<BlockArgument>(value) || launched.contains(value))
+    return true;
+  if (Value whole = getWholeInMemory(value))
+    return isReady(whole);
+  auto join = value.getDefiningOp<tile::JoinOp>();
+  return join && llvm::all_of(join.getPieces(), [&](Value piece) {
+           return launched.contains(piece);
+         });
+}
+
+/// What stands for `value`, which is in memory, among the launches. Kernels
+/// store pieces of rows that they do not join where the whole rows lie.
+Value FunctionFuser::getLaunched(Value value) {
+  if (isa<BlockArgument>(value))
+    return value;
+  if (Value found = launched.lookup(value))
+    return found;
+  Operation *op = value.getDefiningOp();
+  Value built;
+  if (auto piece = dyn_cast<tile::PieceOp>(op)) {
+    built = tile::PieceOp::create(builder, op->getLoc(),
+                                  getLaunched(piece.getSource()),
+                                  piece.getDimension(), piece.getIndex(),
+                                  piece.getCount(), piece.getInterleaved());
+  } else if (auto split = dyn_cast<tile::SplitOp>(op)) {
+    Value whole = getLaunched(split.getInput());
+    built = tile::PieceOp::create(
+        builder, op->getLoc(), whole,
+        cast<RankedTensorType>(whole.getType()).getRank() - 1,
+        cast<OpResult>(value).getResultNumber(), split.getPieces().size(),
+        /*interleaved=*/false);
+  } else {
+    SmallVector<Value> pieces = llvm::map_to_vector(
+        op->getOperands(), [&](Value piece) { return getLaunched(piece); });
+    built = tile::JoinOp::create(builder, op->getLoc(), value.getType(),
+                                 /*strands=*/1, pieces);
+  }
+  launched[value] = built;
+  return built;
+}
+
 /// Whether the launches so far compute all that `group` reads.
 bool FunctionFuser::isReady(const Group &group) const {
   return llvm::all_of(group.inputs,
-                      [&](Value input) {
-                        return isa<BlockArgument>(input) ||
-                               launched.contains(input);
-                      }) &&
+                      [&](Value input) { return isReady(input); }) &&
          llvm::all_of(group.combined, [&](tile::ReduceRowsOp reduce) {
            return partials.contains(reduce.getResult());
          });
@@ -178,11 +221,8 @@ bool FunctionFuser::isReady(const Group &group) const {
 tile::KernelOp FunctionFuser::launch(const Group &group, StringRef name) {
   tile::KernelOp kernel = buildKernel(group, name);
   symbols.insert(kernel);
-  SmallVector<Value> operands =
-      llvm::map_to_vector(group.inputs, [&](Value input) {
-        auto it = launched.find(input);
-        return it == launched.end() ? input : it->second;
-      });
+  SmallVector<Value> operands = llvm::map_to_vector(
+      group.inputs, [&](Value input) { return getLaunched(input); });
   for (tile::ReduceRowsOp reduce : group.combined)
     operands.push_back(partials.lookup(reduce.getResult()));
   auto launchOp = tile::LaunchOp::create(
@@ -206,6 +246,25 @@ void FunctionFuser::findOverwritten(func::ReturnOp returnOp) {
       overwritten[value] = func.getArgument(argument.getInt());
 }
 
+/// Whether `group` reads `argument` or a piece of it.
+static bool reads(const Group &group, BlockArgument argument) {
+  return llvm::any_of(group.inputs, [&](Value input) {
+    return input == argument || getWholeInMemory(input) == argument;
+  });
+}
+
+/// The uses of `value` by launches, and those of pieces of it.
+static SmallVector<OpOperand *> getLaunchUses(Value value) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : value.getUses()) {
+    if (isa<tile::LaunchOp>(use.getOwner()))
+      uses.push_back(&use);
+    if (auto piece = dyn_cast<tile::PieceOp>(use.getOwner()))
+      llvm::append_range(uses, getLaunchUses(piece.getResult()));
+  }
+  return uses;
+}
+
 /// Chooses a group all of whose inputs are there, null if there is none. One
 /// that overwrites an argument waits for those that read the argument, unless
 /// they wait for it.
@@ -217,7 +276,7 @@ Group *FunctionFuser::chooseNext(ArrayRef<Group *> pending) const {
     bool isLastReader = llvm::none_of(group->outputs, [&](Value output) {
       BlockArgument argument = overwritten.lookup(output);
       return argument && llvm::any_of(pending, [&](Group *other) {
-               return other != group && other->inputs.contains(argument);
+               return other != group && reads(*other, argument);
              });
     });
     if (isLastReader)
@@ -238,11 +297,12 @@ std::optional<PlaceConflict> FunctionFuser::placeResult(unsigned index,
     return symbols.lookup<tile::KernelOp>(
         cast<FlatSymbolRefAttr>(launchOp.getKernels()[0]).getValue());
   };
-  for (OpOperand &use : source.getUses()) {
-    auto later = dyn_cast<tile::LaunchOp>(use.getOwner());
-    if (!later || !launchOp->isBeforeInBlock(later))
+  for (OpOperand *use : getLaunchUses(source)) {
+    auto later = cast<tile::LaunchOp>(use->getOwner());
+    const bool isPiece = use->get() != source;
+    if (!launchOp->isBeforeInBlock(later) && !(later == launchOp && isPiece))
       continue;
-    BlockArgument read = getKernel(later).getArgument(use.getOperandNumber());
+    BlockArgument read = getKernel(later).getArgument(use->getOperandNumber());
     return PlaceConflict{read.use_empty() ? nullptr : *read.user_begin(),
                          "a kernel that needs the result, or another that "
                          "overwrites what it reads, reads it here"};
@@ -336,10 +396,13 @@ void FunctionFuser::markFactors() {
 /// a value of its own.
 static void copyRepeatedResults(func::ReturnOp returnOp) {
   OpBuilder builder(returnOp);
+  const bool hasProducts = !returnOp->getBlock()->getOps<tile::DotOp>().empty();
   DenseSet<Value> returned;
   for (OpOperand &operand : returnOp->getOpOperands()) {
     Value value = operand.get();
-    if (returned.insert(value).second && !isa<BlockArgument>(value))
+    const bool isComputed =
+        !isa<BlockArgument>(value) && !(hasProducts && getWholeInMemory(value));
+    if (returned.insert(value).second && isComputed)
       continue;
     // A joined value is joined once more, since a copy would need whole rows.
     if (auto join = value.getDefiningOp<tile::JoinOp>()) {
@@ -387,7 +450,8 @@ static void giveFactorsSizes(func::FuncOp func) {
       repeated.insert_range(op.getResults());
       continue;
     }
-    llvm::append_range(values, op.getResults());
+    if (!isa<tile::PieceOp>(op))
+      llvm::append_range(values, op.getResults());
     if (!isa<tile::DotOp>(op))
       continue;
     llvm::SetVector<Value> needed(op.operand_begin(), op.operand_end());
@@ -419,6 +483,9 @@ LogicalResult FunctionFuser::run() {
   if (failed(groups))
     return failure();
   findOverwritten(returnOp);
+  SmallVector<Operation *> fused;
+  for (Operation &op : func.front().without_terminator())
+    fused.push_back(&op);
 
   // A group is launched after the groups that it reads from.
   SmallVector<Group *> pending =
@@ -439,14 +506,10 @@ LogicalResult FunctionFuser::run() {
   }
 
   for (OpOperand &operand : returnOp->getOpOperands())
-    operand.set(launched.lookup(operand.get()));
+    operand.set(getLaunched(operand.get()));
   if (failed(placeResults(returnOp)))
     return failure();
   markApproximate(returnOp);
-  SmallVector<Operation *> fused;
-  for (Operation &op : func.front().without_terminator())
-    if (!isa<tile::LaunchOp>(op))
-      fused.push_back(&op);
   for (Operation *op : llvm::reverse(fused))
     op->erase();
   markFactors();

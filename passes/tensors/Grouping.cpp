@@ -28,7 +28,8 @@ class Grouper {
 public:
   Grouper(func::FuncOp func, const ValueDimensions &dimensions)
       : func(func), rounds(func), dimensions(dimensions),
-        followers(func, rounds, dimensions), streamed(func, rounds) {}
+        followers(func, rounds, dimensions), streamed(func, rounds),
+        hasProducts(!func.front().getOps<tile::DotOp>().empty()) {}
 
   FailureOr<SmallVector<Group>> run();
 
@@ -39,6 +40,8 @@ private:
   void formVectorGroups();
   void formSharedGroups();
   bool needsForeignCondition(Operation *op, const RowClass &own) const;
+  bool isPlace(Operation *op) const;
+  void addOutput(Value value);
   bool isRepeated(OpOperand &use, int64_t round, const RowClass &rows) const;
   void addInputs(Group &group, Operation *op, int64_t round,
                  const RowClass &rows = {});
@@ -49,6 +52,7 @@ private:
   const ValueDimensions &dimensions;
   const ProductFollowers followers;
   const StreamedFactors streamed;
+  const bool hasProducts;
   SmallVector<Group> groups;
   /// The group that an op belongs to, which may not be the only one that
   /// computes it.
@@ -116,6 +120,43 @@ void dropForeignConditions(SmallVectorImpl<Operation *> &ops) {
 
 using OpClasses = llvm::EquivalenceClasses<Operation *>;
 
+/// The ops that compute `value`, what it is a piece of, or what it consists of.
+SmallVector<Operation *> getComputed(Value value) {
+  SmallVector<Operation *> ops;
+  auto add = [&](Value computed) {
+    if (Operation *op = computed ? computed.getDefiningOp() : nullptr)
+      ops.push_back(op);
+  };
+  add(value);
+  add(getWholeInMemory(value));
+  for (size_t next = 0; next < ops.size(); ++next)
+    if (isa<tile::JoinOp>(ops[next]))
+      llvm::for_each(ops[next]->getOperands(), add);
+  return ops;
+}
+
+/// The products ahead of `dot` with the same left factor and other pieces of
+/// one right factor: those of one product that was taken apart.
+SmallVector<tile::DotOp> getPiecesBefore(tile::DotOp dot) {
+  SmallVector<tile::DotOp> dots;
+  auto own = dot.getB().getDefiningOp<tile::PieceOp>();
+  if (!own)
+    return dots;
+  for (Operation *user : own.getSource().getUsers()) {
+    auto piece = dyn_cast<tile::PieceOp>(user);
+    if (!piece || piece == own || piece.getDimension() != own.getDimension() ||
+        piece.getType() != own.getType() ||
+        piece.getInterleaved() != own.getInterleaved())
+      continue;
+    for (Operation *reader : piece->getUsers())
+      if (auto other = dyn_cast<tile::DotOp>(reader);
+          other && other->isBeforeInBlock(dot) && other.getA() == dot.getA() &&
+          other.getContract() == dot.getContract())
+        dots.push_back(other);
+  }
+  return dots;
+}
+
 /// Whether `lhs` and `rhs`, of two of `classes`, need each other's values
 /// through another class: joined, they would have to run both before and after
 /// that one.
@@ -132,15 +173,15 @@ bool needEachOtherThroughOthers(const OpClasses &classes, Operation *lhs,
   auto visit = [&](Operation *op) {
     bool needsJoined = false;
     for (Operation *member : classes.members(op))
-      for (Value operand : member->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        if (!producer || !classes.contains(producer))
-          continue;
-        if (isJoined(producer))
-          needsJoined = true;
-        else if (visited.insert(classes.getLeaderValue(producer)).second)
-          pending.push_back(producer);
-      }
+      for (Value operand : member->getOperands())
+        for (Operation *producer : getComputed(operand)) {
+          if (!classes.contains(producer))
+            continue;
+          if (isJoined(producer))
+            needsJoined = true;
+          else if (visited.insert(classes.getLeaderValue(producer)).second)
+            pending.push_back(producer);
+        }
     return needsJoined;
   };
   visit(lhs);
@@ -165,10 +206,9 @@ bool multipliesValueOf(const OpClasses &classes, Operation *lhs,
     if (!dot)
       continue;
     for (Value factor : {dot.getA(), dot.getB()})
-      if (Operation *producer = factor.getDefiningOp();
-          producer && classes.contains(producer) &&
-          classes.isEquivalent(producer, rhs))
-        return true;
+      for (Operation *producer : getComputed(factor))
+        if (classes.contains(producer) && classes.isEquivalent(producer, rhs))
+          return true;
   }
   return false;
 }
@@ -184,6 +224,13 @@ bool Grouper::needsForeignCondition(Operation *op, const RowClass &own) const {
     return !rows.fitsProduct || rows.shape != own.shape ||
            needForeignConditions.contains(producer);
   });
+}
+
+/// Whether `op` is none of a kernel's: it says where an operand or a result
+/// lies. What kernels on rows alone read is one of theirs.
+bool Grouper::isPlace(Operation *op) const {
+  return followers.isPlace(op) || (hasProducts && op->getNumResults() > 0 &&
+                                   getWholeInMemory(op->getResult(0)));
 }
 
 LogicalResult Grouper::formRowGroups() {
@@ -227,6 +274,10 @@ LogicalResult Grouper::formRowGroups() {
   for (Operation &op : func.front().without_terminator()) {
     if (!rounds.isRowOp(&op))
       continue;
+    if (isPlace(&op)) {
+      isDivided = true;
+      continue;
+    }
     if (streamed.contains(&op) || streamed.getProducts().contains(&op)) {
       // Its kernel computes what it needs, or reads it as a factor.
       isDivided = true;
@@ -239,6 +290,9 @@ LogicalResult Grouper::formRowGroups() {
       own.fitsProduct = false;
     }
     own.fitsProduct &= !followers.isOfRows(&op);
+    if (auto dot = dyn_cast<tile::DotOp>(op))
+      for (tile::DotOp other : getPiecesBefore(dot))
+        join(dot, other);
     for (OpOperand &operand : op.getOpOperands()) {
       if (!isRowTensor(operand.get()))
         continue;
@@ -250,10 +304,12 @@ LogicalResult Grouper::formRowGroups() {
       }
       // An op that packs bands has the rows that it packs, its users have the
       // packed ones.
-      if (Operation *producer = operand.get().getDefiningOp();
-          producer && !isa<tile::PackBandsOp>(producer))
+      Operation *producer = operand.get().getDefiningOp();
+      const bool isPiece = producer && isPlace(producer);
+      if (producer && !isPiece && !isa<tile::PackBandsOp>(producer))
         join(&op, producer);
-      SmallVector<Operation *> &others = readers[operand.get()];
+      SmallVector<Operation *> &others =
+          readers[isPiece ? getWholeInMemory(operand.get()) : operand.get()];
       bool isFirst = true;
       for (Operation *other : others) {
         join(&op, other);
@@ -266,7 +322,7 @@ LogicalResult Grouper::formRowGroups() {
 
   llvm::MapVector<Operation *, SmallVector<Operation *>> byLeader;
   for (Operation &op : func.front().without_terminator())
-    if (rounds.isRowOp(&op))
+    if (rounds.isRowOp(&op) && !isPlace(&op))
       byLeader[classes.getLeaderValue(&op)].push_back(&op);
   for (auto &entry : byLeader) {
     dropForeignConditions(entry.second);
@@ -306,7 +362,10 @@ bool Grouper::isRepeated(OpOperand &use, int64_t round,
   // what it computes.
   if (isFactor(use.get()))
     return false;
-  if (rounds.isCombined(use.get()))
+  if (rounds.isCombined(use.get()) || followers.isPlace(producer))
+    return false;
+  // A product's kernel takes no rows apart.
+  if (rows.multiplies && getWholeInMemory(use.get()))
     return false;
   if (!rounds.isRowOp(producer))
     return true;
@@ -433,16 +492,30 @@ void Grouper::formSharedGroups() {
   }
 }
 
+/// Makes `value` an output of the group that it belongs to.
+void Grouper::addOutput(Value value) {
+  if (Value whole = getWholeInMemory(value);
+      whole && isPlace(value.getDefiningOp()))
+    return addOutput(whole);
+  Operation *producer = value.getDefiningOp();
+  if (!producer)
+    return;
+  if (!followers.isPlace(producer)) {
+    groups[owners.lookup(producer)].outputs.insert(value);
+    return;
+  }
+  for (Value piece : producer->getOperands())
+    addOutput(piece);
+}
+
 /// Makes every value that a group reads or the function returns an output of
 /// the group that it belongs to.
 void Grouper::collectOutputs() {
-  auto addOutput = [&](Value value) {
-    if (Operation *producer = value.getDefiningOp())
-      groups[owners.lookup(producer)].outputs.insert(value);
-  };
   for (Group &group : groups)
-    llvm::for_each(group.inputs, addOutput);
-  llvm::for_each(func.front().getTerminator()->getOperands(), addOutput);
+    for (Value input : group.inputs)
+      addOutput(input);
+  for (Value value : func.front().getTerminator()->getOperands())
+    addOutput(value);
   llvm::erase_if(groups, [](const Group &group) {
     return group.outputs.empty() && group.partials.empty();
   });

@@ -19,6 +19,9 @@ ProductFollowers::ProductFollowers(func::FuncOp func, const Rounds &rounds,
     : rounds(rounds) {
   Block &block = func.front();
   findFollowers(block, dimensions);
+  for (auto join : block.getOps<tile::JoinOp>())
+    if (isPlace(join, func))
+      places.insert(join);
   // What users of an op are to do is known before the op.
   for (Operation &op : llvm::reverse(block.without_terminator()))
     if (belongsToRows(&op))
@@ -59,6 +62,28 @@ void ProductFollowers::findFollowers(Block &block,
   }
 }
 
+/// Whether kernels of products compute the pieces of `join`, neighbours in its
+/// rows, and the function needs no other tensor of one of them.
+bool ProductFollowers::isPlace(tile::JoinOp join, func::FuncOp func) const {
+  DenseSet<Value> distinct;
+  for (Value piece : join.getPieces()) {
+    if (!distinct.insert(piece).second ||
+        !followers.contains(piece.getDefiningOp()))
+      return false;
+    for (Operation *user : piece.getUsers())
+      if (user->hasTrait<OpTrait::IsTerminator>() || isa<tile::SplitOp>(user) ||
+          (user != join && places.contains(user)))
+        return false;
+  }
+  // A result that takes an argument's memory is one kernel's.
+  return join.getStrands() == 1 &&
+         llvm::none_of(join->getUses(), [&](OpOperand &use) {
+           return use.getOwner()->hasTrait<OpTrait::IsTerminator>() &&
+                  func.getResultAttr(use.getOperandNumber(),
+                                     tile::TileDialect::kInPlaceAttrName);
+         });
+}
+
 /// Whether `value` is left in memory anyway, whatever `reader` does: for the
 /// caller, as a factor, or for a kernel on rows.
 bool ProductFollowers::isLeft(Value value, Operation *reader) const {
@@ -74,7 +99,7 @@ bool ProductFollowers::belongsToRows(Operation *op) const {
     return false;
   for (Operation *user : op->getUsers())
     if (isa<tile::DotOp>(user) || user->hasTrait<OpTrait::IsTerminator>() ||
-        stays(user) || !rounds.isRowOp(user) ||
+        places.contains(user) || stays(user) || !rounds.isRowOp(user) ||
         rounds.get(user) != rounds.get(op))
       return false;
   int64_t bytes = 0;

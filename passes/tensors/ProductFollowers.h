@@ -28,9 +28,13 @@ public:
 
   /// Whether a kernel on rows is to compute `op`, which could follow a product.
   bool isOfRows(mlir::Operation *op) const { return ofRows.contains(op); }
+  /// Whether kernels of products store the pieces of `op`, a `tile.join`, where
+  /// the joined rows lie: no kernel has the op itself.
+  bool isPlace(mlir::Operation *op) const { return places.contains(op); }
 
 private:
   void findFollowers(mlir::Block &block, const ValueDimensions &dimensions);
+  bool isPlace(tile::JoinOp join, mlir::func::FuncOp func) const;
   bool stays(mlir::Operation *op) const {
     return followers.contains(op) && !ofRows.contains(op);
   }
@@ -41,6 +45,7 @@ private:
   /// Products, and the ops that could be computed with them.
   llvm::DenseSet<mlir::Operation *> followers;
   llvm::DenseSet<mlir::Operation *> ofRows;
+  llvm::DenseSet<mlir::Operation *> places;
 };
 
 } // namespace bastile

@@ -6,6 +6,7 @@
 
 #include "passes/threads/LowerTiles.h"
 
+#include "dialect/OperandMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -441,7 +442,7 @@ static LogicalResult verifyInPrograms(ModuleOp module) {
       continue;
     auto result = root.walk([](Operation *op) {
       if (!isa_and_present<tile::TileDialect>(op->getDialect()) ||
-          isa<tile::LaunchOp>(op))
+          isa<tile::LaunchOp>(op) || tile::isPlaceOfOperands(op))
         return WalkResult::advance();
       op->emitOpError("must be part of a 'tile.program'");
       return WalkResult::interrupt();

@@ -18,10 +18,31 @@ const TensorView &LaunchPlan::view(const Operand &operand) const {
     return buffers.inputs[operand.index];
   case Operand::Kind::Output:
     return buffers.outputs[operand.index];
+  case Operand::Kind::Piece:
+    return pieces[operand.index];
   case Operand::Kind::Temporary:
     break;
   }
   return buffers.temporaries[operand.index];
+}
+
+/// Finds the views of pieces, whose tensors have been checked.
+void LaunchPlan::findPieces() {
+  pieces.clear();
+  for (const PieceSpec &spec : function->pieces) {
+    TensorView piece = view(spec.whole);
+    const unsigned d = spec.dimension;
+    piece.sizes[d] /= spec.count;
+    const int64_t first =
+        spec.interleaved ? spec.index : spec.index * piece.sizes[d];
+    // No kernel reads a tensor without elements, which may be nowhere.
+    if (piece.elementCount() != 0)
+      piece.data = static_cast<char *>(piece.data) +
+                   first * piece.strides[d] * byteSize(piece.type);
+    if (spec.interleaved)
+      piece.strides[d] *= spec.count;
+    pieces.push_back(piece);
+  }
 }
 
 std::string LaunchPlan::prefix(const Launch &launch) const {
@@ -400,11 +421,13 @@ void LaunchPlan::pack(const Launch &launch, const Variant &variant,
 
 /// Whether the launch would read what a skipped launch did not write.
 bool LaunchPlan::lacksContents(const Launch &launch) const {
-  for (const Operand &operand : launch.operands)
-    if (operand.kind == Operand::Kind::Temporary &&
-        temporaryContents[operand.index] == Contents::Missing &&
+  for (const Operand &operand : launch.operands) {
+    const Operand &whole = function->whole(operand);
+    if (whole.kind == Operand::Kind::Temporary &&
+        temporaryContents[whole.index] == Contents::Missing &&
         view(operand).elementCount() != 0)
       return true;
+  }
   return false;
 }
 
@@ -421,9 +444,10 @@ Error LaunchPlan::addFill(const Operand &operand) {
 
 Error LaunchPlan::skip(const Launch &launch) {
   for (const Operand &operand : launch.operands) {
-    if (operand.kind == Operand::Kind::Temporary &&
-        temporaryContents[operand.index] == Contents::None)
-      temporaryContents[operand.index] = Contents::Missing;
+    const Operand &whole = function->whole(operand);
+    if (whole.kind == Operand::Kind::Temporary &&
+        temporaryContents[whole.index] == Contents::None)
+      temporaryContents[whole.index] = Contents::Missing;
     if (operand.kind == Operand::Kind::Output &&
         function->outputs[operand.index].zeroIfNoRows)
       if (Error error = addFill(operand))
@@ -457,9 +481,11 @@ Error LaunchPlan::prepareLaunch(const Launch &launch) {
   pack(launch, *variant, result);
   result.config = {grid, variant->block, variant->cluster,
                    variant->sharedMemory, /*overlapPrevious=*/false};
-  for (const Operand &operand : launch.operands)
-    if (operand.kind == Operand::Kind::Temporary)
-      temporaryContents[operand.index] = Contents::Defined;
+  for (const Operand &operand : launch.operands) {
+    const Operand &whole = function->whole(operand);
+    if (whole.kind == Operand::Kind::Temporary)
+      temporaryContents[whole.index] = Contents::Defined;
+  }
   return Error::success();
 }
 
@@ -513,8 +539,10 @@ Error LaunchPlan::prepare(const Function &newFunction,
   plannedCount = 0;
 
   Error error = checkBuffers();
-  if (!error)
+  if (!error) {
+    findPieces();
     error = prepareTemporaries();
+  }
   if (!error)
     error = prepareLaunches();
   if (error) {

@@ -222,6 +222,9 @@ static bool isStrided(const Launch &launch, Operand::Kind kind,
 
 bool bastile::runtime::isStrided(const Function &function, Operand::Kind kind,
                                  unsigned index) {
+  for (const PieceSpec &piece : function.pieces)
+    if (piece.whole.kind == kind && piece.whole.index == index)
+      return false;
   bool isUsed = false;
   for (const Launch &launch : function.launches) {
     if (!::isStrided(launch, kind, index))

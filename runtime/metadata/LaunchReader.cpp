@@ -15,7 +15,8 @@
 
 using namespace bastile::runtime;
 
-static Operand readOperand(const JsonCursor &cursor, const Function &function) {
+Operand bastile::runtime::readOperand(const JsonCursor &cursor,
+                                      const Function &function) {
   Operand result;
   if (auto input = cursor.find("input")) {
     result.kind = Operand::Kind::Input;
@@ -23,6 +24,9 @@ static Operand readOperand(const JsonCursor &cursor, const Function &function) {
   } else if (auto output = cursor.find("output")) {
     result.kind = Operand::Kind::Output;
     result.index = output->asIndex(function.outputs.size(), "outputs");
+  } else if (auto piece = cursor.find("piece")) {
+    result.kind = Operand::Kind::Piece;
+    result.index = piece->asIndex(function.pieces.size(), "pieces");
   } else {
     result.kind = Operand::Kind::Temporary;
     result.index =

@@ -12,6 +12,8 @@
 
 namespace bastile::runtime {
 
+/// Reads which tensor of `function` an object names.
+Operand readOperand(const JsonCursor &cursor, const Function &function);
 /// Reads a launch of `function`, whose tensors have been read.
 Launch readLaunch(const JsonCursor &cursor, const Function &function);
 

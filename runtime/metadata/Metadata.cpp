@@ -90,18 +90,27 @@ bool Function::isAlwaysOne(const Operand &operand, unsigned dimension) const {
 }
 
 size_t Function::rank(const Operand &operand) const {
-  return operand.kind == Operand::Kind::Input
-             ? inputs[operand.index].shape.size()
-             : getBuffer(*this, operand).shape.size();
+  const Operand &found = whole(operand);
+  return found.kind == Operand::Kind::Input
+             ? inputs[found.index].shape.size()
+             : getBuffer(*this, found).shape.size();
 }
 
 ElementType Function::type(const Operand &operand) const {
-  return operand.kind == Operand::Kind::Input ? inputs[operand.index].type
-                                              : getBuffer(*this, operand).type;
+  const Operand &found = whole(operand);
+  return found.kind == Operand::Kind::Input ? inputs[found.index].type
+                                            : getBuffer(*this, found).type;
 }
 
 std::optional<int64_t> Function::fixedSize(const Operand &operand,
                                            unsigned dimension) const {
+  if (operand.kind == Operand::Kind::Piece) {
+    const PieceSpec &piece = pieces[operand.index];
+    std::optional<int64_t> size = fixedSize(piece.whole, dimension);
+    if (size && dimension == piece.dimension)
+      *size /= piece.count;
+    return size;
+  }
   if (operand.kind == Operand::Kind::Input)
     return inputs[operand.index].shape[dimension];
   const Expression &size = getBuffer(*this, operand).shape[dimension];

@@ -18,7 +18,7 @@
 using namespace bastile::runtime;
 
 static constexpr const char *schemaName = "bastile.kernels";
-static constexpr int64_t schemaVersion = 5;
+static constexpr int64_t schemaVersion = 6;
 
 //===----------------------------------------------------------------------===//
 // Tensors
@@ -112,6 +112,30 @@ static BufferSpec readTemporary(const JsonCursor &cursor,
     if (!result.zeroed && spelling != "nobody")
       by->fail(concat("expected 'nobody' or 'runtime', got '", spelling, "'"));
   }
+  return result;
+}
+
+/// Reads a piece of an input, an output or a temporary.
+static PieceSpec readPiece(const JsonCursor &cursor, const Function &function) {
+  PieceSpec result;
+  result.whole = readOperand(cursor, function);
+  if (result.whole.kind == Operand::Kind::Piece)
+    cursor.fail("a piece is none of another piece");
+  const size_t rank = function.rank(result.whole);
+  result.dimension = cursor["dimension"].asIndex(rank, "dimensions");
+  result.count = cursor["count"].asInteger(/*least=*/2);
+  result.index =
+      cursor["index"].asIndex(static_cast<size_t>(result.count), "pieces");
+  if (auto flag = cursor.find("interleaved"))
+    result.interleaved = flag->asBool();
+  if (result.interleaved && result.dimension + 1 == rank)
+    cursor["interleaved"].fail("elements of rows are neighbours");
+  std::optional<int64_t> size =
+      function.fixedSize(result.whole, result.dimension);
+  if (!size || *size % result.count != 0)
+    cursor["count"].fail(concat(describe(function, result.whole), " has no ",
+                                result.count,
+                                " pieces of equal length in every call"));
   return result;
 }
 
@@ -209,6 +233,9 @@ static Function readFunction(const JsonCursor &cursor) {
   if (auto temporaries = cursor.find("temporaries"))
     for (size_t i = 0; i != temporaries->size(); ++i)
       result.temporaries.push_back(readTemporary((*temporaries)[i], result));
+  if (auto pieces = cursor.find("pieces"))
+    for (size_t i = 0; i != pieces->size(); ++i)
+      result.pieces.push_back(readPiece((*pieces)[i], result));
   JsonCursor launches = cursor["launches"];
   for (size_t i = 0; i != launches.size(); ++i)
     result.launches.push_back(readLaunch(launches[i], result));

@@ -17,6 +17,11 @@ std::string bastile::runtime::describe(const Function &function,
     return concat("input '", function.inputs[operand.index].name, "'");
   case Operand::Kind::Output:
     return concat("output '", function.outputs[operand.index].name, "'");
+  case Operand::Kind::Piece: {
+    const PieceSpec &piece = function.pieces[operand.index];
+    return concat("piece ", piece.index, " of ",
+                  describe(function, piece.whole));
+  }
   case Operand::Kind::Temporary:
     break;
   }

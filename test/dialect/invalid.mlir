@@ -336,6 +336,38 @@ func.func @split_element_type(%x: tensor<?x8xf32>) {
 
 // -----
 
+func.func @piece_of_none(%x: tensor<8x8xf32>) {
+  // expected-error @below {{takes piece 2 of 2 along dimension 0 of 'tensor<8x8xf32>', which has none}}
+  %0 = tile.piece %x dimension 0[2 of 2] : tensor<8x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @piece_of_unknown_size(%x: tensor<?x8xf32>) {
+  // expected-error @below {{cuts dimension 0 of 'tensor<?x8xf32>' into 2 pieces; its size must be static and a multiple of that}}
+  %0 = tile.piece %x dimension 0[1 of 2] : tensor<?x8xf32> -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @interleaved_columns(%x: tensor<?x8xf32>) {
+  // expected-error @below {{interleaves pieces along the last dimension of 'tensor<?x8xf32>', whose elements must stay neighbours}}
+  %0 = tile.piece %x dimension 1[1 of 2] interleaved : tensor<?x8xf32> -> tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @piece_type(%x: tensor<8x8xf32>) {
+  // expected-error @below {{of 'tensor<8x8xf32>' is a 'tensor<4x8xf32>', not a 'tensor<8x4xf32>'}}
+  %0 = tile.piece %x dimension 0[1 of 2] : tensor<8x8xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
 func.func @split_of_nothing(%x: tensor<?x0xf32>) {
   // expected-error @below {{'tile.split' op has pieces of type 'tensor<?x0xf32>'; rows and pieces have a static length of at least 1}}
   %0, %1 = tile.split %x : tensor<?x0xf32> -> tensor<?x0xf32>, tensor<?x0xf32>

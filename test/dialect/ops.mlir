@@ -118,6 +118,16 @@ func.func @split(%x: tensor<?x12xbf16>, %w: tensor<8xi32>) {
   return
 }
 
+// CHECK-LABEL: func @piece
+// CHECK-SAME:      %[[X:.*]]: tensor<?x12xbf16>, %[[W:.*]]: tensor<8x4xbf16>
+func.func @piece(%x: tensor<?x12xbf16>, %w: tensor<8x4xbf16>) {
+  // CHECK: tile.piece %[[X]] dimension 1[2 of 3] : tensor<?x12xbf16> -> tensor<?x4xbf16>
+  %0 = tile.piece %x dimension 1[2 of 3] : tensor<?x12xbf16> -> tensor<?x4xbf16>
+  // CHECK: tile.piece %[[W]] dimension 0[0 of 2] interleaved : tensor<8x4xbf16> -> tensor<4x4xbf16>
+  %1 = tile.piece %w dimension 0[0 of 2] interleaved : tensor<8x4xbf16> -> tensor<4x4xbf16>
+  return
+}
+
 // CHECK-LABEL: func @join
 // CHECK-SAME:      %[[X:.*]]: tensor<?x4xbf16>, %[[W:.*]]: tensor<4xi32>
 func.func @join(%x: tensor<?x4xbf16>, %w: tensor<4xi32>) {

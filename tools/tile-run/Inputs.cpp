@@ -156,11 +156,12 @@ bool run::needsNoGaps(const Function &function, runtime::Operand::Kind kind,
 static std::optional<unsigned> findSource(const Function &function,
                                           const runtime::Operand &operand) {
   using Kind = runtime::Operand::Kind;
-  if (operand.kind == Kind::Input)
-    return operand.index;
+  const runtime::Operand &whole = function.whole(operand);
+  if (whole.kind == Kind::Input)
+    return whole.index;
   const auto &buffers =
-      operand.kind == Kind::Output ? function.outputs : function.temporaries;
-  const runtime::Expression &size = buffers[operand.index].shape.front();
+      whole.kind == Kind::Output ? function.outputs : function.temporaries;
+  const runtime::Expression &size = buffers[whole.index].shape.front();
   if (size.kind != runtime::Expression::Kind::InputSize || size.dimension != 0)
     return std::nullopt;
   return size.input;

@@ -129,6 +129,7 @@ private:
   bool lacksContents(const Launch &launch) const;
   Error skip(const Launch &launch);
   Error addFill(const Operand &operand);
+  void findPieces();
   const TensorView &view(const Operand &operand) const;
   std::string prefix(const Launch &launch) const;
 
@@ -148,6 +149,7 @@ private:
   Buffers buffers;
   Capacity capacity = 1;
   std::vector<Contents> temporaryContents;
+  std::vector<TensorView> pieces;
 
   // The launch being prepared, over rows: the leading dimensions and the rows
   // of each of its row spaces, and the strides that each operand has in the

@@ -58,7 +58,7 @@ struct BufferSpec {
 
 /// A tensor that a launch reads or writes, named by its place in the function.
 struct Operand {
-  enum class Kind : uint8_t { Input, Output, Temporary };
+  enum class Kind : uint8_t { Input, Output, Temporary, Piece };
   Kind kind = Kind::Input;
   unsigned index = 0;
   /// Whether the operand has rows of its own; otherwise all rows share it.
@@ -67,6 +67,17 @@ struct Operand {
   unsigned space = 0;
   /// How many rows of row space 0 share one of the operand's rows; 0 for none.
   int64_t band = 0;
+};
+
+/// A piece of an input, an output or a temporary, in the memory of which it
+/// lies: one of `count` pieces of equal length along `dimension`.
+struct PieceSpec {
+  Operand whole;
+  unsigned dimension = 0;
+  int64_t index = 0, count = 2;
+  /// Whether it has every `count`-th element from `index` on, and not those
+  /// that follow each other.
+  bool interleaved = false;
 };
 
 /// What a dimension of an operand is in a launch over named dimensions.
@@ -188,6 +199,11 @@ struct Function {
   /// launch whose other operands have another size there repeats its rows.
   bool isAlwaysOne(const Operand &operand, unsigned dimension) const;
   size_t rank(const Operand &operand) const;
+  /// What lies in memory by itself: `operand`, or what it is a piece of.
+  const Operand &whole(const Operand &operand) const {
+    return operand.kind == Operand::Kind::Piece ? pieces[operand.index].whole
+                                                : operand;
+  }
   ElementType type(const Operand &operand) const;
   /// The size that `operand` has in dimension `dimension` in every call;
   /// nothing if it may differ.
@@ -198,6 +214,7 @@ struct Function {
   std::vector<InputSpec> inputs;
   std::vector<BufferSpec> outputs;
   std::vector<BufferSpec> temporaries;
+  std::vector<PieceSpec> pieces;
   std::vector<Launch> launches;
   /// Absent where no gradients were asked for.
   std::optional<Backward> backward;

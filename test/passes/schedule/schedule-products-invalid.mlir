@@ -110,7 +110,7 @@ tile.kernel @warps_of_panels(%x: tensor<64x128xbf16>, %w: tensor<64x96xbf16>) ->
 
 // -----
 
-// expected-error @below {{only products of 16-bit matrices run on tensor cores, which copy parts of them ahead; leave out 'stages' and 'depth'}}
+// expected-error @below {{only products of 16-bit matrices, and of 8-bit floats along their rows, run on tensor cores, which copy parts of them ahead; leave out 'stages' and 'depth'}}
 tile.kernel @float32_stages(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32>
     attributes {schedule = #tile.matmul<stages = 2>} {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf32>, tensor<96x64xf32> -> tensor<?x96xf32>

@@ -1,5 +1,6 @@
 // RUN: tile-opt %s --fuse --schedule='target=sm_90' | FileCheck %s
 // RUN: tile-opt %s --fuse --schedule='target=host' | FileCheck %s --check-prefix=HOST
+// RUN: tile-opt %s --fuse --schedule='target=sm_80' | FileCheck %s --check-prefix=OLD
 
 // Products of 16-bit matrices run on tensor cores.
 // CHECK-LABEL: tile.kernel @linear_kernel(
@@ -9,6 +10,23 @@
 // HOST-SAME:      schedule = #tile.matmul<rows = {{[0-9]+}}, columns = 4, threads = 1, vector = 4>
 func.func @linear(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32> {
   %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xbf16>, tensor<96x64xbf16> -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+// So do those of 8-bit floats along their rows, on GPUs that have them.
+// CHECK-LABEL: tile.kernel @small_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 128, columns = 64, depth = 64, threads = 128, vector = 2, stages = 4>
+// OLD-LABEL: tile.kernel @small_kernel(
+// OLD-SAME:      schedule = #tile.matmul<rows = 64, columns = 64, threads = 256, vector = 1>
+func.func @small(%x: tensor<?x64xf8E4M3FN>, %w: tensor<96x64xf8E4M3FN>) -> tensor<?x96xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf8E4M3FN>, tensor<96x64xf8E4M3FN> -> tensor<?x96xf32>
+  return %0 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: tile.kernel @small_columns_kernel(
+// CHECK-SAME:      schedule = #tile.matmul<rows = 64, columns = 64, threads = 256, vector = 1>
+func.func @small_columns(%x: tensor<?x64xf8E5M2>, %w: tensor<64x96xf8E5M2>) -> tensor<?x96xf32> {
+  %0 = tile.dot %x, %w contract [1, 0] : tensor<?x64xf8E5M2>, tensor<64x96xf8E5M2> -> tensor<?x96xf32>
   return %0 : tensor<?x96xf32>
 }
 

@@ -116,3 +116,28 @@ func.func @statistic(%x: tensor<?x?x8xf32>, %y: tensor<?x?x8xf32>) -> tensor<?x?
   %5 = tile.reduce add %4 : tensor<?x?x?xf32> -> tensor<?x?x1xf32>
   return %5 : tensor<?x?x1xf32>
 }
+
+// -----
+
+// No product is kept for the sizes of what is repeated beside it: the rows of its
+// left factor are as many.
+// CHECK-LABEL: func @sizes_of_product(
+// CHECK-SAME:      -> (tensor<?x4xbf16>, tensor<?x8xbf16> {tile.name = "saved0"})
+// CHECK-LABEL: func @sizes_of_product_backward(
+// CHECK-NOT:     saved1
+func.func @sizes_of_product(%x: tensor<?x16xbf16>, %w: tensor<8x16xbf16>, %b: tensor<8xf32>, %v: tensor<4x8xbf16>)
+    -> tensor<?x4xbf16> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x16xbf16>, tensor<8x16xbf16> -> tensor<?x8xf32>
+  %1 = tile.broadcast %b like %0 : tensor<8xf32>, tensor<?x8xf32> -> tensor<?x8xf32>
+  %2 = arith.addf %0, %1 : tensor<?x8xf32>
+  %3 = arith.truncf %2 : tensor<?x8xf32> to tensor<?x8xbf16>
+  %4 = arith.extf %3 : tensor<?x8xbf16> to tensor<?x8xf32>
+  %one = arith.constant 1.0 : f32
+  %5 = tile.broadcast %one like %0 : f32, tensor<?x8xf32> -> tensor<?x8xf32>
+  %6 = arith.addf %4, %5 : tensor<?x8xf32>
+  %7 = arith.divf %4, %6 : tensor<?x8xf32>
+  %8 = arith.truncf %7 : tensor<?x8xf32> to tensor<?x8xbf16>
+  %9 = tile.dot %8, %v contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %10 = arith.truncf %9 : tensor<?x4xf32> to tensor<?x4xbf16>
+  return %10 : tensor<?x4xbf16>
+}

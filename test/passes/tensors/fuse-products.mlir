@@ -90,14 +90,15 @@ func.func @factor_beside_sum(%x: tensor<?x8xf32>, %w: tensor<8x8xf32>)
 
 // -----
 
-// A piece of an argument that follows a product is read from memory: the kernel
-// of a product takes nothing apart.
+// A piece of an argument that follows a product is read where it lies: the
+// kernel of a product takes nothing apart.
 // CHECK-LABEL: tile.kernel @piece_behind_product_kernel
-// CHECK:       tile.kernel @piece_behind_product_kernel
-// CHECK-NOT:     tile.split
-// CHECK:         tile.dot
+// CHECK-NEXT:    %[[D:.*]] = tile.dot
+// CHECK-NEXT:    arith.addf %[[D]], %{{.*}} : tensor<?x4xf32>
 // CHECK-NOT:     tile.split
 // CHECK-LABEL: func @piece_behind_product(
+// CHECK-SAME:      %[[X:[^:]*]]: tensor<?x8xf32>
+// CHECK:         tile.piece %[[X]] dimension 1[0 of 2]
 func.func @piece_behind_product(%x: tensor<?x8xf32>, %w: tensor<4x4xf32>, %y: tensor<?x4xf32>)
     -> (tensor<?x4xf32>, tensor<?x4xf32>) {
   %0, %1 = tile.split %x : tensor<?x8xf32> -> tensor<?x4xf32>, tensor<?x4xf32>
@@ -274,6 +275,64 @@ func.func @pieces_around_product(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: t
   %low, %high = tile.split %2 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
   %3 = arith.mulf %low, %high : tensor<?x3xf32>
   return %3 : tensor<?x3xf32>
+}
+
+// -----
+
+// Pieces that kernels of products compute are stored where the whole rows lie,
+// for the product that multiplies these. Nothing joins them.
+// CHECK-LABEL: tile.kernel @pieces_between_products_kernel0(
+// CHECK-SAME:      -> (tensor<?x4xbf16>, tensor<?x4xbf16>)
+// CHECK:         tile.dot
+// CHECK-NOT:     tile.dot
+// CHECK:       tile.kernel @pieces_between_products_kernel1(
+// CHECK-SAME:      %[[R:[^:]*]]: tensor<?x8xbf16>
+// CHECK-NEXT:    tile.dot %[[R]]
+// CHECK-LABEL: func @pieces_between_products(
+// CHECK:         %[[L:.*]]:2 = tile.launch [@pieces_between_products_kernel0]
+// CHECK-NEXT:    %[[J:.*]] = tile.join %[[L]]#0, %[[L]]#1
+// CHECK-NEXT:    tile.launch [@pieces_between_products_kernel1](%[[J]],
+func.func @pieces_between_products(%x: tensor<?x8xbf16>, %w: tensor<4x8xbf16>, %v: tensor<8x8xbf16>)
+    -> tensor<?x8xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %1 = math.exp %0 : tensor<?x4xf32>
+  %2 = math.tanh %0 : tensor<?x4xf32>
+  %3 = arith.truncf %1 : tensor<?x4xf32> to tensor<?x4xbf16>
+  %4 = arith.truncf %2 : tensor<?x4xf32> to tensor<?x4xbf16>
+  %5 = tile.join %3, %4 : tensor<?x4xbf16>, tensor<?x4xbf16> -> tensor<?x8xbf16>
+  %6 = tile.dot %5, %v contract [1, 1] : tensor<?x8xbf16>, tensor<8x8xbf16> -> tensor<?x8xf32>
+  return %6 : tensor<?x8xf32>
+}
+
+// -----
+
+// A piece that the function returns by itself, too, is copied to the joined rows.
+// CHECK-LABEL: tile.kernel @piece_alone_kernel1(
+// CHECK:         %[[J:.*]] = tile.join
+// CHECK-NEXT:    tile.return %[[J]]
+func.func @piece_alone(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>)
+    -> (tensor<?x4xf32>, tensor<?x8xf32>) {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<4x8xf32> -> tensor<?x4xf32>
+  %1 = math.exp %0 : tensor<?x4xf32>
+  %2 = tile.join %0, %1 : tensor<?x4xf32>, tensor<?x4xf32> -> tensor<?x8xf32>
+  return %1, %2 : tensor<?x4xf32>, tensor<?x8xf32>
+}
+
+// -----
+
+// A product of pieces of one factor is one kernel, whatever follows each of them.
+// CHECK-LABEL: tile.kernel @of_pieces_kernel(
+// CHECK-NEXT:    tile.dot %[[X:.*]], %{{.*}} contract
+// CHECK-NEXT:    tile.dot %[[X]], %{{.*}} contract
+// CHECK-LABEL: func @of_pieces(
+func.func @of_pieces(%x: tensor<?x8xbf16>, %w: tensor<8x8xbf16>)
+    -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  %0 = tile.piece %w dimension 0 [0 of 2] : tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %1 = tile.piece %w dimension 0 [1 of 2] : tensor<8x8xbf16> -> tensor<4x8xbf16>
+  %2 = tile.dot %x, %0 contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %3 = tile.dot %x, %1 contract [1, 1] : tensor<?x8xbf16>, tensor<4x8xbf16> -> tensor<?x4xf32>
+  %4 = math.exp %2 : tensor<?x4xf32>
+  return %4, %3 : tensor<?x4xf32>, tensor<?x4xf32>
 }
 
 // -----

@@ -542,17 +542,20 @@ func.func @nothing_to_split(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
 
 // -----
 
-// A product multiplies whole rows, and its own rows are taken apart in memory,
-// as an argument's are.
+// A product multiplies whole rows. Pieces of its own rows are products of pieces
+// of the right factor.
 // CHECK-LABEL: func @product(
 // CHECK-SAME:      %[[A:[^:]*]]: tensor<?x4xf32>, %[[B:[^:]*]]: tensor<?x4xf32>, %[[W:[^:]*]]: tensor<6x8xf32>
 // CHECK:         %[[N:.*]] = arith.negf %[[A]]
 // CHECK-NEXT:    %[[J:.*]] = tile.join %[[N]], %[[B]]
-// CHECK-NEXT:    %[[P:.*]] = tile.dot %[[J]], %[[W]]
-// CHECK-NEXT:    %[[PS:.*]]:2 = tile.split %[[P]] : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
-// CHECK-NEXT:    math.exp %[[PS]]#0
-// CHECK-NEXT:    math.exp %[[PS]]#1
+// CHECK-NEXT:    %[[W0:.*]] = tile.piece %[[W]] dimension 0[0 of 2] : tensor<6x8xf32> -> tensor<3x8xf32>
+// CHECK-NEXT:    %[[P0:.*]] = tile.dot %[[J]], %[[W0]] contract [1, 1]
+// CHECK-NEXT:    %[[W1:.*]] = tile.piece %[[W]] dimension 0[1 of 2] : tensor<6x8xf32> -> tensor<3x8xf32>
+// CHECK-NEXT:    %[[P1:.*]] = tile.dot %[[J]], %[[W1]] contract [1, 1]
+// CHECK-NEXT:    math.exp %[[P0]]
+// CHECK-NEXT:    math.exp %[[P1]]
 // CHECK-NEXT:    %[[M:.*]] = arith.mulf
+// CHECK-NEXT:    %[[P:.*]] = tile.join %[[P0]], %[[P1]]
 // CHECK-NEXT:    return %[[M]], %[[J]], %[[P]]
 func.func @product(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: tensor<6x8xf32>)
     -> (tensor<?x3xf32>, tensor<?x8xf32>, tensor<?x6xf32>) {
@@ -563,4 +566,69 @@ func.func @product(%a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: tensor<6x8xf32>
   %low, %high = tile.split %3 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
   %4 = arith.mulf %low, %high : tensor<?x3xf32>
   return %4, %1, %2 : tensor<?x3xf32>, tensor<?x8xf32>, tensor<?x6xf32>
+}
+
+// -----
+
+// Interleaved columns of a product belong to interleaved rows of the factor.
+// CHECK-LABEL: func @interleaved_product(
+// CHECK:         tile.piece %{{.*}} dimension 0[0 of 2] interleaved : tensor<6x8xf32> -> tensor<3x8xf32>
+// CHECK:         tile.piece %{{.*}} dimension 0[1 of 2] interleaved
+// CHECK-NOT:     tile.split
+func.func @interleaved_product(%x: tensor<?x8xf32>, %w: tensor<6x8xf32>) -> tensor<?x3xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
+  %even, %odd = tile.split interleaved %0 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %1 = arith.mulf %even, %odd : tensor<?x3xf32>
+  return %1 : tensor<?x3xf32>
+}
+
+// -----
+
+// Interleaved rows that are needed whole, or that meet those of an argument, are
+// taken apart in memory: a product's kernel stores and loads neighbours.
+// CHECK-LABEL: func @interleaved_in_memory(
+// CHECK-NOT:     tile.piece
+// CHECK:         %[[P:.*]] = tile.dot
+// CHECK:         tile.split interleaved %[[P]]
+func.func @interleaved_in_memory(%x: tensor<?x8xf32>, %w: tensor<6x8xf32>, %b: tensor<6xf32>)
+    -> tensor<?x3xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
+  %1 = tile.broadcast %b like %0 : tensor<6xf32>, tensor<?x6xf32> -> tensor<?x6xf32>
+  %2 = arith.addf %0, %1 : tensor<?x6xf32>
+  %even, %odd = tile.split interleaved %2 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %3 = arith.mulf %even, %odd : tensor<?x3xf32>
+  return %3 : tensor<?x3xf32>
+}
+
+// -----
+
+// Columns of a factor are pieces of it where each piece begins at an address that
+// copies of 16 bytes take.
+// CHECK-LABEL: func @columns_of_factor(
+// CHECK:         tile.piece %{{.*}} dimension 1[0 of 2] : tensor<8x32xbf16> -> tensor<8x16xbf16>
+// CHECK:         %[[P:.*]] = tile.dot {{.*}} -> tensor<?x6xf32>
+// CHECK-NEXT:    tile.split %[[P]]
+func.func @columns_of_factor(%x: tensor<?x8xbf16>, %w: tensor<8x32xbf16>, %v: tensor<8x6xbf16>)
+    -> (tensor<?x16xf32>, tensor<?x3xf32>) {
+  %0 = tile.dot %x, %w contract [1, 0] : tensor<?x8xbf16>, tensor<8x32xbf16> -> tensor<?x32xf32>
+  %1, %2 = tile.split %0 : tensor<?x32xf32> -> tensor<?x16xf32>, tensor<?x16xf32>
+  %3 = arith.mulf %1, %2 : tensor<?x16xf32>
+  %4 = tile.dot %x, %v contract [1, 0] : tensor<?x8xbf16>, tensor<8x6xbf16> -> tensor<?x6xf32>
+  %5, %6 = tile.split %4 : tensor<?x6xf32> -> tensor<?x3xf32>, tensor<?x3xf32>
+  %7 = arith.mulf %5, %6 : tensor<?x3xf32>
+  return %3, %7 : tensor<?x16xf32>, tensor<?x3xf32>
+}
+
+// -----
+
+// Products in more pieces than a kernel has of one left factor stay whole.
+// CHECK-LABEL: func @three_pieces(
+// CHECK-NOT:     tile.piece
+// CHECK:         tile.split
+func.func @three_pieces(%x: tensor<?x8xf32>, %w: tensor<6x8xf32>) -> tensor<?x2xf32> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x8xf32>, tensor<6x8xf32> -> tensor<?x6xf32>
+  %1, %2, %3 = tile.split %0 : tensor<?x6xf32> -> tensor<?x2xf32>, tensor<?x2xf32>, tensor<?x2xf32>
+  %4 = arith.mulf %1, %2 : tensor<?x2xf32>
+  %5 = arith.mulf %3, %4 : tensor<?x2xf32>
+  return %5 : tensor<?x2xf32>
 }

@@ -143,3 +143,37 @@ func.func @launch(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>, %r: tensor<?x96
   %0 = tile.launch [@parts](%x, %w, %r) : (tensor<?x64xbf16>, tensor<96x64xbf16>, tensor<?x96xbf16>) -> tensor<?x96xbf16>
   return %0 : tensor<?x96xbf16>
 }
+
+// -----
+
+// Registers hold four neighbours of 8-bit factors. What a step multiplies is added
+// to the sums as floats. Scales are factors of rows and columns behind the loop.
+// CHECK-LABEL: tile.program @small(
+// CHECK-SAME:      tile.alignment = 16
+// CHECK-SAME:      alignments = array<i64: 4, 1>
+// CHECK:         scf.for
+// CHECK:           %[[A:.*]] = tile.take {{.*}} -> tensor<128x32xf8E4M3FN, #tile.mma<warps = 4, vector = 4>>
+// CHECK:           %[[B:.*]] = tile.take {{.*}} -> tensor<64x32xf8E4M3FN, #tile.mma_rhs<vector = 4>>
+// CHECK:           %[[P:.*]] = tile.dot %[[A]], %[[B]] contract [1, 1]
+// CHECK:           arith.addf %{{.*}}, %[[P]] : tensor<128x64xf32, #tile.mma<warps = 4>>
+// CHECK:         arith.mulf
+// CHECK:         arith.mulf
+// CHECK:         arith.truncf %{{.*}} to tensor<128x64xf8E5M2
+// CHECK:         tile.store_tile
+// HOST-LABEL:  tile.program @small(
+// HOST:          tile.load_dot
+tile.kernel @small(%x: tensor<?x64xf8E4M3FN>, %w: tensor<96x64xf8E4M3FN>, %s: tensor<?x1xf32>, %t: tensor<96xf32>)
+    -> tensor<?x96xf8E5M2> {
+  %0 = tile.dot %x, %w contract [1, 1] : tensor<?x64xf8E4M3FN>, tensor<96x64xf8E4M3FN> -> tensor<?x96xf32>
+  %1 = tile.broadcast %s like %0 : tensor<?x1xf32>, tensor<?x96xf32> -> tensor<?x96xf32>
+  %2 = arith.mulf %0, %1 : tensor<?x96xf32>
+  %3 = tile.broadcast %t like %0 : tensor<96xf32>, tensor<?x96xf32> -> tensor<?x96xf32>
+  %4 = arith.mulf %2, %3 : tensor<?x96xf32>
+  %5 = arith.truncf %4 : tensor<?x96xf32> to tensor<?x96xf8E5M2>
+  tile.return %5 : tensor<?x96xf8E5M2>
+}
+func.func @launch_small(%x: tensor<?x64xf8E4M3FN>, %w: tensor<96x64xf8E4M3FN>, %s: tensor<?x1xf32>, %t: tensor<96xf32>)
+    -> tensor<?x96xf8E5M2> {
+  %0 = tile.launch [@small](%x, %w, %s, %t) : (tensor<?x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>, tensor<?x1xf32>, tensor<96xf32>) -> tensor<?x96xf8E5M2>
+  return %0 : tensor<?x96xf8E5M2>
+}

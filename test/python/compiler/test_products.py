@@ -174,6 +174,59 @@ def test_packed_gates(dtype):
     check(bastile.compile(packed), expected, dtype, (5, 16), (48, 16), (8, 48))
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("is_transposed", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_packed_weight(dtype, is_transposed, interleaved):
+    """Pieces of a product, of halves of a weight or of every second row or column."""
+
+    def apart(h):
+        return (h[..., ::2], h[..., 1::2]) if interleaved else h.chunk(2, -1)
+
+    def packed(x, w, b):
+        h = x @ (w.mT if is_transposed else w) + b
+        gate, up = F.split(h, 2, interleaved=interleaved)
+        return F.silu(gate) * up
+
+    def expected(x, w, b):
+        gate, up = apart(x @ (w.mT if is_transposed else w) + b)
+        return torch.nn.functional.silu(gate) * up
+
+    function = bastile.compile(packed)
+    for rows, columns in [(1, 2), (7, 48), (17, 66)]:
+        weight = (columns, 16) if is_transposed else (16, columns)
+        check(function, expected, dtype, (rows, 16), weight, (columns,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_scaled_products_of_small_floats(dtype):
+    """Scales of rows and columns stand behind the product, as factors."""
+
+    def scaled(x, w, rows, columns):
+        return (x @ w.mT) * rows * columns
+
+    function = bastile.compile(scaled)
+    for m, n, k in [(1, 7, 17), (17, 24, 40)]:
+        x, w = (t.detach().to(dtype) for t in make(torch.float32, (m, k), (n, k)))
+        scales = make(torch.float32, (m, 1), (n,))
+        exact = [s.detach().double().requires_grad_() for s in scales]
+        result, wanted = function(x, w, *scales), scaled(x.double(), w.double(), *exact)
+        compare(result, wanted, torch.float32)
+        gradient = torch.randn_like(result)
+        result.backward(gradient)
+        wanted.backward(gradient.double())
+        for mine, other in zip(scales, exact):
+            compare(mine.grad, other.grad, torch.float32)
+
+
+def test_rounding_to_small_floats_behind_a_product():
+    x, w = (t.detach() for t in make(torch.bfloat16, (9, 40), (24, 40)))
+    scale = torch.tensor([3.0])
+    function = bastile.compile(lambda x, w, s: (x @ w.mT / s).to("float8_e4m3fn"))
+    expected = (x.double() @ w.double().mT / 3).float().to(torch.float8_e4m3fn)
+    torch.testing.assert_close(function(x, w, scale).float(), expected.float())
+
+
 def test_example_of_the_guide():
     root = pathlib.Path(__file__).resolve().parents[3]
     text = (root / "docs/adding-an-op.md").read_text()
@@ -283,6 +336,11 @@ def test_under_torch_compile():
         (lambda a, b: F.dot(a, b, (-1,)), ValueError, "1 dimensions, not one of each"),
         (lambda a, b: a.T @ b, AttributeError, "there is x.mT, for products"),
         (lambda a, b: (a > 0) @ b.mT, ValueError, "got a condition"),
+        (
+            lambda a, b: a.to("float8_e4m3fn") @ a.to("bf16").mT,
+            ValueError,
+            "cannot multiply .* of f8E4M3FN by .* of bf16; convert one of them",
+        ),
     ],
 )
 def test_messages(function, error, message):

@@ -24,7 +24,7 @@ def main():
         print("function", function["name"])
         if "backward" in function:
             print("backward", json.dumps(function["backward"]))
-        for kind in ("inputs", "outputs", "temporaries"):
+        for kind in ("inputs", "outputs", "temporaries", "pieces"):
             for buffer in function.get(kind, []):
                 print(kind, json.dumps(buffer))
         for launch in function["launches"]:
