@@ -74,25 +74,67 @@ private:
 
 } // namespace
 
+/// Emits whether `mask` hides some row of the left factor as a whole; null if
+/// it surely does not. Its bounds are linear in the number of the row, so that
+/// the first and the last row tell.
+static Value emitHidesRow(ImplicitLocOpBuilder &builder, SpaceEmitter &emitter,
+                          const KernelSpace &space,
+                          const MaskConditions &mask) {
+  PlaceBuilder places(builder, emitter);
+  Value rows = emitter.getSize(space.isTransposed() ? "k" : "m");
+  Value columns = emitter.getSize(space.isTransposed() ? "m" : "k");
+  Value least;
+  // Adds that row * r + constant + offset is not negative for any row r.
+  auto require = [&](int64_t row, int64_t constant, Value offset = Value()) {
+    if (row >= 0 && constant >= 0 && !offset)
+      return;
+    Value own = emitter.constant(row < 0 ? constant - row : constant);
+    if (row < 0)
+      own = places.add(
+          own, arith::MulIOp::create(builder, rows, emitter.constant(row)));
+    if (offset)
+      own = places.add(own, offset);
+    least = least ? places.smallest(least, own) : own;
+  };
+  for (const MaskCondition &lower : mask) {
+    if (lower.column <= 0) {
+      require(lower.row, lower.constant);
+      continue;
+    }
+    require(lower.row, lower.constant - 1, columns);
+    for (const MaskCondition &upper : mask)
+      if (upper.column < 0)
+        require(lower.row + upper.row, lower.constant + upper.constant);
+  }
+  return least ? places.isNegative(least) : Value();
+}
+
 StepRange bastile::emitStepRange(ImplicitLocOpBuilder &builder,
                                  SpaceEmitter &emitter,
-                                 const MaskConditions &conditions) {
+                                 const KernelSpace &space,
+                                 const Visited &visited) {
   PlaceBuilder places(builder, emitter);
   Value step = emitter.constant(emitter.getExtents().streamed);
-  Value first = emitter.constant(0), end = emitter.getSize("k");
-  if (conditions.empty())
+  Value zero = emitter.constant(0), size = emitter.getSize("k");
+  Value first = zero, end = size;
+  if (visited.conditions.empty())
     return {first, arith::CeilDivUIOp::create(builder, end, step)};
-  for (const MaskCondition &condition : conditions) {
+  for (const MaskCondition &condition : visited.conditions) {
     Value most = places.getOfRow(condition, /*isSmallest=*/false);
     if (condition.column > 0)
       first = places.largest(first, places.negate(most));
     else if (condition.column < 0)
       end = places.smallest(end, places.add(most, 1));
     else
-      end = arith::SelectOp::create(builder, places.isNegative(most),
-                                    emitter.constant(0), end);
+      end =
+          arith::SelectOp::create(builder, places.isNegative(most), zero, end);
   }
-  end = places.largest(end, emitter.constant(0));
+  end = places.largest(end, zero);
+  for (const MaskConditions &mask : visited.masks)
+    if (Value isEmpty = emitHidesRow(builder, emitter, space, mask)) {
+      first = arith::SelectOp::create(builder, isEmpty, zero, first);
+      end = arith::SelectOp::create(builder, isEmpty, size, end);
+    }
   return {arith::DivUIOp::create(builder, first, step),
           arith::CeilDivUIOp::create(builder, end, step)};
 }

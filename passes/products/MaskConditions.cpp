@@ -6,7 +6,6 @@
 
 #include "passes/products/MaskConditions.h"
 
-#include "dialect/KernelSpace.h"
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -156,8 +155,10 @@ static bool addComparison(arith::CmpIPredicate predicate, Value lhs, Value rhs,
   }
 }
 
-bool bastile::findConditions(Value condition, bool isTrue,
-                             MaskConditions &conditions) {
+/// Adds to `conditions` such that hold wherever `condition`, of an op on
+/// tensors, is `isTrue`. Returns whether it is so wherever they hold, too.
+static bool findConditions(Value condition, bool isTrue,
+                           MaskConditions &conditions) {
   constexpr unsigned kMostVisits = 32;
   SmallVector<std::pair<Value, bool>> pending{{condition, isTrue}};
   bool isAll = true;
@@ -184,7 +185,17 @@ bool bastile::findConditions(Value condition, bool isTrue,
   return isAll;
 }
 
-std::optional<Mask> Mask::get(arith::SelectOp select) {
+/// The rows of a transposed factor are streamed, and its columns the program's
+/// rows.
+static void placeConditions(MaskConditions &conditions,
+                            const KernelSpace &space) {
+  if (space.isTransposed())
+    for (MaskCondition &condition : conditions)
+      std::swap(condition.row, condition.column);
+}
+
+std::optional<Mask> Mask::get(arith::SelectOp select,
+                              const KernelSpace &space) {
   const bool isTrue = getFloat(select.getFalseValue()).has_value();
   if (!isTrue && !getFloat(select.getTrueValue()))
     return std::nullopt;
@@ -192,6 +203,7 @@ std::optional<Mask> Mask::get(arith::SelectOp select) {
   mask.shown = isTrue ? select.getTrueValue() : select.getFalseValue();
   if (!findConditions(select.getCondition(), isTrue, mask.conditions))
     return std::nullopt;
+  placeConditions(mask.conditions, space);
   return mask;
 }
 
@@ -207,15 +219,21 @@ public:
   HiddenFinder(const FollowingSum *sum) : sum(sum) {}
 
   MaskConditions find(Operation *op);
+  /// The masks that have to show some element of each row.
+  ArrayRef<MaskConditions> getMasks() const { return masks; }
 
 private:
   MaskConditions visit(Value value, double hidden);
   MaskConditions visitSelect(arith::SelectOp select, double hidden);
   MaskConditions visitOp(Operation *op, double hidden);
-  MaskConditions visitPower(Value power);
+  MaskConditions visitPower(math::ExpOp exp);
+  MaskConditions visitInShownRows(Value value, double hidden);
 
   const FollowingSum *sum;
   unsigned numVisits = 0;
+  /// Whether the last conditions hold for all elements that are not hidden.
+  bool isComplete = false;
+  SmallVector<MaskConditions, 1> masks;
 };
 
 } // namespace
@@ -230,6 +248,7 @@ static void append(MaskConditions &to, const MaskConditions &from) {
 /// does not hold.
 MaskConditions HiddenFinder::visit(Value value, double hidden) {
   constexpr unsigned kMostVisits = 64;
+  isComplete = false;
   Operation *op = value.getDefiningOp();
   if (!op || ++numVisits > kMostVisits)
     return {};
@@ -245,7 +264,9 @@ MaskConditions HiddenFinder::visitSelect(arith::SelectOp select,
     return {};
   MaskConditions conditions =
       visit(isTrue ? select.getTrueValue() : select.getFalseValue(), hidden);
-  findConditions(select.getCondition(), isTrue, conditions);
+  const bool isFirst = conditions.empty();
+  isComplete =
+      findConditions(select.getCondition(), isTrue, conditions) && isFirst;
   return conditions;
 }
 
@@ -259,31 +280,50 @@ MaskConditions HiddenFinder::visitOp(Operation *op, double hidden) {
       return {};
     return visit(product.getLhs(), hidden);
   }
-  if (isa<math::ExpOp>(op))
-    return visitPower(op->getResult(0));
+  if (auto exp = dyn_cast<math::ExpOp>(op))
+    return visitPower(exp);
   if (isa<arith::NegFOp>(op))
     return visit(op->getOperand(0), hidden);
   if (product) {
     MaskConditions conditions = visit(product.getLhs(), hidden);
     append(conditions, visit(product.getRhs(), hidden));
+    isComplete = false;
     return conditions;
   }
-  // What divides all terms divides the sum.
   auto quotient = dyn_cast<arith::DivFOp>(op);
-  if (quotient && sum && llvm::is_contained(sum->divisors, quotient.getRhs()))
-    return visit(quotient.getLhs(), hidden);
-  return {};
+  if (!quotient)
+    return {};
+  // What divides all terms of a sum that follows a maximum divides the sum.
+  if (!sum)
+    return visitInShownRows(quotient.getLhs(), hidden);
+  return llvm::is_contained(sum->divisors, quotient.getRhs())
+             ? visit(quotient.getLhs(), hidden)
+             : MaskConditions();
 }
 
 /// A power of minus infinity is 0 in a sum that follows a maximum, also where
 /// that is minus infinity. Where the sum counts its terms, such a power counts.
-MaskConditions HiddenFinder::visitPower(Value power) {
+MaskConditions HiddenFinder::visitPower(math::ExpOp exp) {
+  auto difference = exp.getOperand().getDefiningOp<arith::SubFOp>();
+  if (!sum && difference)
+    return visitInShownRows(difference.getLhs(), -INFINITY);
   if (!sum || sum->mayBeEmpty())
     return {};
   for (const Power &own : sum->powers)
-    if (own.result == power)
+    if (own.result == exp.getResult())
       return visit(own.exponent, -INFINITY);
   return {};
+}
+
+/// The same for a value that is relative to a statistic of its row, which is a
+/// number other than 0 where the row has elements that are not hidden.
+MaskConditions HiddenFinder::visitInShownRows(Value value, double hidden) {
+  MaskConditions conditions = visit(value, hidden);
+  if (!isComplete)
+    return {};
+  if (!llvm::is_contained(masks, conditions))
+    masks.push_back(conditions);
+  return conditions;
 }
 
 MaskConditions HiddenFinder::find(Operation *op) {
@@ -295,11 +335,17 @@ MaskConditions HiddenFinder::find(Operation *op) {
   return {};
 }
 
-MaskConditions bastile::findVisited(ArrayRef<Operation *> sums,
-                                    const FollowingSums &following) {
-  MaskConditions common;
+Visited bastile::findVisited(ArrayRef<Operation *> sums,
+                             const FollowingSums &following,
+                             const KernelSpace &space) {
+  Visited visited;
+  MaskConditions &common = visited.conditions;
   for (auto [index, op] : llvm::enumerate(sums)) {
-    MaskConditions own = HiddenFinder(following.lookup(op)).find(op);
+    HiddenFinder finder(following.lookup(op));
+    MaskConditions own = finder.find(op);
+    for (const MaskConditions &mask : finder.getMasks())
+      if (!llvm::is_contained(visited.masks, mask))
+        visited.masks.push_back(mask);
     if (index == 0)
       common = own;
     else
@@ -307,5 +353,6 @@ MaskConditions bastile::findVisited(ArrayRef<Operation *> sums,
         return !llvm::is_contained(own, condition);
       });
   }
-  return common;
+  placeConditions(common, space);
+  return visited;
 }

@@ -13,13 +13,16 @@
 //                                    of e sees it either
 //
 // Where all elements of a tile are hidden, the loop leaves it out; where none
-// is, the tile of s is that of x.
+// is, the tile of s is that of x. A backward reads max(x) from memory; then e
+// is a power of minus infinity less minus infinity, and not 0, in rows of which
+// the mask hides all elements.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
 #define BASTILE_PASSES_PRODUCTS_MASKCONDITIONS_H
 
+#include "dialect/KernelSpace.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "passes/analysis/FollowingSums.h"
 
@@ -38,26 +41,30 @@ struct MaskCondition {
 
 using MaskConditions = llvm::SmallVector<MaskCondition, 4>;
 
-/// Adds to `conditions` such that hold wherever `condition`, of an op on
-/// tensors, is `isTrue`. Returns whether it is so wherever they hold, too.
-bool findConditions(mlir::Value condition, bool isTrue,
-                    MaskConditions &conditions);
-
 /// A select that hides elements: elsewhere it has those of `shown`.
 struct Mask {
   mlir::Value shown;
   /// What has to hold where elements are shown, and nothing else.
   MaskConditions conditions;
 
-  /// The mask that `select` is; none if anything but linear conditions of
-  /// positions decides.
-  static std::optional<Mask> get(mlir::arith::SelectOp select);
+  /// The mask that `select`, of a left factor, is; none if anything but linear
+  /// conditions of positions decides.
+  static std::optional<Mask> get(mlir::arith::SelectOp select,
+                                 const KernelSpace &space);
 };
 
-/// The conditions that hold for every element that adds something to one of
-/// `sums`: reductions and products in a loop over k.
-MaskConditions findVisited(llvm::ArrayRef<mlir::Operation *> sums,
-                           const FollowingSums &following);
+/// What is known of the elements that a loop over k visits.
+struct Visited {
+  /// What holds for every element that adds something to a sum of the loop.
+  MaskConditions conditions;
+  /// Masks by rows and columns of the left factor, which tells where elements
+  /// add nothing only as long as each mask shows some element of every row.
+  llvm::SmallVector<MaskConditions, 1> masks;
+};
+
+/// What holds in a loop over k of `sums`, reductions and products.
+Visited findVisited(llvm::ArrayRef<mlir::Operation *> sums,
+                    const FollowingSums &following, const KernelSpace &space);
 
 } // namespace bastile
 

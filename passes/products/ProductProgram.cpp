@@ -106,8 +106,8 @@ int64_t ProgramBuilder::getAlignment(const Operand &operand) const {
   if (!isStaged() || operand.column == Axis::None)
     return bytes;
   const bool isStored =
-      operand.isResult && isStagedStore(emitter.getTileType(
-                              operand.type, operand.column == Axis::Streamed));
+      operand.isResult && operand.column != Axis::Streamed &&
+      isStagedStore(emitter.getTileType(operand.type, /*ofFactor=*/false));
   if (operand.isFactor || isStored ||
       (!operand.isResult && operand.column == Axis::Streamed && bytes == 2))
     return copyBytes;
@@ -251,6 +251,8 @@ SmallVector<Value> ProgramBuilder::buildOverBatch(
     llvm::function_ref<SmallVector<Value>(ValueRange)> body) {
   if (summed.empty())
     return body(initial);
+  // What the loop computes ahead of another one is not there behind it.
+  SpaceEmitter::Scope scope(emitter);
   auto loop =
       scf::ForOp::create(builder, constant(0), emitter.getSize(summed.front()),
                          constant(1), initial);
@@ -322,11 +324,11 @@ void ProgramBuilder::stage(StreamLoop &loop, ArrayRef<Operation *> sums,
     for (OpOperand &use : op->getOpOperands()) {
       auto type = dyn_cast<RankedTensorType>(use.get().getType());
       if (!isa<BlockArgument>(use.get()) || getSizeOperand(op) == &use ||
-          !space.readsStream(use) || type.getRank() < 2 ||
-          type.getDimSize(type.getRank() - 2) == 1 ||
+          !space.readsStream(use) || space.isTransposed() ||
+          type.getRank() < 2 || type.getDimSize(type.getRank() - 2) == 1 ||
           getElementBytes(type) != 2 || !isa<FloatType>(type.getElementType()))
         continue;
-      elements.insert(operands.find(use.get(), Axis::Rows, Axis::Streamed));
+      elements.insert(operands.find(use.get(), /*ofFactor=*/true));
     }
   };
   llvm::for_each(ops, addElements);
@@ -359,7 +361,7 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
         stage(loop, sums.getOps(),
               SmallVector<Value>(llvm::make_second_range(stored)));
         if (stored.empty())
-          loop.bound(findVisited(sums.getOps(), following));
+          loop.bound(findVisited(sums.getOps(), following, space));
         emitter.emitInner = [&](tile::DotOp dot) {
           return loop.emitInner(dot);
         };
@@ -387,7 +389,9 @@ void ProgramBuilder::buildSweep(int64_t sweep) {
 
 void ProgramBuilder::emitStore(unsigned result, Value tile) {
   const unsigned operand = operands.getResult(result);
-  if (isStaged() && isStagedStore(cast<RankedTensorType>(tile.getType())))
+  // Inside of the loop, shared memory holds factors.
+  if (isStaged() && !emitter.loop &&
+      isStagedStore(cast<RankedTensorType>(tile.getType())))
     return emitStagedStore(builder, tile, emitter.getMemory(operand),
                            emitter.getIndices(operand), freeShared);
   tile::StoreOp::create(builder, tile, emitter.getMemory(operand),

@@ -19,9 +19,15 @@ ProgramOperands::ProgramOperands(tile::KernelOp kernel,
                                  const KernelSpace &space)
     : kernel(kernel), space(space) {
   Block &body = kernel.getBody().front();
-  for (BlockArgument argument : body.getArguments())
-    operands.push_back({cast<RankedTensorType>(argument.getType()), Axis::Rows,
-                        Axis::None, argument.getArgNumber()});
+  for (BlockArgument argument : body.getArguments()) {
+    const bool isOfFactor =
+        llvm::any_of(argument.getUsers(),
+                     [&](Operation *user) { return space.isOfFactor(user); });
+    operands.push_back(
+        {cast<RankedTensorType>(argument.getType()),
+         space.isTransposed() && isOfFactor ? Axis::Streamed : Axis::Rows,
+         Axis::None, argument.getArgNumber()});
+  }
   for (Operation &op : body.without_terminator()) {
     auto dot = dyn_cast<tile::DotOp>(op);
     OpOperand *sizes = getSizeOperand(&op);
@@ -30,12 +36,10 @@ ProgramOperands::ProgramOperands(tile::KernelOp kernel,
       if (!argument || &use == sizes)
         continue;
       if (dot) {
-        auto [row, column] = getAxes(dot, use.getOperandNumber());
-        add(argument, row, column, /*isFactor=*/true);
+        add(argument, getAxes(dot, use.getOperandNumber()), /*isFactor=*/true);
         continue;
       }
-      add(argument, Axis::Rows,
-          space.readsStream(use) ? Axis::Streamed : Axis::Columns,
+      add(argument, getAxes(argument, space.isOfFactor(&op)),
           /*isFactor=*/false);
     }
   }
@@ -49,19 +53,30 @@ ProgramOperands::ProgramOperands(tile::KernelOp kernel,
 }
 
 /// The axes of the matrices of a factor of `dot`.
-std::pair<Axis, Axis> ProgramOperands::getAxes(tile::DotOp dot,
+ProgramOperands::Axes ProgramOperands::getAxes(tile::DotOp dot,
                                                unsigned index) const {
   const bool isInner = space.isInner(dot);
   const Axis contracted = isInner ? Axis::Whole : Axis::Streamed;
-  const Axis free = index == 0 ? Axis::Rows
-                    : isInner  ? Axis::Streamed
-                               : Axis::Columns;
-  return dot.getContract()[index] == 1 ? std::pair(free, contracted)
-                                       : std::pair(contracted, free);
+  const bool hasRows =
+      isInner && space.isTransposed() ? index == 1 : index == 0;
+  const Axis free = hasRows   ? Axis::Rows
+                    : isInner ? Axis::Streamed
+                              : Axis::Columns;
+  return dot.getContract()[index] == 1 ? Axes(free, contracted)
+                                       : Axes(contracted, free);
 }
 
-void ProgramOperands::add(BlockArgument argument, Axis row, Axis column,
-                          bool isFactor) {
+/// The axes of what ops read element by element.
+ProgramOperands::Axes ProgramOperands::getAxes(Value value,
+                                               bool ofFactor) const {
+  if (ofFactor && space.isTransposed())
+    return {Axis::Streamed, Axis::Rows};
+  const bool isStreamed = ofFactor && KernelSpace::hasColumns(value);
+  return {Axis::Rows, isStreamed ? Axis::Streamed : Axis::Columns};
+}
+
+void ProgramOperands::add(BlockArgument argument, Axes axes, bool isFactor) {
+  auto [row, column] = axes;
   for (Operand &operand : operands)
     if (operand.index == argument.getArgNumber() && operand.row == row &&
         operand.column == column) {
@@ -83,7 +98,8 @@ void ProgramOperands::add(BlockArgument argument, Axis row, Axis column,
   repeated.push_back(argument);
 }
 
-unsigned ProgramOperands::find(Value argument, Axis row, Axis column) const {
+unsigned ProgramOperands::find(Value argument, Axes axes) const {
+  const Axis row = axes.first, column = axes.second;
   const unsigned index = cast<BlockArgument>(argument).getArgNumber();
   const auto *it = llvm::find_if(operands, [&](const Operand &operand) {
     return !operand.isResult && operand.index == index && operand.row == row &&
@@ -93,9 +109,12 @@ unsigned ProgramOperands::find(Value argument, Axis row, Axis column) const {
   return it - operands.begin();
 }
 
+unsigned ProgramOperands::find(Value argument, bool ofFactor) const {
+  return find(argument, getAxes(argument, ofFactor));
+}
+
 unsigned ProgramOperands::findFactor(tile::DotOp dot, unsigned index) const {
-  auto [row, column] = getAxes(dot, index);
-  return find(dot.getOperand(index), row, column);
+  return find(dot.getOperand(index), getAxes(dot, index));
 }
 
 /// A size of 1 has no name, unless other tensors may have the dimension with a
@@ -105,32 +124,27 @@ Attribute ProgramOperands::getDimension(const Operand &operand,
   Builder builder(operand.type.getContext());
   const unsigned ahead = operand.type.getRank() - 1 - place;
   const int64_t size = operand.type.getDimSize(place);
-  if (operand.isFactor && ahead < 2) {
-    switch (ahead == 0 ? operand.column : operand.row) {
-    case Axis::Rows:
-      return builder.getStringAttr("m");
-    case Axis::Columns:
-      return builder.getStringAttr("n");
-    case Axis::Whole:
-      if (!ShapedType::isDynamic(size))
-        return builder.getI64IntegerAttr(size);
-      return builder.getStringAttr("d");
-    default:
-      return builder.getStringAttr("k");
-    }
-  }
-  if (size == 1)
+  if (size == 1 && !(operand.isFactor && ahead < 2))
     return builder.getI64IntegerAttr(1);
   if (ahead >= 2)
     return builder.getStringAttr(getBatchName(ahead - 2));
-  if (ahead == 1)
+  switch (ahead == 0 ? operand.column : operand.row) {
+  case Axis::Rows:
     return builder.getStringAttr("m");
-  if (operand.column == Axis::None)
-    return ShapedType::isDynamic(size)
-               ? Attribute(
-                     builder.getStringAttr("s" + std::to_string(operand.index)))
-               : builder.getI64IntegerAttr(size);
-  return builder.getStringAttr(operand.column == Axis::Streamed ? "k" : "n");
+  case Axis::Columns:
+    return builder.getStringAttr("n");
+  case Axis::Streamed:
+    return builder.getStringAttr("k");
+  case Axis::Whole:
+    if (!ShapedType::isDynamic(size))
+      return builder.getI64IntegerAttr(size);
+    return builder.getStringAttr("d");
+  case Axis::None:
+    break;
+  }
+  return ShapedType::isDynamic(size) ? Attribute(builder.getStringAttr(
+                                           "s" + std::to_string(operand.index)))
+                                     : builder.getI64IntegerAttr(size);
 }
 
 llvm::SetVector<Attribute> ProgramOperands::getNames() const {

@@ -44,8 +44,9 @@ public:
     return getAll().take_front(numInputs);
   }
   unsigned getResult(unsigned index) const { return numInputs + index; }
-  /// The number of the operand that is `argument` along these axes.
-  unsigned find(mlir::Value argument, Axis row, Axis column) const;
+  /// The number of the operand that is `argument` as an op reads it element by
+  /// element, for a left factor or for what follows the products.
+  unsigned find(mlir::Value argument, bool ofFactor) const;
   /// The same for a factor of `dot`: 0 is the left one.
   unsigned findFactor(tile::DotOp dot, unsigned index) const;
 
@@ -58,8 +59,11 @@ public:
   llvm::SetVector<mlir::Attribute> getNames() const;
 
 private:
-  void add(mlir::BlockArgument argument, Axis row, Axis column, bool isFactor);
-  std::pair<Axis, Axis> getAxes(tile::DotOp dot, unsigned index) const;
+  using Axes = std::pair<Axis, Axis>;
+  void add(mlir::BlockArgument argument, Axes axes, bool isFactor);
+  unsigned find(mlir::Value argument, Axes axes) const;
+  Axes getAxes(tile::DotOp dot, unsigned index) const;
+  Axes getAxes(mlir::Value value, bool ofFactor) const;
 
   tile::KernelOp kernel;
   const KernelSpace &space;

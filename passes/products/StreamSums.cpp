@@ -73,7 +73,8 @@ SmallVector<Value> StreamSums::createInitial() {
 
 /// Where only minus infinity has been seen, terms are relative to 0, as powers
 /// relative to minus infinity would be NaN. Where the maximum stays the same,
-/// infinite or not, sums stay as they are.
+/// infinite or not, sums stay as they are. So do they where m decreases, as
+/// they are 0 up to then.
 StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
                                       ValueRange before, ValueRange after) {
   for (Step &step : steps)
@@ -84,8 +85,10 @@ StreamSums::Step &StreamSums::getStep(const FollowingSum &sum,
   Value to = emitter.emitFrom(sum.subtracted, sum.maximum, after[number]);
   Value base = arith::SelectOp::create(builder, isEqual(to, -INFINITY),
                                        splat(to.getType(), 0), to);
-  Value isSame =
-      arith::CmpFOp::create(builder, arith::CmpFPredicate::OEQ, from, to);
+  Value isSame = arith::CmpFOp::create(
+      builder,
+      sum.mayDecrease ? arith::CmpFPredicate::OGE : arith::CmpFPredicate::OEQ,
+      from, to);
   Value power = math::ExpOp::create(
       builder, arith::SubFOp::create(builder, from, to).getResult());
   Value factor =

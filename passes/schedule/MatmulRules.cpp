@@ -41,8 +41,9 @@ int64_t bastile::getStagedBytes(const MatmulFields &fields,
   // The rows of inner products are there once, their other factors in stages.
   constexpr int64_t unit = 16;
   const auto whole = static_cast<int64_t>(llvm::alignTo(shape.whole, unit));
-  return (fields.rows * whole +
-          (whole + right) * fields.depth * fields.stages) *
+  const int64_t inner = whole * shape.numInner;
+  return (fields.rows * inner +
+          (inner + right) * fields.depth * fields.stages) *
          bytes;
 }
 
@@ -148,7 +149,8 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> error,
                      << " that tensor cores take at once";
   // Of a left factor that is summed over its rows, a row of the tile in shared
   // memory has the elements of one column of the product.
-  const bool hasRowsInRow = tile::DotOp(shape.dot).getContract()[0] == 0;
+  const bool hasRowsInRow =
+      !shape.isStreaming && tile::DotOp(shape.dot).getContract()[0] == 0;
   for (auto [name, size] :
        {std::pair("depth", fields.depth), std::pair("columns", fields.columns),
         std::pair("rows", hasRowsInRow ? fields.rows : 16)})

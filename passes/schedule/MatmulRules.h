@@ -25,8 +25,8 @@ struct MatmulShape {
   /// of the products, `columns` of them.
   bool isStreaming = false;
   int64_t columns = 1;
-  /// How many elements inner products sum over; 0 if there are none.
-  int64_t whole = 0;
+  /// How many inner products there are, and how many elements they sum over.
+  int64_t numInner = 0, whole = 0;
   bool usesFloat64 = false;
 
   /// Whether the program goes along k, `depth` elements at a time. Otherwise
@@ -54,8 +54,7 @@ struct MatmulFields {
   bool isStaged() const { return stages > 1; }
   /// How many sums each thread holds.
   int64_t getSumsPerThread(const MatmulShape &shape) const {
-    const int64_t ofStep = shape.whole ? depth : 0;
-    return rows * (columns * shape.numDots + ofStep) / threads;
+    return rows * (columns * shape.numDots + depth * shape.numInner) / threads;
   }
 };
 

@@ -32,6 +32,7 @@ MatmulShape MatmulShape::get(tile::KernelOp kernel) {
     auto dot = dyn_cast<tile::DotOp>(op);
     if (!dot || !space.isInner(dot))
       continue;
+    ++shape.numInner;
     for (unsigned index : {0, 1})
       shape.whole = std::max(
           shape.whole, cast<RankedTensorType>(dot.getOperand(index).getType())
@@ -116,14 +117,17 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
     return;
   }
   if (fitsTensorCores(shape.dot) && shape.isStreaming) {
-    // A warp has 16 rows. Its sums take half of the registers, or the most that
-    // there may be, so that a step has fewer elements beside wide ones.
-    constexpr int64_t unit = 16, wide = 128;
+    // A warp has 16 rows. The sums of a long step, inner ones among them, take
+    // at most three quarters of what registers hold of sums, so that a step has
+    // fewer elements beside many or wide ones.
+    constexpr int64_t unit = 16, longStep = 64, shortStep = 32, most = 192;
     fields.threads = 256;
     fields.vector = 2;
     fields.rows = 128;
     fields.columns = getAllColumns(shape, unit);
-    fields.depth = fields.columns * shape.numDots > wide ? 32 : 64;
+    const int64_t sums =
+        fields.columns * shape.numDots + longStep * shape.numInner;
+    fields.depth = sums > most ? shortStep : longStep;
     fields.stages = 2;
     return;
   }

@@ -139,7 +139,8 @@ Value TileEmitter::createLoad(BlockArgument argument, int64_t piece,
       mayChange ? nullptr : builder.getUnitAttr(),
       pieces > 1 ? builder.getI64IntegerAttr(piece * length) : nullptr,
       pieces > 1 ? builder.getI64IntegerAttr(length) : nullptr,
-      tiling.getSpace(type), band ? builder.getI64IntegerAttr(*band) : nullptr);
+      tiling.getSpace(type), band ? builder.getI64IntegerAttr(*band) : nullptr,
+      /*transposed=*/nullptr);
 }
 
 /// Loads the interleaved pieces of a part together, other pieces one by one.
