@@ -17,8 +17,9 @@ static constexpr int64_t kWarp = ThreadGrid::kWarp;
 static constexpr int64_t kWarpRows = tile::MmaAttr::kWarpRows;
 /// Past this, the sums of a thread leave no registers for what it multiplies.
 static constexpr int64_t kMostSums = 128;
-/// The same where each thread multiplies by itself.
-static constexpr int64_t kMostOwnSums = 64;
+/// The same of programs that compute left factors, and have all columns: some
+/// registers are spilled then, which costs less than factors in memory.
+static constexpr int64_t kMostStreamedSums = 144;
 /// Rows of threads that share a tile where each thread multiplies by itself.
 static constexpr int64_t kThreadRows = 16;
 /// Vectors of sums that a program of the host unrolls.
@@ -166,8 +167,9 @@ static LogicalResult verifyStaged(function_ref<InFlightDiagnostic()> error,
     return error() << warps << " warps do not divide the rows of a factor that "
                    << "is summed over its rows; use 1, 2 or a multiple of "
                    << warpsOfPanel << " warps of 32 'threads'";
-  if (int64_t sums = fields.getSumsPerThread(shape); sums > kMostSums)
-    return error() << sums << " sums a thread are more than the " << kMostSums
+  const int64_t most = shape.isStreaming ? kMostStreamedSums : kMostSums;
+  if (int64_t sums = fields.getSumsPerThread(shape); sums > most)
+    return error() << sums << " sums a thread are more than the " << most
                    << " that registers hold; use fewer 'rows' or 'columns', or "
                       "more 'threads'";
   if (int64_t bytes = getStagedBytes(fields, shape);

@@ -13,6 +13,10 @@
 
 namespace bastile {
 
+/// Past this, the sums of a thread that multiplies by itself leave no registers
+/// for what it multiplies.
+inline constexpr int64_t kMostOwnSums = 64;
+
 /// What the rules of a `#tile.matmul` know of a kernel over named dimensions.
 struct MatmulShape {
   static MatmulShape get(tile::KernelOp kernel);

@@ -117,17 +117,19 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
     return;
   }
   if (fitsTensorCores(shape.dot) && shape.isStreaming) {
-    // A warp has 16 rows. The sums of a long step, inner ones among them, take
-    // at most three quarters of what registers hold of sums, so that a step has
-    // fewer elements beside many or wide ones.
-    constexpr int64_t unit = 16, longStep = 64, shortStep = 32, most = 192;
+    // A warp has 16 rows. A step is as long as leaves registers beside its
+    // sums, inner ones among them.
+    constexpr int64_t unit = 16;
     fields.threads = 256;
     fields.vector = 2;
     fields.rows = 128;
     fields.columns = getAllColumns(shape, unit);
-    const int64_t sums =
-        fields.columns * shape.numDots + longStep * shape.numInner;
-    fields.depth = sums > most ? shortStep : longStep;
+    fields.depth = unit;
+    for (auto [depth, most] : {std::pair(64, 192), std::pair(32, 256)})
+      if (fields.columns * shape.numDots + depth * shape.numInner <= most) {
+        fields.depth = depth;
+        break;
+      }
     fields.stages = 2;
     return;
   }
@@ -152,15 +154,26 @@ static void chooseForGPU(MatmulFields &fields, const MatmulShape &shape) {
     return;
   fields.columns = getAllColumns(shape, fields.threads / kThreadRows);
   fields.depth = 64;
+  while (fields.rows > kThreadRows &&
+         fields.getSumsPerThread(shape) > kMostOwnSums)
+    fields.rows /= 2;
 }
 
 MatmulFields bastile::chooseMatmul(const MatmulShape &shape,
                                    const Target &target) {
   MatmulFields fields;
-  if (target.isHost())
+  if (target.isHost()) {
     chooseForHost(fields, shape, target);
-  else
-    chooseForGPU(fields, shape);
+    return fields;
+  }
+  chooseForGPU(fields, shape);
+  // The rows that inner products multiply lie in shared memory as a whole.
+  constexpr int64_t fewest = 2 * tile::MmaAttr::kWarpRows;
+  while (shape.isStreaming && fields.rows > fewest &&
+         getStagedBytes(fields, shape) > target.maxSharedBytesPerBlock) {
+    fields.rows /= 2;
+    fields.threads /= 2;
+  }
   return fields;
 }
 
