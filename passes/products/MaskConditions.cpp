@@ -46,6 +46,31 @@ static bool isSmall(int64_t number) {
   return -most < number && number < most;
 }
 
+void MaskCondition::add(const MaskCondition &other, int64_t factor) {
+  row += factor * other.row;
+  column += factor * other.column;
+  constant += factor * other.constant;
+  for (auto [number, times] : other.numbers) {
+    auto *it = llvm::find_if(
+        numbers, [&, own = number](auto &entry) { return entry.first == own; });
+    if (it == numbers.end())
+      it = numbers.insert(it, {number, 0});
+    it->second += factor * times;
+    if (it->second == 0)
+      numbers.erase(it);
+  }
+}
+
+/// The number in memory that is `value` for all elements of a matrix.
+static std::optional<MaskCondition> getNumber(BlockArgument value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.getElementType().isInteger(32) || type.getRank() == 0 ||
+      llvm::any_of(type.getShape().take_back(2),
+                   [](int64_t size) { return size != 1; }))
+    return std::nullopt;
+  return MaskCondition{0, 0, 0, {{value, 1}}};
+}
+
 namespace {
 
 /// Finds integers that are linear in the numbers of a row and a column.
@@ -53,10 +78,11 @@ class PositionFinder {
 public:
   std::optional<MaskCondition> find(Value value) {
     constexpr unsigned kMostVisits = 16;
-    Operation *op = value.getDefiningOp();
-    if (!op || ++numVisits > kMostVisits)
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return getNumber(argument);
+    if (++numVisits > kMostVisits)
       return std::nullopt;
-    std::optional<MaskCondition> position = visit(op);
+    std::optional<MaskCondition> position = visit(value.getDefiningOp());
     if (!position || !isSmall(position->constant) ||
         std::abs(position->row) > 1 || std::abs(position->column) > 1)
       return std::nullopt;
@@ -70,14 +96,6 @@ private:
 };
 
 } // namespace
-
-static MaskCondition addScaled(MaskCondition to, const MaskCondition &from,
-                               int64_t factor) {
-  to.row += factor * from.row;
-  to.column += factor * from.column;
-  to.constant += factor * from.constant;
-  return to;
-}
 
 /// The number of an element in its row, or of the row in its matrix.
 static std::optional<MaskCondition> getPosition(tile::IotaOp iota) {
@@ -111,7 +129,8 @@ std::optional<MaskCondition> PositionFinder::visit(Operation *op) {
   std::optional<MaskCondition> rhs = find(op->getOperand(1));
   if (!lhs || !rhs)
     return std::nullopt;
-  return addScaled(*lhs, *rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+  lhs->add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+  return lhs;
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,7 +147,8 @@ static bool addComparison(arith::CmpIPredicate predicate, Value lhs, Value rhs,
     return false;
   auto addOrder = [&](const MaskCondition &less, const MaskCondition &more,
                       int64_t distance) {
-    MaskCondition condition = addScaled(more, less, -1);
+    MaskCondition condition = more;
+    condition.add(less, -1);
     condition.constant -= distance;
     if (!llvm::is_contained(conditions, condition))
       conditions.push_back(condition);

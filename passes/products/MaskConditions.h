@@ -28,15 +28,20 @@
 
 namespace bastile {
 
-/// That row * r + column * k + constant is not negative, for the element of row
-/// r that has the streamed number k.
+/// That row * r + column * k + constant, with a multiple of each of `numbers`,
+/// is not negative, for the element of row r that has the streamed number k.
 struct MaskCondition {
   int64_t row = 0, column = 0, constant = 0;
+  /// Integers of the call or of the matrix, in memory, and what they are
+  /// multiplied by.
+  llvm::SmallVector<std::pair<mlir::BlockArgument, int64_t>, 1> numbers = {};
 
   bool operator==(const MaskCondition &other) const {
     return row == other.row && column == other.column &&
-           constant == other.constant;
+           constant == other.constant && numbers == other.numbers;
   }
+  /// Adds `factor` times what `other` says is not negative.
+  void add(const MaskCondition &other, int64_t factor);
 };
 
 using MaskConditions = llvm::SmallVector<MaskCondition, 4>;

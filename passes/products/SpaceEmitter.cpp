@@ -8,6 +8,7 @@
 
 #include "dialect/Rows.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/products/ElementOps.h"
 #include "passes/products/MaskBounds.h"
@@ -17,6 +18,16 @@ using namespace bastile;
 
 Value SpaceEmitter::constant(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
+}
+
+Value SpaceEmitter::emitNumber(BlockArgument argument) {
+  const unsigned operand = operands.find(argument, /*ofFactor=*/true);
+  OpBuilder::InsertionGuard guard(builder);
+  if (loop)
+    builder.setInsertionPoint(loop);
+  Value number =
+      memref::LoadOp::create(builder, getMemory(operand), getIndices(operand));
+  return arith::IndexCastOp::create(builder, builder.getIndexType(), number);
 }
 
 RankedTensorType SpaceEmitter::getTileType(RankedTensorType type,

@@ -81,6 +81,9 @@ public:
   /// of the dimension that it sums over.
   mlir::Value emitLoadDot(tile::DotOp dot, mlir::Value sum);
   mlir::Value constant(int64_t value);
+  /// The integer that an operand of a left factor has for the whole matrix,
+  /// read ahead of the loop.
+  mlir::Value emitNumber(mlir::BlockArgument argument);
   const Extents &getExtents() const { return extents; }
   /// Makes tiles along n as long as `columns`, from `first` on.
   void setColumns(mlir::Value first, int64_t columns) {
